@@ -1,0 +1,1 @@
+"""Decides: reads what the runs left behind, compares it, and says what it shows."""

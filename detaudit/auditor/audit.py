@@ -1,0 +1,105 @@
+"""The story of one audit: plan, launch, compare, localise; saved after every run."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from detaudit.auditor import advice, environment, store, traces, verdict
+from detaudit.auditor.group import GroupInProgress
+from detaudit.auditor.judge import judge
+from detaudit.errors import StorageError
+from detaudit.launch import Launcher, RunSpec, aslr
+from detaudit.launch.carryover import CarryOver
+from detaudit.launch.plan import GroupPlan, Settings, plan_group, workspace_for
+from detaudit.model import SCHEMA_VERSION, Audit, Group, Run, Verdict
+
+
+class Observer:
+    """Is told how an audit goes; does nothing by itself."""
+
+    def group_started(self, recipe: str, runs: int) -> None:
+        """The runs of a recipe begin."""
+
+    def run_started(self, number: int, timeout: float | None) -> None:
+        """A run begins."""
+
+    def progress(self, step: int, loss: float | None) -> None:
+        """The run under way got this far."""
+
+    def run_finished(self, run: Run) -> None:
+        """A run ended."""
+
+
+class Auditor:
+    """Carries out one audit. After an interruption, ``result`` holds what finished before it."""
+
+    def __init__(self, settings: Settings, launcher: Launcher, observer: Observer | None = None) -> None:
+        self._settings, self._launcher, self._observer = settings, launcher, observer or Observer()
+        self._space = workspace_for(settings)
+        self._carry = None if settings.isolate else CarryOver(settings.cwd, settings.out)
+        self._environment: dict[str, Any] = environment.describe()
+        self._groups: list[Group] = []
+        self._carried: list[str] = []
+        self._stopped: list[str] = []
+
+    def run(self) -> Audit:
+        """Audit every recipe, one after another, and return what that shows."""
+        store.prepare(self._settings.out)
+        refusal = aslr.refusal()
+        for recipe in self._settings.recipes:
+            plan = plan_group(self._settings, recipe, self._space, refusal)
+            self._observer.group_started(recipe.name, len(plan.specs))
+            try:
+                self._run_group(plan)
+            except StorageError as error:
+                self._stopped.append(f"{error.message}. {error.cure}")
+                break
+        return self.result()
+
+    def _run_group(self, plan: GroupPlan) -> None:
+        group = GroupInProgress(plan)
+        self._groups.append(group.result())
+        for number, spec in enumerate(plan.specs, 1):
+            run, processes = self._run(number, spec)
+            group.add(run, processes)
+            environment.add_processes(self._environment, processes)
+            self._groups[-1] = group.result()
+            store.save(self._settings.out, self.result())
+            self._observer.run_finished(self._groups[-1].runs[-1])
+            if group.differs and self._settings.fail_fast:
+                break
+
+    def _run(self, number: int, spec: RunSpec) -> tuple[Run, Sequence[traces.Process]]:
+        self._observer.run_started(number, spec.timeout)
+        tail = traces.Tail(spec.live)
+
+        def tick() -> None:
+            tail.read()
+            self._observer.progress(tail.step, tail.loss)
+
+        with self._space.fresh():
+            if self._carry is not None:
+                self._carry.before_run()
+            outcome = self._launcher.launch(spec, tick)
+            if self._carry is not None:
+                self._carried += self._carry.after_run()
+        processes = traces.read_run(spec.folder)
+        return judge(number, spec, outcome, processes, self._settings.target), processes
+
+    def result(self, interrupted: bool = False) -> Audit:
+        """Return the audit as it stands."""
+        settings, groups = self._settings, tuple(self._groups)
+        warnings = advice.warnings(settings, groups, sorted(set(self._carried)))
+        unfinished = self._stopped or len(groups) < len(settings.recipes)
+        verdicts = [*(group.verdict for group in groups), *([Verdict.INCONCLUSIVE] if unfinished else [])]
+        return Audit(
+            schema_version=SCHEMA_VERSION,
+            command=settings.command,
+            environment=msgspec.to_builtins(self._environment),
+            verdict=verdict.of_groups(verdicts),
+            groups=groups,
+            warnings=(*warnings, *self._stopped),
+            next_steps=advice.next_steps(settings, groups),
+            interrupted=interrupted,
+        )

@@ -1,0 +1,64 @@
+"""Compares what two runs of the same flags recorded: whether they differ, and where first."""
+
+from collections.abc import Sequence
+
+from detaudit.auditor.traces import Process, Stream
+from detaudit.model import Difference, Stage
+
+LADDER = (Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.BACKWARD, Stage.UPDATE)
+
+RESULT = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE})
+"""The stages that are results of a training. The others only explain: a script may draw a random run name."""
+
+
+def streams_of(processes: Sequence[Process]) -> list[Stream]:
+    """Return what was trained in a run, one stream a rank; the rank is the place in this list."""
+    return [stream for process in processes for stream in process.trained]
+
+
+def _result(stream: Stream) -> tuple[object, ...]:
+    final = stream.final
+    kept = {step: {s: d for s, d in stages.items() if s in RESULT} for step, stages in stream.stages.items()}
+    return (stream.framework, kept, final and (final.steps, final.digest, final.loss, final.sum))
+
+
+def same_result(a: Sequence[Stream], b: Sequence[Stream]) -> bool:
+    """Whether two runs ended alike and came there alike, bit for bit."""
+    return [_result(stream) for stream in a] == [_result(stream) for stream in b]
+
+
+def distinct_results(runs: Sequence[Sequence[Stream]]) -> int:
+    """Return how many different results there are among the runs."""
+    kinds: list[Sequence[Stream]] = []
+    for run in runs:
+        if not any(same_result(run, kind) for kind in kinds):
+            kinds.append(run)
+    return len(kinds)
+
+
+def first_difference(a: Sequence[Stream], b: Sequence[Stream]) -> Difference | None:
+    """Return the earliest step and stage at which two runs with different results differ, None if none do."""
+    if same_result(a, b):
+        return None
+    found = [d for rank, pair in enumerate(zip(a, b, strict=False)) if (d := _first(rank, *pair))]
+    if not found or len(a) != len(b):
+        missing = Difference(rank=min(len(a), len(b)), step=0, stage=Stage.STEPS)
+        found = found if len(a) == len(b) else [*found, missing]
+    return min(found, key=lambda d: (d.step, _place(d.stage)), default=None)
+
+
+def _place(stage: Stage) -> int:
+    return LADDER.index(stage) if stage in LADDER else len(LADDER)
+
+
+def _first(rank: int, a: Stream, b: Stream) -> Difference | None:
+    for step in sorted({*a.stages, *b.stages}):
+        ours, theirs = a.stages.get(step), b.stages.get(step)
+        if ours is None or theirs is None:
+            return Difference(rank=rank, step=step, stage=Stage.STEPS)
+        for stage in LADDER:
+            if ours.get(stage) != theirs.get(stage):
+                return Difference(rank=rank, step=step, stage=stage)
+    if a.final != b.final:  # equal in every step, different at the end: changed after the last one
+        return Difference(rank=rank, step=max(a.steps, b.steps), stage=Stage.UPDATE)
+    return None

@@ -1,0 +1,112 @@
+"""What one run amounts to: did it finish, was it recorded, and if not, why not."""
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from detaudit.auditor.compare import streams_of
+from detaudit.auditor.traces import Process, Stream, matching
+from detaudit.launch import RunOutcome, RunSpec
+from detaudit.launch.target import Target
+from detaudit.model import RankRecord, Run, Status, as_number
+
+TAIL_LINES = 15
+TAIL_BYTES = 16384
+
+LOOKED_FOR = (
+    "looked for: a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow or Keras on it"
+)
+
+
+def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], target: Target) -> Run:
+    """Return what the run with this number amounts to."""
+    status, problem = _status(spec, outcome, processes, target)
+    streams = streams_of(processes) if matching(processes, target.expected_argument) else []
+    return Run(
+        id=number,
+        status=status,
+        exit_code=outcome.exit_code,
+        wall_s=round(outcome.wall_s, 3),
+        steps=max((stream.steps for stream in streams), default=0),
+        ranks=tuple(_rank(rank, stream) for rank, stream in enumerate(streams)),
+        problem=problem,
+        stderr_tail=() if status is Status.OK else tail(spec.folder / "stderr.log"),
+        warnings=tuple(_warnings(outcome, processes)),
+        logs=str(spec.folder),
+    )
+
+
+def _status(
+    spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], target: Target
+) -> tuple[Status, str | None]:
+    streams = streams_of(processes)
+    if outcome.timed_out:
+        at = f"it was at step {max((s.steps for s in streams), default=0)}"
+        if streams and all(stream.final for stream in streams):
+            at = "the training had finished, and the process hung at its exit (a thread that never ends?)"
+        return Status.TIMEOUT, f"did not end within {spec.timeout:g} s; {at}"
+    if outcome.exit_code:
+        return Status.FAILED, _exit_words(outcome.exit_code)
+    unrecorded = _unrecorded(processes, target)
+    return (Status.NO_RECORD, unrecorded) if unrecorded else (Status.OK, None)
+
+
+def _exit_words(code: int) -> str:
+    if code > 0:
+        return f"the script failed with exit status {code}"
+    try:
+        return f"the script was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"the script was killed by signal {-code}"
+
+
+def _unrecorded(processes: Sequence[Process], target: Target) -> str:
+    """Return why an orderly end left nothing to compare, ``""`` if it did leave something."""
+    if not matching(processes, target.expected_argument):
+        return (
+            f"nothing could be recorded: the Python that ran {target.expected_argument or target.name} did not load "
+            "the recorder. It was started with -I, -E or -S, or PYTHONPATH was replaced instead of added to, or it "
+            "is no Python at all"
+        )
+    trained = [process for process in processes if process.trained]
+    if not trained:
+        seen = sorted({f"{f.name} {f.version}" for process in processes for f in process.frameworks})
+        imported = f"imported: {', '.join(seen)}" if seen else "no framework was imported"
+        return f"nothing was trained that detaudit can see ({imported}; {LOOKED_FOR})"
+    for process in trained:
+        if not process.ended or any(stream.final is None for stream in process.trained):
+            return (
+                f"the record of process {process.hello.pid} was cut off: its disk is full, or it ended in a way that "
+                "Python does not see (exec, a crash in a library, a kill by its parent)"
+            )
+    return ""
+
+
+def _rank(rank: int, stream: Stream) -> RankRecord:
+    final = stream.final
+    loss = float.fromhex(final.loss) if final and final.loss else stream.last_loss
+    return RankRecord(
+        rank=rank,
+        framework=stream.framework,
+        steps=stream.steps,
+        sum_of_weights=as_number(float.fromhex(final.sum) if final else None),
+        final_loss=as_number(loss),
+        digest=final.digest if final else None,
+    )
+
+
+def _warnings(outcome: RunOutcome, processes: Sequence[Process]) -> list[str]:
+    troubles = {f"the recorder failed at {t.where}: {t.error}" for process in processes for t in process.troubles}
+    left = f"left running, and ended so that the next run starts alike: {'; '.join(outcome.leftovers)}"
+    return sorted(troubles) + ([left] if outcome.leftovers else [])
+
+
+def tail(path: Path) -> tuple[str, ...]:
+    """Return the last lines of a log."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ()
+    return tuple(text.rstrip().splitlines()[-TAIL_LINES:])

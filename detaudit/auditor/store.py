@@ -1,0 +1,65 @@
+"""Keeps audits on disk: written after every run, read back by ``detaudit report``."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from detaudit.errors import AuditNotFoundError, StorageError
+from detaudit.model import SCHEMA_VERSION, Audit, to_json
+
+FILE = "audit.json"
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a whole file or leave the one that was there. The one function that opens output files.
+
+    Raises StorageError where that fails.
+    """
+    half = path.with_name(path.name + ".part")
+    try:
+        try:
+            half.write_bytes(data)
+            os.replace(half, path)
+        finally:
+            half.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot write {path}: {error.strerror}", "Free space, or name another --out.") from error
+
+
+def prepare(out: Path) -> None:
+    """Make the folder of an audit, invisible to git. Raises StorageError where that fails."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot make {out}: {error.strerror}", "Name another folder with --out.") from error
+    if out.parent.name == ".detaudit" and not (out.parent / ".gitignore").exists():
+        write(out.parent / ".gitignore", b"*\n")
+
+
+def save(out: Path, audit: Audit) -> None:
+    """Write audit.json."""
+    write(out / FILE, to_json(audit))
+
+
+def load(place: Path) -> Audit:
+    """Read an audit from its folder, or from the file itself.
+
+    Raises AuditNotFoundError where there is none, or none that this version reads.
+    """
+    path = place / FILE if place.is_dir() else place
+    try:
+        data = path.read_bytes()
+        version = msgspec.json.decode(data).get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise AuditNotFoundError(
+                f"{path} has schema version {version}, this detaudit reads {SCHEMA_VERSION}",
+                "Print it with the detaudit that wrote it.",
+            )
+        return msgspec.json.decode(data, type=Audit)
+    except OSError as error:
+        raise AuditNotFoundError(
+            f"there is no audit at {place}: {error.strerror}", "Name a folder that `detaudit run` wrote (.detaudit/…)."
+        ) from error
+    except (msgspec.MsgspecError, AttributeError) as error:
+        raise AuditNotFoundError(f"{path} is no audit: {error}", "Name a folder that `detaudit run` wrote.") from error

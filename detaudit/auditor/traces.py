@@ -1,0 +1,206 @@
+"""Reads traces: what each process of a run recorded, as far as it got."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from detaudit import wire
+from detaudit.model import Stage
+
+
+class _Line(msgspec.Struct, frozen=True, tag_field="k"):
+    pass
+
+
+class Hello(_Line, frozen=True, tag="hello"):
+    """The recorder was loaded; see wire.py for this and the other lines."""
+
+    schema: int
+    pid: int
+    ppid: int
+    argv: tuple[str, ...]
+    python: str
+    rank: int | None
+    identity: tuple[int, ...]
+
+
+class Framework(_Line, frozen=True, tag="framework"):
+    """A framework was imported."""
+
+    name: str
+    version: str
+    devices: tuple[str, ...]
+
+
+class FlagLine(_Line, frozen=True, tag="flag"):
+    """A flag was applied, or failed."""
+
+    id: str
+    state: str
+    detail: str
+
+
+class Event(_Line, frozen=True, tag="event"):
+    """One stage of one step."""
+
+    fw: str
+    step: int
+    stage: Stage
+    digest: str
+    value: str | None
+
+
+class Final(_Line, frozen=True, tag="final"):
+    """The weights as they ended."""
+
+    fw: str
+    steps: int
+    digest: str
+    sum: str
+    loss: str | None
+    params: int
+
+
+class Trouble(_Line, frozen=True, tag="trouble"):
+    """The recorder failed somewhere."""
+
+    where: str
+    error: str
+
+
+class Bye(_Line, frozen=True, tag="bye"):
+    """The process ended in order."""
+
+    how: str
+
+
+_decoder = msgspec.json.Decoder(Hello | Framework | FlagLine | Event | Final | Trouble | Bye)
+
+
+@dataclass
+class Stream:
+    """What one framework trained in one process: ``stages[step][stage]`` are digests, in order of arrival."""
+
+    framework: str
+    stages: dict[int, dict[Stage, tuple[str, ...]]] = field(default_factory=dict)
+    final: Final | None = None
+    last_loss: float | None = None
+
+    @property
+    def steps(self) -> int:
+        """How many steps were recorded."""
+        return max(self.stages, default=0)
+
+    def add(self, event: Event) -> None:
+        """Take in one event. Several of one stage, such as the weights of two models, count together."""
+        stages = self.stages.setdefault(event.step, {})
+        stages[event.stage] = (*stages.get(event.stage, ()), event.digest)
+        if event.value is not None:
+            self.last_loss = float.fromhex(event.value)
+
+
+@dataclass
+class Process:
+    """The trace of one process."""
+
+    hello: Hello
+    frameworks: list[Framework] = field(default_factory=list)
+    flags: list[FlagLine] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+    streams: dict[str, Stream] = field(default_factory=dict)
+    ended: bool = False
+
+    @property
+    def trained(self) -> list[Stream]:
+        """The frameworks that trained here."""
+        return [stream for stream in self.streams.values() if stream.steps > 0]
+
+
+def lines(path: Path) -> Iterator[_Line]:
+    """Yield the lines of a trace file up to the first that is torn or not understood."""
+    with path.open("rb") as file:
+        for raw in file:
+            try:
+                yield _decoder.decode(raw)
+            except msgspec.DecodeError:
+                return
+
+
+def _process(path: Path) -> Process | None:
+    process: Process | None = None
+    for line in lines(path):
+        if isinstance(line, Hello):
+            process = Process(line)
+        elif process is None:
+            return None
+        else:
+            _take(process, line)
+    return process
+
+
+def _take(process: Process, line: _Line) -> None:
+    match line:
+        case Event():
+            process.streams.setdefault(line.fw, Stream(line.fw)).add(line)
+        case Final():
+            process.streams.setdefault(line.fw, Stream(line.fw)).final = line
+        case Framework():
+            process.frameworks.append(line)
+        case FlagLine():
+            process.flags.append(line)
+        case Trouble():
+            process.troubles.append(line)
+        case Bye():
+            process.ended = True
+
+
+def read_run(folder: Path) -> list[Process]:
+    """Return the processes of a run, in an order that is the same in every run.
+
+    That is by launcher rank, then by multiprocessing's own numbering, then by process id.
+    """
+    found = [_process(path) for path in sorted((folder / "trace").glob("*" + wire.TRACE_SUFFIX))]
+    processes = [process for process in found if process is not None]
+
+    def order(process: Process) -> tuple[int, tuple[int, ...], int]:
+        rank = process.hello.rank
+        return (rank if rank is not None else 0, process.hello.identity, process.hello.pid)
+
+    return sorted(processes, key=order)
+
+
+def matching(processes: Iterable[Process], argument: str) -> list[Process]:
+    """Return the processes whose command line holds ``argument``; all of them where it is empty."""
+    return [process for process in processes if not argument or argument in process.hello.argv]
+
+
+class Tail:
+    """Follows the traces of a run while it goes on, for the progress line."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "trace"
+        self._offsets: dict[Path, int] = {}
+        self.step = 0
+        self.loss: float | None = None
+
+    def read(self) -> None:
+        """Take in what has been written since the last call."""
+        for path in self._folder.glob("*" + wire.TRACE_SUFFIX):
+            with path.open("rb") as file:
+                file.seek(self._offsets.get(path, 0))
+                data = file.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            self._offsets[path] = self._offsets.get(path, 0) + len(whole)
+            for raw in whole.splitlines()[-8:]:
+                self._take(raw)
+
+    def _take(self, raw: bytes) -> None:
+        try:
+            line = _decoder.decode(raw)
+        except msgspec.DecodeError:
+            return
+        if isinstance(line, Event):
+            self.step = max(self.step, line.step)
+            self.loss = self.loss if line.value is None else float.fromhex(line.value)

@@ -1,0 +1,69 @@
+"""The progress line on stderr: run k of n, step, loss, elapsed, remaining."""
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from detaudit.auditor.audit import Observer
+from detaudit.model import Run
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+
+class ProgressLine(Observer):
+    """One line, rewritten in place; nothing at all where ``silent``."""
+
+    def __init__(self, silent: bool) -> None:
+        self._silent = silent
+        self._live: Live | None = None
+        self._recipe, self._runs, self._number = "", 0, 0
+        self._started = 0.0
+        self._took: list[float] = []
+        self._step, self._loss = 0, ""
+
+    def __enter__(self) -> "ProgressLine":
+        if not self._silent:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(stderr=True)
+            self._live = Live(get_renderable=self._line, console=console, transient=True, refresh_per_second=8)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def group_started(self, recipe: str, runs: int) -> None:
+        """See Observer."""
+        self._recipe, self._runs, self._took = recipe, runs, []
+
+    def run_started(self, number: int, timeout: float | None) -> None:
+        """See Observer."""
+        self._number, self._started = number, time.monotonic()
+        self._step, self._loss = 0, ""
+
+    def progress(self, step: int, loss: float | None) -> None:
+        """See Observer."""
+        self._step, self._loss = step, "" if loss is None else f"{loss:.6g}"
+
+    def run_finished(self, run: Run) -> None:
+        """See Observer."""
+        self._took.append(run.wall_s)
+
+    def _line(self) -> str:
+        if not self._number:
+            return ""
+        elapsed = time.monotonic() - self._started
+        parts = [f"{self._recipe}: run {self._number} of {self._runs}", f"step {self._step}"]
+        parts += [f"loss {self._loss}"] if self._loss else []
+        parts.append(f"{elapsed:.0f} s")
+        if self._took:
+            mean = sum(self._took) / len(self._took)
+            remaining = max(0.0, mean - elapsed) + mean * (self._runs - self._number)
+            parts.append(f"about {remaining:.0f} s left for this recipe")
+        return "  ".join(parts)

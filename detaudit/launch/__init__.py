@@ -1,0 +1,43 @@
+"""Starts runs and ends them: what a run is, what came of it, and the interface that starts one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run as it is to be started. Every run of a group has an equal one, but for ``folder``.
+
+    ``timeout`` is in seconds; ``folder`` is where its logs and its trace are kept in the end.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: dict[str, str]
+    folder: Path
+    live: Path
+    mark: str
+    timeout: float | None = None
+    no_aslr: bool = False
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How the processes of a run ended. ``exit_code`` is negative for a signal, as in subprocess."""
+
+    exit_code: int | None
+    wall_s: float
+    timed_out: bool = False
+    leftovers: tuple[str, ...] = field(default=())
+
+
+class Launcher(Protocol):
+    """Starts one run and waits for it."""
+
+    def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
+        """Run ``spec`` to its end; ``tick`` is called several times a second meanwhile.
+
+        Whatever is raised inside, KeyboardInterrupt included, no process of the run is left behind.
+        """

@@ -1,0 +1,82 @@
+"""From what the user asked for to the runs that will be started."""
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from detaudit.errors import WorkspaceError
+from detaudit.launch import RunSpec
+from detaudit.launch.environment import run_environment
+from detaudit.launch.target import Target
+from detaudit.launch.workspace import IsolatedWorkspace, SharedWorkspace, repository_root
+from detaudit.recipe.flags import NO_ASLR
+from detaudit.recipe.recipes import Recipe
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One audit as it was asked for. ``timeout`` is in seconds."""
+
+    target: Target
+    recipes: tuple[Recipe, ...]
+    runs: int
+    out: Path
+    mark: str
+    cwd: Path
+    command: tuple[str, ...] = ()
+    timeout: float | None = None
+    fail_fast: bool = False
+    isolate: bool = False
+    isolate_root: Path | None = None
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """The runs of one recipe, and the flags that this system refuses, with its reason."""
+
+    recipe: Recipe
+    specs: tuple[RunSpec, ...]
+    unavailable: dict[str, str]
+
+
+def workspace_for(settings: Settings) -> SharedWorkspace | IsolatedWorkspace:
+    """Return where the runs will work. Raises WorkspaceError for an --isolate-root that does not hold the cwd."""
+    if not settings.isolate:
+        return SharedWorkspace(settings.cwd)
+    root = (settings.isolate_root or repository_root(settings.cwd)).resolve()
+    if not settings.cwd.is_relative_to(root):
+        raise WorkspaceError(
+            f"--isolate-root {root} does not hold the working directory {settings.cwd}",
+            "Start detaudit inside that folder, or name one above the working directory.",
+        )
+    return IsolatedWorkspace(root, settings.cwd, settings.out)
+
+
+def plan_group(
+    settings: Settings, recipe: Recipe, space: SharedWorkspace | IsolatedWorkspace, aslr_refusal: str
+) -> GroupPlan:
+    """Return the runs of one recipe. They are equal but for the folder that keeps what each leaves behind."""
+    no_aslr = [flag for flag in recipe.flags if flag.launcher == NO_ASLR]
+    target, base = settings.target, {**os.environ, **space.workspace.env}
+    if isinstance(space, IsolatedWorkspace):
+        target = replace(
+            target, script=space.inside(target.script), arguments=tuple(map(space.inside, target.arguments))
+        )
+        paths = base.get("PYTHONPATH", "").split(os.pathsep)
+        base["PYTHONPATH"] = os.pathsep.join(map(space.inside, paths))
+    live = settings.out / "live"
+    env = run_environment(base, recipe.flags, recipe.seed, trace=live / "trace", mark=settings.mark)
+    spec = RunSpec(
+        argv=target.argv,
+        cwd=space.workspace.cwd,
+        env=env,
+        folder=live,
+        live=live,
+        mark=settings.mark,
+        timeout=settings.timeout,
+        no_aslr=bool(no_aslr) and not aslr_refusal,
+    )
+    folder = settings.out / "runs" / re.sub(r"[^A-Za-z0-9.+-]+", "_", recipe.name)
+    specs = tuple(replace(spec, folder=folder / str(number)) for number in range(1, settings.runs + 1))
+    return GroupPlan(recipe, specs, {flag.id: aslr_refusal for flag in no_aslr} if aslr_refusal else {})

@@ -1,0 +1,119 @@
+"""Finds and ends every process of an audit, also those that left their group or their session."""
+
+import os
+import signal
+import subprocess
+import sys
+from types import TracebackType
+
+import psutil
+
+from detaudit import wire
+
+GRACE_S = 2.0
+"""Seconds between asking a process to end and ending it."""
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    """Return the living processes that carry ``mark`` in their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(wire.ENV_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue  # gone, a zombie, or somebody else's
+    return found
+
+
+def name(process: psutil.Process) -> str:
+    """Return the command line of a process, shortened, for a message."""
+    try:
+        return " ".join(process.cmdline())[:120] or process.name()
+    except psutil.Error:
+        return f"process {process.pid}"
+
+
+def end_group(leader: subprocess.Popen[bytes], mark: str) -> None:
+    """End a run: its process group, then whatever else carries the mark; first politely, then for good."""
+    _signal_group(leader.pid, signal.SIGTERM)
+    for process in marked(mark):
+        _send(process, signal.SIGTERM)
+    try:
+        leader.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        pass
+    psutil.wait_procs(marked(mark), timeout=GRACE_S)
+    _signal_group(leader.pid, signal.SIGKILL)
+    kill_marked(mark)
+    leader.wait()
+
+
+def end_leftovers(mark: str) -> tuple[str, ...]:
+    """End what a finished run left running, after a moment to finish by itself; return their names."""
+    _, alive = psutil.wait_procs(marked(mark), timeout=GRACE_S)
+    names = tuple(sorted(name(process) for process in alive))
+    if alive:
+        for process in alive:
+            _send(process, signal.SIGTERM)
+        psutil.wait_procs(alive, timeout=GRACE_S)
+        kill_marked(mark)
+    return names
+
+
+def kill_marked(mark: str) -> None:
+    """Kill everything that carries the mark, again while it goes on forking."""
+    for _ in range(20):
+        alive = marked(mark)
+        if not alive:
+            return
+        for process in alive:
+            _send(process, signal.SIGKILL)
+        psutil.wait_procs(alive, timeout=0.5)
+
+
+def _send(process: psutil.Process, signal_: signal.Signals) -> None:
+    try:
+        process.send_signal(signal_)
+    except (psutil.Error, OSError):
+        pass
+
+
+def _signal_group(pgid: int, signal_: signal.Signals) -> None:
+    try:
+        os.killpg(pgid, signal_)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+class Reaper:
+    """A small process beside the audit that ends its runs if the audit itself is killed.
+
+    It waits on a pipe. The pipe closes however the audit ends, by SIGKILL too.
+    """
+
+    def __init__(self, mark: str) -> None:
+        env = {key: value for key, value in os.environ.items() if key != wire.ENV_MARK}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "detaudit.launch.reaper", mark],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env=env,
+        )
+
+    def __enter__(self) -> "Reaper":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pipe = self._process.stdin
+        if pipe is not None:
+            try:
+                pipe.write(b"done")
+                pipe.close()
+            except OSError:
+                pass
+        self._process.wait()

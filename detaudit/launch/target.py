@@ -1,0 +1,96 @@
+"""What is to be run: a script, a module, or a whole command."""
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from detaudit.errors import UnknownNameError, UsageError
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the user asked to run. Exactly one of ``script`` and ``module`` is set, or neither for a command."""
+
+    arguments: tuple[str, ...]
+    script: str = ""
+    module: str = ""
+    python: str = sys.executable
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command line of a run."""
+        if self.script:
+            return (self.python, self.script, *self.arguments)
+        if self.module:
+            return (self.python, "-m", self.module, *self.arguments)
+        return self.arguments
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.script or (f"-m {self.module}" if self.module else " ".join(self.arguments))
+
+    @property
+    def expected_argument(self) -> str:
+        """An argument that the training process itself must show, ``""`` where a command may start anything.
+
+        A trace proves only that some Python process of the run was recorded: with ``python -I train.py`` that
+        can be a helper which the script started.
+        """
+        if self.script or self.module:
+            return self.script or self.module
+        if not Path(self.arguments[0]).name.startswith("python"):
+            return ""
+        rest = list(self.arguments[1:])
+        if "-m" in rest[:-1]:
+            return rest[rest.index("-m") + 1]
+        return next((argument for argument in rest if argument.endswith(".py")), "")
+
+
+def resolve_target(
+    words: tuple[str, ...], after_dashes: tuple[str, ...], module: str, python: str | None
+) -> Target:
+    """Return the target of ``SCRIPT|-m MODULE [-- ARGS]`` or ``-- COMMAND…``.
+
+    Raises UsageError where that is not what stands there, UnknownNameError where it does not exist.
+    """
+    if module and words:
+        raise UsageError(f"unexpected argument {words[0]!r}", "The module's own arguments go after `--`.")
+    executable = _executable(python) if python else sys.executable
+    if module:
+        return Target(arguments=after_dashes, module=module, python=executable)
+    if not words:
+        if not after_dashes:
+            raise UsageError("nothing to run", "Name a script, `-m MODULE`, or a whole command after `--`.")
+        _executable(after_dashes[0])
+        return Target(arguments=after_dashes)
+    if len(words) > 1:
+        given = " ".join(words[1:])
+        raise UsageError(
+            f"unexpected arguments after the script: {given}",
+            f"The script's own arguments go after `--`: detaudit run {words[0]} -- {given}",
+        )
+    _check_script(words[0])
+    return Target(arguments=after_dashes, script=words[0], python=executable)
+
+
+def _executable(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise UnknownNameError(f"cannot run {name!r}: there is no such program", "Check the name and your PATH.")
+    return found
+
+
+def _check_script(script: str) -> None:
+    path = Path(script)
+    if path.is_dir() and (path / "__main__.py").exists():
+        return
+    if not path.is_file():
+        near = sorted(p.name for p in Path(path.parent or ".").glob("*.py"))[:8]
+        cure = f"Python files there: {', '.join(near)}." if near else "Check the path."
+        raise UnknownNameError(f"there is no script {script!r}", cure)
+    with path.open("rb") as file:
+        first = file.readline(200)
+    if first.startswith(b"#!") and b"python" not in first:
+        raise UsageError(f"{script!r} is no Python script", f"Run it as a command: detaudit run -- ./{script}")

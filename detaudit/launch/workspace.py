@@ -1,0 +1,150 @@
+"""Where a run works: the user's own folder, or a fresh copy of it at a path that is the same for every run."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from detaudit.errors import WorkspaceError
+
+COPY_LIMIT = 4 * 2**30
+"""Bytes that --isolate copies for a run, where the file system cannot share them."""
+
+_FICLONE = 0x40049409  # linux/fs.h
+_OURS = ".detaudit"  # the folder of results, where --out names no other
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where a run starts, and the variables that keep its temporary files there."""
+
+    cwd: Path
+    env: dict[str, str]
+
+
+class SharedWorkspace:
+    """Every run works in the user's own folder."""
+
+    def __init__(self, cwd: Path) -> None:
+        self.workspace = Workspace(cwd, {})
+
+    @contextmanager
+    def fresh(self) -> Iterator[None]:
+        """Nothing is made afresh."""
+        yield
+
+
+class IsolatedWorkspace:
+    """Every run works in its own copy of ``root``, started in the same place in it.
+
+    The copy is removed after the run, and the next one stands at the same path: a result may depend on a path.
+    """
+
+    def __init__(self, root: Path, cwd: Path, results: Path) -> None:
+        self._root, self._results, self._place = root, results, results / "work"
+        place = self._place
+        self._copy, self._temporary = place / root.name, place / "tmp"
+        self.workspace = Workspace(self._copy / cwd.relative_to(root), {"TMPDIR": str(self._temporary)})
+
+    def inside(self, path: str) -> str:
+        """Return where an absolute path below the root stands in the copy; other paths as they are."""
+        absolute = Path(path)
+        if absolute.is_absolute() and absolute.is_relative_to(self._root):
+            return str(self._copy / absolute.relative_to(self._root))
+        return path
+
+    @contextmanager
+    def fresh(self) -> Iterator[None]:
+        """Make the copy, and remove it afterwards. Raises WorkspaceError where it is too large or does not fit."""
+        self._place.mkdir(parents=True, exist_ok=True)
+        self._check_size()
+        try:
+            self._copy_tree()
+            self._temporary.mkdir()
+            yield
+        except OSError as error:
+            raise WorkspaceError(
+                f"the copy for --isolate could not be made: {error}", "Free space, or narrow it: --isolate-root DIR."
+            ) from error
+        finally:
+            shutil.rmtree(self._place, ignore_errors=True)
+
+    def _files(self) -> Iterator[os.DirEntry[str]]:
+        return (e for e in walk(self._root, self._results) if e.is_file(follow_symlinks=False))
+
+    def _check_size(self) -> None:
+        sizes: dict[str, int] = {}
+        for entry in self._files():
+            top = Path(entry.path).relative_to(self._root).parts[0]
+            sizes[top] = sizes.get(top, 0) + entry.stat(follow_symlinks=False).st_size
+        total = sum(sizes.values())
+        room = min(COPY_LIMIT, shutil.disk_usage(self._place).free)
+        if total > room and not self._shares_blocks():
+            largest = max(sizes, key=lambda top: sizes[top])
+            raise WorkspaceError(
+                f"--isolate would copy {_gib(total)} for each run, and {_gib(room)} is the most here; "
+                f"the largest part is {self._root / largest} with {_gib(sizes[largest])}",
+                "Copy less (--isolate-root DIR), or move large data out of the repository.",
+            )
+
+    def _shares_blocks(self) -> bool:
+        source = next((Path(entry.path) for entry in self._files() if entry.stat().st_size), None)
+        with tempfile.NamedTemporaryFile(dir=self._place) as probe:
+            return source is not None and _clone(source, Path(probe.name))
+
+    def _copy_tree(self) -> None:
+        self._copy.mkdir()
+        for entry in walk(self._root, self._results):
+            target = self._copy / Path(entry.path).relative_to(self._root)
+            if entry.is_symlink():
+                target.symlink_to(os.readlink(entry.path))
+            elif entry.is_dir():
+                target.symlink_to(entry.path) if is_venv(entry) else target.mkdir()
+            elif entry.is_file() and not _clone(Path(entry.path), target):
+                shutil.copy2(entry.path, target)
+
+
+def repository_root(cwd: Path) -> Path:
+    """Return the repository that holds ``cwd``, or ``cwd`` itself where there is none."""
+    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+
+
+def walk(root: Path, results: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield everything below ``root`` but detaudit's own ``results``; virtual environments count as one entry."""
+    ours = os.fspath(results)
+    folders = [os.fspath(root)]
+    while folders:
+        try:
+            entries = sorted(os.scandir(folders.pop()), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name == _OURS or entry.path == ours:
+                continue
+            yield entry
+            if entry.is_dir(follow_symlinks=False) and not is_venv(entry):
+                folders.append(entry.path)
+
+
+def is_venv(entry: os.DirEntry[str]) -> bool:
+    """Whether a folder is a virtual environment: it is linked to, never copied or searched."""
+    return os.path.exists(os.path.join(entry.path, "pyvenv.cfg"))
+
+
+def _clone(source: Path, target: Path) -> bool:
+    """Share the blocks of ``source`` with ``target`` (btrfs, XFS); return whether the file system can."""
+    try:
+        with open(source, "rb") as reading, open(target, "wb") as writing:
+            fcntl.ioctl(writing, _FICLONE, reading.fileno())
+    except OSError:
+        return False
+    shutil.copystat(source, target)
+    return True
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"

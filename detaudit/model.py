@@ -1,0 +1,161 @@
+"""The frozen values that an audit is made of; ``Audit`` is also the layout of audit.json."""
+
+import math
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import msgspec
+
+SCHEMA_VERSION = 1
+"""Of audit.json: keys only grow; anything else is a new version. 1: first layout."""
+
+Number: TypeAlias = float | str | None
+"""A finite float, or ``"nan"``, ``"inf"``, ``"-inf"``, which JSON cannot write as numbers."""
+
+
+class Status(StrEnum):
+    """How one run ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    NO_RECORD = "no-record"
+    STOPPED = "stopped"
+
+
+class Verdict(StrEnum):
+    """What a group of runs, or the whole audit, shows."""
+
+    DETERMINISTIC = "deterministic"
+    NONDETERMINISTIC = "nondeterministic"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Stage(StrEnum):
+    """The ladder of stages within a step; ``STEPS`` means that one run had no such step."""
+
+    INIT = "init"
+    RNG = "rng"
+    BATCH = "batch"
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    UPDATE = "update"
+    STEPS = "steps"
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of all values: immutable, change is ``msgspec.structs.replace``."""
+
+
+class Difference(Struct):
+    """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage."""
+
+    rank: int
+    step: int
+    stage: Stage
+
+
+class RankRecord(Struct):
+    """The fingerprints of one training process of a run."""
+
+    rank: int
+    framework: str
+    steps: int
+    sum_of_weights: Number
+    final_loss: Number
+    digest: str | None
+
+
+class Run(Struct):
+    """One launch of the script. ``wall_s`` is in seconds; ``differs`` is against the group's first finished run."""
+
+    id: int
+    status: Status
+    exit_code: int | None
+    wall_s: float
+    steps: int
+    ranks: tuple[RankRecord, ...] = ()
+    differs: Difference | None = None
+    problem: str | None = None
+    stderr_tail: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    logs: str = ""
+
+
+class Recipe(Struct):
+    """What was held still: a name, the seed, the ids of the flags."""
+
+    name: str
+    seed: int
+    flags: tuple[str, ...]
+
+
+class FlagState(Struct):
+    """What became of one flag: ``applied``, ``failed``, ``not-reached`` (its module was never imported), ``unavailable``."""
+
+    id: str
+    state: str
+    detail: str = ""
+
+
+class Confidence(Struct):
+    """n matching runs: at ``level``, the rate of deviating runs is at most ``max_deviation_rate``."""
+
+    level: float
+    max_deviation_rate: float
+
+
+class Divergence(Struct):
+    """The first difference between two runs of a group, and what kind of cause it points to."""
+
+    runs: tuple[int, int]
+    rank: int
+    step: int
+    stage: Stage
+    site: str | None
+    cause: str
+
+
+class Group(Struct):
+    """All runs under one recipe. Only runs of one group are ever compared."""
+
+    recipe: Recipe
+    verdict: Verdict
+    distinct: int
+    confidence: Confidence | None
+    runs: tuple[Run, ...]
+    divergence: Divergence | None
+    flags: tuple[FlagState, ...] = ()
+    reason: str | None = None
+
+
+class Audit(Struct):
+    """One whole audit, as it is kept in audit.json and printed by every reporter."""
+
+    schema_version: int
+    command: tuple[str, ...]
+    environment: dict[str, Any]
+    verdict: Verdict
+    groups: tuple[Group, ...]
+    warnings: tuple[str, ...] = ()
+    next_steps: tuple[str, ...] = ()
+    interrupted: bool = False
+
+
+def as_number(value: float | None) -> Number:
+    """Return ``value`` in a form that JSON can hold without loss."""
+    if value is None or math.isfinite(value):
+        return value
+    return repr(value)
+
+
+def digits(value: Number) -> str:
+    """Return a number with all its digits (17 significant), ``-`` where there is none."""
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else format(value, ".17g")
+
+
+def to_json(audit: Audit) -> bytes:
+    """Return an audit in the layout of audit.json."""
+    return msgspec.json.format(msgspec.json.encode(audit), indent=2) + b"\n"

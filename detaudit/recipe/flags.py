@@ -1,0 +1,126 @@
+"""The catalogue of flags: rows of configs/flags.yaml, and what each becomes in a run."""
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from detaudit.errors import ConfigError, UnknownNameError
+from detaudit.recipe import yamlfile
+
+Framework: TypeAlias = Literal["python", "system", "numpy", "torch", "tensorflow"]
+Cause: TypeAlias = Literal["seed", "data", "kernel", "memory", "threads", "hash", "order"]
+
+SEED = "SEED"
+"""In a row, stands for the recipe's seed."""
+
+NO_ASLR = "no-aslr"
+"""The one launcher change there is."""
+
+
+class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One row of the catalogue; configs/flags.yaml says what each field means."""
+
+    id: str
+    title: str
+    framework: Framework
+    when: Literal["before-start", "after-import"]
+    causes: tuple[Cause, ...]
+    in_script: str
+    source: str
+    note: str = ""
+    module: str = ""
+    env: dict[str, str] = {}
+    call: dict[str, tuple[Any, ...]] = {}
+    set: dict[str, Any] = {}
+    patch: str = ""
+    launcher: Literal["", "no-aslr"] = ""
+    requires: tuple[str, ...] = ()
+
+    @property
+    def runs_inside(self) -> bool:
+        """Whether the recorder applies it, in the process."""
+        return self.when == "after-import"
+
+    def environment(self, seed: int) -> dict[str, str]:
+        """Return the variables it sets."""
+        return {name: str(_fill(value, seed)) for name, value in self.env.items()}
+
+    def order(self, seed: int) -> str:
+        """Return the line of wire.ENV_FLAGS that makes the recorder apply it."""
+        order: dict[str, Any] = {"id": self.id}
+        if self.call:
+            order["call"] = _fill(self.call, seed)
+        if self.set:
+            order["set"] = _fill(self.set, seed)
+        if self.patch:
+            order |= {"patch": self.patch, "seed": seed}
+        return f"{self.module or self.framework}\t{json.dumps(order)}"
+
+
+def _fill(value: Any, seed: int) -> Any:
+    if isinstance(value, str):
+        return seed if value == SEED else value
+    if isinstance(value, Mapping):
+        return {key: _fill(item, seed) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_fill(item, seed) for item in value]
+    return value
+
+
+class Catalogue:
+    """All flags, in the order of the file."""
+
+    def __init__(self, flags: Iterable[Flag]) -> None:
+        self._flags = {flag.id: flag for flag in flags}
+
+    def __iter__(self) -> Iterable[Flag]:  # type: ignore[misc]
+        return iter(self._flags.values())
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All ids."""
+        return tuple(self._flags)
+
+    def get(self, flag_id: str) -> Flag:
+        """Return a flag; UnknownNameError names the nearest one there is."""
+        if flag_id not in self._flags:
+            raise unknown("flag", flag_id, self._flags)
+        return self._flags[flag_id]
+
+    def select(self, ids: Iterable[str]) -> tuple[Flag, ...]:
+        """Return the named flags in catalogue order, each once."""
+        wanted = {self.get(flag_id).id for flag_id in ids}
+        return tuple(flag for flag in self._flags.values() if flag.id in wanted)
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
+    """Return the error for a name that does not exist, with the nearest that does."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    cure = f"Did you mean {near[0]!r}? " if near else ""
+    return UnknownNameError(f"there is no {kind} {name!r}", f"{cure}There are: {', '.join(names)}.")
+
+
+def configs_dir() -> Path:
+    """Return the folder of flags.yaml and recipes/: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "configs"
+    return installed if installed.is_dir() else package.parent / "configs"
+
+
+def load_catalogue(path: Path | None = None) -> Catalogue:
+    """Read the catalogue. Raises ConfigError for a broken file or an id that is there twice."""
+    path = path or configs_dir() / "flags.yaml"
+    flags = yamlfile.load(path, list[Flag])
+    ids = [flag.id for flag in flags]
+    twice = next((flag_id for flag_id in ids if ids.count(flag_id) > 1), None)
+    if twice:
+        raise ConfigError(f"{path}: the flag {twice!r} is there twice", "Give one of them another id.")
+    catalogue = Catalogue(flags)
+    for flag in flags:
+        catalogue.select(flag.requires)
+    return catalogue

@@ -1,0 +1,57 @@
+"""Reads a YAML file into typed values; every error names the file, the line and the column."""
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from detaudit.errors import ConfigError, UnknownNameError
+
+T = TypeVar("T")
+
+
+def load(path: Path, kind: type[T]) -> T:
+    """Return the contents of ``path`` as ``kind``.
+
+    Raises UnknownNameError if the file cannot be read, ConfigError if it is no YAML or does not fit.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnknownNameError(f"{path} cannot be read: {error}") from error
+    try:
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise ConfigError(_at(path, mark, error.problem or "not YAML"), "Mend the YAML there.") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: {error}", "Mend the YAML there.") from error
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        problem, _, where = str(error).partition(" - at `$")
+        mark = _mark(yaml.compose(text), where.rstrip("`"))
+        raise ConfigError(_at(path, mark, problem), "See configs/ for files that are right.") from error
+
+
+def _at(path: Path, mark: Any, problem: str) -> str:
+    place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
+    return f"{path}{place}: {problem}"
+
+
+def _mark(node: Any, where: str) -> Any:
+    """Return the mark of the node at a msgspec path such as ``[2].flags[0]``, or of the nearest one above it."""
+    for step in where.replace("[", ".[").split("."):
+        if not step or node is None:
+            continue
+        child = None
+        if isinstance(node, yaml.SequenceNode) and step.startswith("["):
+            digits = step[1:-1]
+            child = node.value[int(digits)] if digits.isdigit() and int(digits) < len(node.value) else None
+        elif isinstance(node, yaml.MappingNode):
+            child = next((value for key, value in node.value if key.value == step), None)
+        if child is None:
+            break
+        node = child
+    return node.start_mark if node is not None else None

@@ -1,0 +1,4 @@
+"""One adapter for each framework, loaded only when the script imports it."""
+
+ADAPTERS = {"torch": "torch", "tensorflow": "tensorflow"}
+"""Top-level module that a script imports, and the file here that knows how to watch it."""

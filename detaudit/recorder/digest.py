@@ -1,0 +1,154 @@
+"""Order-sensitive digests of raw bytes in exact integer arithmetic, with one value whichever library computes it.
+
+The bytes of a tensor are read as 64-bit words. Every word is folded (``x ^ x >> 32``), multiplied by an odd
+key of its position, and summed modulo 2**64 in chunks of 16,384 words; the chunk sums are mixed by their
+index. Integer sums have no rounding, so no order of reduction can change them. Without the fold, two
+flipped sign bits would cancel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+    from typing import Any
+
+CHUNK = 16384
+"""Words in a chunk: 128 KiB stay in a core's cache."""
+
+_MASK = (1 << 64) - 1
+_GOLD = 0x9E3779B97F4A7C15
+_GPU_ROWS = 512
+_keys = b""
+
+
+def _key_bytes() -> bytes:
+    global _keys
+    if not _keys:
+        _keys = hashlib.shake_128(b"detaudit digest keys").digest(CHUNK * 8)
+    return _keys
+
+
+def _mix(x: int) -> int:
+    # The finaliser of splitmix64 (Steele, Lea, Flood 2014).
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & _MASK
+    return x ^ x >> 31
+
+
+def _combine(sums: Iterable[int], tail: bytes, size: int) -> int:
+    total = size
+    for index, chunk in enumerate(sums, 1):
+        total += _mix((chunk + index * _GOLD) & _MASK)
+    return _mix((total + _mix(int.from_bytes(tail, "little") ^ _GOLD)) & _MASK)
+
+
+def of_bytes(data: bytes) -> str:
+    """Digest a short string of bytes, such as the state of a generator."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def of_parts(parts: Iterable[tuple[str, str, tuple[int, ...], int]]) -> str:
+    """Digest named tensors from their (name, dtype, shape, word digest), in the order given."""
+    return of_bytes("".join(["%s|%s|%s|%016x\n" % part for part in parts]).encode())
+
+
+class NumpyDigest:
+    """Digests and sums arrays with NumPy, chunk by chunk: no copy of an array is made."""
+
+    def __init__(self, np: ModuleType) -> None:
+        self._np: Any = np
+        self._keys = np.frombuffer(_key_bytes(), dtype="<u8") | np.uint64(1)
+        self._buffer = np.empty(CHUNK, dtype=np.uint64)
+
+    def words(self, array: Any) -> int:
+        """Return the 64-bit digest of an array's bytes in C order."""
+        np = self._np
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        full = raw.size - raw.size % 8
+        return _combine(self._sums(raw[:full].view(np.uint64)), raw[full:].tobytes(), raw.size)
+
+    def _sums(self, words: Any) -> Iterable[int]:
+        np = self._np
+        for start in range(0, words.size, CHUNK):
+            chunk = words[start : start + CHUNK]
+            buffer = self._buffer[: chunk.size]
+            np.right_shift(chunk, 32, out=buffer)
+            np.bitwise_xor(buffer, chunk, out=buffer)
+            np.multiply(buffer, self._keys[: chunk.size], out=buffer)
+            yield int(np.add.reduce(buffer))
+
+    def total(self, array: Any) -> float:
+        """Return the sum of all elements in float64, in a fixed order (the real part of complex ones)."""
+        flat = self._np.ascontiguousarray(array).reshape(-1)
+        if flat.dtype.kind not in "fiubc" and flat.dtype.kind != "V":
+            return 0.0
+        flat = flat.real if flat.dtype.kind == "c" else flat
+        step = 4 * CHUNK
+        parts = [
+            float(self._np.add.reduce(flat[i : i + step].astype(self._np.float64)))
+            for i in range(0, flat.size, step)
+        ]
+        return _sum(parts)
+
+
+class TorchDigest:
+    """The same digest in torch, for tensors on a device and for environments without NumPy."""
+
+    def __init__(self, torch: ModuleType) -> None:
+        self._torch: Any = torch
+        self._keys: dict[Any, Any] = {}
+
+    def words(self, tensor: Any) -> int:
+        """Return the 64-bit digest of a strided, contiguous tensor; one transfer of 8 bytes a chunk."""
+        torch = self._torch
+        raw = tensor.reshape(-1).view(torch.uint8)
+        size = raw.numel()
+        full = size - size % 8
+        tail = bytes(raw[full:].tolist())
+        words = raw[:full]
+        if words.storage_offset() % 8:  # a view of words must start at a word
+            words = words.clone()
+        words = words.view(torch.int64)
+        sums = self._sums(words)
+        # Cells are signed here; the value is the same modulo 2**64.
+        return _combine([s & _MASK for s in torch.cat(sums).tolist()] if sums else [], tail, size)
+
+    def _sums(self, words: Any) -> list[Any]:
+        keys = self._keys_on(words.device)
+        rows = 1 if words.device.type == "cpu" else _GPU_ROWS
+        whole = words.numel() // CHUNK * CHUNK
+        blocks = [
+            words[i : min(i + rows * CHUNK, whole)].view(-1, CHUNK) for i in range(0, whole, rows * CHUNK)
+        ]
+        if whole < words.numel():
+            blocks.append(words[whole:].view(1, -1))
+        return [
+            ((block >> 32 & 0xFFFFFFFF) ^ block).mul_(keys[: block.shape[1]]).sum(1) for block in blocks
+        ]
+
+    def _keys_on(self, device: Any) -> Any:
+        if device not in self._keys:
+            keys = self._torch.frombuffer(bytearray(_key_bytes()), dtype=self._torch.int64)
+            self._keys[device] = (keys | 1).to(device)
+        return self._keys[device]
+
+    def total(self, tensor: Any) -> float:
+        """Return the sum of all elements in float64, in chunks of a fixed size (the real part of complex ones)."""
+        flat = tensor.reshape(-1)
+        flat = flat.real if flat.is_complex() else flat
+        step = 4 * CHUNK
+        sums = [flat[i : i + step].double().sum() for i in range(0, flat.numel(), step)]
+        return _sum(self._torch.stack(sums).tolist()) if sums else 0.0
+
+
+def _sum(parts: list[float]) -> float:
+    # fsum refuses infinities of both signs; then the plain sum is the answer people expect.
+    try:
+        return math.fsum(parts)
+    except (OverflowError, ValueError):
+        return sum(parts)

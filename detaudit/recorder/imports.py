@@ -1,0 +1,92 @@
+"""Post-import hooks: run something right after a module was imported, whoever imports it."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+    from .sink import Sink
+
+_waiting: dict[str, list[Callable[[ModuleType], None]]] = {}
+
+
+class _Finder:
+    """Asks the other finders, then wraps ``exec_module`` on the one loader instance that will load the module.
+
+    The loader keeps its type, so inspect, importlib.resources and pkgutil see nothing unusual.
+    """
+
+    def __init__(self) -> None:
+        self._asking: set[str] = set()
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in _waiting or name in self._asking:
+            return None
+        self._asking.add(name)  # another finder may ask sys.meta_path in its turn
+        try:
+            spec = self._ask_others(name, path, target)
+        finally:
+            self._asking.discard(name)
+        if spec is not None:
+            _wrap(name, spec)
+        return spec
+
+    def _ask_others(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None
+    ) -> ModuleSpec | None:
+        # Not importlib.util.find_spec: some finders answer only once.
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None and finder is not self else None
+            if spec is not None:
+                return spec  # type: ignore[no-any-return]
+        return None
+
+
+_finder = _Finder()
+
+
+def _wrap(name: str, spec: ModuleSpec) -> None:
+    loader = spec.loader
+    execute = getattr(loader, "exec_module", None)
+    if execute is None:
+        return
+
+    def exec_module(module: ModuleType) -> None:
+        execute(module)
+        try:
+            del loader.exec_module  # type: ignore[union-attr]
+        except AttributeError:
+            pass
+        _run(name, sys.modules.get(name, module))
+
+    try:
+        loader.exec_module = exec_module  # type: ignore[union-attr,method-assign]
+    except AttributeError:
+        pass
+
+
+def _run(name: str, module: ModuleType) -> None:
+    for callback in _waiting.pop(name, ()):
+        callback(module)
+
+
+def when_imported(name: str, sink: Sink, callback: Callable[[ModuleType], None]) -> None:
+    """Call ``callback(module)`` once ``name`` is imported, or now if it is. Failures go into the trace."""
+
+    def guarded(module: ModuleType) -> None:
+        sink.guarded("import of " + name, lambda: callback(module))
+
+    if name in sys.modules:
+        guarded(sys.modules[name])
+        return
+    _waiting.setdefault(name, []).append(guarded)
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]

@@ -1,0 +1,177 @@
+"""What one framework trains in one process: counts the steps, keeps hold of the weights, writes the events."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+from . import digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol
+
+    from .sink import Sink
+
+    class Reader(Protocol):
+        """How an adapter reads its framework's tensors."""
+
+        def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
+            """Return (name, dtype, shape, word digest)."""
+
+        def total(self, tensor: Any) -> float:
+            """Return the sum of the elements in float64."""
+
+        def scalar(self, tensor: Any) -> float | None:
+            """Return the value of a tensor of one element, else None."""
+
+
+_MOST_UNOWNED = 4
+
+
+class _WeightSet:
+    """Named weights that are trained together, held until their owner is gone: scripts drop a model before we can read it."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        self.tensors = list(tensors)
+        self.owner: weakref.ref[Any] | None = None
+        self.digest = ""
+        self.sum = 0.0
+        self.count = 0
+
+
+class Training:
+    """Collects a step's events and writes them together. Steps count from 1; 0 is the state before the first."""
+
+    def __init__(self, framework: str, sink: Sink, reader: Reader, rng: Callable[[], str]) -> None:
+        self._framework, self._sink, self._reader, self._rng = framework, sink, reader, rng
+        self.lock = threading.RLock()
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, as in a forked child."""
+        self.lock = threading.RLock()
+        self.steps = 0
+        self._losses: list[Any] = []
+        self._events: list[dict[str, object]] = []
+        self._sets: dict[Any, _WeightSet] = {}
+        self._final_loss: float | None = None
+        self._final_steps = -1
+        self._rng_step = 0
+
+    @property
+    def pending(self) -> bool:
+        """Whether a loss was seen whose step has not been written."""
+        return bool(self._losses)
+
+    def event(self, step: int, stage: str, digest_: str, value: float | None = None) -> None:
+        """Keep one event for the write at the end of its step."""
+        self._events.append(
+            {
+                "k": "event",
+                "fw": self._framework,
+                "step": step,
+                "stage": stage,
+                "digest": digest_,
+                "value": None if value is None else float(value).hex(),
+            }
+        )
+
+    def loss(self, tensor: Any) -> None:
+        """Keep a loss of the step under way; its value is read when the step is written."""
+        if self._rng_step <= self.steps:
+            self._rng_step = self.steps + 1
+            self.event(self._rng_step, "rng", self._rng())
+        self._losses.append(tensor)
+
+    def initial(self, tensors: Sequence[Any]) -> None:
+        """Record weights that are about to be trained for the first time."""
+        self.event(0 if self.steps == 0 else self.steps + 1, "init", self._digest(tensors))
+
+    def step(self, key: Any, tensors: Sequence[Any], owner: Any = None) -> None:
+        """Write a finished step: its losses, and the weights that it updated.
+
+        ``key`` tells one set of weights from another; a set whose ``owner`` died is summed up and let go.
+        """
+        self.steps += 1
+        self._forward(self.steps)
+        self.event(self.steps, "update", self._digest(tensors))
+        self._hold(key, tensors, owner)
+        self.write()
+
+    def unseen_step(self) -> None:
+        """Count a step of which only the losses are known, such as one inside a compiled loop."""
+        self.steps += 1
+        self._forward(self.steps)
+
+    def write(self) -> None:
+        """Write the events collected so far with one system call."""
+        events, self._events = self._events, []
+        if events:
+            self._sink.write(*events)
+
+    def _forward(self, step: int) -> None:
+        losses, self._losses = self._losses, []
+        if losses:
+            parts = [self._reader.part("", loss) for loss in losses]
+            value = self._reader.scalar(losses[-1])
+            self.event(step, "forward", digest.of_parts(parts), value)
+            self._final_loss = self._final_loss if value is None else value
+
+    def _digest(self, tensors: Sequence[Any]) -> str:
+        return digest.of_parts([self._reader.part(str(i), tensor) for i, tensor in enumerate(tensors)])
+
+    def _hold(self, key: Any, tensors: Sequence[Any], owner: Any) -> None:
+        self._let_go(None)
+        held = self._sets.get(key)
+        if held is None or len(held.tensors) != len(tensors) or any(
+            a is not b for a, b in zip(held.tensors, tensors)
+        ):
+            self._sets[key] = held = _WeightSet(tensors)
+            if owner is not None:
+                self._let_go(owner)
+                held.owner = weakref.ref(owner)
+        if owner is None:
+            # A functional update makes new tensors at every step: only the last few are kept.
+            self._sets[key] = self._sets.pop(key)
+            unowned = [k for k, s in self._sets.items() if s.owner is None]
+            for old in unowned[:-_MOST_UNOWNED]:
+                del self._sets[old]
+
+    def _let_go(self, owner: Any) -> None:
+        """Sum up and release the sets whose owner is ``owner``, or None for those whose owner died."""
+        for held in self._sets.values():
+            if held.owner is not None and held.owner() is owner and held.tensors:
+                self._sum_up(held)
+                held.tensors = []
+
+    def _sum_up(self, held: _WeightSet) -> None:
+        held.digest = self._digest(held.tensors)
+        held.sum = sum([self._reader.total(tensor) for tensor in held.tensors], 0.0)
+        held.count = len(held.tensors)
+
+    def finish(self) -> None:
+        """Write the weights as they ended. Called again later, it writes again only if there was another step."""
+        with self.lock:
+            self.write()
+            if self.steps == self._final_steps or self.steps == 0:
+                return
+            self._final_steps = self.steps
+            gone = [held for held in self._sets.values() if not held.tensors]
+            alive = _WeightSet(list({id(t): t for held in self._sets.values() for t in held.tensors}.values()))
+            self._sum_up(alive)
+            total = [*gone, alive] if alive.count else gone
+            self._sink.write(
+                {
+                    "k": "final",
+                    "fw": self._framework,
+                    "steps": self.steps,
+                    "digest": total[0].digest
+                    if len(total) == 1
+                    else digest.of_bytes("".join([held.digest for held in total]).encode()),
+                    "sum": sum([held.sum for held in total], 0.0).hex(),
+                    "loss": None if self._final_loss is None else self._final_loss.hex(),
+                    "params": sum([held.count for held in total]),
+                }
+            )

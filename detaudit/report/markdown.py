@@ -1,0 +1,34 @@
+"""The audit as Markdown, for a pull request or a lab book."""
+
+from tabulate import tabulate
+
+from detaudit.model import Audit, Group, Status
+from detaudit.report import words
+
+
+def render(audit: Audit) -> str:
+    """See Reporter.render."""
+    parts = [f"## detaudit: {audit.verdict}", f"`{' '.join(audit.command)}`" if audit.command else ""]
+    parts += [_group(group) for group in audit.groups]
+    parts += [f"> **Warning:** {text}" for text in audit.warnings]
+    if audit.interrupted:
+        parts.append("Interrupted: what had finished is above.")
+    if audit.next_steps:
+        parts.append("\n".join(["Next:", "", "```", *audit.next_steps, "```"]))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _group(group: Group) -> str:
+    headers, rows = words.table(group)
+    align = ["left" if header in words.LEFT else "right" for header in headers]
+    parts = [
+        f"### {words.heading(group)}",
+        tabulate(rows, headers, tablefmt="pipe", colalign=align, disable_numparse=True) if rows else "",
+        f"**{group.verdict}**: {words.sentence(group)}",
+        words.where(group),
+        f"Flags {words.flags_line(group)}" if group.flags else "",
+    ]
+    failed = next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
+    if failed is not None:
+        parts.append("\n".join([f"The end of run {failed.id}'s stderr:", "", "```", *failed.stderr_tail, "```"]))
+    return "\n\n".join(filter(None, parts))

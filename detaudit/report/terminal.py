@@ -1,0 +1,43 @@
+"""The audit as a table for a terminal."""
+
+import click
+from tabulate import tabulate
+
+from detaudit.model import Audit, Group, Status, Verdict
+from detaudit.report import words
+
+_COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
+
+
+def render(audit: Audit) -> str:
+    """See Reporter.render."""
+    parts = [_group(group) for group in audit.groups]
+    if audit.warnings:
+        parts.append("\n".join(f"{click.style('warning:', fg='yellow')} {text}" for text in audit.warnings))
+    if audit.interrupted:
+        parts.append(click.style("interrupted", fg="yellow", bold=True) + ": what had finished is above")
+    if audit.next_steps:
+        parts.append("\n".join(["next:", *(f"  {step}" for step in audit.next_steps)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _group(group: Group) -> str:
+    headers, rows = words.table(group)
+    align = ["left" if header in words.LEFT else "right" for header in headers]
+    lines = [click.style(words.heading(group), bold=True)]
+    if rows:
+        lines.append(tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True))
+    verdict = click.style(group.verdict, fg=_COLOURS[group.verdict], bold=True)
+    lines.append(f"{verdict}: {words.sentence(group)}")
+    lines += filter(None, [words.where(group)])
+    if group.flags:
+        lines.append(click.style(words.flags_line(group), dim=True))
+    return "\n".join(lines + _failures(group))
+
+
+def _failures(group: Group) -> list[str]:
+    """The first failed run's own last words: mostly the others died of the same."""
+    run = next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
+    if run is None:
+        return []
+    return [f"the end of what run {run.id} wrote to stderr:", *(f"  | {line}" for line in run.stderr_tail)]

@@ -1,0 +1,85 @@
+"""What the reporters for people share: rows and sentences."""
+
+from collections.abc import Iterator
+
+from detaudit.model import Group, RankRecord, Run, Status, Verdict, digits
+
+COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERS FROM")
+LEFT = {"DIGEST", "FIRST DIFFERS FROM"}
+
+
+def table(group: Group) -> tuple[list[str], list[list[str]]]:
+    """Return the headers and the rows of a group; the rank is left out where no run has two."""
+    rows = [row for run in group.runs for row in _rows(group, run)]
+    if any(len(run.ranks) > 1 for run in group.runs):
+        return list(COLUMNS), rows
+    return [c for c in COLUMNS if c != "RANK"], [row[:1] + row[2:] for row in rows]
+
+
+def _rows(group: Group, run: Run) -> Iterator[list[str]]:
+    time = f"{run.wall_s:.1f} s"
+    for place, rank in enumerate(run.ranks or (None,)):
+        first = place == 0
+        yield [
+            str(run.id) if first else "",
+            str(rank.rank) if rank else "",
+            digits(rank.sum_of_weights) if rank else "-",
+            digits(rank.final_loss) if rank else "-",
+            str(rank.steps if rank else run.steps),
+            time if first else "",
+            rank.digest[:8] if rank and rank.digest else "-",
+            _difference(group, run, rank),
+        ]
+
+
+def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
+    if run.status is not Status.OK:
+        return f"({run.status})" if rank is None or rank.rank == 0 else ""
+    base = next(r.id for r in group.runs if r.status is Status.OK)
+    found = run.differs
+    if found is None or (rank is not None and found.rank != rank.rank):
+        return ""
+    return f"run {base}: step {found.step}, {found.stage}"
+
+
+def heading(group: Group) -> str:
+    """Return the line above a group's table."""
+    recipe = group.recipe
+    if not recipe.flags:
+        return f"{recipe.name}: the script as it stands"
+    return f"{recipe.name}: {len(recipe.flags)} flag{'s' * (len(recipe.flags) > 1)}, seed {recipe.seed}"
+
+
+def flags_line(group: Group) -> str:
+    """Return which flags of the recipe took effect."""
+    applied = [flag.id for flag in group.flags if flag.state == "applied"]
+    others = [f"{flag.id} ({flag.state})" for flag in group.flags if flag.state != "applied"]
+    parts = [f"applied: {', '.join(applied)}"] if applied else []
+    return "; ".join([*parts, *([f"not applied: {', '.join(others)}"] if others else [])])
+
+
+def sentence(group: Group) -> str:
+    """Return the verdict on a group with what it rests on."""
+    finished = sum(run.status is Status.OK for run in group.runs)
+    if group.verdict is Verdict.NONDETERMINISTIC:
+        return f"{finished} runs, {group.distinct} different results"
+    if group.verdict is Verdict.INCONCLUSIVE:
+        agree = f"; the {finished} that finished are bit-identical" if finished > 1 else ""
+        return f"{group.reason}{agree}"
+    bound = group.confidence
+    rate = f"{bound.max_deviation_rate:.1%}" if bound else "100%"
+    level = f"{bound.level:.0%}" if bound else "0%"
+    return (
+        f"{finished} runs, all bit-identical. With {level} confidence, at most {rate} of runs deviate; "
+        "more runs narrow that"
+    )
+
+
+def where(group: Group) -> str:
+    """Return where the first difference enters, ``""`` where there is none."""
+    found = group.divergence
+    if found is None:
+        return ""
+    a, b = found.runs
+    rank = f", rank {found.rank}" if any(len(run.ranks) > 1 for run in group.runs) else ""
+    return f"runs {a} and {b} first differ at step {found.step}, {found.stage}{rank}: {found.cause}"
