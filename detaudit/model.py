@@ -43,11 +43,7 @@ class Stage(StrEnum):
     STEPS = "steps"
 
 
-class Struct(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of all values: immutable, change is ``msgspec.structs.replace``."""
-
-
-class Difference(Struct):
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage."""
 
     rank: int
@@ -55,7 +51,7 @@ class Difference(Struct):
     stage: Stage
 
 
-class RankRecord(Struct):
+class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The fingerprints of one training process of a run."""
 
     rank: int
@@ -66,7 +62,7 @@ class RankRecord(Struct):
     digest: str | None
 
 
-class Run(Struct):
+class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One launch of the script. ``wall_s`` is in seconds; ``differs`` is against the group's first finished run."""
 
     id: int
@@ -82,7 +78,7 @@ class Run(Struct):
     logs: str = ""
 
 
-class Recipe(Struct):
+class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """What was held still: a name, the seed, the ids of the flags."""
 
     name: str
@@ -90,22 +86,22 @@ class Recipe(Struct):
     flags: tuple[str, ...]
 
 
-class FlagState(Struct):
-    """What became of one flag: ``applied``, ``failed``, ``not-reached`` (its module was never imported), ``unavailable``."""
+class FlagState(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a flag: ``applied``, ``failed``, ``unavailable``, ``not-reached`` (its module never imported)."""
 
     id: str
     state: str
     detail: str = ""
 
 
-class Confidence(Struct):
+class Confidence(msgspec.Struct, frozen=True, kw_only=True):
     """n matching runs: at ``level``, the rate of deviating runs is at most ``max_deviation_rate``."""
 
     level: float
     max_deviation_rate: float
 
 
-class Divergence(Struct):
+class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     """The first difference between two runs of a group, and what kind of cause it points to."""
 
     runs: tuple[int, int]
@@ -116,7 +112,7 @@ class Divergence(Struct):
     cause: str
 
 
-class Group(Struct):
+class Group(msgspec.Struct, frozen=True, kw_only=True):
     """All runs under one recipe. Only runs of one group are ever compared."""
 
     recipe: Recipe
@@ -129,7 +125,7 @@ class Group(Struct):
     reason: str | None = None
 
 
-class Audit(Struct):
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
     """One whole audit, as it is kept in audit.json and printed by every reporter."""
 
     schema_version: int

@@ -61,9 +61,11 @@ def warnings(settings: Settings, groups: Iterable[Group], carried: Sequence[str]
     """Return what throws doubt on these groups."""
     found = []
     for group in groups:
-        for flag in group.flags:
-            if flag.state in ("failed", "unavailable"):
-                found.append(f"{group.recipe.name}: the flag {flag.id} was not applied: {flag.detail}")
+        found += [
+            f"{group.recipe.name}: the flag {flag.id} was not applied: {flag.detail}"
+            for flag in group.flags
+            if flag.state in ("failed", "unavailable")
+        ]
         found += [f"{group.recipe.name} run {run.id}: {text}" for run in group.runs for text in run.warnings]
     if carried:
         found.append(

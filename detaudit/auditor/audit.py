@@ -19,16 +19,16 @@ class Observer:
     """Is told how an audit goes; does nothing by itself."""
 
     def group_started(self, recipe: str, runs: int) -> None:
-        """The runs of a recipe begin."""
+        """Take notice that the runs of a recipe begin."""
 
     def run_started(self, number: int, timeout: float | None) -> None:
-        """A run begins."""
+        """Take notice that a run begins; ``timeout`` is in seconds."""
 
     def progress(self, step: int, loss: float | None) -> None:
-        """The run under way got this far."""
+        """Take notice of how far the run under way got."""
 
     def run_finished(self, run: Run) -> None:
-        """A run ended."""
+        """Take notice of a run that ended."""
 
 
 class Auditor:

@@ -2,14 +2,21 @@
 
 import os
 import platform
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from detaudit import __version__
 from detaudit.auditor.traces import Process
 
-_PREFIXES = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "CUBLAS", "CUDA_", "CUDNN_", "NCCL_", "TF_", "TORCH", "PYTORCH_",
-             "ATEN_", "ONEDNN_", "DNNL_", "XLA_", "KERAS_", "NPY_", "MALLOC_", "GLIBC_TUNABLES", "PYTHONHASHSEED")  # fmt: skip
+# Whole families where they hold nothing but settings; names where others share the prefix (Terraform's TF_VAR_…).
+_FAMILIES = re.compile(
+    r"(OMP|MKL|OPENBLAS|KMP|CUBLAS|CUBLASLT|CUDNN|NCCL|ATEN|ONEDNN|DNNL|XLA|NPY|MALLOC)_"
+    r"|TORCHINDUCTOR_|TORCH_CUDNN_|TORCH_ALLOW_TF32"
+    r"|(PYTHONHASHSEED|GLIBC_TUNABLES|KERAS_BACKEND|CUDA_LAUNCH_BLOCKING|CUDA_VISIBLE_DEVICES|PYTORCH_TUNABLEOP_ENABLED"
+    r"|TF_DETERMINISTIC_OPS|TF_CUDNN_DETERMINISTIC|TF_CUDNN_USE_AUTOTUNE|TF_ENABLE_ONEDNN_OPTS|TF_XLA_FLAGS"
+    r"|TF_NUM_INTRAOP_THREADS|TF_NUM_INTEROP_THREADS|TF_USE_LEGACY_KERAS)$"
+)
 
 
 def describe(base: Mapping[str, str] = os.environ) -> dict[str, Any]:
@@ -19,7 +26,7 @@ def describe(base: Mapping[str, str] = os.environ) -> dict[str, Any]:
         "platform": platform.platform(),
         "machine": platform.machine(),
         "cpus": os.cpu_count(),
-        "variables": {name: base[name] for name in sorted(base) if name.startswith(_PREFIXES)},
+        "variables": {name: base[name] for name in sorted(base) if _FAMILIES.match(name)},
         "python": None,
         "frameworks": {},
     }

@@ -154,6 +154,8 @@ def _take(process: Process, line: _Line) -> None:
             process.troubles.append(line)
         case Bye():
             process.ended = True
+        case _:
+            pass
 
 
 def read_run(folder: Path) -> list[Process]:

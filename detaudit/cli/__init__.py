@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from typing import cast
 
 import click
 
@@ -22,9 +23,7 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"detaudit.cli.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return command
+        return cast(click.Command, importlib.import_module(f"detaudit.cli.{cmd_name}").command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -1,4 +1,4 @@
-"""``detaudit run``: is it deterministic?"""
+"""``detaudit run``: whether a training is deterministic."""
 
 import os
 import secrets
@@ -45,7 +45,7 @@ class _RunCommand(click.Command):
 @click.option("-m", "module", default="", metavar="MODULE", help="Run a module, as python -m does.")
 @click.option("--runs", default=5, show_default=True, type=click.IntRange(1), help="How often each recipe is run.")
 @click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE",
-              help="What to hold still: none, seeds, all, or a YAML file. Several make one table. [default: none]")  # fmt: skip
+              help="What to hold still: none, seeds, all, or a YAML file; repeatable. [default: none]")  # fmt: skip
 @click.option("--flag", "flags", multiple=True, metavar="ID", help="Add one flag to every recipe.")
 @click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Take one flag out of every recipe.")
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), help="The seed that recipes set. [default: 0]")
@@ -61,8 +61,8 @@ class _RunCommand(click.Command):
               help="How the result is printed.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @click.pass_context
-def command(ctx: click.Context, format_: str, quiet: bool, **options: Any) -> int:
-    """Is a training script deterministic?
+def command(ctx: click.Context, /, format_: str, quiet: bool, **options: Any) -> int:
+    """Tell whether a training script is deterministic.
 
     Runs it several times in cold processes, unmodified, and compares the weights and the loss at every step,
     bit for bit.
@@ -115,5 +115,3 @@ def _settings(after_dashes: tuple[str, ...], **options: Any) -> Settings:
         isolate=options["isolate"] or options["isolate_root"] is not None,
         isolate_root=options["isolate_root"],
     )
-
-

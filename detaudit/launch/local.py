@@ -29,7 +29,9 @@ class LocalLauncher:
             with _log(spec.live / "stdout.log") as stdout, _log(spec.live / "stderr.log") as stderr:
                 outcome = self._run(spec, stdout, stderr, tick)
         except OSError as error:
-            raise StorageError(f"cannot write below {spec.live}: {error}", "Free space, or name another --out.") from error
+            raise StorageError(
+                f"cannot write below {spec.live}: {error}", "Free space, or name another --out."
+            ) from error
         finally:
             _keep(spec)
         return outcome
@@ -80,7 +82,7 @@ def _wait(leader: subprocess.Popen[bytes]) -> None:
 
 def _log(path: Path) -> IO[bytes]:
     # Appending, so that the script goes on at the end after we shortened the file.
-    return open(path, "a+b", buffering=0)  # noqa: SIM115 - the caller closes it
+    return open(path, "a+b", buffering=0)
 
 
 def _bound(log: IO[bytes]) -> None:

@@ -1,5 +1,6 @@
 """Finds and ends every process of an audit, also those that left their group or their session."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -39,10 +40,8 @@ def end_group(leader: subprocess.Popen[bytes], mark: str) -> None:
     _signal_group(leader.pid, signal.SIGTERM)
     for process in marked(mark):
         _send(process, signal.SIGTERM)
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         leader.wait(GRACE_S)
-    except subprocess.TimeoutExpired:
-        pass
     psutil.wait_procs(marked(mark), timeout=GRACE_S)
     _signal_group(leader.pid, signal.SIGKILL)
     kill_marked(mark)
@@ -73,17 +72,13 @@ def kill_marked(mark: str) -> None:
 
 
 def _send(process: psutil.Process, signal_: signal.Signals) -> None:
-    try:
+    with contextlib.suppress(psutil.Error, OSError):
         process.send_signal(signal_)
-    except (psutil.Error, OSError):
-        pass
 
 
 def _signal_group(pgid: int, signal_: signal.Signals) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pgid, signal_)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 class Reaper:
@@ -111,9 +106,7 @@ class Reaper:
     ) -> None:
         pipe = self._process.stdin
         if pipe is not None:
-            try:
+            with contextlib.suppress(OSError):
                 pipe.write(b"done")
                 pipe.close()
-            except OSError:
-                pass
         self._process.wait()

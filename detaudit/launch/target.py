@@ -48,9 +48,7 @@ class Target:
         return next((argument for argument in rest if argument.endswith(".py")), "")
 
 
-def resolve_target(
-    words: tuple[str, ...], after_dashes: tuple[str, ...], module: str, python: str | None
-) -> Target:
+def resolve_target(words: tuple[str, ...], after_dashes: tuple[str, ...], module: str, python: str | None) -> Target:
     """Return the target of ``SCRIPT|-m MODULE [-- ARGS]`` or ``-- COMMAND…``.
 
     Raises UsageError where that is not what stands there, UnknownNameError where it does not exist.
@@ -87,7 +85,7 @@ def _check_script(script: str) -> None:
     if path.is_dir() and (path / "__main__.py").exists():
         return
     if not path.is_file():
-        near = sorted(p.name for p in Path(path.parent or ".").glob("*.py"))[:8]
+        near = sorted(p.name for p in path.parent.glob("*.py"))[:8]
         cure = f"Python files there: {', '.join(near)}." if near else "Check the path."
         raise UnknownNameError(f"there is no script {script!r}", cure)
     with path.open("rb") as file:

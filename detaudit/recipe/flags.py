@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -77,7 +77,7 @@ class Catalogue:
     def __init__(self, flags: Iterable[Flag]) -> None:
         self._flags = {flag.id: flag for flag in flags}
 
-    def __iter__(self) -> Iterable[Flag]:  # type: ignore[misc]
+    def __iter__(self) -> Iterator[Flag]:
         return iter(self._flags.values())
 
     @property

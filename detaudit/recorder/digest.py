@@ -90,8 +90,7 @@ class NumpyDigest:
         flat = flat.real if flat.dtype.kind == "c" else flat
         step = 4 * CHUNK
         parts = [
-            float(self._np.add.reduce(flat[i : i + step].astype(self._np.float64)))
-            for i in range(0, flat.size, step)
+            float(self._np.add.reduce(flat[i : i + step].astype(self._np.float64))) for i in range(0, flat.size, step)
         ]
         return _sum(parts)
 
@@ -122,14 +121,10 @@ class TorchDigest:
         keys = self._keys_on(words.device)
         rows = 1 if words.device.type == "cpu" else _GPU_ROWS
         whole = words.numel() // CHUNK * CHUNK
-        blocks = [
-            words[i : min(i + rows * CHUNK, whole)].view(-1, CHUNK) for i in range(0, whole, rows * CHUNK)
-        ]
+        blocks = [words[i : min(i + rows * CHUNK, whole)].view(-1, CHUNK) for i in range(0, whole, rows * CHUNK)]
         if whole < words.numel():
             blocks.append(words[whole:].view(1, -1))
-        return [
-            ((block >> 32 & 0xFFFFFFFF) ^ block).mul_(keys[: block.shape[1]]).sum(1) for block in blocks
-        ]
+        return [((block >> 32 & 0xFFFFFFFF) ^ block).mul_(keys[: block.shape[1]]).sum(1) for block in blocks]
 
     def _keys_on(self, device: Any) -> Any:
         if device not in self._keys:

@@ -38,15 +38,13 @@ class _Finder:
             _wrap(name, spec)
         return spec
 
-    def _ask_others(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None
-    ) -> ModuleSpec | None:
+    def _ask_others(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
         # Not importlib.util.find_spec: some finders answer only once.
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find is not None and finder is not self else None
+            spec: ModuleSpec | None = find(name, path, target) if find is not None and finder is not self else None
             if spec is not None:
-                return spec  # type: ignore[no-any-return]
+                return spec
         return None
 
 
@@ -89,4 +87,4 @@ def when_imported(name: str, sink: Sink, callback: Callable[[ModuleType], None])
         return
     _waiting.setdefault(name, []).append(guarded)
     if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _finder)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 try:
     from _json import encode_basestring_ascii as _quote  # the C half of json, without its imports
 except ImportError:  # PyPy and the like
-    from json.encoder import py_encode_basestring_ascii as _quote  # type: ignore[attr-defined,no-redef]
+    from json.encoder import py_encode_basestring_ascii as _quote
 
 _MOST_TROUBLES = 20
 

@@ -31,7 +31,7 @@ _MOST_UNOWNED = 4
 
 
 class _WeightSet:
-    """Named weights that are trained together, held until their owner is gone: scripts drop a model before we can read it."""
+    """Weights that are trained together, held until their owner is gone: a script may drop its model before the end."""
 
     def __init__(self, tensors: Sequence[Any]) -> None:
         self.tensors = list(tensors)
@@ -125,9 +125,7 @@ class Training:
     def _hold(self, key: Any, tensors: Sequence[Any], owner: Any) -> None:
         self._let_go(None)
         held = self._sets.get(key)
-        if held is None or len(held.tensors) != len(tensors) or any(
-            a is not b for a, b in zip(held.tensors, tensors)
-        ):
+        if held is None or len(held.tensors) != len(tensors) or any(a is not b for a, b in zip(held.tensors, tensors)):
             self._sets[key] = held = _WeightSet(tensors)
             if owner is not None:
                 self._let_go(owner)

@@ -36,7 +36,7 @@ def _group(group: Group) -> str:
 
 
 def _failures(group: Group) -> list[str]:
-    """The first failed run's own last words: mostly the others died of the same."""
+    """Return the first failed run's own last words: mostly the others died of the same."""
     run = next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
     if run is None:
         return []

@@ -223,7 +223,5 @@ class TensorFlowWatcher:
 
 def install(tf: ModuleType, recorder: Recorder) -> None:
     """Watch this TensorFlow from now on."""
-    recorder.sink.write(
-        {"k": "framework", "name": "tensorflow", "version": str(tf.__version__), "devices": ["cpu"]}
-    )
+    recorder.sink.write({"k": "framework", "name": "tensorflow", "version": str(tf.__version__), "devices": ["cpu"]})
     TensorFlowWatcher(tf, recorder).install()

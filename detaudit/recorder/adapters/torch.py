@@ -224,7 +224,5 @@ class TorchWatcher:
 def install(torch: ModuleType, recorder: Recorder) -> None:
     """Watch this torch from now on."""
     devices = ["cpu"]
-    recorder.sink.write(
-        {"k": "framework", "name": "torch", "version": str(torch.__version__), "devices": devices}
-    )
+    recorder.sink.write({"k": "framework", "name": "torch", "version": str(torch.__version__), "devices": devices})
     TorchWatcher(torch, recorder).install()

@@ -1,0 +1,45 @@
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+# Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
+TORCH := torch==2.13.0
+
+.PHONY: help demo test test-corpus lint bench clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/.base: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet $(TORCH) numpy scikit-learn -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	$(BIN)/pip install --quiet tensorflow-cpu -e '.[dev]'
+	touch $@
+
+demo: $(VENV)/.base ## Audit a torch script with real data: as it stands, then with the recipe
+	@echo '$$ detaudit run examples/digits_torch.py --runs 5'
+	@$(BIN)/detaudit run examples/digits_torch.py --runs 5; \
+		status=$$?; echo "exit status $$status"; test $$status -eq 1
+	@echo; echo '$$ detaudit run examples/digits_torch.py --runs 2 --recipe all'
+	@$(BIN)/detaudit run examples/digits_torch.py --runs 2 --recipe all; \
+		status=$$?; echo "exit status $$status"; test $$status -eq 0
+
+test: $(VENV)/.dev ## Run the tests (minutes: real frameworks, real processes)
+	$(BIN)/python -m pytest
+
+test-corpus: $(VENV)/.dev ## Audit every labelled script three times and write docs/corpus.md (an hour)
+	$(BIN)/python tests/corpus/audit_corpus.py --repeats 3 --write docs/corpus.md
+
+lint: $(VENV)/.dev ## Check style, types and the shape of the house
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_house.py
+
+bench: $(VENV)/.dev ## Measure the cost of detaudit itself
+	$(BIN)/python benchmarks/startup.py
+
+clean: ## Remove what the targets above made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .detaudit

@@ -1,0 +1,45 @@
+"""How long ``detaudit --help`` takes, and what the recorder adds to the start of a Python without a framework.
+
+The two commands of a pair are run in turn, so that a machine whose speed drifts does not favour either.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from detaudit import wire
+from detaudit.launch.environment import BOOTSTRAP
+
+REPEATS = 25
+HELP_LIMIT_S = 0.25
+RECORDER_LIMIT_S = 0.010
+
+
+def seconds(argv: list[str], env: dict[str, str]) -> float:
+    """Return the wall time of one process in seconds."""
+    started = time.perf_counter()
+    subprocess.run(argv, env=env, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - started
+
+
+def main() -> int:
+    """Print the medians; the exit status is 1 if a limit is missed."""
+    bare_env = dict(os.environ)
+    with tempfile.TemporaryDirectory() as trace:
+        recorded_env = {**bare_env, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_TRACE: trace}
+        python = [sys.executable, "-c", "pass"]
+        pairs = [(seconds(python, bare_env), seconds(python, recorded_env)) for _ in range(REPEATS)]
+    detaudit = str(Path(sys.executable).with_name("detaudit"))
+    help_s = statistics.median(seconds([detaudit, "--help"], bare_env) for _ in range(REPEATS))
+    bare_s, added_s = statistics.median(b for b, _ in pairs), statistics.median(r - b for b, r in pairs)
+    print(f"detaudit --help: {help_s * 1e3:.0f} ms, {help_s / bare_s:.1f} times a bare Python (limit 250 ms)")
+    print(f"bare Python {bare_s * 1e3:.1f} ms; the recorder adds {added_s * 1e3:.1f} ms (limit 10 ms)")
+    return 0 if help_s < HELP_LIMIT_S and added_s < RECORDER_LIMIT_S else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
