@@ -8,7 +8,7 @@ import sys
 
 from .. import wire
 from . import flags, imports
-from .adapters import ADAPTERS
+from .adapters import ADAPTERS, GENERATORS
 from .sink import Sink
 
 TYPE_CHECKING = False
@@ -85,6 +85,15 @@ def _watch_framework(recorder: Recorder, name: str) -> None:
     imports.when_imported(name, recorder.sink, install)
 
 
+def _watch_generator(recorder: Recorder, name: str) -> None:
+    def watch(_: ModuleType) -> None:
+        from . import rng
+
+        rng.watch(name)
+
+    imports.when_imported(name, recorder.sink, watch)
+
+
 def start() -> None:
     """Begin recording in this process. Called once, by the bootstrap, before any user code."""
     recorder = Recorder(os.environ[wire.ENV_TRACE])
@@ -92,5 +101,7 @@ def start() -> None:
     _watch_ends(recorder)
     for module, order in flags.orders(os.environ.get(wire.ENV_FLAGS, "")):
         imports.when_imported(module, recorder.sink, flags.applier(order, recorder.sink))
+    for name in GENERATORS:
+        _watch_generator(recorder, name)
     for name in ADAPTERS:
         _watch_framework(recorder, name)

@@ -1,4 +1,8 @@
-"""The states of Python's and NumPy's global generators, as digests."""
+"""The states of the global random generators, as digests.
+
+A generator that nobody has used or seeded since its module was imported is left out: unseeded, it is in
+another state in every process, and explains nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,35 @@ from . import digest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
+
+_untouched: dict[str, bytes] = {}
 
 
-def state_digest(framework_state: Callable[[], bytes]) -> str:
-    """Digest the framework's generators together with Python's and NumPy's, where those are loaded."""
-    parts = [framework_state()]
-    random = sys.modules.get("random")
-    if random is not None:
-        version, words, gauss = random.getstate()
-        # Hashing a tuple of integers is exact and the same in every process; hashing None is not.
-        parts.append(repr((version, hash(words), gauss)).encode())
-    numpy_random = sys.modules.get("numpy.random")
-    if hasattr(numpy_random, "get_state"):
-        name, keys, *rest = numpy_random.get_state(legacy=True)  # type: ignore[union-attr]
-        parts.append(keys.tobytes() + repr((name, rest)).encode())
-    return digest.of_bytes(b"|".join(parts))
+def _python() -> bytes:
+    version, words, gauss = sys.modules["random"].getstate()
+    # Hashing a tuple of integers is exact and the same in every process; hashing None is not.
+    return repr((version, hash(words), gauss)).encode()
+
+
+def _numpy() -> bytes:
+    random: Any = sys.modules["numpy.random"]
+    name, keys, *rest = random.get_state(legacy=True)
+    return bytes(keys.tobytes()) + repr((name, rest)).encode()
+
+
+_readers: dict[str, Callable[[], bytes]] = {"random": _python, "numpy.random": _numpy}
+
+
+def watch(name: str, read: Callable[[], bytes] | None = None) -> None:
+    """Remember the state in which a generator was found; ``read`` for those that are not Python's or NumPy's."""
+    if read is not None:
+        _readers[name] = read
+    _untouched[name] = _readers[name]()
+
+
+def state_digest() -> str:
+    """Digest the watched generators that were touched."""
+    states = [(name, _readers[name]()) for name in _untouched]
+    touched = sorted([name.encode() + b"=" + state for name, state in states if _untouched[name] != state])
+    return digest.of_bytes(b"|".join(touched))

@@ -2,3 +2,6 @@
 
 ADAPTERS = {"torch": "torch", "tensorflow": "tensorflow"}
 """Top-level module that a script imports, and the file here that knows how to watch it."""
+
+GENERATORS = ("random", "numpy.random")
+"""Modules whose import brings a global random generator; see rng.py."""

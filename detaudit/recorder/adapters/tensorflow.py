@@ -98,7 +98,8 @@ class TensorFlowWatcher:
         self._sink = recorder.sink
         self._ops = importlib.import_module("tensorflow.python.framework.ops")
         self._context = importlib.import_module("tensorflow.python.eager.context")
-        self._training = Training("tensorflow", recorder.sink, VariableReader(), self._rng_digest)
+        rng.watch("tensorflow", self._generator_state)
+        self._training = Training("tensorflow", recorder.sink, VariableReader(), rng.state_digest)
         self._ring = LossRing(tf)
         self._inside = threading.local()
         self._noted: list[Any] = []
@@ -200,9 +201,6 @@ class TensorFlowWatcher:
         if noted and (len(noted) != len(known) or any(a is not b for a, b in zip(noted, known))):
             self._sets += 1
             self._of_function[function] = self._latest = (self._sets, noted)
-
-    def _rng_digest(self) -> str:
-        return rng.state_digest(self._generator_state)
 
     def _generator_state(self) -> bytes:
         # Eager operations take their seeds from this generator, once tf.random.set_seed was called.

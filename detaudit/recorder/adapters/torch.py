@@ -103,8 +103,10 @@ class TorchWatcher:
         self._torch = torch
         self._sink = recorder.sink
         self._reader = TensorReader(torch)
-        self._training = Training("torch", recorder.sink, self._reader, self._rng_digest)
+        rng.watch("torch", self._generator_states)
+        self._training = Training("torch", recorder.sink, self._reader, rng.state_digest)
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._optimizers_seen = 0
         self._any_optimizer = False
         self._leaves: list[Any] = []
         recorder.at_end(self._finish, self._forget)
@@ -192,15 +194,13 @@ class TorchWatcher:
 
     def _before_step(self, optimizer: Any, *_: Any) -> None:
         if optimizer not in self._optimizers:
-            self._optimizers[optimizer] = len(self._optimizers) + 1
+            self._optimizers_seen += 1
+            self._optimizers[optimizer] = self._optimizers_seen
             self._training.initial(self._parameters(optimizer))
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self._before_step(optimizer)
         self._training.step(self._optimizers[optimizer], self._parameters(optimizer), optimizer)
-
-    def _rng_digest(self) -> str:
-        return rng.state_digest(self._generator_states)
 
     def _generator_states(self) -> bytes:
         torch = self._torch

@@ -1,0 +1,20 @@
+"""Rings of tests: unit tests can launch nothing by accident, process tests run the real command line."""
+
+import subprocess
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+PROCESS_RING = Path(__file__).parent / "process"
+
+
+@pytest.fixture(autouse=True)
+def launching_is_for_the_process_ring(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if PROCESS_RING in request.path.parents or request.node.get_closest_marker("launches"):
+        return
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise AssertionError(f"a unit test started a process: {args}")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)

@@ -1,0 +1,102 @@
+"""What the process tests share: a working directory with scripts, and the real command line."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TORCH = """
+    import torch
+
+    def train(steps=3, seed=None):
+        if seed is not None:
+            torch.manual_seed(seed)
+        w = torch.randn(8, 1, requires_grad=True)
+        for _ in range(steps):
+            x = torch.randn(32, 8)
+            loss = (x @ w - x.sum(1, keepdim=True)).pow(2).mean()
+            loss.backward()
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+                w.grad = None
+        return w.detach()
+"""
+"""A training loop without torch.optim, whose import takes longer than all else here."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One finished detaudit."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        result = json.loads(self.out)
+        assert isinstance(result, dict)
+        return result
+
+
+class Project:
+    """A user's working directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.write("training.py", TORCH)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "detaudit", *words]
+
+    def detaudit(self, *words: str, env: dict[str, str] | None = None, **options: Any) -> Finished:
+        done = subprocess.run(
+            self.command(*words),
+            cwd=options.pop("cwd", self.folder),
+            env={**os.environ, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            stdin=subprocess.DEVNULL,
+            check=False,
+            **options,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    def run(self, *words: str, **options: Any) -> Finished:
+        """Run ``detaudit run`` with JSON as its result."""
+        return self.detaudit("run", "--format", "json", *words, **options)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return Project(folder)
+
+
+@pytest.fixture
+def seeded(project: Project) -> str:
+    """A deterministic training script."""
+    project.write("train.py", "import training\nprint(training.train(seed=0).sum().item())\n")
+    return "train.py"
+
+
+@pytest.fixture
+def unseeded(project: Project) -> str:
+    """A non-deterministic training script."""
+    project.write("train.py", "import training\ntraining.train()\n")
+    return "train.py"

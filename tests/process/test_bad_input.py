@@ -1,0 +1,366 @@
+"""Every way in which a script or a command line can be bad: the right status, the reason, the cure."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from detaudit import wire
+from tests.process.conftest import Project
+
+
+def test_no_such_script(project: Project) -> None:
+    project.write("train.py", "")
+    done = project.detaudit("run", "trian.py")
+    assert done.code == 2
+    assert "there is no script 'trian.py'" in done.err
+    assert "train.py" in done.err
+
+
+def test_no_such_flag_names_the_nearest(project: Project, seeded: str) -> None:
+    done = project.detaudit("run", seeded, "--flag", "torch-sede")
+    assert done.code == 2
+    assert "Did you mean 'torch-seed'?" in done.err
+
+
+def test_no_such_recipe_names_the_nearest(project: Project, seeded: str) -> None:
+    done = project.detaudit("run", seeded, "--recipe", "sead")
+    assert done.code == 2
+    assert "Did you mean 'seeds'?" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("name: mine\nflags: [torch-seed\n", "mine.yaml:3:1"),
+        ("name: mine\nflags:\n  - torch-seed\n  - 7\n", "mine.yaml:4:5"),
+        ("name: mine\nflagz: []\n", "mine.yaml:1:1"),
+    ],
+)
+def test_broken_recipe_is_shown_with_line_and_column(project: Project, seeded: str, text: str, place: str) -> None:
+    project.write("mine.yaml", text)
+    done = project.detaudit("run", seeded, "--recipe", "mine.yaml")
+    assert done.code == 2
+    assert place in done.err
+
+
+def test_a_script_of_another_language_is_refused_with_the_right_command(project: Project) -> None:
+    project.write("run.sh", "#!/bin/sh\n")
+    done = project.detaudit("run", "run.sh")
+    assert done.code == 2
+    assert "detaudit run -- ./run.sh" in done.err
+
+
+def test_script_arguments_without_dashes(project: Project, seeded: str) -> None:
+    done = project.detaudit("run", seeded, "data")
+    assert done.code == 2
+    assert f"detaudit run {seeded} -- data" in done.err
+
+
+def test_no_such_command(project: Project) -> None:
+    done = project.detaudit("run", "--", "no-such-program", "x")
+    assert done.code == 2
+    assert "no-such-program" in done.err
+
+
+def test_a_script_that_exits_1(project: Project) -> None:
+    project.write("train.py", "import sys\nprint('no data', file=sys.stderr)\nsys.exit(1)\n")
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 125
+    first = done.json["groups"][0]["runs"][0]
+    assert (first["status"], first["exit_code"]) == ("failed", 1)
+    assert first["stderr_tail"] == ["no data"]
+
+
+def test_a_script_that_raises_shows_its_own_traceback(project: Project) -> None:
+    project.write("train.py", "def main():\n    raise ValueError('bad batch')\nmain()\n")
+    done = project.detaudit("run", "train.py", "--runs", "2")
+    assert done.code == 125
+    assert "ValueError: bad batch" in done.out
+    assert 'train.py", line 2, in main' in done.out
+    assert "stderr.log" in done.out
+    assert "detaudit/" not in done.out.split("next:")[0]
+
+
+def test_a_missing_module_hints_at_the_python(project: Project) -> None:
+    project.write("train.py", "import no_such_framework\n")
+    done = project.detaudit("run", "train.py", "--runs", "2")
+    assert done.code == 125
+    assert "--python PATH/TO/python" in done.out
+
+
+def test_a_script_that_is_killed(project: Project) -> None:
+    project.write("train.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 125
+    assert "killed by SIGKILL" in done.json["groups"][0]["reason"]
+
+
+def test_os_exit_loses_nothing(project: Project) -> None:
+    project.write("train.py", "import os, training\ntraining.train(seed=0)\nos._exit(0)\n")
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 0
+    assert {run["steps"] for run in done.json["groups"][0]["runs"]} == {3}
+
+
+def test_os_exit_with_a_status_is_a_failure(project: Project) -> None:
+    project.write("train.py", "import os, training\ntraining.train(seed=0)\nos._exit(3)\n")
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 125
+    run = done.json["groups"][0]["runs"][0]
+    assert (run["status"], run["exit_code"], run["steps"]) == ("failed", 3, 3)
+
+
+def test_a_script_that_hangs_is_ended(project: Project) -> None:
+    project.write("train.py", "import time\ntime.sleep(1000)\n")
+    started = time.monotonic()
+    done = project.run("train.py", "--runs", "2", "--timeout", "1")
+    assert done.code == 125
+    assert time.monotonic() - started < 30
+    assert [run["status"] for run in done.json["groups"][0]["runs"]] == ["timeout", "timeout"]
+    assert "did not end within 1 s" in done.json["groups"][0]["reason"]
+
+
+def test_a_script_that_hangs_only_at_exit_is_told_so(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import threading, training
+        threading.Thread(target=threading.Event().wait).start()
+        training.train(seed=0)
+        """,
+    )
+    done = project.run("train.py", "--runs", "2", "--timeout", "15")
+    assert done.code == 125
+    group = done.json["groups"][0]
+    assert "hung at its exit" in group["reason"]
+    assert [run["ranks"][0]["digest"] is not None for run in group["runs"]] == [True, True]
+
+
+def test_a_daemon_in_a_session_of_its_own_is_ended(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import subprocess, sys, training
+        daemon = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
+        open("daemon.pid", "a").write(f"{daemon.pid}\\n")
+        training.train(seed=0)
+        """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 0
+    assert any("left running" in warning and "time.sleep(1000)" in warning for warning in done.json["warnings"])
+    pids = [int(line) for line in (project.folder / "daemon.pid").read_text().split()]
+    assert len(pids) == 2
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_nothing_trained_says_what_was_looked_for(project: Project) -> None:
+    project.write("train.py", "print('hello')\n")
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 125
+    group = done.json["groups"][0]
+    assert group["verdict"] == "inconclusive"
+    assert "no framework was imported" in group["reason"]
+    assert "backward pass" in group["reason"]
+
+
+def test_a_framework_that_trains_nothing_is_named(project: Project) -> None:
+    project.write("train.py", "import torch\nprint(torch.ones(3).sum())\n")
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 125
+    assert "imported: torch 2" in done.json["groups"][0]["reason"]
+
+
+def test_an_isolated_python_is_not_mistaken_for_its_recorded_child(project: Project, seeded: str) -> None:
+    project.write("helper.py", "import training\ntraining.train(seed=0)\n")
+    project.write(
+        "outer.py",
+        """
+        import subprocess, sys
+        subprocess.run([sys.executable, "helper.py"], check=True)
+        """,
+    )
+    done = project.run("--runs", "2", "--", sys.executable, "-I", "outer.py")
+    assert done.code == 125
+    reason = done.json["groups"][0]["reason"]
+    assert "outer.py" in reason
+    assert "-I" in reason
+    assert "PYTHONPATH" in reason
+
+
+def test_a_replaced_pythonpath_is_told(project: Project, seeded: str) -> None:
+    project.write("run.sh", f"#!/bin/sh\nPYTHONPATH=/nowhere exec {sys.executable} {seeded}\n").chmod(0o755)
+    done = project.run("--runs", "2", "--", "./run.sh")
+    assert done.code == 125
+    assert "PYTHONPATH was replaced" in done.json["groups"][0]["reason"]
+
+
+def test_a_number_of_steps_that_changes_is_a_difference(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import os, training
+        steps = 3 + os.path.exists("been.here")
+        open("been.here", "w").close()
+        training.train(steps=steps, seed=0)
+        """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 1
+    found = done.json["groups"][0]["divergence"]
+    assert (found["step"], found["stage"]) == (4, "steps")
+
+
+def test_megabytes_on_stdout_neither_block_nor_fill_the_disk(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import sys, training
+        for _ in range(300):
+            sys.stdout.write("x" * 2**20)
+        training.train(seed=0)
+        print("the end")
+        """,
+    )
+    done = project.run("train.py", "--runs", "2", "--out", "results")
+    assert done.code == 0
+    log = project.folder / "results" / "runs" / "none" / "1" / "stdout.log"
+    assert log.stat().st_size < 200 * 2**20
+    assert log.read_bytes().endswith(b"the end\n")
+
+
+def test_stdin_is_empty(project: Project) -> None:
+    project.write("train.py", "import sys, training\nassert sys.stdin.read() == ''\ntraining.train(seed=0)\n")
+    assert project.run("train.py", "--runs", "2").code == 0
+
+
+FAILS_ONCE = """
+    import os, sys, training
+    count = len([n for n in os.listdir() if n.startswith("run-")])
+    open(f"run-{count}", "w").close()
+    if count == 0:
+        sys.exit("the first one fails")
+    training.train(seed=SEED)
+"""
+
+
+def test_a_failed_run_beside_equal_ones_is_inconclusive(project: Project) -> None:
+    project.write("train.py", FAILS_ONCE.replace("SEED", "0"))
+    done = project.run("train.py", "--runs", "3")
+    assert done.code == 125
+    assert done.json["groups"][0]["distinct"] == 1
+
+
+def test_a_failed_run_beside_two_that_differ_changes_nothing(project: Project) -> None:
+    project.write("train.py", FAILS_ONCE.replace("SEED", "None"))
+    done = project.run("train.py", "--runs", "3")
+    assert done.code == 1
+    assert done.json["groups"][0]["divergence"]["runs"] == [2, 3]
+
+
+def test_one_run_proves_nothing(project: Project, seeded: str) -> None:
+    done = project.run(seeded, "--runs", "1")
+    assert done.code == 125
+    assert "--runs 2" in done.json["groups"][0]["reason"]
+
+
+def marked_processes(mark: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(wire.ENV_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+SLOW_SECOND = """
+    import os, subprocess, sys, time, training
+    training.train(seed=0)
+    if os.path.exists("been.here"):
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
+        open("mark", "w").write(os.environ["DETAUDIT_MARK"])
+        time.sleep(1000)
+    open("been.here", "w").close()
+"""
+
+
+def start_and_wait_for(project: Project, name: str, *words: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        project.command("run", "train.py", "--format", "json", *words),
+        cwd=project.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    limit = time.monotonic() + 60
+    while not (project.folder / name).exists() or not (project.folder / name).read_text():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+    return process
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_what_finished(project: Project, how: signal.Signals) -> None:
+    project.write("train.py", SLOW_SECOND)
+    process = start_and_wait_for(project, "mark", "--runs", "3", "--out", "results")
+    mark = (project.folder / "mark").read_text()
+    process.send_signal(how)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert '"interrupted": true' in out
+    assert '"status": "ok"' in out
+    assert (project.folder / "results" / "audit.json").read_text() == out
+    assert marked_processes(mark) == []
+
+
+def test_killing_detaudit_leaves_no_orphan(project: Project) -> None:
+    project.write("train.py", SLOW_SECOND)
+    process = start_and_wait_for(project, "mark", "--runs", "3", "--out", "results")
+    mark = (project.folder / "mark").read_text()
+    assert len(marked_processes(mark)) >= 2
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    limit = time.monotonic() + 20
+    while marked_processes(mark):
+        assert time.monotonic() < limit, "orphans are left"
+        time.sleep(0.2)
+    assert '"status": "ok"' in (project.folder / "results" / "audit.json").read_text()
+
+
+def test_a_full_disk_is_told_and_never_read_as_a_result(project: Project, seeded: str) -> None:
+    # A limit on the size of files fails writes exactly as a full disk does, and needs no mount.
+    project.write("train.py", "import training\ntraining.train(steps=200, seed=0)\n")
+    words = project.command("run", "train.py", "--runs", "2", "--format", "json")
+    limited = (
+        "import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", limited, *words], cwd=project.folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 125
+    assert "cut off" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_results_that_cannot_be_saved_are_still_printed(project: Project, seeded: str) -> None:
+    (project.folder / "results").write_text("in the way")
+    done = project.run(seeded, "--runs", "2", "--out", "results/x")
+    assert done.code == 125
+    assert "results" in done.err
+
+
+def test_an_unreadable_report_folder(project: Project, tmp_path: Path) -> None:
+    done = project.detaudit("report", str(tmp_path))
+    assert done.code == 2
+    assert "no audit" in done.err

@@ -1,0 +1,98 @@
+"""With the recorder a script behaves as without it: same stdout, same exit status, same weights, bit for bit."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from detaudit import wire
+from detaudit.launch.environment import BOOTSTRAP
+from tests.process.conftest import Project
+from tests.process.test_training import KERAS_FIT, TAPE, TORCH_OPTIMIZER
+
+SAVE = """
+import sys
+import textwrap
+print(sys.path, sys.argv, sorted(name for name in sys.modules if "detaudit" in name and not name.startswith("_")))
+"""
+
+SEED = {
+    "torch": "import torch\ntorch.manual_seed(5)\n",
+    "keras": "import keras\nkeras.utils.set_random_seed(5)\n",
+    "tape": "import tensorflow as tf\ntf.random.set_seed(5)\n",
+}
+
+
+def bare_and_recorded(project: Project, *argv: str) -> tuple[subprocess.CompletedProcess[str], ...]:
+    (project.folder / "trace").mkdir()
+    base = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    recorded = {**base, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_TRACE: str(project.folder / "trace")}
+    base.pop("PYTHONPATH", None)
+    return tuple(
+        subprocess.run(
+            [sys.executable, *argv], cwd=project.folder, env=env, capture_output=True, text=True, check=False
+        )
+        for env in (base, recorded)
+    )
+
+
+@pytest.mark.parametrize(
+    ("seed", "text"), [("torch", TORCH_OPTIMIZER), ("keras", KERAS_FIT), ("tape", TAPE)], ids=["torch", "keras", "tape"]
+)
+def test_same_output_and_same_weights(project: Project, seed: str, text: str) -> None:
+    project.write("train.py", SEED[seed] + textwrap.dedent(text) + SAVE)
+    bare, recorded = bare_and_recorded(project, "train.py", "--epochs", "1")
+    assert bare.stdout == recorded.stdout
+    assert (bare.returncode, recorded.returncode) == (0, 0)
+    assert len(bare.stdout.splitlines()) == 2  # the weights' sum in all its digits, and what Python shows of itself
+    assert list((project.folder / "trace").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("import sys\nsys.exit(7)", 7), ("raise SystemExit('no')", 1), ("import os\nos._exit(9)", 9), ("1/0", 1)],
+)
+def test_same_exit_status_and_same_last_words(project: Project, text: str, code: int) -> None:
+    project.write("train.py", text)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert (bare.returncode, recorded.returncode) == (code, code)
+    assert bare.stderr == recorded.stderr
+
+
+def test_the_users_own_sitecustomize_still_runs(project: Project) -> None:
+    project.write("theirs/sitecustomize.py", "import builtins\nbuiltins.theirs = 'ran'\n")
+    project.write("train.py", "print(theirs)\nimport sitecustomize\nprint(sitecustomize.__file__)\n")
+    path = os.pathsep.join([str(BOOTSTRAP), str(project.folder / "theirs")])
+    env = {**os.environ, "PYTHONPATH": path, wire.ENV_TRACE: str(project.folder)}
+    done = subprocess.run(
+        [sys.executable, "train.py"], cwd=project.folder, env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["ran", str(project.folder / "theirs" / "sitecustomize.py")]
+
+
+def test_a_recorder_that_cannot_write_stays_out_of_the_way(project: Project, seeded: str) -> None:
+    env = {**os.environ, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_TRACE: "/no/such/folder"}
+    done = subprocess.run(
+        [sys.executable, seeded], cwd=project.folder, env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_forked_child_writes_a_trace_of_its_own(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import multiprocessing, training
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("fork")
+            children = [context.Process(target=training.train, kwargs={"seed": n}) for n in range(2)]
+            for child in children: child.start()
+            for child in children: child.join()
+            training.train(seed=9, steps=5)
+        """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 0
+    assert [rank["steps"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == [5, 3, 3]

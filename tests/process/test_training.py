@@ -1,0 +1,237 @@
+"""Real training in each framework, unmodified, started in every way, gets the right verdict."""
+
+import os
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.process.conftest import Project
+
+TORCH_OPTIMIZER = """
+    import torch
+    def main():
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+        optimizer = torch.optim.Adam(model.parameters())
+        for _ in range(4):
+            x = torch.randn(32, 8)
+            loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        total = sum(p.double().sum().item() for p in model.parameters())
+        print(f"{total:.17g} {loss.item():.17g}")
+    main()
+"""
+
+KERAS_FIT = """
+    import keras, numpy as np
+    def main():
+        x, y = np.random.normal(size=(256, 8)).astype("f4"), np.random.randint(0, 4, 256)
+        layers = keras.layers
+        model = keras.Sequential([keras.Input((8,)), layers.Dense(16), layers.Dropout(0.2), layers.Dense(4)])
+        model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        model.fit(x, y, epochs=2, batch_size=64, verbose=0)
+        print(f"{sum(w.astype('f8').sum() for w in model.get_weights()):.17g}")
+    main()
+"""
+
+TAPE = """
+    import tensorflow as tf
+    x = tf.random.normal((64, 8))
+    w = tf.Variable(tf.random.normal((8, 1)))
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((x @ w - tf.random.normal((64, 1))) ** 2)
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        noise = tf.random.normal(())  # after the gradient: its seed must not move
+        return loss + 0.0 * noise
+    for _ in range(2):
+        step()
+    compiled = tf.function(step)
+    for _ in range(3):
+        loss = compiled()
+    print(f"{w.numpy().astype('f8').sum():.17g} {float(loss):.17g}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "framework", "steps"),
+    [(TORCH_OPTIMIZER, "torch", 4), (KERAS_FIT, "tensorflow", 8), (TAPE, "tensorflow", 5)],
+    ids=["torch", "keras-fit", "gradient-tape"],
+)
+def test_as_it_stands_and_with_seeds(project: Project, text: str, framework: str, steps: int) -> None:
+    project.write("train.py", text)
+    done = project.run("train.py", "--runs", "2", "--recipe", "none", "--recipe", "seeds")
+    assert done.code == 1, done.err
+    bare, seeded = done.json["groups"]
+    assert (bare["verdict"], bare["distinct"]) == ("nondeterministic", 2)
+    assert (seeded["verdict"], seeded["distinct"]) == ("deterministic", 1)
+    first, second = seeded["runs"]
+    assert first["ranks"] == second["ranks"]
+    assert first["steps"] == steps
+    assert first["ranks"][0]["framework"] == framework
+    assert (bare["divergence"]["step"], bare["divergence"]["stage"]) == (0, "init")
+
+
+@pytest.mark.parametrize("text", [TORCH_OPTIMIZER, KERAS_FIT], ids=["torch", "keras"])
+def test_the_printed_sum_is_the_models_own(project: Project, text: str) -> None:
+    project.write("train.py", text)
+    done = project.run("train.py", "--runs", "1", "--out", "results")
+    printed = (project.folder / "results" / "runs" / "none" / "1" / "stdout.log").read_text().split()[0]
+    rank = done.json["groups"][0]["runs"][0]["ranks"][0]
+    assert float(printed) == pytest.approx(rank["sum_of_weights"], rel=1e-12)
+
+
+def test_a_loop_without_an_optimizer_records_its_last_update(project: Project, seeded: str) -> None:
+    project.write("train.py", "import training\nprint(f'{training.train(seed=0).double().sum().item():.17g}')\n")
+    done = project.run("train.py", "--runs", "1", "--out", "results")
+    printed = (project.folder / "results" / "runs" / "none" / "1" / "stdout.log").read_text()
+    assert float(printed) == pytest.approx(done.json["groups"][0]["runs"][0]["ranks"][0]["sum_of_weights"], rel=1e-12)
+
+
+def test_module_with_arguments(project: Project) -> None:
+    project.write("pkg/__init__.py", "")
+    project.write("pkg/fit.py", "import sys, training\ntraining.train(steps=int(sys.argv[2]), seed=0)\n")
+    done = project.run("-m", "pkg.fit", "--runs", "2", "--", "--steps", "5")
+    assert done.code == 0
+    assert {run["steps"] for run in done.json["groups"][0]["runs"]} == {5}
+
+
+def test_options_may_follow_the_script_and_its_arguments_follow_the_dashes(project: Project) -> None:
+    project.write("train.py", "import sys, training\ntraining.train(steps=int(sys.argv[1]), seed=0)\n")
+    done = project.detaudit("run", "train.py", "--runs", "2", "--format", "json", "--", "6")
+    assert done.code == 0
+    assert done.json["groups"][0]["runs"][0]["steps"] == 6
+
+
+def test_a_command_through_a_shell_script(project: Project, seeded: str) -> None:
+    project.write("run.sh", f'#!/bin/sh\ncd "$(dirname "$0")"\n{sys.executable} {seeded} | cat\n').chmod(0o755)
+    done = project.run("--runs", "2", "--", "./run.sh")
+    assert done.code == 0
+    assert done.json["groups"][0]["runs"][0]["steps"] == 3
+
+
+def test_a_python_that_does_not_have_detaudit(project: Project, seeded: str, tmp_path: Path) -> None:
+    import torch
+
+    packages = Path(torch.__file__).parent.parent
+    theirs = tmp_path / "site"
+    theirs.mkdir()
+    for entry in packages.iterdir():
+        if not any(word in entry.name.lower() for word in ("detaudit", "msgspec", "psutil", "click", "editable")):
+            (theirs / entry.name).symlink_to(entry)
+    venv.create(tmp_path / "venv", with_pip=False)
+    site = next((tmp_path / "venv" / "lib").glob("python*/site-packages"))
+    (site / "theirs.pth").write_text(f"{theirs}\n")
+    project.write(
+        "train.py",
+        """
+        import importlib.util, training
+        assert importlib.util.find_spec("detaudit") is None
+        assert importlib.util.find_spec("msgspec") is None
+        training.train(seed=0)
+        """,
+    )
+    done = project.run("train.py", "--runs", "2", "--python", str(tmp_path / "venv" / "bin" / "python"))
+    assert done.code == 0, done.out
+    assert done.json["groups"][0]["runs"][0]["steps"] == 3
+
+
+def test_a_script_with_both_frameworks_is_judged_by_the_one_that_trains(project: Project) -> None:
+    project.write("train.py", "import tensorflow, training\ntraining.train(seed=0)\n")
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 0
+    assert [rank["framework"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == ["torch"]
+    assert set(done.json["environment"]["frameworks"]) == {"torch", "tensorflow"}
+
+
+def test_every_trained_model_counts(project: Project) -> None:
+    """Two models in turn, each dropped after its training, of which only the first is unseeded."""
+    project.write(
+        "train.py",
+        """
+        import torch
+        def fit(seed):
+            torch.manual_seed(seed) if seed is not None else torch.seed()
+            model = torch.nn.Linear(8, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(2):
+                loss = model(torch.ones(4, 8)).pow(2).mean()
+                optimizer.zero_grad(); loss.backward(); optimizer.step()
+        fit(None)
+        fit(0)
+        """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 1
+    runs = done.json["groups"][0]["runs"]
+    assert runs[0]["steps"] == 4
+    assert runs[0]["ranks"][0]["sum_of_weights"] != runs[1]["ranks"][0]["sum_of_weights"]
+
+
+def test_two_recipes_are_one_table(project: Project) -> None:
+    project.write("train.py", "import training\ntraining.train()\n")
+    done = project.detaudit("run", "train.py", "--runs", "2", "--recipe", "none", "--recipe", "all")
+    assert done.code == 1
+    assert "none: the script as it stands" in done.out
+    assert "all: 10 flags, seed 0" in done.out
+    assert "nondeterministic: 2 runs, 2 different results" in done.out
+    assert "deterministic: 2 runs, all bit-identical" in done.out
+    assert "--recipe all  # in CI" in done.out
+
+
+def test_the_seed_of_a_recipe_is_the_one_asked_for(project: Project) -> None:
+    project.write("train.py", "import training\ntraining.train()\n")
+    project.write("theirs.py", "import training\ntraining.train(seed=7)\n")
+    ours = project.run("train.py", "--runs", "1", "--recipe", "seeds", "--seed", "7")
+    theirs = project.run("theirs.py", "--runs", "1")
+    digests = [done.json["groups"][0]["runs"][0]["ranks"][0]["digest"] for done in (ours, theirs)]
+    assert digests[0] == digests[1]
+
+
+def test_a_user_recipe(project: Project) -> None:
+    project.write("train.py", "import training\ntraining.train()\n")
+    project.write("mine.yaml", "name: mine\nextends: [none]\nflags: [torch-seed]\nseed: 3\n")
+    done = project.run("train.py", "--runs", "2", "--recipe", "mine.yaml")
+    assert done.code == 0
+    assert done.json["groups"][0]["recipe"] == {"name": "mine", "seed": 3, "flags": ["torch-seed"]}
+
+
+def test_fail_fast_stops_at_the_first_difference(project: Project, unseeded: str) -> None:
+    done = project.run(unseeded, "--runs", "5", "--fail-fast")
+    assert done.code == 1
+    assert len(done.json["groups"][0]["runs"]) == 2
+
+
+def test_fixed_addresses_order_sets_of_objects(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import torch
+        class Item:
+            def __init__(self, value): self.value = value
+        items = {Item(i) for i in range(2000)}
+        w = torch.ones(1, requires_grad=True)
+        for item in list(items)[:3]:
+            loss = (w * item.value).pow(2).sum()
+            loss.backward()
+        """,
+    )
+    flags = ("--flag", "system-aslr-off")
+    assert project.run("train.py", "--runs", "3", "--fail-fast").code == 1
+    fixed = project.run("train.py", "--runs", "3", *flags)
+    states = {flag["id"]: flag["state"] for flag in fixed.json["groups"][0]["flags"]}
+    if states["system-aslr-off"] == "unavailable":  # a container that forbids it: then it must be said
+        assert any("system-aslr-off was not applied" in warning for warning in fixed.json["warnings"])
+    else:
+        assert fixed.code == 0
+
+
+def test_a_flag_that_fails_is_a_warning(project: Project) -> None:
+    project.write("torch.py", "__version__ = '0'\n")  # something else of that name: it has no manual_seed
+    project.write("train.py", "import torch\n")
+    done = project.run("train.py", "--runs", "2", "--recipe", "seeds", env={"PYTHONPATH": os.fspath(project.folder)})
+    assert done.code == 125
+    assert any("torch-seed was not applied" in warning for warning in done.json["warnings"])
