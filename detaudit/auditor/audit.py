@@ -85,7 +85,7 @@ class Auditor:
             if self._carry is not None:
                 self._carried += self._carry.after_run()
         processes = traces.read_run(spec.folder)
-        return judge(number, spec, outcome, processes, self._settings.target), processes
+        return judge(number, spec, outcome, processes), processes
 
     def result(self, interrupted: bool = False) -> Audit:
         """Return the audit as it stands."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from detaudit.auditor.compare import streams_of
 from detaudit.auditor.traces import Process, Stream, matching
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.launch.target import Target
 from detaudit.model import RankRecord, Run, Status, as_number
 
 TAIL_LINES = 15
@@ -18,10 +17,10 @@ LOOKED_FOR = (
 )
 
 
-def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], target: Target) -> Run:
+def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process]) -> Run:
     """Return what the run with this number amounts to."""
-    status, problem = _status(spec, outcome, processes, target)
-    streams = streams_of(processes) if matching(processes, target.expected_argument) else []
+    status, problem = _status(spec, outcome, processes)
+    streams = streams_of(processes) if matching(processes, spec.expected) else []
     return Run(
         id=number,
         status=status,
@@ -36,9 +35,7 @@ def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[P
     )
 
 
-def _status(
-    spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], target: Target
-) -> tuple[Status, str | None]:
+def _status(spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process]) -> tuple[Status, str | None]:
     streams = streams_of(processes)
     if outcome.timed_out:
         at = f"it was at step {max((s.steps for s in streams), default=0)}"
@@ -47,7 +44,7 @@ def _status(
         return Status.TIMEOUT, f"did not end within {spec.timeout:g} s; {at}"
     if outcome.exit_code:
         return Status.FAILED, _exit_words(outcome.exit_code)
-    unrecorded = _unrecorded(processes, target)
+    unrecorded = _unrecorded(processes, spec)
     return (Status.NO_RECORD, unrecorded) if unrecorded else (Status.OK, None)
 
 
@@ -60,11 +57,11 @@ def _exit_words(code: int) -> str:
         return f"the script was killed by signal {-code}"
 
 
-def _unrecorded(processes: Sequence[Process], target: Target) -> str:
+def _unrecorded(processes: Sequence[Process], spec: RunSpec) -> str:
     """Return why an orderly end left nothing to compare, ``""`` if it did leave something."""
-    if not matching(processes, target.expected_argument):
+    if not matching(processes, spec.expected):
         return (
-            f"nothing could be recorded: the Python that ran {target.expected_argument or target.name} did not load "
+            f"nothing could be recorded: the Python that ran {spec.expected or spec.argv[0]} did not load "
             "the recorder. It was started with -I, -E or -S, or PYTHONPATH was replaced instead of added to, or it "
             "is no Python at all"
         )

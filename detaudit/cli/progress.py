@@ -9,6 +9,7 @@ from detaudit.model import Run
 
 if TYPE_CHECKING:
     from rich.live import Live
+    from rich.text import Text
 
 
 class ProgressLine(Observer):
@@ -55,7 +56,12 @@ class ProgressLine(Observer):
         """See Observer."""
         self._took.append(run.wall_s)
 
-    def _line(self) -> str:
+    def _line(self) -> "Text":
+        from rich.text import Text
+
+        return Text(self._words(), no_wrap=True, overflow="ellipsis")
+
+    def _words(self) -> str:
         if not self._number:
             return ""
         elapsed = time.monotonic() - self._started

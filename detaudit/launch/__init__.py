@@ -10,7 +10,8 @@ from typing import Protocol
 class RunSpec:
     """One run as it is to be started. Every run of a group has an equal one, but for ``folder``.
 
-    ``timeout`` is in seconds; ``folder`` is where its logs and its trace are kept in the end.
+    ``expected`` is an argument that the process which trains must show, or ``""``; see Target. ``timeout`` is in
+    seconds; ``folder`` is where the logs and the trace are kept in the end, ``live`` where they are written.
     """
 
     argv: tuple[str, ...]
@@ -19,6 +20,7 @@ class RunSpec:
     folder: Path
     live: Path
     mark: str
+    expected: str = ""
     timeout: float | None = None
     no_aslr: bool = False
 

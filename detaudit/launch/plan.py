@@ -74,6 +74,7 @@ def plan_group(
         folder=live,
         live=live,
         mark=settings.mark,
+        expected=target.expected_argument,
         timeout=settings.timeout,
         no_aslr=bool(no_aslr) and not aslr_refusal,
     )

@@ -1,0 +1,113 @@
+"""Runs start alike: files that one run leaves for the next are told, and --isolate keeps them apart."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.process.conftest import Project
+
+RESUMES = """
+    import os, torch, training
+    path = "checkpoints/last.pt"
+    start = torch.load(path) if os.path.exists(path) else torch.zeros(8, 1)
+    torch.manual_seed(0)
+    w = start.clone().requires_grad_()
+    loss = (torch.ones(4, 8) @ w - 1).pow(2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.01 * w.grad
+    os.makedirs("checkpoints", exist_ok=True)
+    SAVE
+"""
+IN_PLACE = "torch.save(w.detach(), path)"
+BY_RENAME = 'torch.save(w.detach(), path + ".new"); os.replace(path + ".new", path)'
+
+
+@pytest.mark.parametrize("save", [IN_PLACE, BY_RENAME], ids=["in-place", "by-rename"])
+def test_a_checkpoint_that_a_later_run_resumed_from_is_named(project: Project, save: str) -> None:
+    project.write("train.py", RESUMES.replace("SAVE", save))
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 1
+    warning = next(w for w in done.json["warnings"] if "checkpoints/last.pt" in w)
+    assert "--isolate" in warning
+    assert "last.pt.new" not in warning
+
+
+def test_isolated_runs_do_not_see_each_other(project: Project) -> None:
+    project.write("train.py", RESUMES.replace("SAVE", IN_PLACE))
+    done = project.run("train.py", "--runs", "2", "--isolate")
+    assert done.code == 0
+    assert done.json["warnings"] == []
+    assert not (project.folder / "checkpoints").exists()
+
+
+def test_a_file_that_is_only_written_or_appended_to_is_no_matter(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import training
+        open("log.txt", "a").write("one more run\\n")
+        open("result.txt", "w").write("done")
+        open("result.txt").read()
+        training.train(seed=0)
+        """,
+    )
+    done = project.run("train.py", "--runs", "3")
+    assert done.code == 0
+    assert done.json["warnings"] == []
+
+
+def test_an_isolated_run_starts_in_its_place_in_the_repository(project: Project, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "data.txt").write_text("12")
+    (tmp_path / "link").symlink_to("data.txt")
+    project.write(
+        "train.py",
+        """
+        import os, pathlib, tempfile, training
+        assert pathlib.Path("../data.txt").read_text() == "12"
+        assert os.readlink("../link") == "data.txt"
+        assert pathlib.Path("../.git").is_dir()
+        pathlib.Path("../data.txt").write_text("13")
+        left = pathlib.Path(tempfile.gettempdir(), "left")
+        assert not left.exists()
+        left.write_text("")
+        print(os.getcwd(), tempfile.gettempdir())
+        training.train(seed=0)
+        """,
+    )
+    done = project.run(str(project.folder / "train.py"), "--runs", "2", "--isolate", "--out", "results")
+    assert done.code == 0, done.out
+    logs = [project.folder / "results" / "runs" / "none" / str(n) / "stdout.log" for n in (1, 2)]
+    assert logs[0].read_text() == logs[1].read_text()  # the same paths: a result may depend on them
+    assert str(project.folder) + " " not in logs[0].read_text()
+    assert (tmp_path / "data.txt").read_text() == "12"
+    assert not (project.folder / "results" / "work").exists()
+
+
+def test_a_virtual_environment_is_linked_to(project: Project) -> None:
+    project.write("env/pyvenv.cfg", "")
+    project.write("env/big", "x")
+    project.write(
+        "train.py",
+        "import os, training\nassert os.path.islink('env') and os.path.exists('env/big')\ntraining.train(seed=0)\n",
+    )
+    assert project.run("train.py", "--runs", "2", "--isolate").code == 0
+
+
+def test_a_copy_that_is_too_large_is_refused_with_the_cure(project: Project, seeded: str) -> None:
+    with (project.folder / "huge.bin").open("wb") as file:
+        file.truncate(5 * 2**30)
+    done = project.run(seeded, "--runs", "2", "--isolate")
+    assert done.code == 2
+    assert "5.0 GiB" in done.err
+    assert "huge.bin" in done.err
+    assert "--isolate-root" in done.err
+
+
+def test_an_isolate_root_elsewhere_is_refused(project: Project, seeded: str, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    done = project.run(seeded, "--isolate-root", str(tmp_path / "other"))
+    assert done.code == 2
+    assert "does not hold the working directory" in done.err
