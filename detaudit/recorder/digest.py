@@ -89,10 +89,9 @@ class NumpyDigest:
             return 0.0
         flat = flat.real if flat.dtype.kind == "c" else flat
         step = 4 * CHUNK
-        parts = [
-            float(self._np.add.reduce(flat[i : i + step].astype(self._np.float64))) for i in range(0, flat.size, step)
-        ]
-        return _sum(parts)
+        with self._np.errstate(all="ignore"):  # a warning would appear in the user's own stderr
+            parts = [self._np.add.reduce(flat[i : i + step].astype("f8")) for i in range(0, flat.size, step)]
+        return _sum([float(part) for part in parts])
 
 
 class TorchDigest:
@@ -109,15 +108,14 @@ class TorchDigest:
         size = raw.numel()
         full = size - size % 8
         tail = bytes(raw[full:].tolist())
-        words = raw[:full]
-        if words.storage_offset() % 8:  # a view of words must start at a word
-            words = words.clone()
-        words = words.view(torch.int64)
-        sums = self._sums(words)
+        sums = self._sums(raw[:full]) if full else []
         # Cells are signed here; the value is the same modulo 2**64.
         return _combine([s & _MASK for s in torch.cat(sums).tolist()] if sums else [], tail, size)
 
-    def _sums(self, words: Any) -> list[Any]:
+    def _sums(self, raw: Any) -> list[Any]:
+        if raw.storage_offset() % 8:  # a view of words must start at a word
+            raw = raw.clone()
+        words = raw.view(self._torch.int64)
         keys = self._keys_on(words.device)
         rows = 1 if words.device.type == "cpu" else _GPU_ROWS
         whole = words.numel() // CHUNK * CHUNK

@@ -1,0 +1,64 @@
+"""Comparison: results decide, the ladder explains, the first difference is the one that is named."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detaudit.auditor.compare import LADDER, distinct_results, first_difference, same_result
+from detaudit.auditor.traces import Event, Final, Stream
+from detaudit.model import Difference, Stage
+
+
+def stream(steps: int = 3, end: str = "end", **changed: str) -> Stream:
+    """A training whose digests are the step and the stage, but for ``changed``, such as ``update2="x"``."""
+    made = Stream("torch")
+    made.add(Event("torch", 0, Stage.INIT, changed.get("init0", "0 init"), None))
+    for step in range(1, steps + 1):
+        for stage in LADDER[1:]:
+            digest = changed.get(f"{stage}{step}", f"{step} {stage}")
+            made.add(Event("torch", step, stage, digest, "0x1p+0" if stage is Stage.FORWARD else None))
+    made.final = Final("torch", steps, end, "0x1p+0", "0x1p+0", 1)
+    return made
+
+
+def test_equal_runs_do_not_differ() -> None:
+    assert same_result([stream()], [stream()])
+    assert first_difference([stream()], [stream()]) is None
+
+
+@given(st.integers(1, 3), st.sampled_from(LADDER[1:]))
+def test_the_first_difference_is_found(step: int, stage: Stage) -> None:
+    changed = {f"{stage}{step}": "other", "update3": "other too"}
+    assert first_difference([stream()], [stream(3, "end", **changed)]) == Difference(rank=0, step=step, stage=stage)
+
+
+def test_weights_before_the_first_step() -> None:
+    assert first_difference([stream()], [stream(init0="x", rng1="x")]) == Difference(rank=0, step=0, stage=Stage.INIT)
+
+
+def test_generators_alone_are_no_result() -> None:
+    assert first_difference([stream()], [stream(rng2="other")]) is None
+    assert distinct_results([[stream()], [stream(rng2="other", batch1="other")]]) == 1
+
+
+def test_a_different_number_of_steps() -> None:
+    assert first_difference([stream(3)], [stream(5)]) == Difference(rank=0, step=4, stage=Stage.STEPS)
+
+
+def test_weights_changed_after_the_last_step() -> None:
+    assert first_difference([stream()], [stream(end="other")]) == Difference(rank=0, step=3, stage=Stage.UPDATE)
+
+
+def test_the_earliest_rank_is_named() -> None:
+    a, b = [stream(), stream()], [stream(update3="x"), stream(forward2="x")]
+    assert first_difference(a, b) == Difference(rank=1, step=2, stage=Stage.FORWARD)
+
+
+def test_a_rank_that_is_missing_is_a_difference() -> None:
+    found = first_difference([stream(), stream()], [stream()])
+    assert found == Difference(rank=1, step=0, stage=Stage.STEPS)
+
+
+def test_distinct_results_are_counted() -> None:
+    runs = [[stream()], [stream(update1="x")], [stream()], [stream(update1="y")]]
+    assert distinct_results(runs) == 3
+    assert distinct_results([]) == 0

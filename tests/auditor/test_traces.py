@@ -1,0 +1,82 @@
+"""A trace is read as far as it got, whatever cut it off."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detaudit.auditor.traces import Tail, matching, read_run
+from detaudit.model import Stage
+
+HELLO = {
+    "k": "hello",
+    "schema": 1,
+    "pid": 7,
+    "ppid": 1,
+    "argv": ["python", "train.py"],
+    "python": "3.11",
+    "rank": None,
+    "identity": [],
+}
+LINES = [
+    HELLO,
+    {"k": "framework", "name": "torch", "version": "2", "devices": ["cpu"]},
+    {"k": "event", "fw": "torch", "step": 1, "stage": "forward", "digest": "a", "value": "0x1p+1"},
+    {"k": "event", "fw": "torch", "step": 1, "stage": "update", "digest": "b", "value": None},
+    {"k": "final", "fw": "torch", "steps": 1, "digest": "b", "sum": "0x1p+0", "loss": "0x1p+1", "params": 2},
+    {"k": "bye", "how": "exit"},
+]
+WHOLE = "".join(json.dumps(line) + "\n" for line in LINES).encode()
+
+
+def write(folder: Path, data: bytes, name: str = "7.0.jsonl") -> None:
+    (folder / "trace").mkdir(exist_ok=True)
+    (folder / "trace" / name).write_bytes(data)
+
+
+def test_a_whole_trace(tmp_path: Path) -> None:
+    write(tmp_path, WHOLE)
+    (process,) = read_run(tmp_path)
+    stream = process.streams["torch"]
+    assert (stream.steps, stream.last_loss, process.ended) == (1, 2.0, True)
+    assert stream.stages == {1: {Stage.FORWARD: ("a",), Stage.UPDATE: ("b",)}}
+
+
+@given(cut=st.integers(0, len(WHOLE) - 1))
+def test_a_trace_cut_off_anywhere_is_read_and_never_looks_whole(cut: int) -> None:
+
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder), WHOLE[:cut])
+        processes = read_run(Path(folder))
+        assert not any(process.ended for process in processes) or cut == len(WHOLE) - 1
+
+
+def test_garbage_is_no_process(tmp_path: Path) -> None:
+    write(tmp_path, b"\x00\xff\n" + WHOLE)
+    assert read_run(tmp_path) == []
+
+
+def test_processes_come_in_the_order_of_their_identity_not_of_their_pid(tmp_path: Path) -> None:
+    for pid, identity in ((3, [2]), (9, [1]), (5, [])):
+        write(tmp_path, json.dumps({**HELLO, "pid": pid, "identity": identity}).encode() + b"\n", f"{pid}.0.jsonl")
+    assert [process.hello.pid for process in read_run(tmp_path)] == [5, 9, 3]
+
+
+def test_matching_wants_the_argument_itself(tmp_path: Path) -> None:
+    write(tmp_path, WHOLE)
+    processes = read_run(tmp_path)
+    assert matching(processes, "train.py") == processes == matching(processes, "")
+    assert matching(processes, "other.py") == []
+
+
+def test_the_tail_follows_a_growing_file(tmp_path: Path) -> None:
+    tail = Tail(tmp_path)
+    tail.read()
+    middle = len(WHOLE) * 2 // 3
+    write(tmp_path, WHOLE[:middle])
+    tail.read()
+    write(tmp_path, WHOLE)
+    tail.read()
+    assert (tail.step, tail.loss) == (1, 2.0)
