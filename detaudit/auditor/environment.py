@@ -1,7 +1,6 @@
 """What an audit ran on: the part of the environment that bears on determinism, and nothing else."""
 
 import os
-import platform
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,10 +20,11 @@ _FAMILIES = re.compile(
 
 def describe(base: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """Return this machine and the variables that were set before any recipe."""
+    system = os.uname()
     return {
         "detaudit": __version__,
-        "platform": platform.platform(),
-        "machine": platform.machine(),
+        "system": f"{system.sysname} {system.release}",
+        "machine": system.machine,
         "cpus": os.cpu_count(),
         "variables": {name: base[name] for name in sorted(base) if _FAMILIES.match(name)},
         "python": None,

@@ -60,9 +60,9 @@ class IsolatedWorkspace:
     @contextmanager
     def fresh(self) -> Iterator[None]:
         """Make the copy, and remove it afterwards. Raises WorkspaceError where it is too large or does not fit."""
-        self._place.mkdir(parents=True, exist_ok=True)
-        self._check_size()
         try:
+            self._place.mkdir(parents=True, exist_ok=True)
+            self._check_size()
             self._copy_tree()
             self._temporary.mkdir()
             yield

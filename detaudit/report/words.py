@@ -50,12 +50,18 @@ def heading(group: Group) -> str:
     return f"{recipe.name}: {len(recipe.flags)} flag{'s' * (len(recipe.flags) > 1)}, seed {recipe.seed}"
 
 
+_STATES = {
+    "applied": "applied",
+    "not-reached": "not needed, what they set was never imported",
+    "unavailable": "not available here",
+    "failed": "failed",
+}
+
+
 def flags_line(group: Group) -> str:
     """Return which flags of the recipe took effect."""
-    applied = [flag.id for flag in group.flags if flag.state == "applied"]
-    others = [f"{flag.id} ({flag.state})" for flag in group.flags if flag.state != "applied"]
-    parts = [f"applied: {', '.join(applied)}"] if applied else []
-    return "; ".join([*parts, *([f"not applied: {', '.join(others)}"] if others else [])])
+    by_state = {state: [flag.id for flag in group.flags if flag.state == state] for state in _STATES}
+    return "; ".join(f"{_STATES[state]}: {', '.join(ids)}" for state, ids in by_state.items() if ids)
 
 
 def sentence(group: Group) -> str:

@@ -1,0 +1,160 @@
+"""The story of an audit, with a fake launcher instead of time."""
+
+from pathlib import Path
+
+import pytest
+
+from detaudit import wire
+from detaudit.auditor import store
+from detaudit.auditor.audit import Auditor, Observer
+from detaudit.errors import AuditNotFoundError, StorageError
+from detaudit.launch import RunOutcome, RunSpec
+from detaudit.model import Audit, Run, Stage, Status, Verdict
+from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
+
+
+def audit(folder: Path, *scripts: Script, recipes: tuple[str, ...] = (), runs: int = 3) -> Audit:
+    return Auditor(settings(folder, *recipes, runs=runs), FakeLauncher(*scripts)).run()
+
+
+def test_equal_runs(tmp_path: Path) -> None:
+    result = audit(tmp_path, *[run(training())] * 3)
+    assert result.verdict is Verdict.DETERMINISTIC
+    (group,) = result.groups
+    assert group.distinct == 1
+    assert group.confidence is not None
+    assert group.divergence is None
+    assert group.runs[0].ranks[0].sum_of_weights == 3.0
+
+
+def test_a_run_that_differs(tmp_path: Path) -> None:
+    result = audit(tmp_path, run(training()), run(training()), run(training("other")))
+    assert result.verdict is Verdict.NONDETERMINISTIC
+    found = result.groups[0].divergence
+    assert found is not None
+    assert (found.runs, found.step, found.stage) == ((1, 3), 2, Stage.UPDATE)
+    assert "--recipe all" in result.next_steps[0]
+
+
+def test_a_failed_run_is_never_compared(tmp_path: Path) -> None:
+    result = audit(tmp_path, run(training("other"), exit_code=1, stderr="boom\n"), run(training()), run(training()))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.groups[0].runs[0].stderr_tail == ("boom",)
+    assert result.groups[0].runs[0].differs is None
+
+
+def test_a_trace_without_an_end_is_never_a_match(tmp_path: Path) -> None:
+    result = audit(tmp_path, run(training()), run(training(whole=False)), run(training()))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.groups[0].runs[1].status is Status.NO_RECORD
+    assert "cut off" in (result.groups[0].reason or "")
+
+
+def test_nothing_recorded_is_never_a_match(tmp_path: Path) -> None:
+    result = audit(tmp_path, *[run([hello(), {"k": "bye", "how": "exit"}])] * 3)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.groups[0].distinct == 0
+
+
+def test_the_recorded_grandchild_of_an_unrecorded_target_is_no_record(tmp_path: Path) -> None:
+    lines = [hello(argv=["python", "helper.py"]), *training()[1:]]
+    result = audit(tmp_path, *[run(lines)] * 3)
+    assert result.groups[0].runs[0].status is Status.NO_RECORD
+    assert result.groups[0].runs[0].ranks == ()
+
+
+def test_every_run_of_a_group_gets_the_same_environment(tmp_path: Path) -> None:
+    launcher = FakeLauncher(*[run(training())] * 4)
+    Auditor(settings(tmp_path, "none", "seeds", runs=2), launcher).run()
+    first, second, third, _ = launcher.specs
+    assert first.env == second.env
+    assert first.argv == second.argv == third.argv
+    assert "PYTHONHASHSEED" in third.env
+    assert third.env[wire.ENV_FLAGS].count("\n") == 3
+
+
+def test_the_users_pythonpath_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/theirs")
+    launcher = FakeLauncher(*[run(training())] * 2)
+    Auditor(settings(tmp_path, runs=2), launcher).run()
+    assert launcher.specs[0].env["PYTHONPATH"].endswith("recorder/bootstrap:/theirs")
+
+
+def test_flags_that_were_not_reached_or_failed_are_told(tmp_path: Path) -> None:
+    flag = {"k": "flag", "id": "torch-seed", "state": "failed", "detail": "AttributeError: no manual_seed"}
+    lines = [*training()[:1], flag, *training()[1:]]
+    result = audit(tmp_path, *[run(lines)] * 3, recipes=("seeds",))
+    states = {state.id: state.state for state in result.groups[0].flags}
+    assert states["torch-seed"] == "failed"
+    assert states["tensorflow-seed"] == "not-reached"
+    assert states["python-hash-seed"] == "applied"
+    assert any("torch-seed was not applied: AttributeError" in warning for warning in result.warnings)
+
+
+def test_what_finished_is_kept_on_disk_after_every_run(tmp_path: Path) -> None:
+    def interrupted(spec: RunSpec) -> RunOutcome:
+        raise KeyboardInterrupt
+
+    auditor = Auditor(settings(tmp_path), FakeLauncher(run(training()), run(training()), interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        auditor.run()
+    assert len(store.load(tmp_path / "out").groups[0].runs) == 2
+    kept = auditor.result(interrupted=True)
+    assert kept.interrupted
+    assert kept.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_disk_that_fills_up_stops_the_audit_and_keeps_what_finished(tmp_path: Path) -> None:
+    def full(spec: RunSpec) -> RunOutcome:
+        raise StorageError("cannot write: No space left on device", "Free space.")
+
+    result = audit(tmp_path, run(training()), full)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert len(result.groups[0].runs) == 1
+    assert any("No space left" in warning for warning in result.warnings)
+
+
+def test_two_different_runs_stay_a_fact_after_the_disk_filled_up(tmp_path: Path) -> None:
+    def full(spec: RunSpec) -> RunOutcome:
+        raise StorageError("cannot write", "")
+
+    assert audit(tmp_path, run(training()), run(training("x")), full).verdict is Verdict.NONDETERMINISTIC
+
+
+def test_an_observer_hears_of_everything(tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    class Hears(Observer):
+        def group_started(self, recipe: str, runs: int) -> None:
+            heard.append(f"{recipe} {runs}")
+
+        def run_started(self, number: int, timeout: float | None) -> None:
+            heard.append(f"start {number}")
+
+        def run_finished(self, run: Run) -> None:
+            heard.append(f"end {run.id} {run.status}")
+
+    Auditor(settings(tmp_path, runs=2), FakeLauncher(*[run(training())] * 2), Hears()).run()
+    assert heard == ["none 2", "start 1", "end 1 ok", "start 2", "end 2 ok"]
+
+
+def test_an_audit_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    result = audit(tmp_path, *[run(training())] * 3)
+    assert store.load(tmp_path / "out") == result
+
+
+def test_files_that_are_no_audit(tmp_path: Path) -> None:
+    path = tmp_path / "audit.json"
+    for text in ("", "[]", "{}", '{"schema_version": 1}', '{"schema_version": 99}'):
+        path.write_text(text)
+        with pytest.raises(AuditNotFoundError):
+            store.load(tmp_path)
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "audit.json"
+    store.write(path, b"old")
+    (tmp_path / "audit.json.part").mkdir()
+    with pytest.raises(StorageError):
+        store.write(path, b"new")
+    assert path.read_bytes() == b"old"

@@ -1,0 +1,127 @@
+"""Whole reports are compared with the ones in golden/; a mismatch is saved beside, so accepting it is a copy."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from detaudit.model import (
+    Audit,
+    Confidence,
+    Difference,
+    Divergence,
+    FlagState,
+    Group,
+    RankRecord,
+    Recipe,
+    Run,
+    Stage,
+    Status,
+    Verdict,
+    as_number,
+    digits,
+)
+from detaudit.report import FORMATS, render
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def a_run(number: int, total: float, *, differs: Difference | None = None, ranks: int = 1) -> Run:
+    records = tuple(
+        RankRecord(
+            rank=rank,
+            framework="torch",
+            steps=90,
+            sum_of_weights=total + rank,
+            final_loss=0.1,
+            digest=f"{number}{rank}abcdef0123",
+        )
+        for rank in range(ranks)
+    )
+    return Run(id=number, status=Status.OK, exit_code=0, wall_s=3.25, steps=90, ranks=records, differs=differs)
+
+
+DIFFERS = Difference(rank=0, step=1, stage=Stage.UPDATE)
+FAILED = Run(
+    id=2,
+    status=Status.FAILED,
+    exit_code=1,
+    wall_s=0.5,
+    steps=0,
+    problem="the script failed with exit status 1",
+    stderr_tail=("Traceback (most recent call last):", "ValueError: bad | batch"),
+    logs="/x/runs/none/2",
+)
+
+AUDITS = {
+    "nondeterministic": Audit(
+        schema_version=1,
+        command=("detaudit", "run", "train.py"),
+        environment={"python": "3.11.7"},
+        verdict=Verdict.NONDETERMINISTIC,
+        groups=(
+            Group(
+                recipe=Recipe(name="none", seed=0, flags=()),
+                verdict=Verdict.NONDETERMINISTIC,
+                distinct=2,
+                confidence=None,
+                runs=(a_run(1, 241.42266417505016), a_run(2, 241.42266139595449, differs=DIFFERS)),
+                divergence=Divergence(
+                    runs=(1, 2), rank=0, step=1, stage=Stage.UPDATE, site=None, cause="a backward kernel"
+                ),
+            ),
+            Group(
+                recipe=Recipe(name="all", seed=7, flags=("torch-seed", "tensorflow-seed")),
+                verdict=Verdict.DETERMINISTIC,
+                distinct=1,
+                confidence=Confidence(level=0.95, max_deviation_rate=0.95),
+                runs=(a_run(1, 241.42266558895062, ranks=2), a_run(2, 241.42266558895062, ranks=2)),
+                divergence=None,
+                flags=(
+                    FlagState(id="torch-seed", state="applied"),
+                    FlagState(id="tensorflow-seed", state="not-reached"),
+                ),
+            ),
+        ),
+        warnings=("a run read what an earlier run wrote",),
+        next_steps=("detaudit report x  # print this again",),
+    ),
+    "inconclusive": Audit(
+        schema_version=1,
+        command=("detaudit", "run", "train.py"),
+        environment={},
+        verdict=Verdict.INCONCLUSIVE,
+        groups=(
+            Group(
+                recipe=Recipe(name="none", seed=0, flags=()),
+                verdict=Verdict.INCONCLUSIVE,
+                distinct=1,
+                confidence=None,
+                runs=(a_run(1, float("1.5")), FAILED),
+                divergence=None,
+                reason="run 2: the script failed with exit status 1",
+            ),
+        ),
+        interrupted=True,
+    ),
+}
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("name", AUDITS)
+def test_a_report_is_the_golden_one(name: str, format_: str) -> None:
+
+    golden = GOLDEN / f"{name}.{format_}"
+    text = click.unstyle(render(AUDITS[name], format_))
+    expected = golden.read_text() if golden.exists() else ""
+    if text != expected:
+        actual = golden.with_suffix(golden.suffix + ".actual")
+        actual.write_text(text)
+        assert text == expected, f"to accept it: mv {actual} {golden}"
+
+
+def test_numbers_have_all_their_digits() -> None:
+    assert digits(0.1) == "0.10000000000000001"
+    assert float(digits(241.42266417505016)) == 241.42266417505016
+    assert digits(as_number(float("-inf"))) == "-inf"
+    assert digits(None) == "-"
