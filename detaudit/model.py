@@ -125,6 +125,13 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class NextStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that follows from what was found, and what it is for."""
+
+    command: str
+    why: str
+
+
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
     """One whole audit, as it is kept in audit.json and printed by every reporter."""
 
@@ -134,7 +141,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     groups: tuple[Group, ...]
     warnings: tuple[str, ...] = ()
-    next_steps: tuple[str, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()
     interrupted: bool = False
 
 

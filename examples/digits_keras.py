@@ -18,8 +18,8 @@ def main() -> None:
     tokens = data.data.astype("int32") + np.arange(64) * LEVELS
     model = keras.Sequential(
         [
-            keras.layers.Embedding(64 * LEVELS, 32),
-            keras.layers.GlobalAveragePooling1D(),
+            keras.layers.Embedding(64 * LEVELS, 16),
+            keras.layers.Flatten(),
             keras.layers.Dense(64, activation="relu"),
             keras.layers.Dense(10, activation="softmax"),
         ]

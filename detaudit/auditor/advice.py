@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from detaudit.launch.plan import Settings
-from detaudit.model import Group, Status, Verdict
+from detaudit.model import Group, NextStep, Status, Verdict
 
 
 def command(settings: Settings, *options: str) -> str:
@@ -21,28 +21,26 @@ def command(settings: Settings, *options: str) -> str:
     return shlex.join(words)
 
 
-def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[str, ...]:
-    """Return the commands that follow from these groups, each with what it is for."""
+def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, ...]:
+    """Return the commands that follow from these groups."""
     runs = str(settings.runs)
     steps = []
-    differing = [group for group in groups if group.verdict is Verdict.NONDETERMINISTIC]
-    mended = [group for group in groups if group.verdict is Verdict.DETERMINISTIC]
-    failed = [run for group in groups for run in group.runs if run.status is not Status.OK]
+    verdicts = {group.verdict for group in groups}
+    mended = next((group for group in groups if group.verdict is Verdict.DETERMINISTIC), None)
+    failed = next((run for group in groups for run in group.runs if run.status is not Status.OK), None)
     tried_all = any(group.recipe.name.startswith("all") for group in groups)
-    if failed:
-        steps.append(f"{_log(failed[0].logs)}  # all that run {failed[0].id} said")
-        if any("ModuleNotFoundError" in line for line in failed[0].stderr_tail):
-            steps.append(command(settings, "--python", "PATH/TO/python") + "  # the Python your training uses")
-    if differing and not mended and not tried_all:
-        steps.append(
-            command(settings, "--runs", runs, "--recipe", "none", "--recipe", "seeds", "--recipe", "all")
-            + "  # do the seeds mend it, or every flag?"
-        )
-    if mended:
-        recipe = [word for name in [mended[0].recipe.name.split()[0]] for word in ("--recipe", name)]
-        steps.append(command(settings, "--runs", runs, *recipe) + "  # in CI: exit status 0 while it stays so")
-    steps.append(f"detaudit report {shlex.quote(shown(settings.out))}  # print this again")
-    return tuple(steps)
+    if failed is not None:
+        steps.append((_log(failed.logs), f"all that run {failed.id} wrote to stderr"))
+        if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
+            steps.append((command(settings, "--python", "PATH/TO/python"), "with the Python that your training uses"))
+    if Verdict.NONDETERMINISTIC in verdicts and mended is None and not tried_all:
+        recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
+        steps.append((command(settings, "--runs", runs, *recipes), "do the seeds mend it, or every flag?"))
+    if mended is not None:
+        recipe = () if mended.recipe.name == "none" else ("--recipe", mended.recipe.name.split()[0])
+        steps.append((command(settings, "--runs", runs, *recipe), "in CI: its exit status is 0 while this stays so"))
+    steps.append((f"detaudit report {shlex.quote(shown(settings.out))}", "print this again"))
+    return tuple(NextStep(command=command_, why=why) for command_, why in steps)
 
 
 def _log(folder: str) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from detaudit.auditor import advice, environment, store, traces, verdict
 from detaudit.auditor.group import GroupInProgress
 from detaudit.auditor.judge import judge
-from detaudit.errors import StorageError
+from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher, RunSpec, aslr
 from detaudit.launch.carryover import CarryOver
 from detaudit.launch.plan import GroupPlan, Settings, plan_group, workspace_for
@@ -52,7 +52,9 @@ class Auditor:
             self._observer.group_started(recipe.name, len(plan.specs))
             try:
                 self._run_group(plan)
-            except StorageError as error:
+            except (StorageError, WorkspaceError) as error:
+                if not any(group.runs for group in self._groups):
+                    raise
                 self._stopped.append(f"{error.message}. {error.cure}")
                 break
         return self.result()

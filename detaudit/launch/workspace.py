@@ -46,8 +46,7 @@ class IsolatedWorkspace:
 
     def __init__(self, root: Path, cwd: Path, results: Path) -> None:
         self._root, self._results, self._place = root, results, results / "work"
-        place = self._place
-        self._copy, self._temporary = place / root.name, place / "tmp"
+        self._copy, self._temporary = self._place / root.name, self._place / "tmp"
         self.workspace = Workspace(self._copy / cwd.relative_to(root), {"TMPDIR": str(self._temporary)})
 
     def inside(self, path: str) -> str:
@@ -61,17 +60,21 @@ class IsolatedWorkspace:
     def fresh(self) -> Iterator[None]:
         """Make the copy, and remove it afterwards. Raises WorkspaceError where it is too large or does not fit."""
         try:
+            self._make()
+            yield
+        finally:
+            shutil.rmtree(self._place, ignore_errors=True)
+
+    def _make(self) -> None:
+        try:
             self._place.mkdir(parents=True, exist_ok=True)
             self._check_size()
             self._copy_tree()
             self._temporary.mkdir()
-            yield
         except OSError as error:
             raise WorkspaceError(
                 f"the copy for --isolate could not be made: {error}", "Free space, or narrow it: --isolate-root DIR."
             ) from error
-        finally:
-            shutil.rmtree(self._place, ignore_errors=True)
 
     def _files(self) -> Iterator[os.DirEntry[str]]:
         return (e for e in walk(self._root, self._results) if e.is_file(follow_symlinks=False))

@@ -14,7 +14,8 @@ def render(audit: Audit) -> str:
     if audit.interrupted:
         parts.append("Interrupted: what had finished is above.")
     if audit.next_steps:
-        parts.append("\n".join(["Next:", "", "```", *audit.next_steps, "```"]))
+        steps = [line for step in audit.next_steps for line in (f"# {step.why}", step.command)]
+        parts.append("\n".join(["Next:", "", "```sh", *steps, "```"]))
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

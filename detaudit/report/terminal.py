@@ -17,7 +17,7 @@ def render(audit: Audit) -> str:
     if audit.interrupted:
         parts.append(click.style("interrupted", fg="yellow", bold=True) + ": what had finished is above")
     if audit.next_steps:
-        parts.append("\n".join(["next:", *(f"  {step}" for step in audit.next_steps)]))
+        parts.append("\n".join(["next:", *(f"  # {step.why}\n  {step.command}" for step in audit.next_steps)]))
     return "\n\n".join(parts) + "\n"
 
 

@@ -33,7 +33,7 @@ def test_a_run_that_differs(tmp_path: Path) -> None:
     found = result.groups[0].divergence
     assert found is not None
     assert (found.runs, found.step, found.stage) == ((1, 3), 2, Stage.UPDATE)
-    assert "--recipe all" in result.next_steps[0]
+    assert "--recipe all" in result.next_steps[0].command
 
 
 def test_a_failed_run_is_never_compared(tmp_path: Path) -> None:

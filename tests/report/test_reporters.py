@@ -12,6 +12,7 @@ from detaudit.model import (
     Divergence,
     FlagState,
     Group,
+    NextStep,
     RankRecord,
     Recipe,
     Run,
@@ -84,7 +85,7 @@ AUDITS = {
             ),
         ),
         warnings=("a run read what an earlier run wrote",),
-        next_steps=("detaudit report x  # print this again",),
+        next_steps=(NextStep(command="detaudit report x", why="print this again"),),
     ),
     "inconclusive": Audit(
         schema_version=1,
