@@ -26,7 +26,8 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
     runs = str(settings.runs)
     steps = []
     verdicts = {group.verdict for group in groups}
-    mended = next((group for group in groups if group.verdict is Verdict.DETERMINISTIC), None)
+    pairs = zip(settings.recipes, groups, strict=False)
+    mended = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
     failed = next((run for group in groups for run in group.runs if run.status is not Status.OK), None)
     tried_all = any(group.recipe.name.startswith("all") for group in groups)
     if failed is not None:
@@ -37,8 +38,9 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
         recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
         steps.append((command(settings, "--runs", runs, *recipes), "do the seeds mend it, or every flag?"))
     if mended is not None:
-        recipe = () if mended.recipe.name == "none" else ("--recipe", mended.recipe.name.split()[0])
-        steps.append((command(settings, "--runs", runs, *recipe), "in CI: its exit status is 0 while this stays so"))
+        steps.append(
+            (command(settings, "--runs", runs, *mended.options), "in CI: its exit status is 0 while this stays so")
+        )
     steps.append((f"detaudit report {shlex.quote(shown(settings.out))}", "print this again"))
     return tuple(NextStep(command=command_, why=why) for command_, why in steps)
 

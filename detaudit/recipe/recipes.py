@@ -26,11 +26,12 @@ class RecipeFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """A recipe as it will be applied."""
+    """A recipe as it will be applied; ``options`` are the words of the command line that ask for it."""
 
     name: str
     seed: int
     flags: tuple[Flag, ...]
+    options: tuple[str, ...] = ()
 
 
 def names() -> list[str]:
@@ -79,9 +80,14 @@ def load_recipe(
     while more := {needed for flag in catalogue.select(ids) for needed in flag.requires} - ids:
         ids |= more
     changes = [f"+{flag_id}" for flag_id in sorted(add)] + [f"-{flag_id}" for flag_id in sorted(remove)]
+    options = ["--recipe", name] if name != "none" else []
+    options += [word for flag_id in sorted(add) for word in ("--flag", flag_id)]
+    options += [word for flag_id in sorted(remove) for word in ("--no-flag", flag_id)]
+    options += ["--seed", str(seed)] if seed is not None else []
     file_seed = recipe.seed if recipe.seed is not None else DEFAULT_SEED
     return Recipe(
         name=" ".join([recipe.name, *changes]),
         seed=file_seed if seed is None else seed,
         flags=catalogue.select(ids - remove),
+        options=tuple(options),
     )

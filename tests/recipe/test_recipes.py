@@ -63,9 +63,11 @@ def test_flags_are_added_with_what_they_require_and_taken_away(catalogue: Catalo
     added = load_recipe("none", catalogue, add=["tensorflow-op-determinism"])
     assert {"tensorflow-seed", "python-random-seed"} < {flag.id for flag in added.flags}
     assert added.name == "none +tensorflow-op-determinism"
+    assert added.options == ("--flag", "tensorflow-op-determinism")
     less = load_recipe("seeds", catalogue, remove=["torch-seed"])
     assert "torch-seed" not in {flag.id for flag in less.flags}
     assert less.name == "seeds -torch-seed"
+    assert less.options == ("--recipe", "seeds", "--no-flag", "torch-seed")
 
 
 def test_the_seed_asked_for_wins_over_the_files(catalogue: Catalogue, tmp_path: Path) -> None:
