@@ -12,11 +12,11 @@ help: ## Show this list
 $(VENV)/.base: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet $(TORCH) numpy scikit-learn -e .
-	touch $@
+	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base
 	$(BIN)/pip install --quiet tensorflow-cpu -e '.[dev]'
-	touch $@
+	@touch $@
 
 demo: $(VENV)/.base ## Audit a torch script with real data: as it stands, then with the recipe
 	@echo '$$ detaudit run examples/digits_torch.py --runs 5'
