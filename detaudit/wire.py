@@ -9,6 +9,7 @@ is an object whose ``k`` tells its kind:
 - ``hello``      ``schema, pid, ppid, argv, python, rank, identity``: the recorder is loaded. ``argv``
   is the interpreter's own command line, ``rank`` the launcher's RANK or null, ``identity`` the
   numbers that multiprocessing gave this process ([] in a process it did not start).
+- ``identity``   ``identity``: the same, in a process that learned it later.
 - ``framework``  ``name, version, devices``: an ML framework was imported.
 - ``flag``       ``id, state, detail``: a recipe flag was ``applied`` or ``failed``.
 - ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the

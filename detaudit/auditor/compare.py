@@ -1,5 +1,6 @@
 """Compares what two runs of the same flags recorded: whether they differ, and where first."""
 
+import hashlib
 from collections.abc import Sequence
 
 from detaudit.auditor.traces import Process, Stream
@@ -16,29 +17,21 @@ def streams_of(processes: Sequence[Process]) -> list[Stream]:
     return [stream for process in processes for stream in process.trained]
 
 
-def _result(stream: Stream) -> tuple[object, ...]:
-    final = stream.final
-    kept = {step: {s: d for s, d in stages.items() if s in RESULT} for step, stages in stream.stages.items()}
-    return (stream.framework, kept, final and (final.steps, final.digest, final.loss, final.sum))
-
-
-def same_result(a: Sequence[Stream], b: Sequence[Stream]) -> bool:
-    """Whether two runs ended alike and came there alike, bit for bit."""
-    return [_result(stream) for stream in a] == [_result(stream) for stream in b]
-
-
-def distinct_results(runs: Sequence[Sequence[Stream]]) -> int:
-    """Return how many different results there are among the runs."""
-    kinds: list[Sequence[Stream]] = []
-    for run in runs:
-        if not any(same_result(run, kind) for kind in kinds):
-            kinds.append(run)
-    return len(kinds)
+def result_key(streams: Sequence[Stream]) -> str:
+    """Return a text that is equal for two runs if they ended alike and came there alike, bit for bit."""
+    key = hashlib.blake2b(digest_size=16)
+    for stream in streams:
+        final = stream.final
+        key.update(repr((stream.framework, final and (final.steps, final.digest, final.loss, final.sum))).encode())
+        for step, stages in sorted(stream.stages.items()):
+            kept = sorted((stage, digests) for stage, digests in stages.items() if stage in RESULT)
+            key.update(repr((step, kept)).encode() if kept else b"")
+    return key.hexdigest()
 
 
 def first_difference(a: Sequence[Stream], b: Sequence[Stream]) -> Difference | None:
     """Return the earliest step and stage at which two runs with different results differ, None if none do."""
-    if same_result(a, b):
+    if result_key(a) == result_key(b):
         return None
     found = [d for rank, pair in enumerate(zip(a, b, strict=False)) if (d := _first(rank, *pair))]
     if not found or len(a) != len(b):

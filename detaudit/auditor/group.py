@@ -17,17 +17,17 @@ class GroupInProgress:
     def __init__(self, plan: GroupPlan) -> None:
         self._plan = plan
         self._runs: list[Run] = []
-        self._finished: list[list[Stream]] = []
+        self._first: list[Stream] | None = None
+        self._results: list[str] = []
         self._flags: dict[str, FlagState] = {}
 
     def add(self, run: Run, processes: Sequence[Process]) -> None:
         """Take in a run, compared with the first that finished. Runs that failed are never compared."""
         if run.status is Status.OK:
             streams = compare.streams_of(processes)
-            if self._finished:
-                difference = compare.first_difference(self._finished[0], streams)
-                run = msgspec.structs.replace(run, differs=difference)
-            self._finished.append(streams)
+            self._first = streams if self._first is None else self._first
+            run = msgspec.structs.replace(run, differs=compare.first_difference(self._first, streams))
+            self._results.append(compare.result_key(streams))
         self._runs.append(run)
         for process in processes:
             for line in process.flags:
@@ -41,8 +41,8 @@ class GroupInProgress:
 
     def result(self) -> Group:
         """Return the group as it stands."""
-        planned, finished = len(self._plan.specs), len(self._finished)
-        distinct = compare.distinct_results(self._finished)
+        planned, finished = len(self._plan.specs), len(self._results)
+        distinct = len(set(self._results))
         found = verdict.of_runs(finished, planned, distinct)
         recipe = self._plan.recipe
         return Group(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from detaudit.errors import AuditNotFoundError, StorageError
+from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.model import SCHEMA_VERSION, Audit, to_json
 
 FILE = "audit.json"
@@ -28,9 +28,14 @@ def write(path: Path, data: bytes) -> None:
 
 
 def prepare(out: Path) -> None:
-    """Make the folder of an audit, invisible to git. Raises StorageError where that fails."""
+    """Make the folder of an audit, invisible to git.
+
+    Raises StorageError where that fails, UsageError where something is in it already.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()):
+            raise UsageError(f"the folder for the results, {out}, is not empty", "Remove it, or name another --out.")
     except OSError as error:
         raise StorageError(f"cannot make {out}: {error.strerror}", "Name another folder with --out.") from error
     if out.parent.name == ".detaudit" and not (out.parent / ".gitignore").exists():

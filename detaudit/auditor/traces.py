@@ -26,6 +26,12 @@ class Hello(_Line, frozen=True, tag="hello"):
     identity: tuple[int, ...]
 
 
+class Identity(_Line, frozen=True, tag="identity"):
+    """Which child of multiprocessing this is, learned after the start."""
+
+    identity: tuple[int, ...]
+
+
 class Framework(_Line, frozen=True, tag="framework"):
     """A framework was imported."""
 
@@ -76,7 +82,7 @@ class Bye(_Line, frozen=True, tag="bye"):
     how: str
 
 
-_decoder = msgspec.json.Decoder(Hello | Framework | FlagLine | Event | Final | Trouble | Bye)
+_decoder = msgspec.json.Decoder(Hello | Identity | Framework | FlagLine | Event | Final | Trouble | Bye)
 
 
 @dataclass
@@ -106,6 +112,7 @@ class Process:
     """The trace of one process."""
 
     hello: Hello
+    identity: tuple[int, ...] = ()
     frameworks: list[Framework] = field(default_factory=list)
     flags: list[FlagLine] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
@@ -132,7 +139,7 @@ def _process(path: Path) -> Process | None:
     process: Process | None = None
     for line in lines(path):
         if isinstance(line, Hello):
-            process = Process(line)
+            process = Process(line, line.identity)
         elif process is None:
             return None
         else:
@@ -146,6 +153,8 @@ def _take(process: Process, line: _Line) -> None:
             process.streams.setdefault(line.fw, Stream(line.fw)).add(line)
         case Final():
             process.streams.setdefault(line.fw, Stream(line.fw)).final = line
+        case Identity():
+            process.identity = line.identity
         case Framework():
             process.frameworks.append(line)
         case FlagLine():
@@ -168,7 +177,7 @@ def read_run(folder: Path) -> list[Process]:
 
     def order(process: Process) -> tuple[int, tuple[int, ...], int]:
         rank = process.hello.rank
-        return (rank if rank is not None else 0, process.hello.identity, process.hello.pid)
+        return (rank if rank is not None else 0, process.identity, process.hello.pid)
 
     return sorted(processes, key=order)
 

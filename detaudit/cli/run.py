@@ -68,8 +68,9 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, **options: Any) ->
     bit for bit.
     """
     settings = _settings(ctx.meta.get("after_dashes", ()), **options)
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGHUP, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, _interrupt)
     with ProgressLine(quiet or not sys.stderr.isatty()) as progress, Reaper(settings.mark):
         auditor = Auditor(settings, LocalLauncher(), progress)
         try:

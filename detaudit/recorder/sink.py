@@ -48,6 +48,7 @@ class Sink:
         self._descriptor = -1
         self._pid = os.getpid()
         self._troubles = 0
+        self._identity: list[int] = []
 
     @property
     def started(self) -> bool:
@@ -58,6 +59,7 @@ class Sink:
         """Open the file and write who this process is."""
         self._descriptor = self._open()
         rank = os.environ.get("RANK", "")
+        self._identity = _identity()
         line = {
             "k": "hello",
             "schema": wire.SCHEMA,
@@ -66,7 +68,7 @@ class Sink:
             "argv": list(getattr(sys, "orig_argv", None) or [sys.executable, *getattr(sys, "argv", [])]),
             "python": sys.version.split()[0],
             "rank": int(rank) if rank.isdigit() else None,
-            "identity": _identity(),
+            "identity": self._identity,
         }
         self._put([line])
 
@@ -94,6 +96,9 @@ class Sink:
             self.reopen()
         if self._descriptor < 0:
             self.hello()
+        elif not self._identity and _identity():  # a spawned child learns who it is after its start
+            self._identity = _identity()
+            lines = ({"k": "identity", "identity": self._identity}, *lines)
         self._put(lines)
 
     def _put(self, lines: tuple[dict[str, object], ...] | list[dict[str, object]]) -> None:

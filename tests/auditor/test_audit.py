@@ -7,7 +7,7 @@ import pytest
 from detaudit import wire
 from detaudit.auditor import store
 from detaudit.auditor.audit import Auditor, Observer
-from detaudit.errors import AuditNotFoundError, StorageError
+from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Audit, Run, Stage, Status, Verdict
 from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
@@ -158,3 +158,18 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         store.write(path, b"new")
     assert path.read_bytes() == b"old"
+
+
+def test_addresses_that_the_system_will_not_fix_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("detaudit.launch.aslr.refusal", lambda: "the system does not permit it")
+    launcher = FakeLauncher(*[run(training())] * 2)
+    result = Auditor(settings(tmp_path, "all", runs=2), launcher).run()
+    assert not any(spec.no_aslr for spec in launcher.specs)
+    assert {s.id: s.state for s in result.groups[0].flags}["system-aslr-off"] == "unavailable"
+    assert any("system-aslr-off was not applied: the system does not permit it" in w for w in result.warnings)
+
+
+def test_a_folder_of_results_is_never_written_over(tmp_path: Path) -> None:
+    audit(tmp_path, *[run(training())] * 3)
+    with pytest.raises(UsageError, match="is not empty"):
+        audit(tmp_path, *[run(training())] * 3)

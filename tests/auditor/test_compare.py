@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.compare import LADDER, distinct_results, first_difference, same_result
+from detaudit.auditor.compare import LADDER, first_difference, result_key
 from detaudit.auditor.traces import Event, Final, Stream
 from detaudit.model import Difference, Stage
 
@@ -21,7 +21,7 @@ def stream(steps: int = 3, end: str = "end", **changed: str) -> Stream:
 
 
 def test_equal_runs_do_not_differ() -> None:
-    assert same_result([stream()], [stream()])
+    assert result_key([stream()]) == result_key([stream()])
     assert first_difference([stream()], [stream()]) is None
 
 
@@ -37,7 +37,7 @@ def test_weights_before_the_first_step() -> None:
 
 def test_generators_alone_are_no_result() -> None:
     assert first_difference([stream()], [stream(rng2="other")]) is None
-    assert distinct_results([[stream()], [stream(rng2="other", batch1="other")]]) == 1
+    assert result_key([stream()]) == result_key([stream(rng2="other", batch1="other")])
 
 
 def test_a_different_number_of_steps() -> None:
@@ -58,7 +58,7 @@ def test_a_rank_that_is_missing_is_a_difference() -> None:
     assert found == Difference(rank=1, step=0, stage=Stage.STEPS)
 
 
-def test_distinct_results_are_counted() -> None:
-    runs = [[stream()], [stream(update1="x")], [stream()], [stream(update1="y")]]
-    assert distinct_results(runs) == 3
-    assert distinct_results([]) == 0
+def test_every_result_has_a_key_of_its_own() -> None:
+    runs = [stream(), stream(update1="x"), stream(update1="y"), stream(2), stream(end="x"), stream(init0="x")]
+    assert len({result_key([run]) for run in runs}) == len(runs)
+    assert result_key([stream(), stream()]) != result_key([stream()])

@@ -80,14 +80,15 @@ def test_a_recorder_that_cannot_write_stays_out_of_the_way(project: Project, see
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_forked_child_writes_a_trace_of_its_own(project: Project) -> None:
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_a_child_writes_a_trace_of_its_own(project: Project, start: str) -> None:
     project.write(
         "train.py",
-        """
+        f"""
         import multiprocessing, training
         if __name__ == "__main__":
-            context = multiprocessing.get_context("fork")
-            children = [context.Process(target=training.train, kwargs={"seed": n}) for n in range(2)]
+            context = multiprocessing.get_context("{start}")
+            children = [context.Process(target=training.train, kwargs=dict(seed=n, steps=n + 2)) for n in range(2)]
             for child in children: child.start()
             for child in children: child.join()
             training.train(seed=9, steps=5)
@@ -95,4 +96,4 @@ def test_a_forked_child_writes_a_trace_of_its_own(project: Project) -> None:
     )
     done = project.run("train.py", "--runs", "2")
     assert done.code == 0
-    assert [rank["steps"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == [5, 3, 3]
+    assert [rank["steps"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == [5, 2, 3]
