@@ -60,6 +60,7 @@ class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
     sum_of_weights: Number
     final_loss: Number
     digest: str | None
+    devices: tuple[str, ...] = ()
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

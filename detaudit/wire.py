@@ -10,12 +10,12 @@ is an object whose ``k`` tells its kind:
   is the interpreter's own command line, ``rank`` the launcher's RANK or null, ``identity`` the
   numbers that multiprocessing gave this process ([] in a process it did not start).
 - ``identity``   ``identity``: the same, in a process that learned it later.
-- ``framework``  ``name, version, devices``: an ML framework was imported.
+- ``framework``  ``name, version``: an ML framework was imported.
 - ``flag``       ``id, state, detail``: a recipe flag was ``applied`` or ``failed``.
 - ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the
   loss at stage ``forward``, else null.
-- ``final``      ``fw, steps, digest, sum, loss, params``: the weights as they ended. The last one
-  of a process and framework counts.
+- ``final``      ``fw, steps, digest, sum, loss, params, devices``: the weights as they ended, and where they
+  live. The last one of a process and framework counts.
 - ``trouble``    ``where, error``: the recorder failed there, and the script went on.
 - ``bye``        ``how``: the process ended in order. A file without it was cut off.
 

@@ -89,6 +89,7 @@ def _rank(rank: int, stream: Stream) -> RankRecord:
         sum_of_weights=as_number(float.fromhex(final.sum) if final else None),
         final_loss=as_number(loss),
         digest=final.digest if final else None,
+        devices=final.devices if final else (),
     )
 
 

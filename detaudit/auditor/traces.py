@@ -37,7 +37,6 @@ class Framework(_Line, frozen=True, tag="framework"):
 
     name: str
     version: str
-    devices: tuple[str, ...]
 
 
 class FlagLine(_Line, frozen=True, tag="flag"):
@@ -67,6 +66,7 @@ class Final(_Line, frozen=True, tag="final"):
     sum: str
     loss: str | None
     params: int
+    devices: tuple[str, ...]
 
 
 class Trouble(_Line, frozen=True, tag="trouble"):

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         def total(self, tensor: Any) -> float:
             """Return the sum of the elements in float64."""
 
+        def device(self, tensor: Any) -> str:
+            """Return where a tensor lives."""
+
         def scalar(self, tensor: Any) -> float | None:
             """Return the value of a tensor of one element, else None."""
 
@@ -38,6 +41,7 @@ class _WeightSet:
         self.owner: weakref.ref[Any] | None = None
         self.digest = ""
         self.sum = 0.0
+        self.devices: set[str] = set()
         self.count = 0
 
 
@@ -148,6 +152,7 @@ class Training:
         held.digest = self._digest(held.tensors)
         held.sum = sum([self._reader.total(tensor) for tensor in held.tensors], 0.0)
         held.count = len(held.tensors)
+        held.devices = {self._reader.device(tensor) for tensor in held.tensors}
 
     def finish(self) -> None:
         """Write the weights as they ended. Called again later, it writes again only if there was another step."""
@@ -171,5 +176,6 @@ class Training:
                     "sum": sum([held.sum for held in total], 0.0).hex(),
                     "loss": None if self._final_loss is None else self._final_loss.hex(),
                     "params": sum([held.count for held in total]),
+                    "devices": sorted({device for held in total for device in held.devices}),
                 }
             )

@@ -32,7 +32,7 @@ def training(update: str = "same", *, steps: int = 2, whole: bool = True) -> lis
     """Return the trace of a small training whose last weights are ``update``."""
     lines: list[dict[str, Any]] = [
         hello(),
-        {"k": "framework", "name": "torch", "version": "2.13.0", "devices": ["cpu"]},
+        {"k": "framework", "name": "torch", "version": "2.13.0"},
     ]
     for step in range(1, steps + 1):
         end = update if step == steps else f"w{step}"
@@ -47,6 +47,7 @@ def training(update: str = "same", *, steps: int = 2, whole: bool = True) -> lis
             "sum": "0x1.8p+1",
             "loss": "0x1p-1",
             "params": 2,
+            "devices": ["cpu"],
         }
         lines += [final, {"k": "bye", "how": "exit"}]
     return lines

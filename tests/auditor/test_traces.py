@@ -22,10 +22,19 @@ HELLO = {
 }
 LINES = [
     HELLO,
-    {"k": "framework", "name": "torch", "version": "2", "devices": ["cpu"]},
+    {"k": "framework", "name": "torch", "version": "2"},
     {"k": "event", "fw": "torch", "step": 1, "stage": "forward", "digest": "a", "value": "0x1p+1"},
     {"k": "event", "fw": "torch", "step": 1, "stage": "update", "digest": "b", "value": None},
-    {"k": "final", "fw": "torch", "steps": 1, "digest": "b", "sum": "0x1p+0", "loss": "0x1p+1", "params": 2},
+    {
+        "k": "final",
+        "fw": "torch",
+        "steps": 1,
+        "digest": "b",
+        "sum": "0x1p+0",
+        "loss": "0x1p+1",
+        "params": 2,
+        "devices": [],
+    },
     {"k": "bye", "how": "exit"},
 ]
 WHOLE = "".join(json.dumps(line) + "\n" for line in LINES).encode()

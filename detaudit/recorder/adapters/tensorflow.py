@@ -46,6 +46,11 @@ class VariableReader:
         """Return the sum of the elements in float64."""
         return self._digest.total(self.array(tensor))
 
+    def device(self, tensor: Any) -> str:
+        """Return where a variable lives, such as ``GPU:0``."""
+        device = str(getattr(getattr(tensor, "value", tensor), "device", "") or getattr(tensor, "device", ""))
+        return device.rpartition("device:")[2] or "unknown"
+
     def scalar(self, tensor: Any) -> float | None:
         """Return the value of a real array of one element."""
         array = self.array(tensor)
@@ -221,5 +226,5 @@ class TensorFlowWatcher:
 
 def install(tf: ModuleType, recorder: Recorder) -> None:
     """Watch this TensorFlow from now on."""
-    recorder.sink.write({"k": "framework", "name": "tensorflow", "version": str(tf.__version__), "devices": ["cpu"]})
+    recorder.sink.write({"k": "framework", "name": "tensorflow", "version": str(tf.__version__)})
     TensorFlowWatcher(tf, recorder).install()

@@ -87,6 +87,10 @@ class TensorReader:
             tensor = tensor.to_dense()
         return self._digest.total(tensor)
 
+    def device(self, tensor: Any) -> str:
+        """Return where a tensor lives, such as ``cuda:0``."""
+        return str(tensor.device)
+
     def scalar(self, tensor: Any) -> float | None:
         """Return the value of a real tensor of one element."""
         return float(tensor) if tensor.numel() == 1 and not tensor.is_complex() else None
@@ -205,7 +209,7 @@ class TorchWatcher:
     def _generator_states(self) -> bytes:
         torch = self._torch
         states = [torch.get_rng_state()]
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
+        if torch.cuda.is_initialized():  # asking whether there is CUDA would spoil a later fork
             states += torch.cuda.get_rng_state_all()
         return b"".join([self._reader.raw(state) for state in states])
 
@@ -223,6 +227,5 @@ class TorchWatcher:
 
 def install(torch: ModuleType, recorder: Recorder) -> None:
     """Watch this torch from now on."""
-    devices = ["cpu"]
-    recorder.sink.write({"k": "framework", "name": "torch", "version": str(torch.__version__), "devices": devices})
+    recorder.sink.write({"k": "framework", "name": "torch", "version": str(torch.__version__)})
     TorchWatcher(torch, recorder).install()
