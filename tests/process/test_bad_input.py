@@ -299,6 +299,8 @@ def start_and_wait_for(project: Project, name: str, *words: str) -> subprocess.P
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell's background job starts with SIGINT ignored, and a test run may be one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     limit = time.monotonic() + 60
     while not (project.folder / name).exists() or not (project.folder / name).read_text():
