@@ -122,6 +122,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Confidence | None
     runs: tuple[Run, ...]
     divergence: Divergence | None
+    stages: tuple[Stage, ...] = ()
     flags: tuple[FlagState, ...] = ()
     reason: str | None = None
 

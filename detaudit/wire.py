@@ -39,6 +39,9 @@ name: value}), ``patch`` (a name in recorder/patches.py) with ``seed``. The modu
 that a process which never imports it never pays for parsing.
 """
 
+ENV_STAGES = "DETAUDIT_STAGES"
+"""The stages to record, joined by commas; DEFAULT_STAGES where it is not set."""
+
 TRACE_SUFFIX = ".jsonl"
 
 FLAG_APPLIED = "applied"
@@ -46,3 +49,6 @@ FLAG_FAILED = "failed"
 
 STAGES = ("init", "rng", "batch", "forward", "backward", "update")
 """The ladder: within one step, the first stage that differs names the cause."""
+
+DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update")
+"""Digesting the gradients costs about as much as digesting the weights: they are recorded when asked for."""

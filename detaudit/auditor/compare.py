@@ -1,7 +1,7 @@
 """Compares what two runs of the same flags recorded: whether they differ, and where first."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from detaudit.auditor.traces import Process, Stream
 from detaudit.model import Difference, Stage
@@ -27,6 +27,12 @@ def result_key(streams: Sequence[Stream]) -> str:
             kept = sorted((stage, digests) for stage, digests in stages.items() if stage in RESULT)
             key.update(repr((step, kept)).encode() if kept else b"")
     return key.hexdigest()
+
+
+def recorded_stages(streams: Iterable[Stream]) -> tuple[Stage, ...]:
+    """Return the stages of which anything was recorded."""
+    found = {stage for stream in streams for stages in stream.stages.values() for stage in stages}
+    return tuple(stage for stage in LADDER if stage in found)
 
 
 def first_difference(a: Sequence[Stream], b: Sequence[Stream]) -> Difference | None:

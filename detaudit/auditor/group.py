@@ -45,13 +45,15 @@ class GroupInProgress:
         distinct = len(set(self._results))
         found = verdict.of_runs(finished, planned, distinct)
         recipe = self._plan.recipe
+        stages = compare.recorded_stages(self._first or ())
         return Group(
             recipe=Recipe(name=recipe.name, seed=recipe.seed, flags=tuple(flag.id for flag in recipe.flags)),
             verdict=found,
             distinct=distinct,
             confidence=verdict.confidence(finished) if distinct == 1 else None,
             runs=tuple(self._runs),
-            divergence=localise.divergence([run for run in self._runs if run.status is Status.OK]),
+            divergence=localise.divergence([run for run in self._runs if run.status is Status.OK], stages),
+            stages=stages,
             flags=tuple(self._flag_states()),
             reason=self._reason(finished, planned) if found is Verdict.INCONCLUSIVE else None,
         )

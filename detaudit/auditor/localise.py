@@ -2,20 +2,35 @@
 
 from collections.abc import Sequence
 
-from detaudit.model import Difference, Divergence, Run, Stage
+from detaudit.model import Divergence, Run, Stage
 
-CAUSES = {
-    Stage.INIT: "the weights differ before the first step: seeds, or the order of initialisation",
-    Stage.RNG: "a random generator is in another state: it was seeded or used differently",
-    Stage.BATCH: "the model's inputs differ: the data pipeline",
-    Stage.FORWARD: "the loss differs while weights and generators agree: the data, a forward kernel, or unset memory",
-    Stage.BACKWARD: "the gradients differ while the loss agrees: a backward kernel",
-    Stage.UPDATE: "the loss agrees and the updated weights differ: a backward kernel, the optimizer, or a race",
-    Stage.STEPS: "the runs trained for a different number of steps: control flow depends on time or data",
+_WHAT = {
+    Stage.INIT: ("the weights differ before the first step", "seeds, or the order of initialisation"),
+    Stage.RNG: ("a random generator is in another state", "it was seeded or used differently"),
+    Stage.BATCH: ("the model's inputs differ", "the data pipeline"),
+    Stage.FORWARD: ("the loss differs", "a forward kernel, or memory that was never set"),
+    Stage.BACKWARD: ("the gradients differ", "a backward kernel"),
+    Stage.UPDATE: ("the updated weights differ", "the optimizer, or a race on shared memory"),
+    Stage.STEPS: ("one run has no such step", "control flow depends on time or data"),
 }
+"""What is seen where a stage is the first to differ, and the cause if all stages before it were recorded."""
+
+_UNSEEN = {Stage.BATCH: "the data", Stage.BACKWARD: "a backward kernel"}
+"""What a stage that was not recorded leaves open for those after it."""
 
 
-def divergence(runs: Sequence[Run]) -> Divergence | None:
+def cause(stage: Stage, recorded: Sequence[Stage]) -> str:
+    """Return what a first difference at ``stage`` points to, no surer than what was recorded allows."""
+    seen, likely = _WHAT[stage]
+    ladder = list(Stage)
+    before = [s for s in recorded if ladder.index(s) < ladder.index(stage) and s not in (Stage.INIT, Stage.STEPS)]
+    agree = f" while {', '.join(before)} agree" if before and stage is not Stage.STEPS else ""
+    direct = {Stage.FORWARD: Stage.BATCH, Stage.UPDATE: Stage.BACKWARD}.get(stage)
+    open_ = f"{_UNSEEN[direct]}, " if direct and direct not in recorded else ""
+    return f"{seen}{agree}: {open_}{likely}"
+
+
+def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergence | None:
     """Return the earliest difference of any run from the group's first finished run."""
     base = next((run for run in runs if run.ranks), None)
     found = [(run, run.differs) for run in runs if run.differs is not None]
@@ -28,10 +43,5 @@ def divergence(runs: Sequence[Run]) -> Divergence | None:
         step=first.step,
         stage=first.stage,
         site=None,
-        cause=CAUSES[first.stage],
+        cause=cause(first.stage, recorded),
     )
-
-
-def words(difference: Difference | Divergence) -> str:
-    """Return a place in a training as text."""
-    return f"step {difference.step}, {difference.stage}"

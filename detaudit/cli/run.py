@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from detaudit import wire
 from detaudit.auditor import store
 from detaudit.auditor.audit import Auditor
 from detaudit.cli.progress import ProgressLine
@@ -19,7 +20,7 @@ from detaudit.launch.plan import Settings
 from detaudit.launch.processes import Reaper
 from detaudit.launch.target import resolve_target
 from detaudit.model import Audit, Verdict
-from detaudit.recipe.flags import load_catalogue
+from detaudit.recipe.flags import load_catalogue, unknown
 from detaudit.recipe.recipes import MAX_SEED, load_recipe
 from detaudit.report import FORMATS, render
 
@@ -28,6 +29,14 @@ EXIT_CODES = {
     Verdict.NONDETERMINISTIC: ExitCode.NONDETERMINISTIC,
     Verdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
 }
+
+
+def _stages(ctx: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
+    words = wire.STAGES if value == "all" else tuple(filter(None, (word.strip() for word in value.split(","))))
+    wrong = [word for word in words if word not in wire.STAGES]
+    if wrong or not words:
+        raise unknown("stage", ", ".join(wrong), (*wire.STAGES, "all"))
+    return tuple(stage for stage in wire.STAGES if stage in words)
 
 
 class _RunCommand(click.Command):
@@ -51,6 +60,8 @@ class _RunCommand(click.Command):
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), help="The seed that recipes set. [default: 0]")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="End a run after S seconds.")
 @click.option("--fail-fast", is_flag=True, help="Stop a recipe at the first two runs that differ.")
+@click.option("--stages", default=",".join(wire.DEFAULT_STAGES), show_default=True, callback=_stages,
+              help="What is recorded of each step, or `all`, which adds backward.")  # fmt: skip
 @click.option("--isolate", is_flag=True, help="Give each run its own copy of the repository, at one path.")
 @click.option("--isolate-root", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
               help="Copy this folder instead; implies --isolate.")  # fmt: skip
@@ -115,4 +126,5 @@ def _settings(after_dashes: tuple[str, ...], **options: Any) -> Settings:
         fail_fast=options["fail_fast"],
         isolate=options["isolate"] or options["isolate_root"] is not None,
         isolate_root=options["isolate_root"],
+        stages=options["stages"],
     )

@@ -11,7 +11,7 @@ BOOTSTRAP = Path(__file__).resolve().parent.parent / "recorder" / "bootstrap"
 
 
 def run_environment(
-    base: Mapping[str, str], flags: Iterable[Flag], seed: int, *, trace: Path, mark: str
+    base: Mapping[str, str], flags: Iterable[Flag], seed: int, *, trace: Path, mark: str, stages: Iterable[str]
 ) -> dict[str, str]:
     """Return the variables of a run.
 
@@ -25,5 +25,6 @@ def run_environment(
     env["PYTHONPATH"] = os.pathsep.join([str(BOOTSTRAP), *filter(None, [base.get("PYTHONPATH", "")])])
     env[wire.ENV_TRACE] = str(trace)
     env[wire.ENV_MARK] = mark
+    env[wire.ENV_STAGES] = ",".join(stages)
     env[wire.ENV_FLAGS] = "\n".join(flag.order(seed) for flag in flags if flag.runs_inside)
     return env

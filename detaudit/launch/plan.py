@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from detaudit import wire
 from detaudit.errors import WorkspaceError
 from detaudit.launch import RunSpec
 from detaudit.launch.environment import run_environment
@@ -29,6 +30,7 @@ class Settings:
     fail_fast: bool = False
     isolate: bool = False
     isolate_root: Path | None = None
+    stages: tuple[str, ...] = wire.DEFAULT_STAGES
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,9 @@ def plan_group(
         paths = base.get("PYTHONPATH", "").split(os.pathsep)
         base["PYTHONPATH"] = os.pathsep.join(map(space.inside, paths))
     live = settings.out / "live"
-    env = run_environment(base, recipe.flags, recipe.seed, trace=live / "trace", mark=settings.mark)
+    env = run_environment(
+        base, recipe.flags, recipe.seed, trace=live / "trace", mark=settings.mark, stages=settings.stages
+    )
     spec = RunSpec(
         argv=target.argv,
         cwd=space.workspace.cwd,

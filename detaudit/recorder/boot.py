@@ -23,6 +23,7 @@ class Recorder:
 
     def __init__(self, directory: str) -> None:
         self.sink = Sink(directory)
+        self.stages = frozenset((os.environ.get(wire.ENV_STAGES) or ",".join(wire.DEFAULT_STAGES)).split(","))
         self._finishers: list[Callable[[], None]] = []
         self._forgetters: list[Callable[[], None]] = []
         self._threads_watched = False

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
-    from .sink import Sink
+    from .boot import Recorder
 
     class Reader(Protocol):
         """How an adapter reads its framework's tensors."""
@@ -48,8 +48,9 @@ class _WeightSet:
 class Training:
     """Collects a step's events and writes them together. Steps count from 1; 0 is the state before the first."""
 
-    def __init__(self, framework: str, sink: Sink, reader: Reader, rng: Callable[[], str]) -> None:
-        self._framework, self._sink, self._reader, self._rng = framework, sink, reader, rng
+    def __init__(self, framework: str, recorder: Recorder, reader: Reader, rng: Callable[[], str]) -> None:
+        self._framework, self._reader, self._rng = framework, reader, rng
+        self._sink, self._stages = recorder.sink, recorder.stages
         self.lock = threading.RLock()
         self.forget()
 
@@ -58,6 +59,7 @@ class Training:
         self.lock = threading.RLock()
         self.steps = 0
         self._losses: list[Any] = []
+        self._inputs: list[tuple[str, str, tuple[int, ...], int]] = []
         self._events: list[dict[str, object]] = []
         self._sets: dict[Any, _WeightSet] = {}
         self._final_loss: float | None = None
@@ -82,16 +84,29 @@ class Training:
             }
         )
 
+    def wants(self, stage: str) -> bool:
+        """Whether this stage is to be recorded."""
+        return stage in self._stages
+
+    def inputs(self, tensors: Sequence[Any]) -> None:
+        """Record what goes into the model, in the step under way."""
+        self._inputs += [self._reader.part("", tensor) for tensor in tensors]
+
+    def gradients(self, tensors: Sequence[Any]) -> None:
+        """Record the gradients of the step under way."""
+        self.event(self.steps + 1, "backward", self._digest(tensors))
+
     def loss(self, tensor: Any) -> None:
         """Keep a loss of the step under way; its value is read when the step is written."""
-        if self._rng_step <= self.steps:
+        if self._rng_step <= self.steps and self.wants("rng"):
             self._rng_step = self.steps + 1
             self.event(self._rng_step, "rng", self._rng())
         self._losses.append(tensor)
 
     def initial(self, tensors: Sequence[Any]) -> None:
         """Record weights that are about to be trained for the first time."""
-        self.event(0 if self.steps == 0 else self.steps + 1, "init", self._digest(tensors))
+        if self.wants("init"):
+            self.event(0 if self.steps == 0 else self.steps + 1, "init", self._digest(tensors))
 
     def step(self, key: Any, tensors: Sequence[Any], owner: Any = None) -> None:
         """Write a finished step: its losses, and the weights that it updated.
@@ -100,7 +115,8 @@ class Training:
         """
         self.steps += 1
         self._forward(self.steps)
-        self.event(self.steps, "update", self._digest(tensors))
+        if self.wants("update"):
+            self.event(self.steps, "update", self._digest(tensors))
         self._hold(key, tensors, owner)
         self.write()
 
@@ -117,10 +133,14 @@ class Training:
 
     def _forward(self, step: int) -> None:
         losses, self._losses = self._losses, []
+        inputs, self._inputs = self._inputs, []
+        if inputs:
+            self.event(step, "batch", digest.of_parts(inputs))
         if losses:
-            parts = [self._reader.part("", loss) for loss in losses]
             value = self._reader.scalar(losses[-1])
-            self.event(step, "forward", digest.of_parts(parts), value)
+            if self.wants("forward"):
+                parts = [self._reader.part("", loss) for loss in losses]
+                self.event(step, "forward", digest.of_parts(parts), value)
             self._final_loss = self._final_loss if value is None else value
 
     def _digest(self, tensors: Sequence[Any]) -> str:

@@ -28,6 +28,7 @@ def _group(group: Group) -> str:
         f"**{group.verdict}**: {words.sentence(group)}",
         words.where(group),
         f"Flags {words.flags_line(group)}" if group.flags else "",
+        f"Stages {words.stages_line(group)}" if group.stages else "",
     ]
     failed = next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
     if failed is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from detaudit.model import Group, RankRecord, Run, Status, Verdict, digits
+from detaudit.model import Group, RankRecord, Run, Stage, Status, Verdict, digits
 
 COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERS FROM")
 LEFT = {"DIGEST", "FIRST DIFFERS FROM"}
@@ -56,6 +56,14 @@ _STATES = {
     "unavailable": "not available here",
     "failed": "failed",
 }
+
+
+def stages_line(group: Group) -> str:
+    """Return what was compared and what was not seen, ``""`` where nothing was."""
+    if not group.stages:
+        return ""
+    unseen = [stage for stage in Stage if stage not in group.stages and stage is not Stage.STEPS]
+    return f"compared: {', '.join(group.stages)}" + (f"; not recorded: {', '.join(unseen)}" if unseen else "")
 
 
 def flags_line(group: Group) -> str:

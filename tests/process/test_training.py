@@ -237,3 +237,64 @@ def test_a_flag_that_fails_is_a_warning(project: Project) -> None:
     done = project.run("train.py", "--runs", "2", "--recipe", "seeds", env={"PYTHONPATH": os.fspath(project.folder)})
     assert done.code == 125
     assert any("torch-seed was not applied" in warning for warning in done.json["warnings"])
+
+
+STAGED = """
+    import numpy as np, os, torch
+    torch.manual_seed(0)
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+        def forward(self, *, features):
+            return self.layers(features)
+    model, error = Model(), torch.nn.MSELoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    noise = float.fromhex(os.urandom(4).hex()) * 1e-6
+    for step in range(1, 4):
+        features, targets = torch.randn(16, 8), torch.randn(16, 1)
+        late = noise if step == 2 else 0.0
+        INPUT
+        loss = error(model(features=features), targets)
+        LOSS
+        optimizer.zero_grad()
+        loss.backward()
+        GRADIENT
+        optimizer.step()
+        WEIGHTS
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "stage"),
+    [
+        ("INPUT", "features = features + late", "batch"),
+        ("INPUT", "targets = targets + late", "batch"),
+        ("INPUT", "np.random.seed(int(1 + late * 1e6))", "rng"),
+        ("LOSS", "loss = loss * (1 + late)", "forward"),
+        ("GRADIENT", "model.layers[0].bias.grad += late", "backward"),
+        ("WEIGHTS", "with torch.no_grad(): model.layers[0].bias += late", None),
+    ],
+    ids=["inputs", "targets", "generator", "loss", "gradients", "weights"],
+)
+def test_the_first_stage_that_differs_is_named(project: Project, place: str, code: str, stage: str | None) -> None:
+    text = STAGED
+    for name in ("INPUT", "LOSS", "GRADIENT", "WEIGHTS"):
+        text = text.replace(name, code if name == place else "pass")
+    project.write("train.py", text)
+    done = project.run("train.py", "--runs", "2", "--stages", "all")
+    group = done.json["groups"][0]
+    assert group["stages"] == ["init", "rng", "batch", "forward", "backward", "update"]
+    if place == "INPUT" and stage == "rng":  # another seed of a generator that nobody draws from changes no result
+        assert done.code == 0
+        return
+    found = group["divergence"]
+    # Weights that are changed behind the optimizer's back show in the next forward pass.
+    assert (found["step"], found["stage"]) == ((2, stage) if stage else (3, "forward"))
+
+
+def test_stages_that_are_not_asked_for_are_said_to_be_missing(project: Project, seeded: str) -> None:
+    done = project.detaudit("run", seeded, "--runs", "2", "--stages", "update")
+    assert done.code == 0
+    assert "compared: update; not recorded: init, rng, batch, forward, backward" in done.out
+    assert project.detaudit("run", seeded, "--stages", "updat").code == 2

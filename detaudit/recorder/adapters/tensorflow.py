@@ -104,7 +104,7 @@ class TensorFlowWatcher:
         self._ops = importlib.import_module("tensorflow.python.framework.ops")
         self._context = importlib.import_module("tensorflow.python.eager.context")
         rng.watch("tensorflow", self._generator_state)
-        self._training = Training("tensorflow", recorder.sink, VariableReader(), rng.state_digest)
+        self._training = Training("tensorflow", recorder, VariableReader(), rng.state_digest)
         self._ring = LossRing(tf)
         self._inside = threading.local()
         self._noted: list[Any] = []

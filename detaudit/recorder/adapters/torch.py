@@ -2,98 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 import weakref
 
-from .. import digest, rng
+from .. import rng
 from ..training import Training
+from .torch_inputs import watch_inputs
+from .torch_reader import TensorReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
     from ..boot import Recorder
-
-
-class TensorReader:
-    """Reads tensors where they live, outside the user's dispatch modes and functorch levels."""
-
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
-        self._digest = digest.TorchDigest(torch)
-        self._on_host: digest.NumpyDigest | None = None
-        self._asked_numpy = False
-        self._functorch = getattr(torch._C, "_functorch", None)
-
-    @contextlib.contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """Read as if no gradient, mode or transform of the script were active."""
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(self._torch.no_grad())
-            dispatch = sys.modules.get("torch.utils._python_dispatch")
-            if dispatch is not None:
-                stack.enter_context(dispatch._disable_current_modes())
-            if self._functorch is not None and self._functorch.peek_interpreter_stack() is not None:
-                pyfunctorch = sys.modules["torch._functorch.pyfunctorch"]
-                stack.enter_context(pyfunctorch.temporarily_clear_interpreter_stack())
-            yield
-
-    def plain(self, tensor: Any) -> Any:
-        """Return the tensor's own values: unwrapped, detached, this rank's shard of a distributed one."""
-        if self._functorch is not None:
-            while self._functorch.is_functorch_wrapped_tensor(tensor):
-                tensor = self._functorch.get_unwrapped(tensor)
-        tensor = tensor.detach()
-        return tensor.to_local() if hasattr(tensor, "to_local") else tensor
-
-    def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
-        """Return (name, dtype, shape, word digest) of a dense or sparse tensor."""
-        tensor = self.plain(tensor)
-        if tensor.layout != self._torch.strided:
-            tensor = tensor.coalesce() if tensor.layout == self._torch.sparse_coo else tensor.to_sparse_coo()
-            indices, values = tensor.indices(), tensor.values()
-            mixed = f"{self._words(indices):016x}{self._words(values):016x}"
-            return name, f"sparse {tensor.dtype}", tuple(tensor.shape), int(digest.of_bytes(mixed.encode())[:16], 16)
-        return name, str(tensor.dtype), tuple(tensor.shape), self._words(tensor)
-
-    def _words(self, tensor: Any) -> int:
-        tensor = tensor.resolve_conj().resolve_neg().contiguous()
-        numpy_digest = self._numpy() if tensor.device.type == "cpu" else None
-        if numpy_digest is not None:
-            return numpy_digest.words(tensor.reshape(-1).view(self._torch.uint8).numpy())
-        return self._digest.words(tensor)
-
-    def raw(self, state: Any) -> bytes:
-        """Return the bytes of a generator's state, a short tensor of bytes on the CPU."""
-        return bytes(state.numpy()) if self._numpy() is not None else bytes(state.tolist())
-
-    def _numpy(self) -> digest.NumpyDigest | None:
-        # Faster on a CPU. torch imports NumPy itself, so where it is missing here, it is not installed.
-        if not self._asked_numpy and "numpy" in sys.modules:
-            self._asked_numpy = True
-            with contextlib.suppress(RuntimeError):  # a torch built against another NumPy
-                self._torch.empty(0, dtype=self._torch.uint8).numpy()
-                self._on_host = digest.NumpyDigest(sys.modules["numpy"])
-        return self._on_host
-
-    def total(self, tensor: Any) -> float:
-        """Return the sum of a tensor's elements in float64."""
-        tensor = self.plain(tensor)
-        if tensor.layout != self._torch.strided:
-            tensor = tensor.to_dense()
-        return self._digest.total(tensor)
-
-    def device(self, tensor: Any) -> str:
-        """Return where a tensor lives, such as ``cuda:0``."""
-        return str(tensor.device)
-
-    def scalar(self, tensor: Any) -> float | None:
-        """Return the value of a real tensor of one element."""
-        return float(tensor) if tensor.numel() == 1 and not tensor.is_complex() else None
 
 
 class TorchWatcher:
@@ -108,7 +32,7 @@ class TorchWatcher:
         self._sink = recorder.sink
         self._reader = TensorReader(torch)
         rng.watch("torch", self._generator_states)
-        self._training = Training("torch", recorder.sink, self._reader, rng.state_digest)
+        self._training = Training("torch", recorder, self._reader, rng.state_digest)
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._optimizers_seen = 0
         self._any_optimizer = False
@@ -127,14 +51,18 @@ class TorchWatcher:
         run = torch.autograd._engine_run_backward if hasattr(torch.autograd, "_engine_run_backward") else None
         if run is None or graph is None:
             raise AttributeError(f"torch {torch.__version__} has no _engine_run_backward: losses cannot be seen")
-        on_backward = self._hook(self._before_backward)
+        before, after = self._hook(self._before_backward), self._hook(self._after_backward)
 
         def run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            on_backward(t_outputs)
-            return run(t_outputs, *args, **kwargs)
+            before(t_outputs)
+            result = run(t_outputs, *args, **kwargs)
+            after(result)
+            return result
 
         torch.autograd._engine_run_backward = run_backward
         graph._engine_run_backward = run_backward  # type: ignore[attr-defined]
+        if self._training.wants("batch"):
+            watch_inputs(torch, self._hook(self._training.inputs))
 
     def _hook(self, observe: Callable[..., None]) -> Callable[..., None]:
         """Guard a hook, and keep it out of the compiler's sight."""
@@ -173,6 +101,11 @@ class TorchWatcher:
         for loss in losses:
             self._training.loss(self._reader.plain(loss).clone())
 
+    def _after_backward(self, result: Any) -> None:
+        if not self._any_optimizer and self._training.wants("backward"):
+            returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
+            self._training.gradients(returned or [leaf.grad for leaf in self._leaves if leaf.grad is not None])
+
     def _end_manual_step(self) -> None:
         if self._leaves and self._training.pending:
             self._training.step(tuple([id(leaf) for leaf in self._leaves]), self._leaves)
@@ -204,7 +137,10 @@ class TorchWatcher:
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self._before_step(optimizer)
-        self._training.step(self._optimizers[optimizer], self._parameters(optimizer), optimizer)
+        parameters = self._parameters(optimizer)
+        if self._training.wants("backward"):
+            self._training.gradients([p.grad for p in parameters if p.grad is not None])
+        self._training.step(self._optimizers[optimizer], parameters, optimizer)
 
     def _generator_states(self) -> bytes:
         torch = self._torch
