@@ -70,7 +70,7 @@ class Sink:
             "rank": int(rank) if rank.isdigit() else None,
             "identity": self._identity,
         }
-        self._put([line])
+        self._put(encode(line) + "\n")
 
     def _open(self) -> int:
         options = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
@@ -92,21 +92,24 @@ class Sink:
 
     def write(self, *lines: dict[str, object]) -> None:
         """Append the lines with one system call."""
+        self.append("".join([encode(line) + "\n" for line in lines]))
+
+    def append(self, text: str) -> None:
+        """Append whole lines that are JSON already, with one system call."""
         if self._pid != os.getpid():  # forked where no hook ran
             self.reopen()
         if self._descriptor < 0:
             self.hello()
         elif not self._identity and _identity():  # a spawned child learns who it is after its start
             self._identity = _identity()
-            lines = ({"k": "identity", "identity": self._identity}, *lines)
-        self._put(lines)
+            text = encode({"k": "identity", "identity": self._identity}) + "\n" + text
+        self._put(text)
 
-    def _put(self, lines: tuple[dict[str, object], ...] | list[dict[str, object]]) -> None:
+    def _put(self, text: str) -> None:
         if self._descriptor < 0:
             return
-        data = "".join([encode(line) + "\n" for line in lines]).encode("ascii")
         try:
-            os.write(self._descriptor, data)
+            os.write(self._descriptor, text.encode("ascii"))
         except OSError:
             # A torn line would be followed by others: stop here, so that the file reads as cut off.
             os.close(self._descriptor)

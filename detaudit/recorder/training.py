@@ -60,7 +60,7 @@ class Training:
         self.steps = 0
         self._losses: list[Any] = []
         self._inputs: list[tuple[str, str, tuple[int, ...], int]] = []
-        self._events: list[dict[str, object]] = []
+        self._events: list[str] = []
         self._sets: dict[Any, _WeightSet] = {}
         self._final_loss: float | None = None
         self._final_steps = -1
@@ -73,15 +73,11 @@ class Training:
 
     def event(self, step: int, stage: str, digest_: str, value: float | None = None) -> None:
         """Keep one event for the write at the end of its step."""
+        # Digests and float.hex() need no escaping, and this runs at every step.
+        shown = "null" if value is None else f'"{float(value).hex()}"'
         self._events.append(
-            {
-                "k": "event",
-                "fw": self._framework,
-                "step": step,
-                "stage": stage,
-                "digest": digest_,
-                "value": None if value is None else float(value).hex(),
-            }
+            f'{{"k":"event","fw":"{self._framework}","step":{step},"stage":"{stage}",'
+            f'"digest":"{digest_}","value":{shown}}}\n'
         )
 
     def wants(self, stage: str) -> bool:
@@ -129,7 +125,7 @@ class Training:
         """Write the events collected so far with one system call."""
         events, self._events = self._events, []
         if events:
-            self._sink.write(*events)
+            self._sink.append("".join(events))
 
     def _forward(self, step: int) -> None:
         losses, self._losses = self._losses, []

@@ -8,11 +8,25 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detaudit.recorder.digest import CHUNK, NumpyDigest, TorchDigest, of_parts
+from detaudit.recorder.digest import CHUNK, SMALL, NumpyDigest, TorchDigest, of_parts
 
 NUMPY, TORCH = NumpyDigest(np), TorchDigest(torch)
 
-SIZES = [0, 1, 2, 3, 7, 8, 9, 8 * CHUNK - 1, 8 * CHUNK, 8 * CHUNK + 5, 24 * CHUNK + 8]
+SIZES = [
+    0,
+    1,
+    7,
+    8,
+    SMALL - 1,
+    SMALL,
+    SMALL + 1,
+    SMALL + 7,
+    SMALL + 8,
+    8 * CHUNK - 1,
+    8 * CHUNK,
+    8 * CHUNK + 5,
+    24 * CHUNK + 8,
+]
 
 
 def some_bytes(size: int) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
@@ -38,9 +52,14 @@ def test_a_view_that_starts_inside_a_word() -> None:
     assert TORCH.words(data[1:]) == TORCH.words(data[1:].clone()) == NUMPY.words(data[1:].numpy())
 
 
+LONG = bytes(range(256)) * (SMALL // 256)
+"""Before the bytes under test, it makes a tensor long enough for the arithmetic digest."""
+
+
 @settings(max_examples=300)
-@given(st.binary(min_size=1, max_size=200), st.data())
-def test_any_single_bit_is_seen(data: bytes, draw: st.DataObject) -> None:
+@given(st.binary(min_size=1, max_size=200), st.sampled_from([b"", LONG]), st.data())
+def test_any_single_bit_is_seen(data: bytes, before: bytes, draw: st.DataObject) -> None:
+    data = before + data
     bit = draw.draw(st.integers(0, len(data) * 8 - 1))
     changed = bytearray(data)
     changed[bit // 8] ^= 1 << bit % 8
@@ -51,9 +70,9 @@ floats = st.lists(st.floats(width=32, allow_nan=False), min_size=2, max_size=60)
 
 
 @settings(max_examples=300)
-@given(floats, st.data())
-def test_any_swap_is_seen(values: list[float], draw: st.DataObject) -> None:
-    array = np.array(values, np.float32)
+@given(floats, st.sampled_from([0, SMALL]), st.data())
+def test_any_swap_is_seen(values: list[float], ones: int, draw: st.DataObject) -> None:
+    array = np.array([*values, *[1.0] * ones], np.float32)
     i, j = draw.draw(st.tuples(*[st.integers(0, len(values) - 1)] * 2))
     swapped = array.copy()
     swapped[[i, j]] = swapped[[j, i]]
@@ -61,9 +80,9 @@ def test_any_swap_is_seen(values: list[float], draw: st.DataObject) -> None:
 
 
 @settings(max_examples=300)
-@given(floats, st.data())
-def test_any_two_flipped_signs_are_seen(values: list[float], draw: st.DataObject) -> None:
-    array = np.array(values, np.float32)
+@given(floats, st.sampled_from([0, SMALL]), st.data())
+def test_any_two_flipped_signs_are_seen(values: list[float], ones: int, draw: st.DataObject) -> None:
+    array = np.array([*values, *[1.0] * ones], np.float32)
     pair = draw.draw(st.lists(st.integers(0, len(values) - 1), min_size=2, max_size=2, unique=True))
     flipped = array.copy()
     flipped[pair] = -flipped[pair]
@@ -71,7 +90,7 @@ def test_any_two_flipped_signs_are_seen(values: list[float], draw: st.DataObject
 
 
 def test_two_flipped_signs_in_every_pair_of_places_of_a_long_row() -> None:
-    words = np.zeros(400, np.uint64)
+    words = np.zeros(600, np.uint64)  # long enough for the arithmetic digest
     seen = {NUMPY.words(words)}
     for i in range(400):
         for j in range(i):
@@ -88,7 +107,8 @@ def test_zero_has_a_sign_and_nan_a_payload() -> None:
 
 
 def test_length_is_seen_also_in_zeros() -> None:
-    assert len({NUMPY.words(np.zeros(n, np.uint8)) for n in range(40)}) == 40
+    sizes = [*range(40), *range(SMALL - 20, SMALL + 20)]
+    assert len({NUMPY.words(np.zeros(n, np.uint8)) for n in sizes}) == 80
 
 
 def test_name_type_and_shape_count() -> None:

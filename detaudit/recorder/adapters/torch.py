@@ -52,11 +52,13 @@ class TorchWatcher:
         if run is None or graph is None:
             raise AttributeError(f"torch {torch.__version__} has no _engine_run_backward: losses cannot be seen")
         before, after = self._hook(self._before_backward), self._hook(self._after_backward)
+        gradients = self._training.wants("backward")
 
         def run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
             before(t_outputs)
             result = run(t_outputs, *args, **kwargs)
-            after(result)
+            if gradients:
+                after(result)
             return result
 
         torch.autograd._engine_run_backward = run_backward
@@ -102,7 +104,7 @@ class TorchWatcher:
             self._training.loss(self._reader.plain(loss).clone())
 
     def _after_backward(self, result: Any) -> None:
-        if not self._any_optimizer and self._training.wants("backward"):
+        if not self._any_optimizer:
             returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
             self._training.gradients(returned or [leaf.grad for leaf in self._leaves if leaf.grad is not None])
 

@@ -26,11 +26,22 @@ class TensorReader:
     @contextlib.contextmanager
     def undisturbed(self) -> Iterator[None]:
         """Read as if no gradient, mode or transform of the script were active."""
+        c = self._torch._C
+        enabled = c.is_grad_enabled()
+        c._set_grad_enabled(False)
+        try:
+            if c._len_torch_dispatch_stack() or (self._functorch and self._functorch.peek_interpreter_stack()):
+                with self._outside_of_modes():
+                    yield
+            else:
+                yield
+        finally:
+            c._set_grad_enabled(enabled)
+
+    @contextlib.contextmanager
+    def _outside_of_modes(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self._torch.no_grad())
-            dispatch = sys.modules.get("torch.utils._python_dispatch")
-            if dispatch is not None:
-                stack.enter_context(dispatch._disable_current_modes())
+            stack.enter_context(sys.modules["torch.utils._python_dispatch"]._disable_current_modes())
             if self._functorch is not None and self._functorch.peek_interpreter_stack() is not None:
                 pyfunctorch = sys.modules["torch._functorch.pyfunctorch"]
                 stack.enter_context(pyfunctorch.temporarily_clear_interpreter_stack())
