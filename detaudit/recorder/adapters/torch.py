@@ -8,6 +8,7 @@ import weakref
 
 from .. import rng
 from ..training import Training
+from .torch_compile import never_compile
 from .torch_inputs import watch_inputs
 from .torch_reader import TensorReader
 
@@ -36,7 +37,9 @@ class TorchWatcher:
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._optimizers_seen = 0
         self._any_optimizer = False
+        self._unscaled: tuple[Callable[[], Any], Any] | None = None
         self._leaves: list[Any] = []
+        self._versions: list[int] = []
         recorder.at_end(self._finish, self._forget)
 
     def install(self) -> None:
@@ -47,6 +50,8 @@ class TorchWatcher:
             optimizer.register_optimizer_step_pre_hook(self._hook(self._before_step))  # type: ignore[union-attr]
             optimizer.register_optimizer_step_post_hook(self._hook(self._after_step))  # type: ignore[union-attr]
             self._notice_optimizers(torch.optim.Optimizer)
+        scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
+        self._notice_scaled_losses(scaler)
         graph = sys.modules.get("torch.autograd.graph")
         run = torch.autograd._engine_run_backward if hasattr(torch.autograd, "_engine_run_backward") else None
         if run is None or graph is None:
@@ -61,6 +66,7 @@ class TorchWatcher:
                 after(result)
             return result
 
+        never_compile(torch, run_backward, callees=False)
         torch.autograd._engine_run_backward = run_backward
         graph._engine_run_backward = run_backward  # type: ignore[attr-defined]
         if self._training.wants("batch"):
@@ -75,6 +81,7 @@ class TorchWatcher:
             if not is_compiling():
                 self._sink.guarded(observe.__name__, lambda: self._observe(observe, args))
 
+        never_compile(self._torch, guarded, callees=True)
         return guarded
 
     def _observe(self, observe: Callable[..., None], args: tuple[Any, ...]) -> None:
@@ -91,25 +98,49 @@ class TorchWatcher:
 
         base.__init__ = __init__
 
+    def _notice_scaled_losses(self, scaler: Any) -> None:
+        scale = scaler.scale
+
+        @functools.wraps(scale)
+        def scale_(scaler_: Any, outputs: Any) -> Any:
+            scaled = scale(scaler_, outputs)
+            if isinstance(outputs, self._torch.Tensor):
+                self._unscaled = (weakref.ref(scaled), outputs.detach())
+            return scaled
+
+        scaler.scale = scale_
+
+    def _loss(self, output: Any) -> Any:
+        """Return the loss that the script computed, where a GradScaler multiplied it before the backward pass."""
+        scaled, loss = self._unscaled or (lambda: None, output)
+        return loss if scaled() is output else output
+
     def _before_backward(self, outputs: Any) -> None:
         if self._torch._C._current_graph_task_id() != -1:
             return  # inside another backward pass: checkpoint recomputation
         losses = [output for output in outputs if isinstance(output, self._torch.Tensor)]
-        if not self._any_optimizer:
-            self._end_manual_step()
+        if not self._optimizers_seen:
+            self._end_unannounced_step()
             self._leaves = self._leaves_of(losses)
+            self._versions = [leaf._version for leaf in self._leaves]
             if self._training.steps == 0 and not self._training.pending:
                 self._training.initial(self._leaves)
         for loss in losses:
-            self._training.loss(self._reader.plain(loss).clone())
+            self._training.loss(self._reader.plain(self._loss(loss)).clone())
 
     def _after_backward(self, result: Any) -> None:
         if not self._any_optimizer:
             returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
             self._training.gradients(returned or [leaf.grad for leaf in self._leaves if leaf.grad is not None])
 
-    def _end_manual_step(self) -> None:
-        if self._leaves and self._training.pending:
+    def _end_unannounced_step(self) -> None:
+        """End a step that no hook told of: a loop without an optimizer, or one whose step is compiled.
+
+        With an optimizer about, another backward pass is a new step only if the weights were written to since
+        the last one; else gradients are being accumulated.
+        """
+        written = [leaf._version for leaf in self._leaves] != self._versions
+        if self._leaves and self._training.pending and (written or not self._any_optimizer):
             self._training.step(tuple([id(leaf) for leaf in self._leaves]), self._leaves)
 
     def _leaves_of(self, outputs: list[Any]) -> list[Any]:
@@ -134,6 +165,7 @@ class TorchWatcher:
     def _before_step(self, optimizer: Any, *_: Any) -> None:
         if optimizer not in self._optimizers:
             self._optimizers_seen += 1
+            self._leaves, self._versions = [], []
             self._optimizers[optimizer] = self._optimizers_seen
             self._training.initial(self._parameters(optimizer))
 
@@ -153,14 +185,14 @@ class TorchWatcher:
 
     def _finish(self) -> None:
         with self._reader.undisturbed():
-            if not self._any_optimizer:
-                self._end_manual_step()
+            if not self._optimizers_seen:
+                self._end_unannounced_step()
             self._training.finish()
 
     def _forget(self) -> None:
         self._training.forget()
         self._optimizers = weakref.WeakKeyDictionary()
-        self._leaves = []
+        self._leaves, self._versions = [], []
 
 
 def install(torch: ModuleType, recorder: Recorder) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 
+from .torch_compile import never_compile
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,6 +50,8 @@ def watch_inputs(torch: Any, observe: Callable[[list[Any]], None]) -> None:
         if not is_compiling():
             inside.depth = max(0, getattr(inside, "depth", 0) - 1)
 
+    never_compile(torch, enter, callees=True)
+    never_compile(torch, leave, callees=True)
     modules = sys.modules["torch.nn.modules.module"]
     modules.register_module_forward_pre_hook(enter)
     modules.register_module_forward_hook(leave, always_call=True)

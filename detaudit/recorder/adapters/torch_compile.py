@@ -1,0 +1,22 @@
+"""Keeps the recorder's own functions out of torch.compile: a hook that was compiled would not run."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def never_compile(torch: Any, function: Callable[..., Any], *, callees: bool) -> None:
+    """Have Dynamo leave the frames of ``function`` alone, and of what it calls too where ``callees``.
+
+    torch._dynamo.disable does the same, but importing it takes seconds and a script may never compile.
+    """
+    dynamo: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    if hasattr(dynamo, "set_code_exec_strategy"):  # torch 2.7 and later
+        skip, default = dynamo._FrameAction.SKIP, dynamo._FrameAction.DEFAULT
+        strategy = dynamo._FrameExecStrategy(skip, skip if callees else default)
+        dynamo.set_code_exec_strategy(function.__code__, strategy)
+    elif hasattr(dynamo, "skip_code"):
+        dynamo.skip_code(function.__code__)
