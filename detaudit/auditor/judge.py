@@ -70,6 +70,8 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec) -> str:
         seen = sorted({f"{f.name} {f.version}" for process in processes for f in process.frameworks})
         imported = f"imported: {', '.join(seen)}" if seen else "no framework was imported"
         return f"nothing was trained that detaudit can see ({imported}; {LOOKED_FOR})"
+    if any(stream.final and not stream.final.params for process in trained for stream in process.trained):
+        return "losses were seen, but none of the weights that they train: there is too little to compare"
     for process in trained:
         if not process.ended or any(stream.final is None for stream in process.trained):
             return (

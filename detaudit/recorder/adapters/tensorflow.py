@@ -118,9 +118,10 @@ class TensorFlowWatcher:
     def install(self) -> None:
         """Put the hooks in place."""
         backprop = importlib.import_module("tensorflow.python.eager.backprop")
-        functions = importlib.import_module("tensorflow.python.eager.polymorphic_function.polymorphic_function")
+        functions = "tensorflow.python.eager.polymorphic_function."
         self._watch_gradients(backprop.GradientTape)
-        self._watch_functions(functions.Function)
+        self._watch_calls(importlib.import_module(functions + "polymorphic_function").Function)
+        self._watch_calls(importlib.import_module(functions + "concrete_function").ConcreteFunction)
 
     def _watch_gradients(self, tape: Any) -> None:
         compute = tape.gradient
@@ -133,7 +134,7 @@ class TensorFlowWatcher:
 
         tape.gradient = gradient
 
-    def _watch_functions(self, function: Any) -> None:
+    def _watch_calls(self, function: Any) -> None:
         call = function.__call__
 
         @functools.wraps(call)
