@@ -44,6 +44,8 @@ class GroupInProgress:
         planned, finished = len(self._plan.specs), len(self._results)
         distinct = len(set(self._results))
         found = verdict.of_runs(finished, planned, distinct)
+        if found is Verdict.DETERMINISTIC and self._without_weights():
+            found = Verdict.INCONCLUSIVE
         recipe = self._plan.recipe
         stages = compare.recorded_stages(self._first or ())
         return Group(
@@ -69,10 +71,17 @@ class GroupInProgress:
                 states.append(self._flags.get(flag.id, FlagState(id=flag.id, state="not-reached")))
         return states
 
+    def _without_weights(self) -> Run | None:
+        """Return a finished run of which no weights were seen: equal losses alone are no evidence."""
+        finished = (run for run in self._runs if run.status is Status.OK)
+        return next((run for run in finished if not any(rank.digest for rank in run.ranks)), None)
+
     def _reason(self, finished: int, planned: int) -> str:
         bad = next((run for run in self._runs if run.status is not Status.OK), None)
         if bad is not None:
             return f"run {bad.id}: {bad.problem}"
         if planned < 2:
             return "one run has nothing to be compared with; use --runs 2 or more"
+        if self._without_weights():
+            return "the losses agree, but no weights were seen, and equal losses alone are no evidence"
         return f"{finished} of {planned} runs finished"

@@ -13,7 +13,8 @@ TAIL_LINES = 15
 TAIL_BYTES = 16384
 
 LOOKED_FOR = (
-    "looked for: a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow or Keras on it"
+    "looked for: a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow or "
+    "Keras on it, a call of detaudit.record"
 )
 
 
@@ -70,8 +71,6 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec) -> str:
         seen = sorted({f"{f.name} {f.version}" for process in processes for f in process.frameworks})
         imported = f"imported: {', '.join(seen)}" if seen else "no framework was imported"
         return f"nothing was trained that detaudit can see ({imported}; {LOOKED_FOR})"
-    if any(stream.final and not stream.final.params for process in trained for stream in process.trained):
-        return "losses were seen, but none of the weights that they train: there is too little to compare"
     for process in trained:
         if not process.ended or any(stream.final is None for stream in process.trained):
             return (
@@ -84,14 +83,15 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec) -> str:
 def _rank(rank: int, stream: Stream) -> RankRecord:
     final = stream.final
     loss = float.fromhex(final.loss) if final and final.loss else stream.last_loss
+    seen = final if final and final.params else None
     return RankRecord(
         rank=rank,
         framework=stream.framework,
         steps=stream.steps,
-        sum_of_weights=as_number(float.fromhex(final.sum) if final else None),
+        sum_of_weights=as_number(float.fromhex(seen.sum) if seen else None),
         final_loss=as_number(loss),
-        digest=final.digest if final else None,
-        devices=final.devices if final else (),
+        digest=seen.digest if seen else None,
+        devices=seen.devices if seen else (),
     )
 
 

@@ -95,6 +95,15 @@ def _watch_generator(recorder: Recorder, name: str) -> None:
     imports.when_imported(name, recorder.sink, watch)
 
 
+def _watch_script(recorder: Recorder) -> None:
+    def prepare(_: ModuleType) -> None:
+        from . import script
+
+        script.prepare(recorder)
+
+    imports.when_imported("detaudit", recorder.sink, prepare)
+
+
 def start() -> None:
     """Begin recording in this process. Called once, by the bootstrap, before any user code."""
     recorder = Recorder(os.environ[wire.ENV_TRACE])
@@ -106,3 +115,4 @@ def start() -> None:
         _watch_generator(recorder, name)
     for name in ADAPTERS:
         _watch_framework(recorder, name)
+    _watch_script(recorder)

@@ -173,3 +173,21 @@ def test_a_folder_of_results_is_never_written_over(tmp_path: Path) -> None:
     audit(tmp_path, *[run(training())] * 3)
     with pytest.raises(UsageError, match="is not empty"):
         audit(tmp_path, *[run(training())] * 3)
+
+
+def losses_only(digest: str) -> list[dict[str, object]]:
+    event = {"k": "event", "fw": "script", "step": 1, "stage": "forward", "digest": digest, "value": "0x1p-1"}
+    final = {"k": "final", "fw": "script", "steps": 1, "digest": "", "sum": "0x0p+0", "loss": "0x1p-1", "params": 0}
+    return [hello(), event, {**final, "devices": []}, {"k": "bye", "how": "exit"}]
+
+
+def test_equal_losses_alone_are_no_evidence(tmp_path: Path) -> None:
+    result = audit(tmp_path, *[run(losses_only("a"))] * 3)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "no weights were seen" in (result.groups[0].reason or "")
+    assert result.groups[0].runs[0].ranks[0].sum_of_weights is None
+
+
+def test_different_losses_alone_are_a_fact(tmp_path: Path) -> None:
+    result = audit(tmp_path, run(losses_only("a")), run(losses_only("b")), run(losses_only("a")))
+    assert result.verdict is Verdict.NONDETERMINISTIC

@@ -1,0 +1,110 @@
+"""What a script tells of its own training through ``detaudit.record``."""
+
+from __future__ import annotations
+
+import sys
+
+from . import rng
+from .training import Training
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from . import digest
+    from .boot import Recorder
+
+
+class ValueReader:
+    """Reads numbers and arrays of any library through NumPy."""
+
+    def __init__(self) -> None:
+        self._digest: digest.NumpyDigest | None = None
+
+    def _array(self, value: Any) -> Any:
+        value = value.detach().cpu() if hasattr(value, "detach") else value
+        array = sys.modules["numpy"].asarray(value)
+        if array.dtype.kind in "OUS":
+            raise TypeError(f"detaudit.record takes numbers and arrays, not {type(value).__name__}")
+        return array
+
+    def _numpy_digest(self) -> digest.NumpyDigest:
+        from . import digest
+
+        self._digest = self._digest or digest.NumpyDigest(sys.modules["numpy"])
+        return self._digest
+
+    def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
+        """Return (name, dtype, shape, word digest)."""
+        array = self._array(tensor)
+        return name, str(array.dtype), tuple(array.shape), self._numpy_digest().words(array)
+
+    def total(self, tensor: Any) -> float:
+        """Return the sum of the elements in float64."""
+        return self._numpy_digest().total(self._array(tensor))
+
+    def device(self, tensor: Any) -> str:
+        """Return where an array lives, as far as it says so."""
+        return str(getattr(tensor, "device", "cpu"))
+
+    def scalar(self, tensor: Any) -> float | None:
+        """Return the value of a real array of one element."""
+        array = self._array(tensor)
+        return float(array.reshape(-1)[0]) if array.size == 1 and array.dtype.kind in "fiub" else None
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    elif value is not None:
+        yield value
+
+
+class _Script:
+    def __init__(self, recorder: Recorder) -> None:
+        self._sink = recorder.sink
+        self._training = Training("script", recorder, ValueReader(), rng.state_digest)
+        recorder.at_end(self._training.finish, self._training.forget)
+
+    def record(self, loss: Any, weights: Any) -> None:
+        import importlib
+
+        importlib.import_module("numpy")  # arrays come from somewhere; plain numbers need it too
+        with self._training.lock:
+            if loss is not None:
+                self._training.loss(loss)
+            leaves = list(_leaves(weights))
+            if leaves:
+                self._training.step("script", leaves)
+            else:
+                self._training.unseen_step()
+                self._training.write()
+
+
+_recorder: Recorder | None = None
+_script: _Script | None = None
+
+
+def prepare(recorder: Recorder) -> None:
+    """Have ``record`` write into this recorder's trace."""
+    global _recorder
+    _recorder = recorder
+
+
+def record(loss: Any, weights: Any) -> None:
+    """Record one step; see detaudit.record."""
+    if _recorder is not None:
+        _recorder.sink.guarded("detaudit.record", lambda: _record(loss, weights))
+
+
+def _record(loss: Any, weights: Any) -> None:
+    global _script
+    if _script is None and _recorder is not None:
+        _script = _Script(_recorder)
+    if _script is not None:
+        _script.record(loss, weights)

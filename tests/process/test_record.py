@@ -1,0 +1,64 @@
+"""detaudit.record: what a script tells of a training that no hook can see."""
+
+import subprocess
+import sys
+
+from tests.process.conftest import Project
+
+GRADIENT_DESCENT = """
+    import detaudit, numpy as np
+    from sklearn.datasets import load_digits
+    data = load_digits()
+    x, y = data.data / 16, (data.target > 4).astype(float)
+    w = SEEDED.normal(size=64)
+    for _ in range(5):
+        error = x @ w - y
+        w -= 0.1 * x.T @ error / len(x)
+        detaudit.record(loss=(error**2).mean(), weights={"w": w, "bias": [0.0]})
+    print(f"{w.sum():.17g}")
+"""
+
+
+def test_a_training_in_numpy(project: Project) -> None:
+    project.write("train.py", GRADIENT_DESCENT.replace("SEEDED", "np.random"))
+    done = project.run("train.py", "--runs", "2", "--recipe", "none", "--recipe", "seeds", "--out", "results")
+    assert done.code == 1
+    bare, seeded = done.json["groups"]
+    assert (bare["verdict"], seeded["verdict"]) == ("nondeterministic", "deterministic")
+    rank = seeded["runs"][0]["ranks"][0]
+    assert (rank["framework"], rank["steps"]) == ("script", 5)
+    printed = float((project.folder / "results" / "runs" / "seeds" / "1" / "stdout.log").read_text())
+    assert abs(printed - rank["sum_of_weights"]) < 1e-9
+
+
+def test_scikit_learn(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import detaudit
+        from sklearn.datasets import load_digits
+        from sklearn.linear_model import SGDClassifier
+        x, y = load_digits(return_X_y=True)
+        model = SGDClassifier(max_iter=5, tol=None).fit(x, y)
+        detaudit.record(weights=[model.coef_, model.intercept_])
+        """,
+    )
+    done = project.run("train.py", "--runs", "2", "--recipe", "none", "--recipe", "seeds")
+    assert [group["verdict"] for group in done.json["groups"]] == ["nondeterministic", "deterministic"]
+
+
+def test_what_cannot_be_recorded_is_said_and_raises_nothing(project: Project) -> None:
+    project.write("train.py", "import detaudit\ndetaudit.record(weights=['a name'])\nprint('went on')\n")
+    done = project.run("train.py", "--runs", "2", "--out", "results")
+    assert done.code == 125
+    assert any("takes numbers and arrays, not str" in warning for warning in done.json["warnings"])
+    assert (project.folder / "results" / "runs" / "none" / "1" / "stdout.log").read_text() == "went on\n"
+
+
+def test_outside_an_audit_it_does_nothing_and_imports_nothing(project: Project) -> None:
+    code = (
+        "import sys, detaudit; detaudit.record(loss=1, weights=[2]); "
+        "print(sorted({'numpy', 'click'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
