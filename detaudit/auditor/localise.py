@@ -24,7 +24,9 @@ def cause(stage: Stage, recorded: Sequence[Stage]) -> str:
     seen, likely = _WHAT[stage]
     ladder = list(Stage)
     before = [s for s in recorded if ladder.index(s) < ladder.index(stage) and s not in (Stage.INIT, Stage.STEPS)]
-    agree = f" while {', '.join(before)} agree" if before and stage is not Stage.STEPS else ""
+    agree = (
+        f" while {' and '.join(before)} agree{'s' * (len(before) == 1)}" if before and stage is not Stage.STEPS else ""
+    )
     direct = {Stage.FORWARD: Stage.BATCH, Stage.UPDATE: Stage.BACKWARD}.get(stage)
     open_ = f"{_UNSEEN[direct]}, " if direct and direct not in recorded else ""
     return f"{seen}{agree}: {open_}{likely}"
