@@ -28,7 +28,8 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
     verdicts = {group.verdict for group in groups}
     pairs = zip(settings.recipes, groups, strict=False)
     mended = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
-    failed = next((run for group in groups for run in group.runs if run.status is not Status.OK), None)
+    fine = (Status.OK, Status.STOPPED)
+    failed = next((run for group in groups for run in group.runs if run.status not in fine), None)
     tried_all = any(group.recipe.name.startswith("all") for group in groups)
     if failed is not None:
         steps.append((_log(failed.logs), f"all that run {failed.id} wrote to stderr"))

@@ -7,7 +7,7 @@ import msgspec
 
 from detaudit.auditor import advice, environment, store, traces, verdict
 from detaudit.auditor.group import GroupInProgress
-from detaudit.auditor.judge import judge
+from detaudit.auditor.judge import judge, stopped
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher, RunSpec, aslr
 from detaudit.launch.carryover import CarryOver
@@ -63,7 +63,12 @@ class Auditor:
         group = GroupInProgress(plan)
         self._groups.append(group.result())
         for number, spec in enumerate(plan.specs, 1):
-            run, processes = self._run(number, spec)
+            try:
+                run, processes = self._run(number, spec)
+            except KeyboardInterrupt:
+                group.add(stopped(number, spec), ())
+                self._groups[-1] = group.result()
+                raise
             group.add(run, processes)
             environment.add_processes(self._environment, processes)
             self._groups[-1] = group.result()

@@ -36,6 +36,19 @@ def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[P
     )
 
 
+def stopped(number: int, spec: RunSpec) -> Run:
+    """Return the run that was under way at an interruption."""
+    return Run(
+        id=number,
+        status=Status.STOPPED,
+        exit_code=None,
+        wall_s=0.0,
+        steps=0,
+        problem="interrupted",
+        logs=str(spec.folder),
+    )
+
+
 def _status(spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process]) -> tuple[Status, str | None]:
     streams = streams_of(processes)
     if outcome.timed_out:

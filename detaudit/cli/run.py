@@ -14,7 +14,7 @@ from detaudit import wire
 from detaudit.auditor import store
 from detaudit.auditor.audit import Auditor
 from detaudit.cli.progress import ProgressLine
-from detaudit.errors import ExitCode, StorageError
+from detaudit.errors import ExitCode, StorageError, UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
 from detaudit.launch.processes import Reaper
@@ -112,6 +112,10 @@ def _settings(after_dashes: tuple[str, ...], **options: Any) -> Settings:
         load_recipe(name, catalogue, seed=options["seed"], add=options["flags"], remove=options["no_flags"])
         for name in dict.fromkeys(options["recipes"] or ["none"])
     ]
+    names = [recipe.name for recipe in recipes]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UsageError(f"two of the recipes are called {twice!r}", "Give one of them another name.")
     mark = secrets.token_hex(4)
     out = options["out"] or Path(".detaudit", f"{datetime.now():%Y%m%d-%H%M%S}-{mark}")
     return Settings(

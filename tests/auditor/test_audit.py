@@ -101,6 +101,8 @@ def test_what_finished_is_kept_on_disk_after_every_run(tmp_path: Path) -> None:
     assert len(store.load(tmp_path / "out").groups[0].runs) == 2
     kept = auditor.result(interrupted=True)
     assert kept.interrupted
+    assert [r.status for r in kept.groups[0].runs] == [Status.OK, Status.OK, Status.STOPPED]
+    assert not any("less " in step.command for step in kept.next_steps)
     assert kept.verdict is Verdict.INCONCLUSIVE
 
 

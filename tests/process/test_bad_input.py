@@ -49,6 +49,13 @@ def test_broken_recipe_is_shown_with_line_and_column(project: Project, seeded: s
     assert place in done.err
 
 
+def test_two_recipes_of_one_name(project: Project, seeded: str) -> None:
+    project.write("mine.yaml", "name: none\nflags: []\n")
+    done = project.detaudit("run", seeded, "--recipe", "none", "--recipe", "mine.yaml")
+    assert done.code == 2
+    assert "two of the recipes are called 'none'" in done.err
+
+
 def test_a_script_of_another_language_is_refused_with_the_right_command(project: Project) -> None:
     project.write("run.sh", "#!/bin/sh\n")
     done = project.detaudit("run", "run.sh")
