@@ -50,6 +50,12 @@ def test_a_trace_without_an_end_is_never_a_match(tmp_path: Path) -> None:
     assert "cut off" in (result.groups[0].reason or "")
 
 
+def test_a_process_that_was_killed_after_its_training_is_no_record(tmp_path: Path) -> None:
+    result = audit(tmp_path, *[run(training()[:-1])] * 3)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "cut off" in (result.groups[0].reason or "")
+
+
 def test_nothing_recorded_is_never_a_match(tmp_path: Path) -> None:
     result = audit(tmp_path, *[run([hello(), {"k": "bye", "how": "exit"}])] * 3)
     assert result.verdict is Verdict.INCONCLUSIVE

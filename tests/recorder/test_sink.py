@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,17 @@ def test_a_process_that_calls_exec_gets_a_second_file(tmp_path: Path) -> None:
     for _ in range(2):
         Sink(str(tmp_path)).hello()
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_fork_that_no_hook_saw_leaves_the_parents_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = Sink(str(tmp_path))
+    sink.hello()
+    parent = next(tmp_path.iterdir())
+    before = parent.read_text()
+    monkeypatch.setattr(os, "getpid", lambda: 4_000_000)
+    sink.write({"k": "bye", "how": "exit"})
+    assert parent.read_text() == before
+    assert {line["pid"] for line in lines(tmp_path) if line["k"] == "hello"} > {4_000_000}
 
 
 def test_what_the_recorder_gets_wrong_is_recorded_and_bounded(tmp_path: Path) -> None:
