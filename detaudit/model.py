@@ -123,6 +123,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[Run, ...]
     divergence: Divergence | None
     stages: tuple[Stage, ...] = ()
+    sparse: bool = False
     flags: tuple[FlagState, ...] = ()
     reason: str | None = None
 

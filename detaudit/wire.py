@@ -14,8 +14,8 @@ is an object whose ``k`` tells its kind:
 - ``flag``       ``id, state, detail``: a recipe flag was ``applied`` or ``failed``.
 - ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the
   loss at stage ``forward``, else null.
-- ``final``      ``fw, steps, digest, sum, loss, params, devices``: the weights as they ended, and where they
-  live. The last one of a process and framework counts.
+- ``final``      ``fw, steps, digest, sum, loss, params, sparse, devices``: the weights as they ended, whether
+  they were too large to digest at every step, and where they live. The last one of a process and framework counts.
 - ``trouble``    ``where, error``: the recorder failed there, and the script went on.
 - ``bye``        ``how``: the process ended in order. A file without it was cut off.
 

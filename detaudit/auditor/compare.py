@@ -29,6 +29,11 @@ def result_key(streams: Sequence[Stream]) -> str:
     return key.hexdigest()
 
 
+def sparse(streams: Iterable[Stream]) -> bool:
+    """Whether weights were too large to be digested at every step."""
+    return any(stream.final is not None and stream.final.sparse for stream in streams)
+
+
 def recorded_stages(streams: Iterable[Stream]) -> tuple[Stage, ...]:
     """Return the stages of which anything was recorded."""
     found = {stage for stream in streams for stages in stream.stages.values() for stage in stages}

@@ -56,6 +56,7 @@ class GroupInProgress:
             runs=tuple(self._runs),
             divergence=localise.divergence([run for run in self._runs if run.status is Status.OK], stages),
             stages=stages,
+            sparse=compare.sparse(self._first or ()),
             flags=tuple(self._flag_states()),
             reason=self._reason(finished, planned) if found is Verdict.INCONCLUSIVE else None,
         )

@@ -66,6 +66,7 @@ class Final(_Line, frozen=True, tag="final"):
     sum: str
     loss: str | None
     params: int
+    sparse: bool
     devices: tuple[str, ...]
 
 

@@ -53,6 +53,8 @@ class LocalLauncher:
             if timed_out:
                 processes.end_group(leader, spec.mark)
             leftovers = processes.end_leftovers(spec.mark)
+            _bound(stdout)  # what was written since the last tick
+            _bound(stderr)
         except BaseException:
             processes.end_group(leader, spec.mark)
             raise

@@ -44,6 +44,10 @@ class ValueReader:
         """Return the sum of the elements in float64."""
         return self._numpy_digest().total(self._array(tensor))
 
+    def size(self, tensor: Any) -> int:
+        """Return the bytes of an array, 0 for a plain number."""
+        return int(getattr(tensor, "nbytes", 0))
+
     def device(self, tensor: Any) -> str:
         """Return where an array lives, as far as it says so."""
         return str(getattr(tensor, "device", "cpu"))

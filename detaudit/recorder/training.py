@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         def total(self, tensor: Any) -> float:
             """Return the sum of the elements in float64."""
 
+        def size(self, tensor: Any) -> int:
+            """Return the bytes of a tensor."""
+
         def device(self, tensor: Any) -> str:
             """Return where a tensor lives."""
 
@@ -31,6 +34,12 @@ if TYPE_CHECKING:
 
 
 _MOST_UNOWNED = 4
+
+EVERY_STEP_BYTES = 256 * 2**20
+"""Weights up to this size are digested at every step; larger ones at steps 1, 2, 4, 8, … and at the end.
+
+The size is the same in every run of an audit, and so is the cadence.
+"""
 
 
 class _WeightSet:
@@ -64,6 +73,7 @@ class Training:
         self._sets: dict[Any, _WeightSet] = {}
         self._final_loss: float | None = None
         self._final_steps = -1
+        self._sparse = False
         self._rng_step = 0
 
     @property
@@ -90,7 +100,8 @@ class Training:
 
     def gradients(self, tensors: Sequence[Any]) -> None:
         """Record the gradients of the step under way."""
-        self.event(self.steps + 1, "backward", self._digest(tensors))
+        if self._due(self.steps + 1, tensors):
+            self.event(self.steps + 1, "backward", self._digest(tensors))
 
     def loss(self, tensor: Any) -> None:
         """Keep a loss of the step under way; its value is read when the step is written."""
@@ -111,10 +122,16 @@ class Training:
         """
         self.steps += 1
         self._forward(self.steps)
-        if self.wants("update"):
+        if self.wants("update") and self._due(self.steps, tensors):
             self.event(self.steps, "update", self._digest(tensors))
         self._hold(key, tensors, owner)
         self.write()
+
+    def _due(self, step: int, tensors: Sequence[Any]) -> bool:
+        if step & (step - 1) == 0 or sum([self._reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES:
+            return True
+        self._sparse = True
+        return False
 
     def unseen_step(self) -> None:
         """Count a step of which only the losses are known, such as one inside a compiled loop."""
@@ -192,6 +209,7 @@ class Training:
                     "sum": sum([held.sum for held in total], 0.0).hex(),
                     "loss": None if self._final_loss is None else self._final_loss.hex(),
                     "params": sum([held.count for held in total]),
+                    "sparse": self._sparse,
                     "devices": sorted({device for held in total for device in held.devices}),
                 }
             )

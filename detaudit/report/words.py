@@ -63,7 +63,9 @@ def stages_line(group: Group) -> str:
     if not group.stages:
         return ""
     unseen = [stage for stage in Stage if stage not in group.stages and stage is not Stage.STEPS]
-    return f"compared: {', '.join(group.stages)}" + (f"; not recorded: {', '.join(unseen)}" if unseen else "")
+    large = " (large weights: at steps 1, 2, 4, 8, … and at the end)" if group.sparse else ""
+    missing = f"; not recorded: {', '.join(unseen)}" if unseen else ""
+    return f"compared: {', '.join(group.stages)}{large}{missing}"
 
 
 def flags_line(group: Group) -> str:

@@ -47,6 +47,7 @@ def training(update: str = "same", *, steps: int = 2, whole: bool = True) -> lis
             "sum": "0x1.8p+1",
             "loss": "0x1p-1",
             "params": 2,
+            "sparse": False,
             "devices": ["cpu"],
         }
         lines += [final, {"k": "bye", "how": "exit"}]

@@ -185,7 +185,16 @@ def test_a_folder_of_results_is_never_written_over(tmp_path: Path) -> None:
 
 def losses_only(digest: str) -> list[dict[str, object]]:
     event = {"k": "event", "fw": "script", "step": 1, "stage": "forward", "digest": digest, "value": "0x1p-1"}
-    final = {"k": "final", "fw": "script", "steps": 1, "digest": "", "sum": "0x0p+0", "loss": "0x1p-1", "params": 0}
+    final = {
+        "k": "final",
+        "fw": "script",
+        "steps": 1,
+        "digest": "",
+        "sum": "0x0p+0",
+        "loss": "0x1p-1",
+        "params": 0,
+        "sparse": False,
+    }
     return [hello(), event, {**final, "devices": []}, {"k": "bye", "how": "exit"}]
 
 

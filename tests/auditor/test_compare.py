@@ -16,7 +16,7 @@ def stream(steps: int = 3, end: str = "end", **changed: str) -> Stream:
         for stage in LADDER[1:]:
             digest = changed.get(f"{stage}{step}", f"{step} {stage}")
             made.add(Event("torch", step, stage, digest, "0x1p+0" if stage is Stage.FORWARD else None))
-    made.final = Final("torch", steps, end, "0x1p+0", "0x1p+0", 1, ("cpu",))
+    made.final = Final("torch", steps, end, "0x1p+0", "0x1p+0", 1, False, ("cpu",))
     return made
 
 

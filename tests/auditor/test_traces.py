@@ -33,6 +33,7 @@ LINES = [
         "sum": "0x1p+0",
         "loss": "0x1p+1",
         "params": 2,
+        "sparse": False,
         "devices": [],
     },
     {"k": "bye", "how": "exit"},

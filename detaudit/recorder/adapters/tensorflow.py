@@ -46,6 +46,11 @@ class VariableReader:
         """Return the sum of the elements in float64."""
         return self._digest.total(self.array(tensor))
 
+    def size(self, tensor: Any) -> int:
+        """Return the bytes of a variable's elements."""
+        dtype = getattr(tensor.dtype, "size", None) or self._np.dtype(str(tensor.dtype)).itemsize
+        return int(self._np.prod(tuple(tensor.shape))) * int(dtype)
+
     def device(self, tensor: Any) -> str:
         """Return where a variable lives, such as ``GPU:0``."""
         device = str(getattr(getattr(tensor, "value", tensor), "device", "") or getattr(tensor, "device", ""))

@@ -92,6 +92,10 @@ class TensorReader:
             tensor = tensor.to_dense()
         return self._digest.total(tensor)
 
+    def size(self, tensor: Any) -> int:
+        """Return the bytes of a tensor's elements."""
+        return int(tensor.numel() * tensor.element_size())
+
     def device(self, tensor: Any) -> str:
         """Return where a tensor lives, such as ``cuda:0``."""
         return str(tensor.device)
