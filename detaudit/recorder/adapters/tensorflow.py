@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import threading
 import weakref
 
@@ -48,8 +49,8 @@ class VariableReader:
 
     def size(self, tensor: Any) -> int:
         """Return the bytes of a variable's elements."""
-        dtype = getattr(tensor.dtype, "size", None) or self._np.dtype(str(tensor.dtype)).itemsize
-        return int(self._np.prod(tuple(tensor.shape))) * int(dtype)
+        bits = re.search(r"\d+", str(tensor.dtype))  # float32, <dtype: 'bfloat16'>; NumPy does not know them all
+        return int(self._np.prod(tuple(tensor.shape))) * (int(bits.group()) // 8 if bits else 1)
 
     def device(self, tensor: Any) -> str:
         """Return where a variable lives, such as ``GPU:0``."""
