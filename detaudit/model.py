@@ -95,6 +95,14 @@ class FlagState(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the user's code that brings randomness which no seed fixed."""
+
+    file: str
+    line: int
+    what: str
+
+
 class Confidence(msgspec.Struct, frozen=True, kw_only=True):
     """n matching runs: at ``level``, the rate of deviating runs is at most ``max_deviation_rate``."""
 
@@ -124,6 +132,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     divergence: Divergence | None
     stages: tuple[Stage, ...] = ()
     sparse: bool = False
+    sources: tuple[Source, ...] = ()
     flags: tuple[FlagState, ...] = ()
     reason: str | None = None
 

@@ -12,6 +12,8 @@ is an object whose ``k`` tells its kind:
 - ``identity``   ``identity``: the same, in a process that learned it later.
 - ``framework``  ``name, version``: an ML framework was imported.
 - ``flag``       ``id, state, detail``: a recipe flag was ``applied`` or ``failed``.
+- ``source``     ``what, file, line, value``: the script seeded a generator there; ``value`` is the seed as
+  text, ``""`` where it gave none.
 - ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the
   loss at stage ``forward``, else null.
 - ``final``      ``fw, steps, digest, sum, loss, params, sparse, devices``: the weights as they ended, whether

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from detaudit import wire
-from detaudit.auditor import compare, localise, verdict
+from detaudit.auditor import compare, localise, randomness, verdict
 from detaudit.auditor.traces import Process, Stream
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import FlagState, Group, Recipe, Run, Status, Verdict
@@ -19,6 +19,7 @@ class GroupInProgress:
         self._runs: list[Run] = []
         self._first: list[Stream] | None = None
         self._results: list[str] = []
+        self._seeds: list[randomness.Seen] = []
         self._flags: dict[str, FlagState] = {}
 
     def add(self, run: Run, processes: Sequence[Process]) -> None:
@@ -28,6 +29,7 @@ class GroupInProgress:
             self._first = streams if self._first is None else self._first
             run = msgspec.structs.replace(run, differs=compare.first_difference(self._first, streams))
             self._results.append(compare.result_key(streams))
+            self._seeds.append(randomness.seen_in(processes, self._plan.specs[0].cwd))
         self._runs.append(run)
         for process in processes:
             for line in process.flags:
@@ -56,6 +58,7 @@ class GroupInProgress:
             runs=tuple(self._runs),
             divergence=localise.divergence([run for run in self._runs if run.status is Status.OK], stages),
             stages=stages,
+            sources=randomness.unfixed(self._seeds) if distinct > 1 else (),
             sparse=compare.sparse(self._first or ()),
             flags=tuple(self._flag_states()),
             reason=self._reason(finished, planned) if found is Verdict.INCONCLUSIVE else None,

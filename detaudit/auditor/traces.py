@@ -47,6 +47,15 @@ class FlagLine(_Line, frozen=True, tag="flag"):
     detail: str
 
 
+class Source(_Line, frozen=True, tag="source"):
+    """The script seeded a generator, or drew from the system's entropy."""
+
+    what: str
+    file: str
+    line: int
+    value: str
+
+
 class Event(_Line, frozen=True, tag="event"):
     """One stage of one step."""
 
@@ -83,7 +92,7 @@ class Bye(_Line, frozen=True, tag="bye"):
     how: str
 
 
-_decoder = msgspec.json.Decoder(Hello | Identity | Framework | FlagLine | Event | Final | Trouble | Bye)
+_decoder = msgspec.json.Decoder(Hello | Identity | Framework | FlagLine | Source | Event | Final | Trouble | Bye)
 
 
 @dataclass
@@ -116,6 +125,7 @@ class Process:
     identity: tuple[int, ...] = ()
     frameworks: list[Framework] = field(default_factory=list)
     flags: list[FlagLine] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     streams: dict[str, Stream] = field(default_factory=dict)
     ended: bool = False
@@ -160,6 +170,8 @@ def _take(process: Process, line: _Line) -> None:
             process.frameworks.append(line)
         case FlagLine():
             process.flags.append(line)
+        case Source():
+            process.sources.append(line)
         case Trouble():
             process.troubles.append(line)
         case Bye():

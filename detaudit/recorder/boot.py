@@ -8,7 +8,7 @@ import sys
 
 from .. import wire
 from . import flags, imports
-from .adapters import ADAPTERS, GENERATORS
+from .adapters import ADAPTERS, GENERATORS, SEEDED
 from .sink import Sink
 
 TYPE_CHECKING = False
@@ -95,6 +95,15 @@ def _watch_generator(recorder: Recorder, name: str) -> None:
     imports.when_imported(name, recorder.sink, watch)
 
 
+def _watch_sources(recorder: Recorder, name: str) -> None:
+    def watch(module: ModuleType) -> None:
+        from . import sources
+
+        sources.watch(module, name, recorder.sink)
+
+    imports.when_imported(name, recorder.sink, watch)
+
+
 def _watch_script(recorder: Recorder) -> None:
     def prepare(_: ModuleType) -> None:
         from . import script
@@ -113,6 +122,8 @@ def start() -> None:
         imports.when_imported(module, recorder.sink, flags.applier(order, recorder.sink))
     for name in GENERATORS:
         _watch_generator(recorder, name)
+    for name in SEEDED:
+        _watch_sources(recorder, name)
     for name in ADAPTERS:
         _watch_framework(recorder, name)
     _watch_script(recorder)

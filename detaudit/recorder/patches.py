@@ -21,9 +21,13 @@ def seed_numpy_entropy(seed: int) -> None:
     """
     import random
 
+    from . import sources
+
     module = sys.modules["numpy.random.bit_generator"]
     module.randbits  # noqa: B018 - raises where the name does not exist
     module.randbits = random.Random(seed).getrandbits  # type: ignore[attr-defined]
+
+    sources.repeatable.update(("numpy.random.default_rng", "numpy.random.seed"))
 
     def after_fork() -> None:
         process = sys.modules.get("multiprocessing.process")

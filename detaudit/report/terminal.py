@@ -30,6 +30,7 @@ def _group(group: Group) -> str:
     verdict = click.style(group.verdict, fg=_COLOURS[group.verdict], bold=True)
     lines.append(f"{verdict}: {words.sentence(group)}")
     lines += filter(None, [words.where(group)])
+    lines += [f"  {line}" for line in words.sources_lines(group)]
     lines += [click.style(line, dim=True) for line in (words.flags_line(group), words.stages_line(group)) if line]
     return "\n".join(lines + _failures(group))
 

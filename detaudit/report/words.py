@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from detaudit.model import Group, RankRecord, Run, Stage, Status, Verdict, digits
 
 COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERS FROM")
+MOST_SOURCES = 5
 LEFT = {"DIGEST", "FIRST DIFFERS FROM"}
 
 
@@ -48,6 +49,13 @@ def heading(group: Group) -> str:
     if not recipe.flags:
         return f"{recipe.name}: the script as it stands"
     return f"{recipe.name}: {len(recipe.flags)} flag{'s' * (len(recipe.flags) > 1)}, seed {recipe.seed}"
+
+
+def sources_lines(group: Group) -> list[str]:
+    """Return the lines of the user's code that may be the reason, the first few."""
+    lines = [f"{source.file}:{source.line}: {source.what}" for source in group.sources[:MOST_SOURCES]]
+    more = len(group.sources) - MOST_SOURCES
+    return lines + ([f"and {more} more in audit.json"] if more > 0 else [])
 
 
 _STATES = {

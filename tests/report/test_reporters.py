@@ -16,6 +16,7 @@ from detaudit.model import (
     RankRecord,
     Recipe,
     Run,
+    Source,
     Stage,
     Status,
     Verdict,
@@ -70,6 +71,7 @@ AUDITS = {
                 divergence=Divergence(
                     runs=(1, 2), rank=0, step=1, stage=Stage.UPDATE, site=None, cause="a backward kernel"
                 ),
+                sources=(Source(file="train.py", line=7, what="numpy.random.default_rng() without a seed"),),
             ),
             Group(
                 recipe=Recipe(name="all", seed=7, flags=("torch-seed", "tensorflow-seed")),

@@ -5,3 +5,6 @@ ADAPTERS = {"torch": "torch", "tensorflow": "tensorflow"}
 
 GENERATORS = ("random", "numpy.random")
 """Modules whose import brings a global random generator; see rng.py."""
+
+SEEDED = ("random", "numpy.random", "torch", "tensorflow")
+"""Modules with functions that take a seed; see sources.py."""

@@ -1,0 +1,63 @@
+"""The lines that bring randomness which no seed fixed are named, and no others."""
+
+from tests.process.conftest import Finished, Project
+
+SCRIPT = """
+import random, time
+import numpy as np
+import sklearn.datasets
+import torch
+import training
+
+random.seed(0)
+np.random.seed(1)
+torch.manual_seed(SEED)
+noise = np.random.default_rng(GENERATOR).normal()
+training.train()
+w = torch.ones(1, requires_grad=True)
+(w * noise).sum().backward()
+"""
+
+
+def audit(project: Project, seed: str, generator: str, *words: str) -> Finished:
+    project.write("train.py", SCRIPT.replace("SEED", seed).replace("GENERATOR", generator))
+    return project.run("train.py", "--runs", "2", *words)
+
+
+def sources(done: Finished) -> list[tuple[str, int, str]]:
+    return [(s["file"], s["line"], s["what"]) for s in done.json["groups"][0]["sources"]]
+
+
+def test_a_generator_without_a_seed(project: Project) -> None:
+    done = audit(project, "2", "")
+    assert done.code == 1
+    assert sources(done) == [("train.py", 11, "numpy.random.default_rng() without a seed")]
+
+
+def test_a_flag_that_mends_a_source_takes_it_off_the_list(project: Project) -> None:
+    done = audit(project, "time.time_ns()", "", "--flag", "numpy-default-rng")
+    assert sources(done) == [("train.py", 10, "torch.manual_seed() with another seed in each run")]
+
+
+def test_a_deterministic_training_names_nothing(project: Project) -> None:
+    done = audit(project, "2", "3")
+    assert (done.code, sources(done)) == (0, [])
+
+
+def test_in_a_copy_the_file_has_the_name_that_the_user_knows(project: Project) -> None:
+    done = audit(project, "2", "", "--isolate")
+    assert sources(done) == [("train.py", 11, "numpy.random.default_rng() without a seed")]
+
+
+def test_a_seed_that_a_library_sets_for_the_user(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import time, keras, training
+        keras.utils.set_random_seed(time.time_ns() % 2**32)
+        training.train()
+        """,
+    )
+    done = project.run("train.py", "--runs", "2", env={"KERAS_BACKEND": "torch"})
+    assert ("train.py", 3, "torch.manual_seed() with another seed in each run") in sources(done)
+    assert {line for _, line, _ in sources(done)} == {3}
