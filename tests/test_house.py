@@ -1,6 +1,7 @@
 """The laws of the house: imports run one way, and the recorder stands on the standard library alone."""
 
 import ast
+import graphlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,17 @@ def test_imports_run_one_way(path: Path) -> None:
             other = rest.split(".")[0]
             # `from detaudit import __version__` is everybody's.
             assert other in LAYERS[own] | {own, "__version__"}, f"{path} imports {name}"
+
+
+def test_there_is_no_circle() -> None:
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in MODULES}
+    graph = {}
+    for name, path in names.items():
+        wanted = {w.rsplit(".", n)[0] for w in imported(path) for n in (0, 1)}
+        graph[name] = {
+            other for other in wanted if other in names and other != name and not name.startswith(f"{other}.")
+        }
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from . import digest
-    from .boot import Recorder
+    from .process import Recorder
 
 
 class ValueReader:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
-    from .boot import Recorder
+    from .process import Recorder
 
     class Reader(Protocol):
         """How an adapter reads its framework's tensors."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from ..boot import Recorder
+    from ..process import Recorder
 
 RING = 1024
 """Losses that one call of a tf.function can leave behind before the oldest are overwritten."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from ..boot import Recorder
+    from ..process import Recorder
 
 
 class TorchWatcher:
