@@ -10,7 +10,7 @@ import pytest
 from tests.process.conftest import Project
 
 TORCH_OPTIMIZER = """
-    import torch
+    import hashlib, torch
     def main():
         model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
         optimizer = torch.optim.Adam(model.parameters())
@@ -21,24 +21,26 @@ TORCH_OPTIMIZER = """
             loss.backward()
             optimizer.step()
         total = sum(p.double().sum().item() for p in model.parameters())
-        print(f"{total:.17g} {loss.item():.17g}")
+        weights = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
+        print(f"{total:.17g} {loss.item():.17g} {hashlib.sha256(weights).hexdigest()}")
     main()
 """
 
 KERAS_FIT = """
-    import keras, numpy as np
+    import hashlib, keras, numpy as np
     def main():
         x, y = np.random.normal(size=(256, 8)).astype("f4"), np.random.randint(0, 4, 256)
         layers = keras.layers
         model = keras.Sequential([keras.Input((8,)), layers.Dense(16), layers.Dropout(0.2), layers.Dense(4)])
         model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
         model.fit(x, y, epochs=2, batch_size=64, verbose=0)
-        print(f"{sum(w.astype('f8').sum() for w in model.get_weights()):.17g}")
+        weights = b"".join(w.tobytes() for w in model.get_weights())
+        print(f"{sum(w.astype('f8').sum() for w in model.get_weights()):.17g} {hashlib.sha256(weights).hexdigest()}")
     main()
 """
 
 TAPE = """
-    import tensorflow as tf
+    import hashlib, tensorflow as tf
     x = tf.random.normal((64, 8))
     w = tf.Variable(tf.random.normal((8, 1)))
     def step():
@@ -52,7 +54,7 @@ TAPE = """
     compiled = tf.function(step)
     for _ in range(3):
         loss = compiled()
-    print(f"{w.numpy().astype('f8').sum():.17g} {float(loss):.17g}")
+    print(f"{w.numpy().astype('f8').sum():.17g} {float(loss):.17g} {hashlib.sha256(w.numpy().tobytes()).hexdigest()}")
 """
 
 
