@@ -42,6 +42,11 @@ class Stage(StrEnum):
     UPDATE = "update"
     STEPS = "steps"
 
+    @property
+    def place(self) -> int:
+        """Its place on the ladder; ``STEPS`` comes last."""
+        return list(Stage).index(self)
+
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage."""

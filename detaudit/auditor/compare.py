@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from detaudit.auditor.traces import Process, Stream
 from detaudit.model import Difference, Stage
 
-LADDER = (Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.BACKWARD, Stage.UPDATE)
+LADDER = tuple(stage for stage in Stage if stage is not Stage.STEPS)
 
 RESULT = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE})
 """The stages that are results of a training. The others only explain: a script may draw a random run name."""
@@ -48,11 +48,7 @@ def first_difference(a: Sequence[Stream], b: Sequence[Stream]) -> Difference | N
     if not found or len(a) != len(b):
         missing = Difference(rank=min(len(a), len(b)), step=0, stage=Stage.STEPS)
         found = found if len(a) == len(b) else [*found, missing]
-    return min(found, key=lambda d: (d.step, _place(d.stage)), default=None)
-
-
-def _place(stage: Stage) -> int:
-    return LADDER.index(stage) if stage in LADDER else len(LADDER)
+    return min(found, key=lambda d: (d.step, d.stage.place), default=None)
 
 
 def _first(rank: int, a: Stream, b: Stream) -> Difference | None:

@@ -26,9 +26,11 @@ class GroupInProgress:
         """Take in a run, compared with the first that finished. Runs that failed are never compared."""
         if run.status is Status.OK:
             streams = compare.streams_of(processes)
+            result = compare.result_key(streams)
             self._first = streams if self._first is None else self._first
-            run = msgspec.structs.replace(run, differs=compare.first_difference(self._first, streams))
-            self._results.append(compare.result_key(streams))
+            self._results.append(result)
+            if result != self._results[0]:
+                run = msgspec.structs.replace(run, differs=compare.first_difference(self._first, streams))
             self._seeds.append(randomness.seen_in(processes, self._plan.specs[0].cwd))
         self._runs.append(run)
         for process in processes:
@@ -75,10 +77,10 @@ class GroupInProgress:
                 states.append(self._flags.get(flag.id, FlagState(id=flag.id, state="not-reached")))
         return states
 
-    def _without_weights(self) -> Run | None:
-        """Return a finished run of which no weights were seen: equal losses alone are no evidence."""
+    def _without_weights(self) -> bool:
+        """Whether no weights of some finished run were seen: equal losses alone are no evidence."""
         finished = (run for run in self._runs if run.status is Status.OK)
-        return next((run for run in finished if not any(rank.digest for rank in run.ranks)), None)
+        return any(not any(rank.digest for rank in run.ranks) for run in finished)
 
     def _reason(self, finished: int, planned: int) -> str:
         bad = next((run for run in self._runs if run.status is not Status.OK), None)

@@ -22,8 +22,7 @@ _UNSEEN = {Stage.BATCH: "the data", Stage.BACKWARD: "a backward kernel"}
 def cause(stage: Stage, recorded: Sequence[Stage]) -> str:
     """Return what a first difference at ``stage`` points to, no surer than what was recorded allows."""
     seen, likely = _WHAT[stage]
-    ladder = list(Stage)
-    before = [s for s in recorded if ladder.index(s) < ladder.index(stage) and s not in (Stage.INIT, Stage.STEPS)]
+    before = [s for s in recorded if s.place < stage.place and s is not Stage.INIT]
     agree = (
         f" while {' and '.join(before)} agree{'s' * (len(before) == 1)}" if before and stage is not Stage.STEPS else ""
     )
@@ -38,7 +37,7 @@ def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergenc
     found = [(run, run.differs) for run in runs if run.differs is not None]
     if base is None or not found:
         return None
-    run, first = min(found, key=lambda pair: (pair[1].step, list(Stage).index(pair[1].stage)))
+    run, first = min(found, key=lambda pair: (pair[1].step, pair[1].stage.place))
     return Divergence(
         runs=(base.id, run.id),
         rank=first.rank,

@@ -27,11 +27,6 @@ class Target:
         return self.arguments
 
     @property
-    def name(self) -> str:
-        """What people call it."""
-        return self.script or (f"-m {self.module}" if self.module else " ".join(self.arguments))
-
-    @property
     def expected_argument(self) -> str:
         """An argument that the training process itself must show, ``""`` where a command may start anything.
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 def orders(text: str) -> list[tuple[str, str]]:
     """Split the value of DETAUDIT_FLAGS into (module, JSON) pairs; see wire.ENV_FLAGS."""
-    pairs = [line.split("\t", 1) for line in text.split("\n") if line]
-    return [(module, order) for module, order in pairs]
+    return [(module, order) for module, _, order in [line.partition("\t") for line in text.splitlines()]]
 
 
 def _resolve(dotted: str) -> tuple[Any, str]:

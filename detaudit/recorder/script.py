@@ -71,7 +71,6 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 class _Script:
     def __init__(self, recorder: Recorder) -> None:
-        self._sink = recorder.sink
         self._training = Training("script", recorder, ValueReader(), rng.state_digest)
         recorder.at_end(self._training.finish, self._training.forget)
 

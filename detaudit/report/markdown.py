@@ -2,7 +2,7 @@
 
 from tabulate import tabulate
 
-from detaudit.model import Audit, Group, Status
+from detaudit.model import Audit, Group
 from detaudit.report import words
 
 
@@ -31,7 +31,7 @@ def _group(group: Group) -> str:
         f"Flags {words.flags_line(group)}" if group.flags else "",
         f"Stages {words.stages_line(group)}" if group.stages else "",
     ]
-    failed = next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
+    failed = words.first_failure(group)
     if failed is not None:
         parts.append("\n".join([f"The end of run {failed.id}'s stderr:", "", "```", *failed.stderr_tail, "```"]))
     return "\n\n".join(filter(None, parts))

@@ -3,7 +3,7 @@
 import click
 from tabulate import tabulate
 
-from detaudit.model import Audit, Group, Status, Verdict
+from detaudit.model import Audit, Group, Verdict
 from detaudit.report import words
 
 _COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
@@ -36,8 +36,7 @@ def _group(group: Group) -> str:
 
 
 def _failures(group: Group) -> list[str]:
-    """Return the first failed run's own last words: mostly the others died of the same."""
-    run = next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
+    run = words.first_failure(group)
     if run is None:
         return []
     return [f"the end of what run {run.id} wrote to stderr:", *(f"  | {line}" for line in run.stderr_tail)]

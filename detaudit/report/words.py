@@ -51,6 +51,11 @@ def heading(group: Group) -> str:
     return f"{recipe.name}: {len(recipe.flags)} flag{'s' * (len(recipe.flags) > 1)}, seed {recipe.seed}"
 
 
+def first_failure(group: Group) -> Run | None:
+    """Return the first run that failed with some last words: mostly the others died of the same."""
+    return next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
+
+
 def sources_lines(group: Group) -> list[str]:
     """Return the lines of the user's code that may be the reason, the first few."""
     lines = [f"{source.file}:{source.line}: {source.what}" for source in group.sources[:MOST_SOURCES]]

@@ -305,3 +305,23 @@ def test_keras_on_torch(project: Project) -> None:
     assert done.code == 0, done.out
     (rank,) = done.json["groups"][0]["runs"][0]["ranks"]
     assert (rank["framework"], rank["steps"]) == ("torch", 8)
+
+
+def test_arguments_of_any_kind_do_not_disturb_a_forward_pass(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import torch
+        class Odd:
+            values = keys = 7
+            def __iter__(self): raise RuntimeError("not for you")
+        class Model(torch.nn.Linear):
+            def forward(self, x, odd, table=None): return super().forward(x)
+        torch.manual_seed(0)
+        model = Model(4, 1)
+        model(torch.ones(2, 4), Odd(), table={"odd": [Odd()]}).sum().backward()
+        """,
+    )
+    done = project.run("train.py", "--runs", "1")
+    run = done.json["groups"][0]["runs"][0]
+    assert (run["status"], run["steps"], run["warnings"]) == ("ok", 1, [])

@@ -8,8 +8,8 @@ import weakref
 
 from .. import rng
 from ..training import Training
-from .torch_compile import never_compile
-from .torch_inputs import watch_inputs
+from .torch_compile import compiling, never_compile
+from .torch_inputs import data_in, watch_inputs
 from .torch_reader import TensorReader
 
 TYPE_CHECKING = False
@@ -70,12 +70,11 @@ class TorchWatcher:
         torch.autograd._engine_run_backward = run_backward
         graph._engine_run_backward = run_backward  # type: ignore[attr-defined]
         if self._training.wants("batch"):
-            watch_inputs(torch, self._hook(self._training.inputs))
+            watch_inputs(torch, self._hook(self._on_call))
 
     def _hook(self, observe: Callable[..., None]) -> Callable[..., None]:
         """Guard a hook, and keep it out of the compiler's sight."""
-        compiler = getattr(self._torch, "compiler", None)
-        is_compiling = getattr(compiler, "is_compiling", lambda: False)
+        is_compiling = compiling(self._torch)
 
         def guarded(*args: Any) -> None:
             if not is_compiling():
@@ -87,6 +86,9 @@ class TorchWatcher:
     def _observe(self, observe: Callable[..., None], args: tuple[Any, ...]) -> None:
         with self._training.lock, self._reader.undisturbed():
             observe(*args)
+
+    def _on_call(self, call: Any) -> None:
+        self._training.inputs(data_in(self._torch, call))
 
     def _notice_optimizers(self, base: Any) -> None:
         construct = base.__init__
@@ -104,11 +106,14 @@ class TorchWatcher:
         @functools.wraps(scale)
         def scale_(scaler_: Any, outputs: Any) -> Any:
             scaled = scale(scaler_, outputs)
-            if isinstance(outputs, self._torch.Tensor):
-                self._unscaled = (weakref.ref(scaled), outputs.detach())
+            self._sink.guarded("scale", lambda: self._keep_unscaled(scaled, outputs))
             return scaled
 
         scaler.scale = scale_
+
+    def _keep_unscaled(self, scaled: Any, outputs: Any) -> None:
+        if isinstance(outputs, self._torch.Tensor):
+            self._unscaled = (weakref.ref(scaled), outputs.detach())
 
     def _loss(self, output: Any) -> Any:
         """Return the loss that the script computed, where a GradScaler multiplied it before the backward pass."""

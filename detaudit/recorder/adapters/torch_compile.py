@@ -8,6 +8,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def compiling(torch: Any) -> Callable[[], bool]:
+    """Return the function that tells whether torch.compile is tracing the caller."""
+    return getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
+
+
 def never_compile(torch: Any, function: Callable[..., Any], *, callees: bool) -> None:
     """Have Dynamo leave the frames of ``function`` alone, and of what it calls too where ``callees``.
 

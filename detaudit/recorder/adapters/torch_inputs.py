@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Mapping
 
-from .torch_compile import never_compile
+from .torch_compile import compiling, never_compile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,18 +22,25 @@ def _leaves(value: Any, tensor: Any, depth: int = 0) -> Iterator[Any]:
     elif depth < _DEEPEST and isinstance(value, (list, tuple)):
         for item in value:
             yield from _leaves(item, tensor, depth + 1)
-    elif depth < _DEEPEST and hasattr(value, "values") and hasattr(value, "keys"):
+    elif depth < _DEEPEST and isinstance(value, Mapping):
         for item in value.values():
             yield from _leaves(item, tensor, depth + 1)
 
 
-def watch_inputs(torch: Any, observe: Callable[[list[Any]], None]) -> None:
-    """Call ``observe(tensors)`` at every outermost module call that may be trained through.
+def data_in(torch: Any, call: Any) -> list[Any]:
+    """Return the tensors among the arguments of a call that require no gradient.
 
-    Tensors that require a gradient come out of another module: they are no data. Global hooks are not given the
-    keyword arguments, so those are read from the frame of the call.
+    Those that do come out of another module: they are no data.
     """
-    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
+    return [tensor for tensor in _leaves(call, torch.Tensor) if not tensor.requires_grad]
+
+
+def watch_inputs(torch: Any, observe: Callable[[Any], None]) -> None:
+    """Call ``observe((args, kwargs))``, which never raises, at each outermost module call under a gradient.
+
+    Global hooks are not given the keyword arguments, so those are read from the frame of the call.
+    """
+    is_compiling = compiling(torch)
     inside = threading.local()
 
     def enter(module: Any, args: tuple[Any, ...]) -> None:
@@ -41,10 +49,7 @@ def watch_inputs(torch: Any, observe: Callable[[list[Any]], None]) -> None:
         depth = getattr(inside, "depth", 0)
         inside.depth = depth + 1
         if depth == 0 and torch.is_grad_enabled() and torch._C._current_graph_task_id() == -1:
-            kwargs = sys._getframe(1).f_locals.get("kwargs", {})
-            data = [t for t in _leaves((args, kwargs), torch.Tensor) if not t.requires_grad]
-            if data:
-                observe(data)
+            observe((args, sys._getframe(1).f_locals.get("kwargs", {})))
 
     def leave(module: Any, args: Any, output: Any) -> None:
         if not is_compiling():
