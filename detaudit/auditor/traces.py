@@ -1,98 +1,27 @@
 """Reads traces: what each process of a run recorded, as far as it got."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from detaudit import wire
+from detaudit.auditor.lines import (
+    DECODER,
+    Bye,
+    Event,
+    Final,
+    FlagLine,
+    Framework,
+    Hello,
+    Identity,
+    Line,
+    Source,
+    Trouble,
+    lines,
+)
 from detaudit.model import Stage
-
-
-class _Line(msgspec.Struct, frozen=True, tag_field="k"):
-    pass
-
-
-class Hello(_Line, frozen=True, tag="hello"):
-    """The recorder was loaded; see wire.py for this and the other lines."""
-
-    schema: int
-    pid: int
-    ppid: int
-    argv: tuple[str, ...]
-    python: str
-    rank: int | None
-    identity: tuple[int, ...]
-
-
-class Identity(_Line, frozen=True, tag="identity"):
-    """Which child of multiprocessing this is, learned after the start."""
-
-    identity: tuple[int, ...]
-
-
-class Framework(_Line, frozen=True, tag="framework"):
-    """A framework was imported."""
-
-    name: str
-    version: str
-
-
-class FlagLine(_Line, frozen=True, tag="flag"):
-    """A flag was applied, or failed."""
-
-    id: str
-    state: str
-    detail: str
-
-
-class Source(_Line, frozen=True, tag="source"):
-    """The script seeded a generator, or drew from the system's entropy."""
-
-    what: str
-    file: str
-    line: int
-    value: str
-
-
-class Event(_Line, frozen=True, tag="event"):
-    """One stage of one step."""
-
-    fw: str
-    step: int
-    stage: Stage
-    digest: str
-    value: str | None
-
-
-class Final(_Line, frozen=True, tag="final"):
-    """The weights as they ended."""
-
-    fw: str
-    steps: int
-    digest: str
-    sum: str
-    loss: str | None
-    params: int
-    sparse: bool
-    devices: tuple[str, ...]
-
-
-class Trouble(_Line, frozen=True, tag="trouble"):
-    """The recorder failed somewhere."""
-
-    where: str
-    error: str
-
-
-class Bye(_Line, frozen=True, tag="bye"):
-    """The process ended in order."""
-
-    how: str
-
-
-_decoder = msgspec.json.Decoder(Hello | Identity | Framework | FlagLine | Source | Event | Final | Trouble | Bye)
 
 
 @dataclass
@@ -136,16 +65,6 @@ class Process:
         return [stream for stream in self.streams.values() if stream.steps > 0]
 
 
-def lines(path: Path) -> Iterator[_Line]:
-    """Yield the lines of a trace file up to the first that is torn or not understood."""
-    with path.open("rb") as file:
-        for raw in file:
-            try:
-                yield _decoder.decode(raw)
-            except msgspec.DecodeError:
-                return
-
-
 def _process(path: Path) -> Process | None:
     process: Process | None = None
     for line in lines(path):
@@ -158,7 +77,7 @@ def _process(path: Path) -> Process | None:
     return process
 
 
-def _take(process: Process, line: _Line) -> None:
+def _take(process: Process, line: Line) -> None:
     match line:
         case Event():
             process.streams.setdefault(line.fw, Stream(line.fw)).add(line)
@@ -222,7 +141,7 @@ class Tail:
 
     def _take(self, raw: bytes) -> None:
         try:
-            line = _decoder.decode(raw)
+            line = DECODER.decode(raw)
         except msgspec.DecodeError:
             return
         if isinstance(line, Event):

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.auditor.compare import LADDER, first_difference, result_key
-from detaudit.auditor.traces import Event, Final, Stream
+from detaudit.auditor.lines import Event, Final
+from detaudit.auditor.traces import Stream
 from detaudit.model import Difference, Stage
 
 

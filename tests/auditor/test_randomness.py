@@ -5,8 +5,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit.auditor.lines import Hello, Source
 from detaudit.auditor.randomness import Seen, seen_in, unfixed
-from detaudit.auditor.traces import Hello, Process, Source
+from detaudit.auditor.traces import Process
 
 AT = ("train.py", 3, "torch.manual_seed")
 

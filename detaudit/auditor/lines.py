@@ -1,0 +1,103 @@
+"""The lines of a trace, as wire.py lays them out, decoded."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from detaudit.model import Stage
+
+
+class Line(msgspec.Struct, frozen=True, tag_field="k"):
+    """Any line; ``k`` tells which."""
+
+
+class Hello(Line, frozen=True, tag="hello"):
+    """The recorder was loaded; see wire.py for this and the other lines."""
+
+    schema: int
+    pid: int
+    ppid: int
+    argv: tuple[str, ...]
+    python: str
+    rank: int | None
+    identity: tuple[int, ...]
+
+
+class Identity(Line, frozen=True, tag="identity"):
+    """Which child of multiprocessing this is, learned after the start."""
+
+    identity: tuple[int, ...]
+
+
+class Framework(Line, frozen=True, tag="framework"):
+    """A framework was imported."""
+
+    name: str
+    version: str
+
+
+class FlagLine(Line, frozen=True, tag="flag"):
+    """A flag was applied, or failed."""
+
+    id: str
+    state: str
+    detail: str
+
+
+class Source(Line, frozen=True, tag="source"):
+    """The script seeded a generator, or drew from the system's entropy."""
+
+    what: str
+    file: str
+    line: int
+    value: str
+
+
+class Event(Line, frozen=True, tag="event"):
+    """One stage of one step."""
+
+    fw: str
+    step: int
+    stage: Stage
+    digest: str
+    value: str | None
+
+
+class Final(Line, frozen=True, tag="final"):
+    """The weights as they ended."""
+
+    fw: str
+    steps: int
+    digest: str
+    sum: str
+    loss: str | None
+    params: int
+    sparse: bool
+    devices: tuple[str, ...]
+
+
+class Trouble(Line, frozen=True, tag="trouble"):
+    """The recorder failed somewhere."""
+
+    where: str
+    error: str
+
+
+class Bye(Line, frozen=True, tag="bye"):
+    """The process ended in order."""
+
+    how: str
+
+
+DECODER = msgspec.json.Decoder(Hello | Identity | Framework | FlagLine | Source | Event | Final | Trouble | Bye)
+
+
+def lines(path: Path) -> Iterator[Line]:
+    """Yield the lines of a trace file up to the first that is torn or not understood."""
+    with path.open("rb") as file:
+        for raw in file:
+            try:
+                yield DECODER.decode(raw)
+            except msgspec.DecodeError:
+                return
