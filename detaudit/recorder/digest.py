@@ -9,13 +9,17 @@ flipped sign bits would cancel.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from types import ModuleType
-    from typing import Any
+    from typing import Any, TypeAlias
+
+    Part: TypeAlias = tuple[str, str, tuple[int, ...], int]
+    """(name, dtype, shape, word digest) of a tensor."""
 
 CHUNK = 16384
 """Words in a chunk: 128 KiB stay in a core's cache."""
@@ -60,8 +64,8 @@ def of_bytes(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def of_parts(parts: Iterable[tuple[str, str, tuple[int, ...], int]]) -> str:
-    """Digest named tensors from their (name, dtype, shape, word digest), in the order given."""
+def of_parts(parts: Iterable[Part]) -> str:
+    """Digest named tensors, in the order given."""
     return of_bytes("".join(["%s|%s|%s|%016x\n" % part for part in parts]).encode())
 
 
@@ -111,19 +115,31 @@ class TorchDigest:
         self._torch: Any = torch
         self._keys: dict[Any, Any] = {}
 
-    def words(self, tensor: Any) -> int:
-        """Return the 64-bit digest of a strided, contiguous tensor; one transfer of 8 bytes a chunk."""
-        torch = self._torch
-        raw = tensor.reshape(-1).view(torch.uint8)
-        size = raw.numel()
-        if size <= SMALL:
-            return small(bytes(raw.tolist()))
-        full = size - size % 8
-        tail = bytes(raw[full:].tolist())
-        # Cells are signed here; the value is the same modulo 2**64.
-        return _combine([s & _MASK for s in torch.cat(self._sums(raw[:full])).tolist()], tail, size)
+    def words(self, tensors: Sequence[Any]) -> list[int]:
+        """Return the 64-bit digests of strided, contiguous tensors; one transfer for all on one device."""
+        raws = [tensor.reshape(-1).view(self._torch.uint8) for tensor in tensors]
+        fulls = [0 if raw.numel() <= SMALL else raw.numel() - raw.numel() % 8 for raw in raws]
+        tails = self._fetch([raw[full:] for raw, full in zip(raws, fulls)])
+        sums = iter(self._fetch([self._sums(raw[:full]) for raw, full in zip(raws, fulls) if full]))
+        # Cells are signed there; the value is the same modulo 2**64.
+        return [
+            _combine([s & _MASK for s in next(sums)], bytes(tail), raw.numel()) if full else small(bytes(tail))
+            for raw, full, tail in zip(raws, fulls, tails)
+        ]
 
-    def _sums(self, raw: Any) -> list[Any]:
+    def _fetch(self, pieces: Sequence[Any]) -> list[list[int]]:
+        """Return the elements of one-dimensional tensors."""
+        on: dict[Any, list[int]] = {}
+        for place, piece in enumerate(pieces):
+            on.setdefault(piece.device, []).append(place)
+        found: list[list[int]] = [[] for _ in pieces]
+        for places in on.values():
+            together = iter(self._torch.cat([pieces[place] for place in places]).tolist())
+            for place in places:
+                found[place] = list(itertools.islice(together, pieces[place].numel()))
+        return found
+
+    def _sums(self, raw: Any) -> Any:
         if raw.storage_offset() % 8:  # a view of words must start at a word
             raw = raw.clone()
         words = raw.view(self._torch.int64)
@@ -133,7 +149,9 @@ class TorchDigest:
         blocks = [words[i : min(i + rows * CHUNK, whole)].view(-1, CHUNK) for i in range(0, whole, rows * CHUNK)]
         if whole < words.numel():
             blocks.append(words[whole:].view(1, -1))
-        return [((block >> 32 & 0xFFFFFFFF) ^ block).mul_(keys[: block.shape[1]]).sum(1) for block in blocks]
+        return self._torch.cat(
+            [((block >> 32 & 0xFFFFFFFF) ^ block).mul_(keys[: block.shape[1]]).sum(1) for block in blocks]
+        )
 
     def _keys_on(self, device: Any) -> Any:
         if device not in self._keys:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from . import rng
+from .reader import Reader
 from .training import Training
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from .process import Recorder
 
 
-class ValueReader:
+class ValueReader(Reader):
     """Reads numbers and arrays of any library through NumPy."""
 
     def __init__(self) -> None:
@@ -35,7 +36,7 @@ class ValueReader:
         self._digest = self._digest or digest.NumpyDigest(sys.modules["numpy"])
         return self._digest
 
-    def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
+    def part(self, name: str, tensor: Any) -> digest.Part:
         """Return (name, dtype, shape, word digest)."""
         array = self._array(tensor)
         return name, str(array.dtype), tuple(array.shape), self._numpy_digest().words(array)

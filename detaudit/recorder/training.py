@@ -10,27 +10,11 @@ from . import digest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
+    from .digest import Part
     from .process import Recorder
-
-    class Reader(Protocol):
-        """How an adapter reads its framework's tensors."""
-
-        def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
-            """Return (name, dtype, shape, word digest)."""
-
-        def total(self, tensor: Any) -> float:
-            """Return the sum of the elements in float64."""
-
-        def size(self, tensor: Any) -> int:
-            """Return the bytes of a tensor."""
-
-        def device(self, tensor: Any) -> str:
-            """Return where a tensor lives."""
-
-        def scalar(self, tensor: Any) -> float | None:
-            """Return the value of a tensor of one element, else None."""
+    from .reader import Reader
 
 
 _MOST_UNOWNED = 4
@@ -68,7 +52,7 @@ class Training:
         self.lock = threading.RLock()
         self.steps = 0
         self._losses: list[Any] = []
-        self._inputs: list[tuple[str, str, tuple[int, ...], int]] = []
+        self._inputs: list[Part] = []
         self._events: list[str] = []
         self._sets: dict[Any, _WeightSet] = {}
         self._final_loss: float | None = None
@@ -96,7 +80,7 @@ class Training:
 
     def inputs(self, tensors: Sequence[Any]) -> None:
         """Record what goes into the model, in the step under way."""
-        self._inputs += [self._reader.part("", tensor) for tensor in tensors]
+        self._inputs += self._reader.parts(tensors)
 
     def gradients(self, tensors: Sequence[Any]) -> None:
         """Record the gradients of the step under way."""
@@ -152,12 +136,11 @@ class Training:
         if losses:
             value = self._reader.scalar(losses[-1])
             if self.wants("forward"):
-                parts = [self._reader.part("", loss) for loss in losses]
-                self.event(step, "forward", digest.of_parts(parts), value)
+                self.event(step, "forward", self._digest(losses), value)
             self._final_loss = self._final_loss if value is None else value
 
     def _digest(self, tensors: Sequence[Any]) -> str:
-        return digest.of_parts([self._reader.part(str(i), tensor) for i, tensor in enumerate(tensors)])
+        return digest.of_parts(self._reader.parts(tensors))
 
     def _hold(self, key: Any, tensors: Sequence[Any], owner: Any) -> None:
         self._let_go(None)

@@ -8,6 +8,7 @@ import pytest
 
 from detaudit import wire
 from detaudit.recorder import training
+from detaudit.recorder.reader import Reader
 from detaudit.recorder.training import Training
 
 
@@ -18,7 +19,7 @@ class Tensor:
         self.value, self.bytes = value, size
 
 
-class Reader:
+class FakeReader(Reader):
     def part(self, name: str, tensor: Tensor) -> tuple[str, str, tuple[int, ...], int]:
         return name, "f8", (1,), hash(tensor.value) & 0xFFFF
 
@@ -67,7 +68,7 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def trained(recorder: Recorder) -> Training:
-    return Training("fake", recorder, Reader(), lambda: "rng")  # type: ignore[arg-type]
+    return Training("fake", recorder, FakeReader(), lambda: "rng")  # type: ignore[arg-type]
 
 
 def test_a_step_is_written_whole(recorder: Recorder, trained: Training) -> None:

@@ -14,6 +14,7 @@ import threading
 import weakref
 
 from .. import digest, rng
+from ..reader import Reader
 from ..training import Training
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ RING = 1024
 """Losses that one call of a tf.function can leave behind before the oldest are overwritten."""
 
 
-class VariableReader:
+class VariableReader(Reader):
     """Reads variables and eager tensors through NumPy."""
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class VariableReader:
         """Return the value of a variable, an eager tensor or a NumPy scalar as an array."""
         return self._np.asarray(value.numpy() if hasattr(value, "numpy") else value)
 
-    def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
+    def part(self, name: str, tensor: Any) -> digest.Part:
         """Return (name, dtype, shape, word digest)."""
         array = self.array(tensor)
         return name, str(array.dtype), tuple(array.shape), self._digest.words(array)

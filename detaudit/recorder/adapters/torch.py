@@ -74,18 +74,19 @@ class TorchWatcher:
 
     def _hook(self, observe: Callable[..., None]) -> Callable[..., None]:
         """Guard a hook, and keep it out of the compiler's sight."""
-        is_compiling = compiling(self._torch)
+        is_compiling, training, undisturbed = compiling(self._torch), self._training, self._reader.undisturbed
 
         def guarded(*args: Any) -> None:
-            if not is_compiling():
-                self._sink.guarded(observe.__name__, lambda: self._observe(observe, args))
+            if is_compiling():
+                return
+            try:
+                with training.lock, undisturbed():
+                    observe(*args)
+            except Exception as error:
+                self._sink.trouble(observe.__name__, error)
 
         never_compile(self._torch, guarded, callees=True)
         return guarded
-
-    def _observe(self, observe: Callable[..., None], args: tuple[Any, ...]) -> None:
-        with self._training.lock, self._reader.undisturbed():
-            observe(*args)
 
     def _on_call(self, call: Any) -> None:
         self._training.inputs(data_in(self._torch, call))

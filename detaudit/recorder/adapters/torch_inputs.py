@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import functools
 import threading
 from collections.abc import Mapping
 
@@ -35,28 +35,33 @@ def data_in(torch: Any, call: Any) -> list[Any]:
     return [tensor for tensor in _leaves(call, torch.Tensor) if not tensor.requires_grad]
 
 
+class _Inside(threading.local):
+    """Whether this thread is inside a module's call."""
+
+    now = False
+
+
 def watch_inputs(torch: Any, observe: Callable[[Any], None]) -> None:
     """Call ``observe((args, kwargs))``, which never raises, at each outermost module call under a gradient.
 
-    Global hooks are not given the keyword arguments, so those are read from the frame of the call.
+    Module.__call__ itself is wrapped: with a global hook every module of a model would leave torch's fast path.
     """
     is_compiling = compiling(torch)
-    inside = threading.local()
+    inside = _Inside()
+    module = torch.nn.Module
+    call = module.__call__
 
-    def enter(module: Any, args: tuple[Any, ...]) -> None:
-        if is_compiling():
-            return
-        depth = getattr(inside, "depth", 0)
-        inside.depth = depth + 1
-        if depth == 0 and torch.is_grad_enabled() and torch._C._current_graph_task_id() == -1:
-            observe((args, sys._getframe(1).f_locals.get("kwargs", {})))
+    @functools.wraps(call)
+    def __call__(module_: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or inside.now:
+            return call(module_, *args, **kwargs)
+        inside.now = True
+        try:
+            if torch.is_grad_enabled() and torch._C._current_graph_task_id() == -1:
+                observe((args, kwargs))
+            return call(module_, *args, **kwargs)
+        finally:
+            inside.now = False
 
-    def leave(module: Any, args: Any, output: Any) -> None:
-        if not is_compiling():
-            inside.depth = max(0, getattr(inside, "depth", 0) - 1)
-
-    never_compile(torch, enter, callees=True)
-    never_compile(torch, leave, callees=True)
-    modules = sys.modules["torch.nn.modules.module"]
-    modules.register_module_forward_pre_hook(enter)
-    modules.register_module_forward_hook(leave, always_call=True)
+    never_compile(torch, __call__, callees=False)
+    module.__call__ = __call__

@@ -6,14 +6,47 @@ import contextlib
 import sys
 
 from .. import digest
+from ..reader import Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
     from typing import Any
 
 
-class TensorReader:
+class _Undisturbed:
+    """Runs at every hook, so it is no generator; modes and transforms are rare and may cost more."""
+
+    __slots__ = ("_c", "_enabled", "_functorch", "_modes")
+
+    def __init__(self, c: Any, functorch: Any) -> None:
+        self._c, self._functorch = c, functorch
+        self._enabled = False
+        self._modes: contextlib.ExitStack | None = None
+
+    def __enter__(self) -> None:
+        self._enabled = self._c.is_grad_enabled()
+        self._c._set_grad_enabled(False)
+        transformed = self._functorch is not None and self._functorch.peek_interpreter_stack() is not None
+        if transformed or self._c._len_torch_dispatch_stack():
+            self._modes = contextlib.ExitStack()
+            self._modes.enter_context(sys.modules["torch.utils._python_dispatch"]._disable_current_modes())
+            if transformed:
+                self._modes.enter_context(
+                    sys.modules["torch._functorch.pyfunctorch"].temporarily_clear_interpreter_stack()
+                )
+
+    def __exit__(self, *_: object) -> None:
+        if self._modes is not None:
+            self._modes.close()
+        self._c._set_grad_enabled(self._enabled)
+
+
+def _dense(tensor: Any) -> Any:
+    return tensor.resolve_conj().resolve_neg().contiguous()
+
+
+class TensorReader(Reader):
     """Reads tensors where they live, outside the user's dispatch modes and functorch levels."""
 
     def __init__(self, torch: Any) -> None:
@@ -21,31 +54,12 @@ class TensorReader:
         self._digest = digest.TorchDigest(torch)
         self._on_host: digest.NumpyDigest | None = None
         self._asked_numpy = False
+        self._kinds: dict[Any, str] = {}
         self._functorch = getattr(torch._C, "_functorch", None)
 
-    @contextlib.contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """Read as if no gradient, mode or transform of the script were active."""
-        c = self._torch._C
-        enabled = c.is_grad_enabled()
-        c._set_grad_enabled(False)
-        try:
-            if c._len_torch_dispatch_stack() or (self._functorch and self._functorch.peek_interpreter_stack()):
-                with self._outside_of_modes():
-                    yield
-            else:
-                yield
-        finally:
-            c._set_grad_enabled(enabled)
-
-    @contextlib.contextmanager
-    def _outside_of_modes(self) -> Iterator[None]:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(sys.modules["torch.utils._python_dispatch"]._disable_current_modes())
-            if self._functorch is not None and self._functorch.peek_interpreter_stack() is not None:
-                pyfunctorch = sys.modules["torch._functorch.pyfunctorch"]
-                stack.enter_context(pyfunctorch.temporarily_clear_interpreter_stack())
-            yield
+    def undisturbed(self) -> _Undisturbed:
+        """Return a context to read in as if no gradient, mode or transform of the script were active."""
+        return _Undisturbed(self._torch._C, self._functorch)
 
     def plain(self, tensor: Any) -> Any:
         """Return the tensor's own values: unwrapped, detached, this rank's shard of a distributed one."""
@@ -53,24 +67,42 @@ class TensorReader:
             while self._functorch.is_functorch_wrapped_tensor(tensor):
                 tensor = self._functorch.get_unwrapped(tensor)
         tensor = tensor.detach()
-        return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+        if type(tensor) is not self._torch.Tensor and hasattr(tensor, "to_local"):
+            tensor = tensor.to_local()
+        return tensor
 
-    def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
-        """Return (name, dtype, shape, word digest) of a dense or sparse tensor."""
-        tensor = self.plain(tensor)
-        if tensor.layout != self._torch.strided:
-            tensor = tensor.coalesce() if tensor.layout == self._torch.sparse_coo else tensor.to_sparse_coo()
-            indices, values = tensor.indices(), tensor.values()
-            mixed = f"{self._words(indices):016x}{self._words(values):016x}"
-            return name, f"sparse {tensor.dtype}", tuple(tensor.shape), int(digest.of_bytes(mixed.encode())[:16], 16)
-        return name, str(tensor.dtype), tuple(tensor.shape), self._words(tensor)
+    def parts(self, tensors: Sequence[Any]) -> list[digest.Part]:
+        """Return what each dense or sparse tensor adds to a digest, named by its place."""
+        plain = [self.plain(tensor) for tensor in tensors]
+        words = [self._sparse(t) if t.layout != self._torch.strided else self._host_words(t) for t in plain]
+        elsewhere = [place for place, word in enumerate(words) if word is None]
+        if elsewhere:
+            for place, word in zip(elsewhere, self._digest.words([_dense(plain[place]) for place in elsewhere])):
+                words[place] = word
+        return [(str(i), self._kind(t), tuple(t.shape), words[i] or 0) for i, t in enumerate(plain)]
 
-    def _words(self, tensor: Any) -> int:
-        tensor = tensor.resolve_conj().resolve_neg().contiguous()
-        numpy_digest = self._numpy() if tensor.device.type == "cpu" else None
-        if numpy_digest is not None:
-            return numpy_digest.words(tensor.reshape(-1).view(self._torch.uint8).numpy())
-        return self._digest.words(tensor)
+    def _kind(self, tensor: Any) -> str:
+        kind = self._kinds.get(tensor.dtype)
+        if kind is None:
+            kind = self._kinds[tensor.dtype] = str(tensor.dtype)
+        return kind if tensor.layout == self._torch.strided else f"sparse {kind}"
+
+    def _sparse(self, tensor: Any) -> int:
+        tensor = tensor.coalesce() if tensor.layout == self._torch.sparse_coo else tensor.to_sparse_coo()
+        parts = self.parts([tensor.indices(), tensor.values()])
+        return int(digest.of_parts(parts)[:16], 16)
+
+    def _host_words(self, tensor: Any) -> int | None:
+        """Digest a tensor that NumPy can read where it lies, None for others."""
+        on_host = self._numpy() if tensor.is_cpu else None
+        if on_host is None:
+            return None
+        if tensor.nbytes <= digest.SMALL:
+            try:
+                return digest.small(tensor.numpy())
+            except (TypeError, ValueError, BufferError, RuntimeError):
+                pass  # not contiguous, a conjugate view, a type that NumPy lacks
+        return on_host.words(_dense(tensor).reshape(-1).view(self._torch.uint8).numpy())
 
     def raw(self, state: Any) -> bytes:
         """Return the bytes of a generator's state, a short tensor of bytes on the CPU."""
