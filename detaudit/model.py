@@ -126,6 +126,14 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
 
 
+class Replicas(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the ranks of a distributed run hold equal weights; ``differs`` is from the first rank, if one does."""
+
+    ranks: int
+    run: int
+    differs: Difference | None
+
+
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """All runs under one recipe. Only runs of one group are ever compared."""
 
@@ -137,6 +145,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     divergence: Divergence | None
     stages: tuple[Stage, ...] = ()
     sparse: bool = False
+    replicas: Replicas | None = None
     sources: tuple[Source, ...] = ()
     flags: tuple[FlagState, ...] = ()
     reason: str | None = None

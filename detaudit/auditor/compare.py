@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from detaudit.auditor.traces import Process, Stream
-from detaudit.model import Difference, Stage
+from detaudit.model import Difference, Replicas, Stage
 
 LADDER = tuple(stage for stage in Stage if stage is not Stage.STEPS)
 
@@ -62,3 +62,19 @@ def _first(rank: int, a: Stream, b: Stream) -> Difference | None:
     if a.final != b.final:  # equal in every step, different at the end: changed after the last one
         return Difference(rank=rank, step=max(a.steps, b.steps), stage=Stage.UPDATE)
     return None
+
+
+def replicas(run: int, processes: Iterable[Process]) -> Replicas | None:
+    """Return whether the ranks that a launcher started hold equal weights, None where no two were seen."""
+    ranks = [stream for process in processes if process.hello.rank is not None for stream in process.trained]
+    weights = (Stage.INIT, Stage.UPDATE)
+    if len(ranks) < 2 or not any(stage in stages for stages in ranks[0].stages.values() for stage in weights):
+        return None
+    found = [
+        Difference(rank=rank, step=step, stage=stage)
+        for rank, stream in enumerate(ranks)
+        for step in {*ranks[0].stages, *stream.stages}
+        for stage in weights
+        if ranks[0].stages.get(step, {}).get(stage) != stream.stages.get(step, {}).get(stage)
+    ]
+    return Replicas(ranks=len(ranks), run=run, differs=min(found, key=lambda d: (d.step, d.stage.place), default=None))

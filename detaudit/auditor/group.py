@@ -8,7 +8,7 @@ from detaudit import wire
 from detaudit.auditor import compare, localise, randomness, verdict
 from detaudit.auditor.traces import Process, Stream
 from detaudit.launch.plan import GroupPlan
-from detaudit.model import FlagState, Group, Recipe, Run, Status, Verdict
+from detaudit.model import FlagState, Group, Recipe, Replicas, Run, Status, Verdict
 
 
 class GroupInProgress:
@@ -17,6 +17,7 @@ class GroupInProgress:
     def __init__(self, plan: GroupPlan) -> None:
         self._plan = plan
         self._runs: list[Run] = []
+        self._replicas: Replicas | None = None
         self._first: list[Stream] | None = None
         self._results: list[str] = []
         self._seeds: list[randomness.Seen] = []
@@ -31,6 +32,8 @@ class GroupInProgress:
             self._results.append(result)
             if result != self._results[0]:
                 run = msgspec.structs.replace(run, differs=compare.first_difference(self._first, streams))
+            if self._replicas is None or self._replicas.differs is None:
+                self._replicas = compare.replicas(run.id, processes)
             self._seeds.append(randomness.seen_in(processes, self._plan.specs[0].cwd))
         self._runs.append(run)
         for process in processes:
@@ -62,6 +65,7 @@ class GroupInProgress:
             stages=stages,
             sources=randomness.unfixed(self._seeds) if distinct > 1 else (),
             sparse=compare.sparse(self._first or ()),
+            replicas=self._replicas,
             flags=tuple(self._flag_states()),
             reason=self._reason(finished, planned) if found is Verdict.INCONCLUSIVE else None,
         )

@@ -30,6 +30,7 @@ def _group(group: Group) -> str:
         "\n".join(f"- `{line}`" for line in words.sources_lines(group)),
         f"Flags {words.flags_line(group)}" if group.flags else "",
         f"Stages {words.stages_line(group)}" if group.stages else "",
+        words.replicas_line(group).capitalize(),
     ]
     failed = words.first_failure(group)
     if failed is not None:

@@ -31,7 +31,8 @@ def _group(group: Group) -> str:
     lines.append(f"{verdict}: {words.sentence(group)}")
     lines += filter(None, [words.where(group)])
     lines += [f"  {line}" for line in words.sources_lines(group)]
-    lines += [click.style(line, dim=True) for line in (words.flags_line(group), words.stages_line(group)) if line]
+    foot = (words.flags_line(group), words.stages_line(group), words.replicas_line(group))
+    lines += [click.style(line, dim=True) for line in foot if line]
     return "\n".join(lines + _failures(group))
 
 

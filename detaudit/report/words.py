@@ -81,6 +81,19 @@ def stages_line(group: Group) -> str:
     return f"compared: {', '.join(group.stages)}{large}{missing}"
 
 
+def replicas_line(group: Group) -> str:
+    """Return whether the ranks of a distributed run agree with each other, ``""`` where there are none."""
+    found = group.replicas
+    if found is None:
+        return ""
+    if found.differs is None:
+        return f"replicas: the {found.ranks} ranks of each run hold equal weights at every step"
+    return (
+        f"replicas: in run {found.run}, the weights of rank {found.differs.rank} differ from those of rank 0 at step "
+        f"{found.differs.step}: they are sharded, or not synchronised"
+    )
+
+
 def flags_line(group: Group) -> str:
     """Return which flags of the recipe took effect."""
     by_state = {state: [flag.id for flag in group.flags if flag.state == state] for state in _STATES}

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.compare import LADDER, first_difference, result_key
-from detaudit.auditor.lines import Event, Final
-from detaudit.auditor.traces import Stream
+from detaudit.auditor.compare import LADDER, first_difference, replicas, result_key
+from detaudit.auditor.lines import Event, Final, Hello
+from detaudit.auditor.traces import Process, Stream
 from detaudit.model import Difference, Stage
 
 
@@ -63,3 +63,24 @@ def test_every_result_has_a_key_of_its_own() -> None:
     runs = [stream(), stream(update1="x"), stream(update1="y"), stream(2), stream(end="x"), stream(init0="x")]
     assert len({result_key([run]) for run in runs}) == len(runs)
     assert result_key([stream(), stream()]) != result_key([stream()])
+
+
+def rank(number: int | None, trained: Stream) -> Process:
+    return Process(Hello(1, 7, 1, ("python", "train.py"), "3.11.7", number, ()), streams={"torch": trained})
+
+
+def test_replicas_agree_though_each_has_a_loss_of_its_own() -> None:
+    found = replicas(1, [rank(0, stream()), rank(1, stream(forward2="other"))])
+    assert found is not None
+    assert (found.ranks, found.differs) == (2, None)
+
+
+def test_a_replica_that_goes_astray_is_named() -> None:
+    found = replicas(4, [rank(0, stream()), rank(1, stream()), rank(2, stream(update2="x", update3="y"))])
+    assert found is not None
+    assert (found.run, found.differs) == (4, Difference(rank=2, step=2, stage=Stage.UPDATE))
+
+
+def test_processes_that_no_launcher_ranked_are_no_replicas() -> None:
+    assert replicas(1, [rank(None, stream()), rank(None, stream(update2="x"))]) is None
+    assert replicas(1, [rank(0, stream())]) is None

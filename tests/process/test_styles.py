@@ -216,7 +216,8 @@ dist.destroy_process_group()
     assert done.code == 0, done.out
     ranks = done.json["groups"][0]["runs"][0]["ranks"]
     assert [rank["rank"] for rank in ranks] == [0, 1, 2]
-    assert len({rank["digest"] for rank in ranks}) == 1  # replicas agree
+    assert len({rank["digest"] for rank in ranks}) == 1
+    assert done.json["groups"][0]["replicas"] == {"ranks": 3, "run": 1, "differs": None}
     assert len({rank["final_loss"] for rank in ranks}) == 3  # of different data
 
 

@@ -15,6 +15,7 @@ from detaudit.model import (
     NextStep,
     RankRecord,
     Recipe,
+    Replicas,
     Run,
     Source,
     Stage,
@@ -80,6 +81,8 @@ AUDITS = {
                 confidence=Confidence(level=0.95, max_deviation_rate=0.95),
                 runs=(a_run(1, 241.42266558895062, ranks=2), a_run(2, 241.42266558895062, ranks=2)),
                 divergence=None,
+                stages=(Stage.FORWARD, Stage.UPDATE),
+                replicas=Replicas(ranks=2, run=1, differs=Difference(rank=1, step=3, stage=Stage.UPDATE)),
                 flags=(
                     FlagState(id="torch-seed", state="applied"),
                     FlagState(id="tensorflow-seed", state="not-reached"),
