@@ -127,7 +127,7 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replicas(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the ranks of a distributed run hold equal weights; ``differs`` is from the first rank, if one does."""
+    """Whether the ranks of a distributed run hold equal weights; ``differs`` is from the first rank, in ``run``."""
 
     ranks: int
     run: int

@@ -32,8 +32,9 @@ class GroupInProgress:
             self._results.append(result)
             if result != self._results[0]:
                 run = msgspec.structs.replace(run, differs=compare.first_difference(self._first, streams))
-            if self._replicas is None or self._replicas.differs is None:
-                self._replicas = compare.replicas(run.id, processes)
+            replicas = compare.replicas(run.id, processes)
+            if self._replicas is None or (self._replicas.differs is None and replicas and replicas.differs):
+                self._replicas = replicas
             self._seeds.append(randomness.seen_in(processes, self._plan.specs[0].cwd))
         self._runs.append(run)
         for process in processes:
