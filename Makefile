@@ -41,6 +41,7 @@ lint: $(VENV)/.dev ## Check style, types and the shape of the house
 bench: $(VENV)/.dev ## Measure the cost of detaudit itself
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/recorder.py
+	$(BIN)/python benchmarks/digest.py
 
 clean: ## Remove what the targets above made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .detaudit
