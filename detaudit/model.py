@@ -93,7 +93,11 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlagState(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a flag: ``applied``, ``failed``, ``unavailable``, ``not-reached`` (its module never imported)."""
+    """What became of a flag, and why.
+
+    ``applied``, ``overridden`` (by the script, afterwards), ``failed``, ``unavailable``, ``not-reached`` (its module
+    was never imported).
+    """
 
     id: str
     state: str
@@ -101,11 +105,27 @@ class FlagState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the user's code that brings randomness which no seed fixed."""
+    """A line of the user's code that brings randomness which no seed fixed.
+
+    ``kind`` is ``seed``, ``clock``, ``pid``, ``order`` or ``other-files`` where runs were seen to differ; ``unseeded``
+    or ``entropy`` where they must; ``candidate`` where the code alone shows that they may.
+    """
 
     file: str
     line: int
     what: str
+    kind: str = ""
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """A switch or a variable as it stood at the end of a training.
+
+    ``before`` is what a variable was at the ``start`` and at the import of each framework, where that differs.
+    """
+
+    name: str
+    value: bool | int | str | None
+    before: dict[str, str | None] = {}
 
 
 class Confidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,6 +168,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Replicas | None = None
     sources: tuple[Source, ...] = ()
     flags: tuple[FlagState, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    warnings: tuple[str, ...] = ()
     reason: str | None = None
 
 

@@ -12,8 +12,15 @@ is an object whose ``k`` tells its kind:
 - ``identity``   ``identity``: the same, in a process that learned it later.
 - ``framework``  ``name, version``: an ML framework was imported.
 - ``flag``       ``id, state, detail``: a recipe flag was ``applied`` or ``failed``.
-- ``source``     ``what, file, line, value``: the script seeded a generator there; ``value`` is the seed as
-  text, ``""`` where it gave none.
+- ``source``     ``kind, what, file, line, value``: the script called ``what`` there. By ``kind``: ``seed``, ``clock``
+  and ``pid`` gave a seed, ``value`` as text, the latter two one such as the clock or the process id gives; ``unseeded``
+  gave none; ``entropy`` took what is different in every process; ``order`` listed files, ``value`` is ``<digest of the
+  order>/<digest of the names>``; ``setting`` changed what a flag sets.
+- ``environ``    ``name, value, file, line, after``: the script set (null: deleted) a variable that bears on
+  determinism, after these frameworks were imported.
+- ``settings``   ``values, environ, files``: at the end, the switches by the name that reads them; the variables that
+  bear on determinism at ``start``, at each framework's import and at the ``end``; the user's own source files
+  that were loaded. The last one of a process counts.
 - ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the
   loss at stage ``forward``, else null.
 - ``final``      ``fw, steps, digest, sum, loss, params, sparse, devices``: the weights as they ended, whether
@@ -54,3 +61,31 @@ STAGES = ("init", "rng", "batch", "forward", "backward", "update")
 
 DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update")
 """Digesting the gradients costs about as much as digesting the weights: they are recorded when asked for."""
+
+VARIABLES = frozenset(
+    (
+        "PYTHONHASHSEED",
+        "GLIBC_TUNABLES",
+        "KERAS_BACKEND",
+        "CUDA_LAUNCH_BLOCKING",
+        "CUDA_VISIBLE_DEVICES",
+        "PYTORCH_TUNABLEOP_ENABLED",
+        "TF_DETERMINISTIC_OPS",
+        "TF_CUDNN_DETERMINISTIC",
+        "TF_CUDNN_USE_AUTOTUNE",
+        "TF_ENABLE_ONEDNN_OPTS",
+        "TF_XLA_FLAGS",
+        "TF_NUM_INTRAOP_THREADS",
+        "TF_NUM_INTEROP_THREADS",
+        "TF_USE_LEGACY_KERAS",
+    )
+)
+_NUMERICS = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "ATEN_", "ONEDNN_", "DNNL_", "XLA_", "NPY_", "MALLOC_")
+_DEVICES = ("CUBLAS_", "CUBLASLT_", "CUDNN_", "NCCL_", "TORCHINDUCTOR_", "TORCH_CUDNN_", "TORCH_ALLOW_TF32")
+FAMILIES = _NUMERICS + _DEVICES
+"""Whole families where they hold nothing but settings; names where others share the prefix (Terraform's TF_VAR_…)."""
+
+
+def bears_on_determinism(variable: str) -> bool:
+    """Whether an environment variable may be recorded. Of all others, which may be secrets, nothing is."""
+    return variable in VARIABLES or variable.startswith(FAMILIES)

@@ -1,7 +1,7 @@
 """What to type next, and what to be warned of."""
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from detaudit.launch.plan import Settings
@@ -58,8 +58,11 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def warnings(settings: Settings, groups: Iterable[Group], carried: Sequence[str]) -> tuple[str, ...]:
-    """Return what throws doubt on these groups."""
+def warnings(groups: Sequence[Group], carried: Sequence[str], *, unwatched: bool) -> tuple[str, ...]:
+    """Return what throws doubt on these groups.
+
+    ``carried`` are files that one run left for another; ``unwatched`` says that none could be seen.
+    """
     found = []
     for group in groups:
         found += [
@@ -67,11 +70,17 @@ def warnings(settings: Settings, groups: Iterable[Group], carried: Sequence[str]
             for flag in group.flags
             if flag.state in ("failed", "unavailable")
         ]
+        found += [f"{group.recipe.name}: {text}" for text in group.warnings]
         found += [f"{group.recipe.name} run {run.id}: {text}" for run in group.runs for text in run.warnings]
     if carried:
         found.append(
             f"a run read what an earlier run wrote, so they did not start alike: {', '.join(carried[:5])}"
             + (f" and {len(carried) - 5} more" if len(carried) > 5 else "")
             + ". Give each run its own copy of the working directory: --isolate"
+        )
+    if unwatched and sum(len(group.runs) for group in groups) > 1:
+        found.append(
+            "files that one run leaves for the next could not be watched: this system offers no inotify, or no more of "
+            "it. To be sure that runs start alike: --isolate"
         )
     return tuple(dict.fromkeys(found))

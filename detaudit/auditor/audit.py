@@ -60,7 +60,7 @@ class Auditor:
         return self.result()
 
     def _run_group(self, plan: GroupPlan) -> None:
-        group = GroupInProgress(plan)
+        group = GroupInProgress(plan, self._settings.cwd)
         self._groups.append(group.result())
         for number, spec in enumerate(plan.specs, 1):
             try:
@@ -97,7 +97,8 @@ class Auditor:
     def result(self, interrupted: bool = False) -> Audit:
         """Return the audit as it stands."""
         settings, groups = self._settings, tuple(self._groups)
-        warnings = advice.warnings(settings, groups, sorted(set(self._carried)))
+        unwatched = self._carry is not None and not self._carry.watching
+        warnings = advice.warnings(groups, sorted(set(self._carried)), unwatched=unwatched)
         unfinished = self._stopped or len(groups) < len(settings.recipes)
         verdicts = [*(group.verdict for group in groups), *([Verdict.INCONCLUSIVE] if unfinished else [])]
         return Audit(

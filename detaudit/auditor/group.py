@@ -1,26 +1,32 @@
 """One group: the runs of one recipe, compared with each other as they finish."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
 from detaudit import wire
-from detaudit.auditor import compare, localise, randomness, verdict
+from detaudit.auditor import candidates, compare, localise, randomness, settings, verdict
 from detaudit.auditor.traces import Process, Stream
 from detaudit.launch.plan import GroupPlan
-from detaudit.model import FlagState, Group, Recipe, Replicas, Run, Status, Verdict
+from detaudit.model import Divergence, FlagState, Group, Recipe, Replicas, Run, Source, Stage, Status, Verdict
+from detaudit.recipe.flags import Flag
 
 
 class GroupInProgress:
-    """Takes in the runs of a recipe one by one; ``result`` is the group as it stands."""
+    """Takes in the runs of a recipe one by one; ``result`` is the group as it stands.
 
-    def __init__(self, plan: GroupPlan) -> None:
-        self._plan = plan
+    ``folder`` is where the user's files are found after the runs.
+    """
+
+    def __init__(self, plan: GroupPlan, folder: Path) -> None:
+        self._plan, self._folder = plan, folder
         self._runs: list[Run] = []
         self._replicas: Replicas | None = None
         self._first: list[Stream] | None = None
         self._results: list[str] = []
         self._seeds: list[randomness.Seen] = []
+        self._settings: list[tuple[int, tuple[settings.InForce, ...]]] = []
         self._flags: dict[str, FlagState] = {}
 
     def add(self, run: Run, processes: Sequence[Process]) -> None:
@@ -36,6 +42,7 @@ class GroupInProgress:
             if self._replicas is None or (self._replicas.differs is None and replicas and replicas.differs):
                 self._replicas = replicas
             self._seeds.append(randomness.seen_in(processes, self._plan.specs[0].cwd))
+            self._settings.append((run.id, settings.in_force(processes, self._plan.specs[0].cwd)))
         self._runs.append(run)
         for process in processes:
             for line in process.flags:
@@ -56,31 +63,59 @@ class GroupInProgress:
             found = Verdict.INCONCLUSIVE
         recipe = self._plan.recipe
         stages = compare.recorded_stages(self._first or ())
+        divergence = localise.divergence([run for run in self._runs if run.status is Status.OK], stages)
+        flags, undone = self._flag_states()
         return Group(
             recipe=Recipe(name=recipe.name, seed=recipe.seed, flags=tuple(flag.id for flag in recipe.flags)),
             verdict=found,
             distinct=distinct,
             confidence=verdict.confidence(finished) if distinct == 1 else None,
             runs=tuple(self._runs),
-            divergence=localise.divergence([run for run in self._runs if run.status is Status.OK], stages),
+            divergence=divergence,
             stages=stages,
-            sources=randomness.unfixed(self._seeds) if distinct > 1 else (),
+            sources=(*randomness.unfixed(self._seeds), *self._candidates(divergence, stages)) if distinct > 1 else (),
             sparse=compare.sparse(self._first or ()),
             replicas=self._replicas,
-            flags=tuple(self._flag_states()),
+            flags=flags,
+            settings=settings.described(self._trained[0]) if self._trained else (),
+            warnings=(*undone, *settings.warnings(self._settings)),
             reason=self._reason(finished, planned) if found is Verdict.INCONCLUSIVE else None,
         )
 
-    def _flag_states(self) -> list[FlagState]:
-        states = []
+    @property
+    def _trained(self) -> list[settings.InForce]:
+        return [process for _, processes in self._settings for process in processes]
+
+    def _candidates(self, divergence: Divergence | None, stages: Sequence[Stage]) -> tuple[Source, ...]:
+        """Return what the code alone shows, unless the runs agreed up to and in what goes into the model."""
+        late = divergence is not None and divergence.stage in (Stage.BACKWARD, Stage.UPDATE)
+        if not self._trained or (late and Stage.BATCH in stages):
+            return ()
+        return candidates.read(
+            self._folder,
+            sorted({file for process in self._trained for file in process.files}),
+            hash_seed_fixed=all(process.hash_seed_fixed for process in self._trained),
+            addresses_fixed=self._plan.specs[0].no_aslr,
+        )
+
+    def _flag_states(self) -> tuple[tuple[FlagState, ...], list[str]]:
+        """Return what became of each flag, and what the script undid so that the recipe is in doubt."""
+        states, undone = [], []
         for flag in self._plan.recipe.flags:
-            if flag.id in self._plan.unavailable:
-                states.append(FlagState(id=flag.id, state="unavailable", detail=self._plan.unavailable[flag.id]))
-            elif not flag.runs_inside:
-                states.append(FlagState(id=flag.id, state=wire.FLAG_APPLIED))
-            else:
-                states.append(self._flags.get(flag.id, FlagState(id=flag.id, state="not-reached")))
-        return states
+            state = self._flag_state(flag)
+            detail, doubtful = settings.overridden(flag, self._plan.recipe.seed, self._settings)
+            if state.state == wire.FLAG_APPLIED and detail:
+                state = FlagState(id=flag.id, state="overridden", detail=detail)
+                undone += [f"the flag {flag.id} was applied, but {detail}"] if doubtful else []
+            states.append(state)
+        return tuple(states), undone
+
+    def _flag_state(self, flag: Flag) -> FlagState:
+        if flag.id in self._plan.unavailable:
+            return FlagState(id=flag.id, state="unavailable", detail=self._plan.unavailable[flag.id])
+        if not flag.runs_inside:
+            return FlagState(id=flag.id, state=wire.FLAG_APPLIED)
+        return self._flags.get(flag.id, FlagState(id=flag.id, state="not-reached"))
 
     def _without_weights(self) -> bool:
         """Whether no weights of some finished run were seen: equal losses alone are no evidence."""

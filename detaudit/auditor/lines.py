@@ -46,12 +46,31 @@ class FlagLine(Line, frozen=True, tag="flag"):
 
 
 class Source(Line, frozen=True, tag="source"):
-    """The script seeded a generator, or drew from the system's entropy."""
+    """The script called something that brings or settles randomness."""
 
+    kind: str
     what: str
     file: str
     line: int
     value: str
+
+
+class Environ(Line, frozen=True, tag="environ"):
+    """The script set a variable, or deleted it."""
+
+    name: str
+    value: str | None
+    file: str
+    line: int
+    after: tuple[str, ...]
+
+
+class Settings(Line, frozen=True, tag="settings"):
+    """What was in force at the end."""
+
+    values: dict[str, bool | int | str | None]
+    environ: dict[str, dict[str, str]]
+    files: tuple[str, ...]
 
 
 class Event(Line, frozen=True, tag="event"):
@@ -90,7 +109,9 @@ class Bye(Line, frozen=True, tag="bye"):
     how: str
 
 
-DECODER = msgspec.json.Decoder(Hello | Identity | Framework | FlagLine | Source | Event | Final | Trouble | Bye)
+DECODER = msgspec.json.Decoder(
+    Hello | Identity | Framework | FlagLine | Source | Environ | Settings | Event | Final | Trouble | Bye
+)
 
 
 def lines(path: Path) -> Iterator[Line]:

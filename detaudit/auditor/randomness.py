@@ -1,35 +1,65 @@
 """Which lines of the user's code bring randomness that no seed fixed, from what several runs saw."""
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from detaudit.auditor.traces import Process
+from detaudit.auditor.traces import Process, told_from
 from detaudit.model import Source
 
-Seen = dict[tuple[str, int, str], tuple[str, ...]]
-"""(file, line, function) and the seeds it was given, ``""`` for none."""
+Seen = dict[tuple[str, int, str], tuple[tuple[str, str], ...]]
+"""(file, line, function) and the (kind, value) pairs that it gave there; wire.py says which kinds there are."""
 
 
 def seen_in(processes: Iterable[Process], cwd: Path) -> Seen:
-    """Return the seeds of one run; files below its working directory are told relative to that."""
+    """Return what one run saw; files below its working directory are told relative to that."""
     found: Seen = {}
     for process in processes:
         for source in process.sources:
-            path = os.path.relpath(source.file, cwd) if source.file.startswith(f"{cwd}{os.sep}") else source.file
-            key = (path, source.line, source.what)
-            found[key] = (*found.get(key, ()), source.value)
+            if source.kind != "setting":
+                key = (told_from(source.file, cwd), source.line, source.what)
+                found[key] = (*found.get(key, ()), (source.kind, source.value))
     return found
 
 
+_DIFFERS = {
+    "seed": "{}() with a seed that differs between runs",
+    "clock": "{}() with a seed that follows the clock",
+    "pid": "{}() with the process id as its seed",
+    "order": "{}() in an order that differs between runs",
+    "other-files": "{}() found other files in each run",
+}
+_ALWAYS = {
+    "unseeded": "{}() without a seed",
+    "entropy": "{}() gives other values in every run",
+}
+_RANKS = (*_DIFFERS, *_ALWAYS)
+"""What was seen to differ comes first."""
+
+
 def unfixed(runs: Sequence[Seen]) -> tuple[Source, ...]:
-    """Return the lines that took no seed, or not the same one in every run."""
-    lines = sorted({key for run in runs for key in run})
+    """Return the lines that took no seed, or not the same one in every run, or listed files in another order."""
+    words = _DIFFERS | _ALWAYS
     sources = []
-    for file, line, what in lines:
-        values = [run.get((file, line, what), ()) for run in runs]
-        if any("" in given for given in values):
-            sources.append(Source(file=file, line=line, what=f"{what}() without a seed"))
-        elif len({given for given in values if given}) > 1:
-            sources.append(Source(file=file, line=line, what=f"{what}() with another seed in each run"))
-    return tuple(sources)
+    for file, line, what in sorted({key for run in runs for key in run}):
+        kind = _kind([run[file, line, what] for run in runs if (file, line, what) in run])
+        if kind is not None:
+            sources.append(Source(file=file, line=line, what=words[kind].format(what), kind=kind))
+    return tuple(sorted(sources, key=lambda source: _RANKS.index(source.kind)))
+
+
+def _kind(seen: Sequence[tuple[tuple[str, str], ...]]) -> str | None:
+    """Return what a line did, from what each run that came by saw; None where it did the same in all of them."""
+    kinds = {kind for run in seen for kind, _ in run}
+    if not _differ([{value for _, value in run} for run in seen]):
+        return next((kind for kind in _ALWAYS if kind in kinds), None)
+    if kinds == {"order"}:
+        names = [{value.partition("/")[2] for _, value in run} for run in seen]
+        return "other-files" if _differ(names) else "order"
+    # A number may be near the clock by chance, but hardly in every run.
+    told = [kind for kind in ("clock", "pid") if all(kind in {k for k, _ in run} for run in seen)]
+    return (told or [kind for kind in ("unseeded", "seed") if kind in kinds] or ["seed"])[0]
+
+
+def _differ(values: Sequence[set[str]]) -> bool:
+    """Whether two runs saw different values; a run that came by less often than another is no proof of that."""
+    return any(not (a <= b or b <= a) for a in values for b in values)

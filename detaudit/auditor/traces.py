@@ -1,5 +1,6 @@
 """Reads traces: what each process of a run recorded, as far as it got."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from detaudit import wire
 from detaudit.auditor.lines import (
     DECODER,
     Bye,
+    Environ,
     Event,
     Final,
     FlagLine,
@@ -17,6 +19,7 @@ from detaudit.auditor.lines import (
     Hello,
     Identity,
     Line,
+    Settings,
     Source,
     Trouble,
     lines,
@@ -55,6 +58,8 @@ class Process:
     frameworks: list[Framework] = field(default_factory=list)
     flags: list[FlagLine] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
+    environ: list[Environ] = field(default_factory=list)
+    settings: Settings | None = None
     troubles: list[Trouble] = field(default_factory=list)
     streams: dict[str, Stream] = field(default_factory=dict)
     ended: bool = False
@@ -77,6 +82,15 @@ def _process(path: Path) -> Process | None:
     return process
 
 
+_LISTS: dict[type[Line], str] = {
+    Framework: "frameworks",
+    FlagLine: "flags",
+    Source: "sources",
+    Environ: "environ",
+    Trouble: "troubles",
+}
+
+
 def _take(process: Process, line: Line) -> None:
     match line:
         case Event():
@@ -85,16 +99,12 @@ def _take(process: Process, line: Line) -> None:
             process.streams.setdefault(line.fw, Stream(line.fw)).final = line
         case Identity():
             process.identity = line.identity
-        case Framework():
-            process.frameworks.append(line)
-        case FlagLine():
-            process.flags.append(line)
-        case Source():
-            process.sources.append(line)
-        case Trouble():
-            process.troubles.append(line)
+        case Settings():
+            process.settings = line
         case Bye():
             process.ended = True
+        case _ if type(line) in _LISTS:
+            getattr(process, _LISTS[type(line)]).append(line)
         case _:
             pass
 
@@ -117,6 +127,11 @@ def read_run(folder: Path) -> list[Process]:
 def matching(processes: Iterable[Process], argument: str) -> list[Process]:
     """Return the processes whose command line holds ``argument``; all of them where it is empty."""
     return [process for process in processes if not argument or argument in process.hello.argv]
+
+
+def told_from(file: str, cwd: Path) -> str:
+    """Return a file as people would name it: relative where it lies below the run's working directory."""
+    return os.path.relpath(file, cwd) if file.startswith(f"{cwd}{os.sep}") else file
 
 
 class Tail:

@@ -39,6 +39,7 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     patch: str = ""
     launcher: Literal["", "no-aslr"] = ""
     requires: tuple[str, ...] = ()
+    in_force: dict[str, Any] = {}
 
     @property
     def runs_inside(self) -> bool:

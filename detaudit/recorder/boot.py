@@ -6,9 +6,10 @@ import atexit
 import os
 
 from .. import wire
-from . import flags, imports
+from . import flags, imports, system
 from .adapters import ADAPTERS, GENERATORS, SEEDED
 from .process import Recorder
+from .settings import FRAMEWORKS, Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +69,18 @@ def _watch_script(recorder: Recorder) -> None:
     imports.when_imported("detaudit", recorder.sink, prepare)
 
 
+def _watch_settings(recorder: Recorder) -> None:
+    settings = Settings(recorder)
+    settings.install()
+    for name in (*FRAMEWORKS, "detaudit"):
+        imports.when_imported(name, recorder.sink, lambda _, name=name: settings.imported(name))  # type: ignore[misc]
+
+
+def _watch_system(recorder: Recorder) -> None:
+    system.watch(recorder.sink)
+    imports.when_imported("uuid", recorder.sink, lambda uuid: system.watch_uuid(uuid, recorder.sink))
+
+
 def start() -> None:
     """Begin recording in this process. Called once, by the bootstrap, before any user code."""
     recorder = Recorder(os.environ[wire.ENV_TRACE])
@@ -82,3 +95,5 @@ def start() -> None:
     for name in ADAPTERS:
         _watch_framework(recorder, name)
     _watch_script(recorder)
+    recorder.sink.guarded("environ", lambda: _watch_settings(recorder))
+    recorder.sink.guarded("os", lambda: _watch_system(recorder))

@@ -1,83 +1,158 @@
-"""Where the script seeds a generator, or draws from one without a seed: each with the line of the user's own code."""
+"""What brings randomness into the script: each call with the line of the user's own code, a bounded number of times."""
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
+import time
+
+from . import frames
+from .replace import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Container
     from types import FrameType
-    from typing import Any
+    from typing import Any, Optional
 
     from .sink import Sink
+
+    Observer = Callable[[Optional[FrameType], tuple[Any, ...], dict[str, Any]], None]
 
 FUNCTIONS = {
     "random": ("seed",),
     "numpy.random": ("seed", "default_rng"),
-    "torch": ("manual_seed", "seed"),
-    "tensorflow": ("random.set_seed",),
+    "torch": ("manual_seed", "seed", "random.manual_seed", "random.seed"),
+    "tensorflow": ("random.set_seed", "random.Generator.from_non_deterministic_state"),
 }
 """Module, and the functions in it whose first argument is a seed; without one they take the system's entropy."""
 
+_ALIASES = {"torch.random.manual_seed": "torch.manual_seed", "torch.random.seed": "torch.seed"}
+
+SETTERS = {"torch": ("use_deterministic_algorithms",)}
+"""Module, and the functions in it that set what a recipe's flag may have set before."""
+
 _MOST = 200
-_STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
-_RECORDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_MOST_OF_A_LINE = 20
+_SEEDS = (int, float, str, bytes, list, tuple)
 
 repeatable: set[str] = set()
 """Functions whose entropy a flag has made repeatable: unseeded calls of them are no source any more."""
 
-_noted: set[tuple[str, str, int, str]] = set()
+_started = time.time_ns()
+_of_the_clock: set[float] = set()
+_noted: dict[tuple[str, str, int], list[str]] = {}
 
 
-def _is_users(filename: str) -> bool:
-    if filename.startswith((_RECORDER, "<frozen")):
-        return False
-    packages = f"{os.sep}site-packages{os.sep}" in filename or f"{os.sep}dist-packages{os.sep}" in filename
-    return not packages and not filename.startswith(_STANDARD_LIBRARY)
+def room(what: str, place: tuple[str, int]) -> bool:
+    """Whether another value of this function on this line would be kept."""
+    values = _noted.get((what, *place))
+    return len(_noted) < _MOST if values is None else len(values) < _MOST_OF_A_LINE
 
 
-def _users_frame(frame: FrameType | None) -> FrameType | None:
-    while frame is not None and not _is_users(frame.f_code.co_filename):
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return None  # a library draws while it is imported: that is no doing of the line that imports it
-        frame = frame.f_back
-    return frame
+def note(sink: Sink, kind: str, what: str, place: tuple[str, int], value: str = "") -> None:
+    """Write that ``what`` was called in this file and line, unless that is known or there is no room."""
+    if room(what, place) and value not in _noted.get((what, *place), ()):
+        _noted.setdefault((what, *place), []).append(value)
+        sink.write({"k": "source", "kind": kind, "what": what, "file": place[0], "line": place[1], "value": value})
 
 
-def _shown(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _kind(seed: float) -> str:
+    """Tell a seed that was made from the clock or the process id; the auditor believes it if every run says so.
+
+    Scripts take the time in seconds, ms, µs or ns, and cut it to what a generator accepts. The finer the unit, the
+    more often what is left of it comes round, hence the shorter spans.
+    """
+    if seed == os.getpid():
+        return "pid"
+    if seed in _of_the_clock:  # given to one generator after another, with imports between
+        return "clock"
+    now = time.time_ns()
+    for unit, span in ((10**9, 10**9), (10**6, 10**9), (10**3, 10**9), (1, 2 * 10**7)):
+        low, high = (_started - span) // unit - 1, now // unit + 1
+        short = (now - span) // unit - 1
+        sizes = (2**32, 2**32 - 1, 2**31, 2**31 - 1)
+        if low <= seed <= high or any([0 <= (seed - short) % size <= high - short for size in sizes]):
+            _of_the_clock.add(seed)
+            return "clock"
+    return "seed"
+
+
+def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]:
+    """Return the kind of a seeding call, and its seed as text."""
     seed = args[0] if args else next(iter(kwargs.values()), None)
     if seed is None:
-        return ""
-    return repr(seed)[:80] if isinstance(seed, (int, float, str, list, tuple)) else type(seed).__name__
-
-
-def _note(sink: Sink, what: str, value: str) -> None:
-    frame = _users_frame(sys._getframe(3))
-    if frame is None or (not value and what in repeatable):
-        return
-    key = (what, frame.f_code.co_filename, frame.f_lineno, value)
-    if key not in _noted and len(_noted) < _MOST:
-        _noted.add(key)
-        sink.write({"k": "source", "what": what, "file": key[1], "line": key[2], "value": value})
+        return "unseeded", ""
+    if not isinstance(seed, _SEEDS) and hasattr(seed, "__index__"):
+        seed = int(seed)  # such as a NumPy integer
+    kind = _kind(seed) if isinstance(seed, (int, float)) else "seed"
+    return kind, repr(seed)[:80] if isinstance(seed, _SEEDS) else type(seed).__name__
 
 
 def watch(module: Any, name: str, sink: Sink) -> None:
-    """Wrap the functions of ``module`` that FUNCTIONS names."""
+    """Wrap the functions of ``module`` that FUNCTIONS and SETTERS name, and what makes generators in it."""
     for dotted in FUNCTIONS[name]:
-        holder = module
-        for part in dotted.split(".")[:-1]:
-            holder = getattr(holder, part)
-        _wrap(holder, dotted.split(".")[-1], f"{name}.{dotted}", sink)
+        what = f"{name}.{dotted}"
+        _before(module, dotted, sink, _seeding(sink, _ALIASES.get(what, what)))
+    for dotted in SETTERS.get(name, ()):
+        _before(module, dotted, sink, _setting(sink, f"{name}.{dotted}"))
+    if name == "random":
+        # Not through other libraries: they make such generators for names of files and the like.
+        _before(module, "Random.seed", sink, _seeding(sink, "random.Random", skip=1, through=("random",)))
+    if name == "numpy.random" and "numpy.random.default_rng" not in repeatable:
+        _before(sys.modules["numpy.random.bit_generator"], "randbits", sink, _numpy_entropy(sink))
 
 
-def _wrap(holder: Any, name: str, what: str, sink: Sink) -> None:
-    function = getattr(holder, name)
+def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:
+    holder, (*path, name) = module, dotted.split(".")
+    for part in path:
+        holder = getattr(holder, part)
 
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        sink.guarded(what, lambda: _note(sink, what, _shown(args, kwargs)))
-        return function(*args, **kwargs)
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            frame = sys._getframe(1)
+            sink.guarded(dotted, lambda: observe(frame, args, kwargs))
+            return function(*args, **kwargs)
 
-    setattr(holder, name, wrapper)
+        return wrapper
+
+    replace(holder, name, make)
+
+
+def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | None = None) -> Observer:
+    def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        found = frames.users_frame(frame, through)
+        if found is not None and room(what, frames.place(found)):
+            kind, value = _described(args[skip:], kwargs)
+            if not (kind == "unseeded" and what in repeatable):
+                note(sink, kind, what, frames.place(found), value)
+
+    return observe
+
+
+def _setting(sink: Sink, what: str) -> Observer:
+    def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        found = frames.users_frame(frame)
+        if found is not None:
+            shown = [repr(arg) for arg in args] + [f"{name}={arg!r}" for name, arg in kwargs.items()]
+            note(sink, "setting", what, frames.place(found), ", ".join(shown)[:80])
+
+    return observe
+
+
+_NUMPY = ("RandomState", "SeedSequence", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+"""Classes that cannot be wrapped, because scripts ask isinstance; unseeded, all of them draw from ``randbits``."""
+
+
+def _numpy_entropy(sink: Sink) -> Observer:
+    def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        found = frames.users_frame(frame)
+        if found is None:
+            return
+        place = frames.place(found)
+        if not any(["" in _noted.get((f"numpy.random.{name}", *place), ()) for name in FUNCTIONS["numpy.random"]]):
+            # Which class it was is not known here: named if the code around the line knows only one of them.
+            names = [name for name in _NUMPY if name in found.f_code.co_names]
+            note(sink, "unseeded", "numpy.random." + (names[0] if len(names) == 1 else "SeedSequence"), place)
+
+    return observe

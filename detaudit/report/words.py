@@ -65,6 +65,7 @@ def sources_lines(group: Group) -> list[str]:
 
 _STATES = {
     "applied": "applied",
+    "overridden": "applied, then set otherwise by the script",
     "not-reached": "not needed, what they set was never imported",
     "unavailable": "not available here",
     "failed": "failed",

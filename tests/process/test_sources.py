@@ -36,7 +36,7 @@ def test_a_generator_without_a_seed(project: Project) -> None:
 
 def test_a_flag_that_mends_a_source_takes_it_off_the_list(project: Project) -> None:
     done = audit(project, "time.time_ns()", "", "--flag", "numpy-default-rng")
-    assert sources(done) == [("train.py", 10, "torch.manual_seed() with another seed in each run")]
+    assert sources(done) == [("train.py", 10, "torch.manual_seed() with a seed that follows the clock")]
 
 
 def test_a_deterministic_training_names_nothing(project: Project) -> None:
@@ -59,5 +59,5 @@ def test_a_seed_that_a_library_sets_for_the_user(project: Project) -> None:
         """,
     )
     done = project.run("train.py", "--runs", "2", env={"KERAS_BACKEND": "torch"})
-    assert ("train.py", 3, "torch.manual_seed() with another seed in each run") in sources(done)
+    assert ("train.py", 3, "torch.manual_seed() with a seed that follows the clock") in sources(done)
     assert {line for _, line, _ in sources(done)} == {3}

@@ -1,0 +1,45 @@
+"""Puts a function of our own in place of another, so that nobody but a reader of its code can tell."""
+
+from __future__ import annotations
+
+import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class _Callable:
+    """Stands for a function of C, which, unlike one of Python, does not become a method where a class holds it."""
+
+    def __init__(self, call: Callable[..., Any], name: str) -> None:
+        self._call, self._pickled = call, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __reduce__(self) -> str:
+        return self._pickled
+
+
+def replace(holder: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
+    """Replace ``holder.name`` by ``make(the function that is there)`` and return what stands there now.
+
+    ``holder`` is a module or a class. Raises AttributeError where it has no such function.
+    """
+    found = vars(holder).get(name) or getattr(holder, name)
+    function = found.__func__ if isinstance(found, classmethod) else found
+    wrapper: Any = make(function)
+    if isinstance(function, types.MethodType) or not hasattr(function, "__get__"):
+        wrapper = _Callable(wrapper, name)
+        wrapper.__module__ = holder.__name__
+    # As functools.wraps does, whose import would take longer than all else at the start of a bare Python.
+    for attribute in ("__name__", "__qualname__", "__doc__"):
+        setattr(wrapper, attribute, getattr(function, attribute, None))
+    if not isinstance(wrapper, _Callable):
+        wrapper.__module__ = function.__module__
+        wrapper.__dict__.update(getattr(function, "__dict__", {}))
+    wrapper.__wrapped__ = function
+    setattr(holder, name, classmethod(wrapper) if isinstance(found, classmethod) else wrapper)
+    return wrapper
