@@ -73,7 +73,7 @@ class GroupInProgress:
             runs=tuple(self._runs),
             divergence=divergence,
             stages=stages,
-            sources=(*randomness.unfixed(self._seeds), *self._candidates(divergence, stages)) if distinct > 1 else (),
+            sources=self._sources(divergence, stages) if distinct > 1 else (),
             sparse=compare.sparse(self._first or ()),
             replicas=self._replicas,
             flags=flags,
@@ -86,17 +86,21 @@ class GroupInProgress:
     def _trained(self) -> list[settings.InForce]:
         return [process for _, processes in self._settings for process in processes]
 
-    def _candidates(self, divergence: Divergence | None, stages: Sequence[Stage]) -> tuple[Source, ...]:
-        """Return what the code alone shows, unless the runs agreed up to and in what goes into the model."""
+    def _sources(self, divergence: Divergence | None, stages: Sequence[Stage]) -> tuple[Source, ...]:
+        """Return the lines that may be why runs differ: what was seen, then what the code alone shows."""
+        seen = randomness.unfixed(self._seeds)
         late = divergence is not None and divergence.stage in (Stage.BACKWARD, Stage.UPDATE)
         if not self._trained or (late and Stage.BATCH in stages):
-            return ()
-        return candidates.read(
-            self._folder,
-            sorted({file for process in self._trained for file in process.files}),
-            hash_seed_fixed=all(process.hash_seed_fixed for process in self._trained),
-            addresses_fixed=self._plan.specs[0].no_aslr,
+            return seen  # the runs agree in what goes into the model
+        fixed = candidates.Fixed(
+            hash_seed=all(process.hash_seed_fixed for process in self._trained),
+            addresses=self._plan.specs[0].no_aslr,
+            numpy_entropy=any(flag.patch == "seed-numpy-entropy" for flag in self._plan.recipe.flags),
         )
+        files = sorted({file for process in self._trained for file in process.files})
+        lines = {(source.file, source.line) for source in seen}
+        read = candidates.read(self._folder, files, fixed)
+        return (*seen, *(source for source in read if (source.file, source.line) not in lines))
 
     def _flag_states(self) -> tuple[tuple[FlagState, ...], list[str]]:
         """Return what became of each flag, and what the script undid so that the recipe is in doubt."""

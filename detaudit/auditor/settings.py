@@ -139,13 +139,14 @@ def _by(flag: Flag, process: InForce) -> str:
 
 
 def _reseeded(flag: Flag, seed: int, runs: Runs) -> tuple[str, bool]:
-    given = [{(c.file, c.line, c.what, c.value) for p in found for c in _calls(flag, p)} for _, found in runs]
+    given = [{(c.file, c.line, c.what, c.value, c.kind) for p in found for c in _calls(flag, p)} for _, found in runs]
     others = sorted(call for calls in given for call in calls if call[3] != repr(seed))
     if not others:
         return "", False
-    file, line, what, value = others[-1]
+    file, line, what, value, kind = others[-1]
     if not value:
         return f"{file}:{line} calls {what}() without a seed", True
     if any(not (a <= b or b <= a) for a in given for b in given):
-        return f"{file}:{line} calls {what}() with a seed that differs between runs", True
+        how = "follows the clock" if kind == "clock" else "differs between runs"
+        return f"{file}:{line} calls {what}() with a seed that {how}", True
     return f"{file}:{line} calls {what}({value})", False

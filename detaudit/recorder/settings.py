@@ -84,7 +84,7 @@ class Settings:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder, self._sink = recorder, recorder.sink
         self._environ = {"start": _variables()}
-        self._changes = 0
+        self._changes, self._wanted = 0, False
         self._script = ""
         self._written: dict[str, Any] = {}
 
@@ -122,10 +122,12 @@ class Settings:
             self._sink.write(change)
 
     def imported(self, name: str) -> None:
-        """Keep the variables as a framework found them; with the first one there is something to tell at the end."""
-        if len(self._environ) == 1:
+        """Keep the variables as a framework found them; with the first module there is something to tell at the end."""
+        if not self._wanted:
+            self._wanted = True
             self._recorder.at_end(self._finish, self._forget)
-        self._environ[name] = _variables()
+        if name in FRAMEWORKS:
+            self._environ[name] = _variables()
         # Python takes it away before the end.
         self._script = getattr(sys.modules.get("__main__"), "__file__", None) or self._script
 

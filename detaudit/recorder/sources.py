@@ -99,8 +99,10 @@ def watch(module: Any, name: str, sink: Sink) -> None:
     if name == "random":
         # Not through other libraries: they make such generators for names of files and the like.
         _before(module, "Random.seed", sink, _seeding(sink, "random.Random", skip=1, through=("random",)))
-    if name == "numpy.random" and "numpy.random.default_rng" not in repeatable:
-        _before(sys.modules["numpy.random.bit_generator"], "randbits", sink, _numpy_entropy(sink))
+    if hasattr(sys.modules.get(name + ".bit_generator"), "randbits"):
+        # NumPy's compiled code has no frame, and asks for entropy even where it was given a seed (RandomState(0)): with
+        # a frame of ours in between, what it draws is not taken for the script's own doing.
+        _before(sys.modules[name + ".bit_generator"], "randbits", sink, lambda *_: None)
 
 
 def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:
@@ -136,23 +138,5 @@ def _setting(sink: Sink, what: str) -> Observer:
         if found is not None:
             shown = [repr(arg) for arg in args] + [f"{name}={arg!r}" for name, arg in kwargs.items()]
             note(sink, "setting", what, frames.place(found), ", ".join(shown)[:80])
-
-    return observe
-
-
-_NUMPY = ("RandomState", "SeedSequence", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
-"""Classes that cannot be wrapped, because scripts ask isinstance; unseeded, all of them draw from ``randbits``."""
-
-
-def _numpy_entropy(sink: Sink) -> Observer:
-    def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found = frames.users_frame(frame)
-        if found is None:
-            return
-        place = frames.place(found)
-        if not any(["" in _noted.get((f"numpy.random.{name}", *place), ()) for name in FUNCTIONS["numpy.random"]]):
-            # Which class it was is not known here: named if the code around the line knows only one of them.
-            names = [name for name in _NUMPY if name in found.f_code.co_names]
-            note(sink, "unseeded", "numpy.random." + (names[0] if len(names) == 1 else "SeedSequence"), place)
 
     return observe

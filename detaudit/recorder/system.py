@@ -31,6 +31,9 @@ def watch(sink: Sink) -> None:
         for members in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
             if function in members:  # scripts, and shutil, ask whether the function is in here
                 members.add(wrapper)
+    random = sys.modules.get("random")
+    if hasattr(random, "_urandom"):  # imported before the recorder, with the function that stood there then
+        random._urandom = os.urandom  # type: ignore[union-attr]
 
 
 def watch_uuid(uuid: Any, sink: Sink) -> None:
@@ -56,7 +59,7 @@ def _between(frame: FrameType, users: FrameType) -> str:
             if module == "random":  # of which only SystemRandom comes here, under methods of its base class
                 name = "random.SystemRandom." + code.co_name
             else:
-                name = module + "." + getattr(code, "co_qualname", code.co_name).lstrip("_")
+                name = module + "." + getattr(code, "co_qualname", code.co_name).split(".<")[0].lstrip("_")
         place = place.f_back
     return name
 

@@ -49,6 +49,44 @@ def test_in_a_copy_the_file_has_the_name_that_the_user_knows(project: Project) -
     assert sources(done) == [("train.py", 11, "numpy.random.default_rng() without a seed")]
 
 
+MANY = """
+import os, random, tempfile, uuid
+import detaudit
+import numpy as np
+
+tempfile.mkdtemp()
+os.makedirs("data", exist_ok=True)
+open(f"data/{os.getpid()}", "w").close()
+files = os.listdir("data")
+tag = uuid.uuid4().int % 2**20
+own = random.Random()
+random.seed(os.getpid())
+words = {"a", "b", "c", "d", "e", "f"}
+total = 0
+for place, word in enumerate(words):
+    total += place * ord(word)
+state = np.random.RandomState(0).normal() + np.random.RandomState().normal()
+detaudit.record(loss=total + tag + own.random() + random.random() + state, weights=[len(files)])
+"""
+
+
+def test_each_source_with_its_line_and_what_is_certain_first(project: Project) -> None:
+    project.write("train.py", MANY)
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 1
+    assert [(s["line"], s["what"], s["kind"]) for s in done.json["groups"][0]["sources"]] == [
+        (12, "random.seed() with the process id as its seed", "pid"),
+        (9, "os.listdir() found other files in each run", "other-files"),
+        (11, "random.Random() without a seed", "unseeded"),
+        (10, "uuid.uuid4() gives other values in every run", "entropy"),
+        (17, "calls RandomState() without a seed", "candidate"),
+        (15, "iterates over a set, whose order changes with PYTHONHASHSEED if it holds strings", "candidate"),
+    ]
+    shown = project.detaudit("run", "train.py", "--runs", "2", "--flag", "python-hash-seed", "--isolate")
+    assert "train.py:12: random.seed() with the process id as its seed" in shown.out
+    assert "PYTHONHASHSEED" not in shown.out
+
+
 def test_a_seed_that_a_library_sets_for_the_user(project: Project) -> None:
     project.write(
         "train.py",
