@@ -10,17 +10,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class _Callable:
-    """Stands for a function of C, which, unlike one of Python, does not become a method where a class holds it."""
-
-    def __init__(self, call: Callable[..., Any], name: str) -> None:
-        self._call, self._pickled = call, name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(*args, **kwargs)
-
-    def __reduce__(self) -> str:
-        return self._pickled
+def _callable(call: Callable[..., Any], holder: Any, name: str) -> Any:
+    """Return what stands for a function of C: unlike one of Python, it is no method where a class holds it."""
+    members = {"__call__": staticmethod(call), "__reduce__": lambda _: name, "__module__": holder.__name__}
+    return type("function", (), members)()
 
 
 def replace(holder: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
@@ -32,14 +25,13 @@ def replace(holder: Any, name: str, make: Callable[[Callable[..., Any]], Callabl
     function = found.__func__ if isinstance(found, classmethod) else found
     wrapper: Any = make(function)
     if isinstance(function, types.MethodType) or not hasattr(function, "__get__"):
-        wrapper = _Callable(wrapper, name)
-        wrapper.__module__ = holder.__name__
+        wrapper = _callable(wrapper, holder, name)
+    else:
+        wrapper.__module__ = function.__module__
+        wrapper.__dict__.update(getattr(function, "__dict__", {}))
     # As functools.wraps does, whose import would take longer than all else at the start of a bare Python.
     for attribute in ("__name__", "__qualname__", "__doc__"):
         setattr(wrapper, attribute, getattr(function, attribute, None))
-    if not isinstance(wrapper, _Callable):
-        wrapper.__module__ = function.__module__
-        wrapper.__dict__.update(getattr(function, "__dict__", {}))
     wrapper.__wrapped__ = function
     setattr(holder, name, classmethod(wrapper) if isinstance(found, classmethod) else wrapper)
     return wrapper

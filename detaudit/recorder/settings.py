@@ -98,7 +98,8 @@ class Settings:
         def __setitem__(environ: Any, name: Any, value: Any) -> None:
             frame = sys._getframe(1)
             function(environ, name, value)
-            self._sink.guarded("environ", lambda: self._note(environ, name, value, frame))
+            if wire.bears_on_determinism(name):
+                self._sink.guarded("environ", lambda: self._note(environ, name, value, frame))
 
         return __setitem__
 
@@ -106,12 +107,13 @@ class Settings:
         def __delitem__(environ: Any, name: Any) -> None:
             frame = sys._getframe(1)
             function(environ, name)
-            self._sink.guarded("environ", lambda: self._note(environ, name, None, frame))
+            if wire.bears_on_determinism(name):
+                self._sink.guarded("environ", lambda: self._note(environ, name, None, frame))
 
         return __delitem__
 
     def _note(self, environ: Any, name: Any, value: str | None, frame: Any) -> None:
-        if environ is not os.environ or not wire.bears_on_determinism(name) or self._changes >= _MOST:
+        if environ is not os.environ or self._changes >= _MOST:
             return
         found = frames.users_frame(frame)
         if found is not None:

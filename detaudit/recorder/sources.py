@@ -33,6 +33,7 @@ SETTERS = {"torch": ("use_deterministic_algorithms",)}
 """Module, and the functions in it that set what a recipe's flag may have set before."""
 
 _MOST = 200
+_MOST_LOOKS = 20_000
 _MOST_OF_A_LINE = 20
 _SEEDS = (int, float, str, bytes, list, tuple)
 
@@ -41,19 +42,33 @@ repeatable: set[str] = set()
 
 _started = time.time_ns()
 _of_the_clock: set[float] = set()
-_noted: dict[tuple[str, str, int], list[str]] = {}
+_calls: dict[tuple[str, str, int], int] = {}
+_noted: set[tuple[str, str, int, str]] = set()
+_looks = 0
+
+
+def look(sink: Sink, where: str, observe: Callable[[], None]) -> None:
+    """Call ``observe``, guarded, as long as few calls were looked at: a loop of millions must not become slow."""
+    global _looks
+    if _looks < _MOST_LOOKS:
+        _looks += 1
+        sink.guarded(where, observe)
 
 
 def room(what: str, place: tuple[str, int]) -> bool:
-    """Whether another value of this function on this line would be kept."""
-    values = _noted.get((what, *place))
-    return len(_noted) < _MOST if values is None else len(values) < _MOST_OF_A_LINE
+    """Whether this call of a function on this line is one of the first, which are kept; asked once for each call."""
+    calls = _calls.get((what, *place), 0)
+    if calls >= _MOST_OF_A_LINE or (calls == 0 and len(_calls) >= _MOST):
+        return False
+    _calls[(what, *place)] = calls + 1
+    return True
 
 
 def note(sink: Sink, kind: str, what: str, place: tuple[str, int], value: str = "") -> None:
-    """Write that ``what`` was called in this file and line, unless that is known or there is no room."""
-    if room(what, place) and value not in _noted.get((what, *place), ()):
-        _noted.setdefault((what, *place), []).append(value)
+    """Write that ``what`` was called in this file and line, unless that is known."""
+    key = (what, *place, value)
+    if key not in _noted:
+        _noted.add(key)
         sink.write({"k": "source", "kind": kind, "what": what, "file": place[0], "line": place[1], "value": value})
 
 
@@ -113,7 +128,7 @@ def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             frame = sys._getframe(1)
-            sink.guarded(dotted, lambda: observe(frame, args, kwargs))
+            look(sink, dotted, lambda: observe(frame, args, kwargs))
             return function(*args, **kwargs)
 
         return wrapper
@@ -135,7 +150,7 @@ def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | Non
 def _setting(sink: Sink, what: str) -> Observer:
     def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         found = frames.users_frame(frame)
-        if found is not None:
+        if found is not None and room(what, frames.place(found)):
             shown = [repr(arg) for arg in args] + [f"{name}={arg!r}" for name, arg in kwargs.items()]
             note(sink, "setting", what, frames.place(found), ", ".join(shown)[:80])
 

@@ -42,7 +42,7 @@ def watch_uuid(uuid: Any, sink: Sink) -> None:
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def uuid1(*args: Any, **kwargs: Any) -> Any:
             frame = sys._getframe(1)
-            sink.guarded("uuid1", lambda: _drawn(sink, frame, "uuid.uuid1"))
+            sources.look(sink, "uuid1", lambda: _drawn(sink, frame, "uuid.uuid1"))
             return function(*args, **kwargs)
 
         return uuid1
@@ -66,14 +66,17 @@ def _between(frame: FrameType, users: FrameType) -> str:
 
 def _drawn(sink: Sink, frame: FrameType, what: str = "") -> None:
     found = frames.users_frame(frame, _DRAWING)
-    if found is not None:
-        sources.note(sink, "entropy", what or _between(frame, found) or "os.urandom", frames.place(found))
+    if found is None:
+        return
+    what, place = what or _between(frame, found) or "os.urandom", frames.place(found)
+    if sources.room(what, place):
+        sources.note(sink, "entropy", what, place)
 
 
 def _urandom(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
     def urandom(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
-        sink.guarded("urandom", lambda: _drawn(sink, frame))
+        sources.look(sink, "urandom", lambda: _drawn(sink, frame))
         return function(*args, **kwargs)
 
     return urandom
@@ -122,7 +125,7 @@ def _listdir(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
     def listdir(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
         names = function(*args, **kwargs)
-        sink.guarded("listdir", lambda: observe(frame, names))
+        sources.look(sink, "listdir", lambda: observe(frame, names))
         return names
 
     return listdir
@@ -166,7 +169,7 @@ def _scandir(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
     def scandir(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
         entries = [function(*args, **kwargs)]
-        sink.guarded("scandir", lambda: observe(frame, entries))
+        sources.look(sink, "scandir", lambda: observe(frame, entries))
         return entries[0]
 
     return scandir

@@ -41,6 +41,8 @@ def sink(monkeypatch: pytest.MonkeyPatch) -> Any:
             monkeypatch.setattr(holder, name, getattr(holder, name))  # so that it is put back
     monkeypatch.setattr(os, "supports_fd", set(os.supports_fd))
     sources._noted.clear()
+    sources._calls.clear()
+    monkeypatch.setattr(sources, "_looks", 0)
     return Lines()
 
 
@@ -48,12 +50,14 @@ def kinds(sink: Any) -> list[tuple[str, str]]:
     return [(line["kind"], line["what"]) for line in sink.found]
 
 
-def test_seeds_are_told_by_where_they_come_from() -> None:
-    now = time.time_ns()
+def test_seeds_are_told_by_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_795_278_075_773_649_700  # still: now and then 42 is what is left of the time in ns
+    monkeypatch.setattr(time, "time_ns", lambda: now)
+    monkeypatch.setattr(sources, "_started", now - 10**10)
     for seed in (now, now // 1000, now // 10**6, now // 10**9, now % 2**32, now // 1000 % 2**31, now / 1e9):
         assert sources._kind(seed) == "clock", seed
     assert sources._kind(os.getpid()) == "pid"
-    for seed in (0, 42, 1337, 2**31, now // 10**9 - 10**6, 3.5, float("nan")):
+    for seed in (0, 42, 1337, 2**31, now // 10**9 - 10**8, 3.5, float("nan")):
         assert sources._kind(seed) == "seed"
 
 
@@ -74,6 +78,10 @@ def test_what_a_line_may_fill_is_bounded(sink: Any) -> None:
         random.seed(number)
     random.seed(0)
     assert len(sink.found) == 21
+    for _ in range(sources._MOST_LOOKS):
+        random.seed(1)
+    random.seed(2)
+    assert len(sink.found) == 22
 
 
 def test_entropy_is_named_by_what_the_line_called(sink: Any) -> None:
@@ -93,6 +101,7 @@ def test_the_order_of_a_listing_and_the_names_in_it(sink: Any, tmp_path: Path) -
         listed.listdir = lambda: list(names)  # type: ignore[attr-defined]
         replace(listed, "listdir", lambda function: system._listdir(function, sink))
         sources._noted.clear()
+        sources._calls.clear()
         assert listed.listdir() == list(names)
         return str(sink.found[-1]["value"])
 
