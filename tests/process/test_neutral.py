@@ -61,6 +61,48 @@ def test_same_exit_status_and_same_last_words(project: Project, text: str, code:
     assert bare.stderr == recorded.stderr
 
 
+REPLACED = """
+import copy, glob, inspect, os, pathlib, pickle, random, shutil, tempfile, uuid
+folder = tempfile.mkdtemp()
+for name in "cab":
+    pathlib.Path(folder, name, "x").mkdir(parents=True)
+with os.scandir(folder) as entries:
+    print(next(entries).is_dir())
+print(sorted(os.listdir(folder)), sorted(os.listdir(os.fsencode(folder))), sorted(e.name for e in os.scandir(folder)))
+print(sorted(p.name for p in pathlib.Path(folder).iterdir()), len(glob.glob(folder + "/**", recursive=True)))
+print(len(list(pathlib.Path(folder).rglob("*"))), len(list(os.walk(folder))), len(list(os.fwalk(folder))))
+print(os.listdir in os.supports_fd, os.scandir in os.supports_fd, shutil.rmtree.avoids_symlink_attacks)
+print(pickle.loads(pickle.dumps(os.listdir)) is os.listdir, inspect.signature(os.listdir), os.urandom.__name__)
+class Held:
+    listdir, draw = os.listdir, os.urandom
+print(len(Held().listdir(folder)), len(Held().draw(3)))
+class Own(random.Random):
+    def seed(self, a=None, version=2):
+        super().seed(7)
+random.seed(4)
+print(Own().random(), random.Random(3).random(), copy.deepcopy(random.Random(5)).random(), random.random())
+print(isinstance(random.SystemRandom(), random.Random), uuid.uuid1().version, uuid.uuid4().version)
+for wrong in (lambda: os.listdir("/no/such"), lambda: os.environ.update(A=5), lambda: os.environ.pop("NONE")):
+    try:
+        wrong()
+    except (OSError, TypeError, KeyError) as error:
+        print(repr(error))
+os.environ["OMP_NUM_THREADS"] = "1"
+del os.environ["OMP_NUM_THREADS"]
+shutil.rmtree(folder)
+print(os.path.exists(folder), "OMP_NUM_THREADS" in os.environ)
+"""
+
+
+def test_functions_that_are_replaced_behave_as_before(project: Project) -> None:
+    project.write("train.py", REPLACED)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert (bare.stdout, bare.stderr) == (recorded.stdout, recorded.stderr)
+    assert len(bare.stdout.splitlines()) == 13
+    (trace,) = (project.folder / "trace").iterdir()
+    assert trace.read_text().count('"k":"source"') > 10
+
+
 def test_the_users_own_sitecustomize_still_runs(project: Project) -> None:
     project.write("theirs/sitecustomize.py", "import builtins\nbuiltins.theirs = 'ran'\n")
     project.write("train.py", "print(theirs)\nimport sitecustomize\nprint(sitecustomize.__file__)\n")
