@@ -158,5 +158,5 @@ def _file(module: Any) -> Any:
 def _files(script: str) -> list[str]:
     """Return the files of the user's own code that are loaded."""
     files = [script, *[_file(module) for module in list(sys.modules.values())]]
-    paths = {os.path.abspath(file) for file in files if isinstance(file, str) and file.endswith(".py")}
-    return sorted([path for path in paths if frames.is_users(path)])[:_MOST]
+    own = [file for file in files if isinstance(file, str) and file.endswith(".py") and frames.is_users(file)]
+    return sorted({os.path.abspath(file) for file in own})[:_MOST]
