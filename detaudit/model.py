@@ -32,7 +32,10 @@ class Verdict(StrEnum):
 
 
 class Stage(StrEnum):
-    """The ladder of stages within a step; ``STEPS`` means that one run had no such step."""
+    """The ladder of stages within a step, then what was seen without a hook: printed losses, files that were written.
+
+    ``STEPS`` means that one run had no such step.
+    """
 
     INIT = "init"
     RNG = "rng"
@@ -40,6 +43,8 @@ class Stage(StrEnum):
     FORWARD = "forward"
     BACKWARD = "backward"
     UPDATE = "update"
+    STDOUT = "stdout"
+    ARTIFACT = "artifact"
     STEPS = "steps"
 
     @property
@@ -48,12 +53,25 @@ class Stage(StrEnum):
         return list(Stage).index(self)
 
 
+OUTSIDE = (Stage.STDOUT, Stage.ARTIFACT)
+"""What a run shows by itself. Printed losses have steps of their own, files have none."""
+
+
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage."""
+    """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage.
+
+    ``site`` names the file, and the tensor in it, that differs.
+    """
 
     rank: int
     step: int
     stage: Stage
+    site: str | None = None
+
+    @property
+    def order(self) -> tuple[bool, bool, int, int]:
+        """What differences are sorted by: what a hook saw comes first, then what was printed, then files."""
+        return self.stage in OUTSIDE, self.stage is Stage.ARTIFACT, self.step, self.stage.place
 
 
 class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +84,15 @@ class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
     final_loss: Number
     digest: str | None
     devices: tuple[str, ...] = ()
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that a run wrote, compared ``by`` its ``tensors`` or its ``bytes``."""
+
+    path: str
+    by: str
+    digest: str
+    sum_of_weights: Number = None
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +109,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     stderr_tail: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     logs: str = ""
+    artifacts: tuple[Artifact, ...] = ()
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):

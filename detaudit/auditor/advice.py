@@ -1,9 +1,11 @@
 """What to type next, and what to be warned of."""
 
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from detaudit import wire
 from detaudit.launch.plan import Settings
 from detaudit.model import Group, NextStep, Status, Verdict
 
@@ -14,11 +16,24 @@ def command(settings: Settings, *options: str) -> str:
     words = ["detaudit", "run", *([target.script] if target.script else [])]
     words += ["-m", target.module] if target.module else []
     words += options
-    if settings.isolate:
-        words.append("--isolate")
+    if settings.target.python != sys.executable and "--python" not in options:
+        words += ["--python", settings.target.python]
+    words += _carried_on(settings)
     if target.arguments:
         words += ["--", *target.arguments]
     return shlex.join(words)
+
+
+def _carried_on(settings: Settings) -> list[str]:
+    """Return the options that say how a run is started and what of it is compared; recipes are for the caller."""
+    words = ["--timeout", f"{settings.timeout:g}"] if settings.timeout is not None else []
+    words += ["--fail-fast"] if settings.fail_fast else []
+    words += ["--stages", ",".join(settings.stages)] if settings.stages != wire.DEFAULT_STAGES else []
+    words += ["--loss-pattern", settings.loss_pattern.pattern] if settings.loss_pattern else []
+    words += [word for path in settings.artifacts for word in ("--artifact", path)]
+    if settings.isolate_root is not None:
+        return [*words, "--isolate-root", str(settings.isolate_root)]
+    return [*words, "--isolate"] if settings.isolate else words
 
 
 def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, ...]:
@@ -35,6 +50,8 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
         steps.append((_log(failed.logs), f"all that run {failed.id} wrote to stderr"))
         if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
             steps.append((command(settings, "--python", "PATH/TO/python"), "with the Python that your training uses"))
+        if failed.status is Status.NO_RECORD and not settings.artifacts:
+            steps.append((command(settings, "--artifact", "PATH/TO/MODEL"), "compare a file that the script writes"))
     if Verdict.NONDETERMINISTIC in verdicts and mended is None and not tried_all:
         recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
         steps.append((command(settings, "--runs", runs, *recipes), "do the seeds mend it, or every flag?"))

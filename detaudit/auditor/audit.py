@@ -7,7 +7,8 @@ import msgspec
 
 from detaudit.auditor import advice, environment, store, traces, verdict
 from detaudit.auditor.group import GroupInProgress
-from detaudit.auditor.judge import judge, stopped
+from detaudit.auditor.judge import compared, judge, stopped
+from detaudit.auditor.outside import Outside, Watch
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher, RunSpec, aslr
 from detaudit.launch.carryover import CarryOver
@@ -64,12 +65,12 @@ class Auditor:
         self._groups.append(group.result())
         for number, spec in enumerate(plan.specs, 1):
             try:
-                run, processes = self._run(number, spec)
+                run, processes, streams = self._run(number, spec)
             except KeyboardInterrupt:
-                group.add(stopped(number, spec), ())
+                group.add(stopped(number, spec), (), ())
                 self._groups[-1] = group.result()
                 raise
-            group.add(run, processes)
+            group.add(run, processes, streams)
             environment.add_processes(self._environment, processes)
             self._groups[-1] = group.result()
             store.save(self._settings.out, self.result())
@@ -77,7 +78,7 @@ class Auditor:
             if group.differs and self._settings.fail_fast:
                 break
 
-    def _run(self, number: int, spec: RunSpec) -> tuple[Run, Sequence[traces.Process]]:
+    def _run(self, number: int, spec: RunSpec) -> tuple[Run, Sequence[traces.Process], Sequence[traces.Stream]]:
         self._observer.run_started(number, spec.timeout)
         tail = traces.Tail(spec.live)
 
@@ -88,11 +89,20 @@ class Auditor:
         with self._space.fresh():
             if self._carry is not None:
                 self._carry.before_run()
+            watch = self._watch(spec)
             outcome = self._launcher.launch(spec, tick)
             if self._carry is not None:
                 self._carried += self._carry.after_run()
+            ended = outcome.exit_code == 0 and not outcome.timed_out
+            outside = watch.look(spec.folder) if ended else Outside()
         processes = traces.read_run(spec.folder)
-        return judge(number, spec, outcome, processes), processes
+        run = judge(number, spec, outcome, processes, outside)
+        return run, processes, compared(spec, processes, outside)
+
+    def _watch(self, spec: RunSpec) -> Watch:
+        settings = self._settings
+        paths = [self._space.inside(path) for path in settings.artifacts]
+        return Watch(settings.loss_pattern, paths, spec.cwd, settings.out)
 
     def result(self, interrupted: bool = False) -> Audit:
         """Return the audit as it stands."""

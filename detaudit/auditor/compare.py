@@ -1,14 +1,17 @@
 """Compares what two runs of the same flags recorded: whether they differ, and where first."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from detaudit.auditor.traces import Process, Stream
-from detaudit.model import Difference, Replicas, Stage
+from detaudit.model import OUTSIDE, Difference, Replicas, Stage
 
-LADDER = tuple(stage for stage in Stage if stage is not Stage.STEPS)
+LADDER = tuple(stage for stage in Stage if stage not in (*OUTSIDE, Stage.STEPS))
 
-RESULT = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE})
+Digests = Mapping[Stage, tuple[str, ...]]
+"""The digests of one step."""
+
+RESULT = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE, *OUTSIDE})
 """The stages that are results of a training. The others only explain: a script may draw a random run name."""
 
 
@@ -37,7 +40,7 @@ def sparse(streams: Iterable[Stream]) -> bool:
 def recorded_stages(streams: Iterable[Stream]) -> tuple[Stage, ...]:
     """Return the stages of which anything was recorded."""
     found = {stage for stream in streams for stages in stream.stages.values() for stage in stages}
-    return tuple(stage for stage in LADDER if stage in found)
+    return tuple(stage for stage in (*LADDER, *OUTSIDE) if stage in found)
 
 
 def first_difference(a: Sequence[Stream], b: Sequence[Stream]) -> Difference | None:
@@ -48,20 +51,30 @@ def first_difference(a: Sequence[Stream], b: Sequence[Stream]) -> Difference | N
     if not found or len(a) != len(b):
         missing = Difference(rank=min(len(a), len(b)), step=0, stage=Stage.STEPS)
         found = found if len(a) == len(b) else [*found, missing]
-    return min(found, key=lambda d: (d.step, d.stage.place), default=None)
+    return min(found, key=lambda d: d.order, default=None)
 
 
 def _first(rank: int, a: Stream, b: Stream) -> Difference | None:
     for step in sorted({*a.stages, *b.stages}):
         ours, theirs = a.stages.get(step), b.stages.get(step)
         if ours is None or theirs is None:
-            return Difference(rank=rank, step=step, stage=Stage.STEPS)
-        for stage in LADDER:
+            beside = next((stage for stage in OUTSIDE if stage in (ours or theirs or {})), Stage.STEPS)
+            return Difference(rank=rank, step=step, stage=beside)
+        for stage in (*LADDER, *OUTSIDE):
             if ours.get(stage) != theirs.get(stage):
-                return Difference(rank=rank, step=step, stage=stage)
+                return Difference(rank=rank, step=step, stage=stage, site=_site(stage, ours, theirs))
     if a.final != b.final:  # equal in every step, different at the end: changed after the last one
         return Difference(rank=rank, step=max(a.steps, b.steps), stage=Stage.UPDATE)
     return None
+
+
+def _site(stage: Stage, ours: Digests, theirs: Digests) -> str | None:
+    """Return which files and tensors in them differ: the first, and how many more."""
+    if stage is not Stage.ARTIFACT:
+        return None
+    unlike = set(ours.get(stage, ())) ^ set(theirs.get(stage, ()))
+    first, *more = sorted({part.partition(" ")[2] for part in unlike})
+    return f"{first} and {len(more)} more" if more else first
 
 
 def replicas(run: int, processes: Iterable[Process]) -> Replicas | None:

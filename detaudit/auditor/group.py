@@ -23,16 +23,15 @@ class GroupInProgress:
         self._plan, self._folder = plan, folder
         self._runs: list[Run] = []
         self._replicas: Replicas | None = None
-        self._first: list[Stream] | None = None
+        self._first: Sequence[Stream] | None = None
         self._results: list[str] = []
         self._seeds: list[randomness.Seen] = []
         self._settings: list[tuple[int, tuple[settings.InForce, ...]]] = []
         self._flags: dict[str, FlagState] = {}
 
-    def add(self, run: Run, processes: Sequence[Process]) -> None:
-        """Take in a run, compared with the first that finished. Runs that failed are never compared."""
+    def add(self, run: Run, processes: Sequence[Process], streams: Sequence[Stream]) -> None:
+        """Take in a run, its ``streams`` compared with the first that finished. Runs that failed are never compared."""
         if run.status is Status.OK:
-            streams = compare.streams_of(processes)
             result = compare.result_key(streams)
             self._first = streams if self._first is None else self._first
             self._results.append(result)
@@ -133,5 +132,8 @@ class GroupInProgress:
         if planned < 2:
             return "one run has nothing to be compared with; use --runs 2 or more"
         if self._without_weights():
-            return "the losses agree, but no weights were seen, and equal losses alone are no evidence"
+            return (
+                "the losses agree, but no weights were seen, and equal losses alone are no evidence; "
+                "--artifact compares a file that the script saves them to"
+            )
         return f"{finished} of {planned} runs finished"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from detaudit.auditor.compare import streams_of
+from detaudit.auditor.outside import Outside
 from detaudit.auditor.traces import Process, Stream, matching
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import RankRecord, Run, Status, as_number
@@ -18,10 +19,15 @@ LOOKED_FOR = (
 )
 
 
-def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process]) -> Run:
+def compared(spec: RunSpec, processes: Sequence[Process], outside: Outside) -> list[Stream]:
+    """Return what a run is compared by: what was recorded in its target, then what it showed without a hook."""
+    return [*(streams_of(processes) if matching(processes, spec.expected) else ()), *outside.streams]
+
+
+def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], outside: Outside) -> Run:
     """Return what the run with this number amounts to."""
-    status, problem = _status(spec, outcome, processes)
-    streams = streams_of(processes) if matching(processes, spec.expected) else []
+    status, problem = _status(spec, outcome, processes, outside)
+    streams = compared(spec, processes, outside)
     return Run(
         id=number,
         status=status,
@@ -31,8 +37,9 @@ def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[P
         ranks=tuple(_rank(rank, stream) for rank, stream in enumerate(streams)),
         problem=problem,
         stderr_tail=() if status is Status.OK else tail(spec.folder / "stderr.log"),
-        warnings=tuple(_warnings(outcome, processes)),
+        warnings=(*_warnings(outcome, processes), *outside.warnings),
         logs=str(spec.folder),
+        artifacts=outside.artifacts,
     )
 
 
@@ -49,7 +56,9 @@ def stopped(number: int, spec: RunSpec) -> Run:
     )
 
 
-def _status(spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process]) -> tuple[Status, str | None]:
+def _status(
+    spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], outside: Outside
+) -> tuple[Status, str | None]:
     streams = streams_of(processes)
     if outcome.timed_out:
         at = f"it was at step {max((s.steps for s in streams), default=0)}"
@@ -58,7 +67,7 @@ def _status(spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process]) ->
         return Status.TIMEOUT, f"did not end within {spec.timeout:g} s; {at}"
     if outcome.exit_code:
         return Status.FAILED, _exit_words(outcome.exit_code)
-    unrecorded = _unrecorded(processes, spec)
+    unrecorded = outside.problem or _unrecorded(processes, spec, shown=bool(outside.streams))
     return (Status.NO_RECORD, unrecorded) if unrecorded else (Status.OK, None)
 
 
@@ -71,16 +80,23 @@ def _exit_words(code: int) -> str:
         return f"the script was killed by signal {-code}"
 
 
-def _unrecorded(processes: Sequence[Process], spec: RunSpec) -> str:
-    """Return why an orderly end left nothing to compare, ``""`` if it did leave something."""
+def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> str:
+    """Return why an orderly end left nothing to compare, ``""`` if it did leave something.
+
+    What was ``shown`` without a hook needs no recorder, but does not mend a record that was cut off.
+    """
     if not matching(processes, spec.expected):
         return (
-            f"nothing could be recorded: the Python that ran {spec.expected or spec.argv[0]} did not load "
-            "the recorder. It was started with -I, -E or -S, or PYTHONPATH was replaced instead of added to, or it "
-            "is no Python at all"
+            ""
+            if shown
+            else (
+                f"nothing could be recorded: the Python that ran {spec.expected or spec.argv[0]} did not load "
+                "the recorder. It was started with -I, -E or -S, or PYTHONPATH was replaced instead of added to, or it "
+                "is no Python at all"
+            )
         )
     trained = [process for process in processes if process.trained]
-    if not trained:
+    if not trained and not shown:
         seen = sorted({f"{f.name} {f.version}" for process in processes for f in process.frameworks})
         imported = f"imported: {', '.join(seen)}" if seen else "no framework was imported"
         return f"nothing was trained that detaudit can see ({imported}; {LOOKED_FOR})"
@@ -101,7 +117,7 @@ def _rank(rank: int, stream: Stream) -> RankRecord:
         rank=rank,
         framework=stream.framework,
         steps=stream.steps,
-        sum_of_weights=as_number(float.fromhex(seen.sum) if seen else None),
+        sum_of_weights=as_number(float.fromhex(seen.sum) if seen and seen.sum else None),
         final_loss=as_number(loss),
         digest=seen.digest if seen else None,
         devices=seen.devices if seen else (),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from detaudit.model import Divergence, Run, Stage
+from detaudit.model import OUTSIDE, Divergence, Run, Stage
 
 _WHAT = {
     Stage.INIT: ("the weights differ before the first step", "seeds, or the order of initialisation"),
@@ -11,6 +11,8 @@ _WHAT = {
     Stage.FORWARD: ("the loss differs", "a forward kernel, or memory that was never set"),
     Stage.BACKWARD: ("the gradients differ", "a backward kernel"),
     Stage.UPDATE: ("the updated weights differ", "the optimizer, or a race on shared memory"),
+    Stage.STDOUT: ("a printed loss differs", "what led to it was not seen"),
+    Stage.ARTIFACT: ("a file that the script wrote differs", "what led to it was not seen"),
     Stage.STEPS: ("one run has no such step", "control flow depends on time or data"),
 }
 """What is seen where a stage is the first to differ, and the cause if all stages before it were recorded."""
@@ -22,6 +24,8 @@ _UNSEEN = {Stage.BATCH: "the data", Stage.BACKWARD: "a backward kernel"}
 def cause(stage: Stage, recorded: Sequence[Stage]) -> str:
     """Return what a first difference at ``stage`` points to, no surer than what was recorded allows."""
     seen, likely = _WHAT[stage]
+    if stage in OUTSIDE and Stage.UPDATE in recorded:
+        likely = "it depends on something else, such as the time"
     before = [s for s in recorded if s.place < stage.place and s is not Stage.INIT]
     agree = (
         f" while {' and '.join(before)} agree{'s' * (len(before) == 1)}" if before and stage is not Stage.STEPS else ""
@@ -37,12 +41,12 @@ def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergenc
     found = [(run, run.differs) for run in runs if run.differs is not None]
     if base is None or not found:
         return None
-    run, first = min(found, key=lambda pair: (pair[1].step, pair[1].stage.place))
+    run, first = min(found, key=lambda pair: pair[1].order)
     return Divergence(
         runs=(base.id, run.id),
         rank=first.rank,
         step=first.step,
         stage=first.stage,
-        site=None,
+        site=first.site,
         cause=cause(first.stage, recorded),
     )

@@ -29,7 +29,11 @@ from detaudit.model import Stage
 
 @dataclass
 class Stream:
-    """What one framework trained in one process: ``stages[step][stage]`` are digests, in order of arrival."""
+    """What one framework trained in one process: ``stages[step][stage]`` are digests, in order of arrival.
+
+    What a run shows without a hook is one too; its framework is the stage's name. The digest of an artifact is
+    followed by a space and the name of what it is of.
+    """
 
     framework: str
     stages: dict[int, dict[Stage, tuple[str, ...]]] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from detaudit import wire
-from detaudit.auditor import store
+from detaudit.auditor import artifacts, stdout, store
 from detaudit.auditor.audit import Auditor
 from detaudit.cli.progress import ProgressLine
 from detaudit.errors import ExitCode, StorageError, UsageError
@@ -62,6 +62,10 @@ class _RunCommand(click.Command):
 @click.option("--fail-fast", is_flag=True, help="Stop a recipe at the first two runs that differ.")
 @click.option("--stages", default=",".join(wire.DEFAULT_STAGES), show_default=True, callback=_stages,
               help="What is recorded of each step, or `all`, which adds backward.")  # fmt: skip
+@click.option("--loss-pattern", metavar="REGEX",
+              help="Take the loss from stdout: the group `loss`, or the first one; `step` counts.")  # fmt: skip
+@click.option("--artifact", "artifacts_", multiple=True, metavar="PATH",
+              help="Compare a file that the script writes; repeatable, globs allowed.")  # fmt: skip
 @click.option("--isolate", is_flag=True, help="Give each run its own copy of the repository, at one path.")
 @click.option("--isolate-root", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
               help="Copy this folder instead; implies --isolate.")  # fmt: skip
@@ -131,4 +135,6 @@ def _settings(after_dashes: tuple[str, ...], **options: Any) -> Settings:
         isolate=options["isolate"] or options["isolate_root"] is not None,
         isolate_root=options["isolate_root"],
         stages=options["stages"],
+        loss_pattern=stdout.compiled(options["loss_pattern"]) if options["loss_pattern"] is not None else None,
+        artifacts=artifacts.check(options["artifacts_"]),
     )

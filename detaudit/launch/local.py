@@ -17,6 +17,7 @@ LOG_LIMIT = 64 * 2**20
 """Bytes of output kept of a run; of what is more, the last MiB is."""
 
 LOG_TAIL = 2**20
+_CUT = b"[detaudit: "
 
 
 class LocalLauncher:
@@ -92,7 +93,13 @@ def _bound(log: IO[bytes]) -> None:
     if size > LOG_LIMIT:
         tail = os.pread(log.fileno(), LOG_TAIL, size - LOG_TAIL)
         os.ftruncate(log.fileno(), 0)
-        log.write(f"[detaudit: {size - LOG_TAIL} bytes of output are not kept]\n".encode() + tail)
+        log.write(_CUT + f"{size - LOG_TAIL} bytes of output are not kept]\n".encode() + tail)
+
+
+def was_cut(log: Path) -> bool:
+    """Whether a log is no longer whole. Raises OSError where it cannot be read."""
+    with log.open("rb") as file:
+        return file.read(len(_CUT)) == _CUT
 
 
 def _keep(spec: RunSpec) -> None:

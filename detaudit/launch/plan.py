@@ -17,7 +17,7 @@ from detaudit.recipe.recipes import Recipe
 
 @dataclass(frozen=True)
 class Settings:
-    """One audit as it was asked for. ``timeout`` is in seconds."""
+    """One audit as it was asked for. ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts."""
 
     target: Target
     recipes: tuple[Recipe, ...]
@@ -31,6 +31,8 @@ class Settings:
     isolate: bool = False
     isolate_root: Path | None = None
     stages: tuple[str, ...] = wire.DEFAULT_STAGES
+    loss_pattern: re.Pattern[str] | None = None
+    artifacts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

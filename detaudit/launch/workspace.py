@@ -32,6 +32,10 @@ class SharedWorkspace:
     def __init__(self, cwd: Path) -> None:
         self.workspace = Workspace(cwd, {})
 
+    def inside(self, path: str) -> str:
+        """Return a path as it is."""
+        return path
+
     @contextmanager
     def fresh(self) -> Iterator[None]:
         """Nothing is made afresh."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from detaudit.model import Group, RankRecord, Run, Stage, Status, Verdict, digits
+from detaudit.model import OUTSIDE, Difference, Divergence, Group, RankRecord, Run, Stage, Status, Verdict, digits
 
 COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERS FROM")
 MOST_SOURCES = 5
+MOST_FILES = 5
 LEFT = {"DIGEST", "FIRST DIFFERS FROM"}
 
 
@@ -23,10 +24,10 @@ def _rows(group: Group, run: Run) -> Iterator[list[str]]:
         first = place == 0
         yield [
             str(run.id) if first else "",
-            str(rank.rank) if rank else "",
+            _rank(rank) if rank else "",
             digits(rank.sum_of_weights) if rank else "-",
             digits(rank.final_loss) if rank else "-",
-            str(rank.steps if rank else run.steps),
+            _steps(run, rank),
             time if first else "",
             rank.digest[:8] if rank and rank.digest else "-",
             _difference(group, run, rank),
@@ -40,7 +41,23 @@ def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
     found = run.differs
     if found is None or (rank is not None and found.rank != rank.rank):
         return ""
-    return f"run {base}: step {found.step}, {found.stage}"
+    return f"run {base}: {_place(found)}"
+
+
+def _place(found: Difference | Divergence) -> str:
+    if found.stage is Stage.ARTIFACT and found.site:
+        return found.site
+    return f"step {found.step}, {found.stage}"
+
+
+def _rank(record: RankRecord) -> str:
+    return record.framework if record.framework in OUTSIDE else str(record.rank)
+
+
+def _steps(run: Run, record: RankRecord | None) -> str:
+    if record is not None and record.framework == Stage.ARTIFACT:
+        return "-"
+    return str(record.steps if record else run.steps)
 
 
 def heading(group: Group) -> str:
@@ -76,10 +93,19 @@ def stages_line(group: Group) -> str:
     """Return what was compared and what was not seen, ``""`` where nothing was."""
     if not group.stages:
         return ""
-    unseen = [stage for stage in Stage if stage not in group.stages and stage is not Stage.STEPS]
+    unseen = [s for s in Stage if s not in (*group.stages, *OUTSIDE, Stage.STEPS)]
     large = " (large weights: at steps 1, 2, 4, 8, … and at the end)" if group.sparse else ""
     missing = f"; not recorded: {', '.join(unseen)}" if unseen else ""
-    return f"compared: {', '.join(group.stages)}{large}{missing}"
+    seen = ", ".join(stage for stage in group.stages if stage not in OUTSIDE)
+    return f"compared: {'; '.join(filter(None, [seen + large, *_outside(group)]))}{missing}"
+
+
+def _outside(group: Group) -> list[str]:
+    files = next((run.artifacts for run in group.runs if run.status is Status.OK), ())
+    names = [f"{file.path} ({file.by})" for file in files[:MOST_FILES]]
+    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    printed = ["losses from stdout (--loss-pattern)"] if Stage.STDOUT in group.stages else []
+    return printed + ([f"weights from {', '.join(names)}{more}"] if names else [])
 
 
 def replicas_line(group: Group) -> str:
@@ -124,5 +150,6 @@ def where(group: Group) -> str:
     if found is None:
         return ""
     a, b = found.runs
-    rank = f", rank {found.rank}" if any(len(run.ranks) > 1 for run in group.runs) else ""
-    return f"runs {a} and {b} first differ at step {found.step}, {found.stage}{rank}: {found.cause}"
+    several = any(len(run.ranks) > 1 for run in group.runs) and found.stage not in OUTSIDE
+    rank = f", rank {found.rank}" if several else ""
+    return f"runs {a} and {b} first differ at {_place(found)}{rank}: {found.cause}"

@@ -1,0 +1,18 @@
+"""npz: a zip of NumPy arrays; the times that a zip keeps are left out."""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from detaudit.auditor.formats import Part, npy, zip_part
+
+
+def parts(path: Path) -> Iterator[Part]:
+    """See Reader.parts."""
+    with zipfile.ZipFile(path) as archive:
+        for member in sorted(archive.infolist(), key=lambda member: member.filename):
+            if member.filename.endswith(".npy"):
+                with archive.open(member) as file:
+                    yield npy.array(file, member.filename.removesuffix(".npy"))
+            else:
+                yield zip_part(archive, member, member.filename)
