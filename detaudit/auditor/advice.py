@@ -51,7 +51,8 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
         if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
             steps.append((command(settings, "--python", "PATH/TO/python"), "with the Python that your training uses"))
         if failed.status is Status.NO_RECORD and not settings.artifacts:
-            steps.append((command(settings, "--artifact", "PATH/TO/MODEL"), "compare a file that the script writes"))
+            words = ("--runs", runs, "--artifact", "PATH/TO/MODEL")
+            steps.append((command(settings, *words), "or compare a file that the script writes"))
     if Verdict.NONDETERMINISTIC in verdicts and mended is None and not tried_all:
         recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
         steps.append((command(settings, "--runs", runs, *recipes), "do the seeds mend it, or every flag?"))

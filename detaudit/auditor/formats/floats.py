@@ -6,8 +6,8 @@ import struct
 import sys
 from collections.abc import Sequence
 
-_NO_FLOATS = "?biucSUOMm"
-"""NumPy's letters for the kinds of elements that are left out of the sum; complex ones too."""
+_NO_FLOATS = ("b1", "i", "u", "c", "S", "U", "O", "M", "m")
+"""NumPy's kinds of elements that are left out of the sum; complex ones too."""
 
 
 class Total:
@@ -19,7 +19,7 @@ class Total:
 
     def add(self, dtype: str, piece: bytes) -> None:
         """Take in the next piece of a tensor; see Part for ``dtype``, which is ``""`` for what is no tensor."""
-        if not dtype or dtype[1:2] in _NO_FLOATS:
+        if not dtype or dtype[1:].startswith(_NO_FLOATS):
             return
         try:
             self._sums.append(add_up(_elements(dtype.removesuffix(" F"), piece)))

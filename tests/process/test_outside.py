@@ -1,0 +1,146 @@
+"""Where no hook can see: losses from stdout, and the files that a script, or a program that is no Python, writes."""
+
+import subprocess
+import sys
+
+from tests.process.conftest import Project
+
+SHELL = """
+    #!/bin/sh
+    echo "step 1 loss 0.5"
+    echo "step 2 loss LOSS"
+    echo MODEL > model.bin
+"""
+
+
+def shell(project: Project, model: str = "weights", loss: str = "0.25") -> tuple[str, ...]:
+    text = SHELL.replace("MODEL", model).replace("LOSS", loss).strip()
+    project.write("train.sh", "\n".join(line.strip() for line in text.splitlines())).chmod(0o755)
+    return ("--", "./train.sh")
+
+
+LOSS = r"step (?P<step>\d+) loss (\S+)"
+
+
+def test_a_program_that_is_no_python(project: Project) -> None:
+    words = shell(project)
+    done = project.run("--runs", "3", "--artifact", "model.bin", "--loss-pattern", LOSS, *words)
+    assert done.code == 0
+    printed, written = done.json["groups"][0]["runs"][2]["ranks"]
+    assert (printed["framework"], printed["steps"], printed["final_loss"]) == ("stdout", 2, 0.25)
+    assert (written["framework"], written["sum_of_weights"]) == ("artifact", None)
+    command = done.json["next_steps"][0]["command"]
+    assert "--artifact model.bin -- ./train.sh" in command
+    assert f"--loss-pattern '{LOSS}'" in command
+
+
+def test_a_program_that_is_no_python_and_differs(project: Project) -> None:
+    done = project.run("--runs", "2", "--artifact", "model.bin", *shell(project, model="$$"))
+    assert done.code == 1
+    assert done.json["groups"][0]["divergence"]["site"] == "model.bin"
+
+
+def test_printed_losses_alone(project: Project) -> None:
+    same = project.run("--runs", "2", "--loss-pattern", LOSS, *shell(project))
+    assert same.code == 125
+    assert "no weights were seen" in same.json["groups"][0]["reason"]
+    other = project.run("--runs", "2", "--loss-pattern", LOSS, *shell(project, loss="0.$$"))
+    assert other.code == 1
+    found = other.json["groups"][0]["divergence"]
+    assert (found["step"], found["stage"]) == (2, "stdout")
+
+
+def test_a_pattern_that_never_matches(project: Project) -> None:
+    words = shell(project)
+    done = project.run("--runs", "2", "--loss-pattern", r"Loss (\S+)", "--artifact", "model.bin", *words)
+    assert done.code == 125
+    assert "matched nothing on stdout, whose last line is 'step 2 loss 0.25'" in done.json["groups"][0]["reason"]
+
+
+def test_a_broken_pattern_is_shown_before_any_run(project: Project, seeded: str) -> None:
+    done = project.detaudit("run", seeded, "--loss-pattern", r"loss (\S+")
+    assert done.code == 2
+    assert "\n  loss (\\S+\n       ^\n" in done.err
+    assert not (project.folder / ".detaudit").exists()
+
+
+def test_losses_of_which_the_first_are_not_kept(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import sys
+        print("loss 1")
+        for _ in range(70):
+            sys.stdout.write("x" * 2**20)
+        print("\\nloss 0.5")
+        """,
+    )
+    done = project.run("train.py", "--runs", "2", "--loss-pattern", r"^loss (\S+)")
+    assert done.code == 125
+    assert "more than is kept" in done.json["groups"][0]["reason"]
+
+
+def test_a_file_that_only_the_first_run_writes(project: Project) -> None:
+    project.write("train.py", "import os\nif not os.path.exists('m'):\n    open('m', 'w').write('1')\n")
+    done = project.run("train.py", "--runs", "2", "--artifact", "m")
+    assert done.code == 125
+    assert done.json["groups"][0]["reason"] == "run 2: m: not written by this run, it stood there before"
+    isolated = project.run("train.py", "--runs", "2", "--artifact", str(project.folder / "m"), "--isolate")
+    assert isolated.code == 125  # it is in the repository by now, and in every copy of it
+    (project.folder / "m").unlink()
+    for path in ("m", str(project.folder / "m")):
+        assert project.run("train.py", "--runs", "2", "--artifact", path, "--isolate").code == 0
+        assert not (project.folder / "m").exists()
+
+
+def test_scikit_learn_and_joblib(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import joblib
+        from sklearn.datasets import load_digits
+        from sklearn.linear_model import SGDClassifier
+        x, y = load_digits(return_X_y=True)
+        joblib.dump(SGDClassifier(max_iter=3, tol=None).fit(x, y), "model.joblib")
+        """,
+    )
+    done = project.run("train.py", "--runs", "2", "--recipe", "none", "--recipe", "seeds", "--artifact", "*.joblib")
+    assert [group["verdict"] for group in done.json["groups"]] == ["nondeterministic", "deterministic"]
+
+
+def test_what_frameworks_save_is_compared_without_dates_names_and_addresses(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import os, time
+        os.environ["KERAS_BACKEND"] = "torch"
+        import keras, torch
+        keras.utils.set_random_seed(0)
+        shared = keras.layers.Dense(4)
+        x = keras.Input((4,))
+        model = keras.Model(x, keras.layers.Dense(1)(shared(shared(x))))
+        model.save("m.keras")
+        model.save_weights("m.weights.h5")
+        name = f"{time.time_ns()}.pt"
+        torch.save({"w": torch.randn(9)}, name)
+        os.rename(name, "m.pt")
+        """,
+    )
+    done = project.run("train.py", "--runs", "2", "--artifact", "m.*")
+    assert done.code == 0
+    for run in done.json["groups"][0]["runs"]:
+        assert [(file["path"], file["by"]) for file in run["artifacts"]] == [
+            ("m.keras", "tensors"),
+            ("m.pt", "tensors"),
+            ("m.weights.h5", "tensors"),
+        ]
+        assert run["ranks"][0]["sum_of_weights"] is not None
+
+
+def test_a_format_that_cannot_be_read_here_is_told_before_any_run(project: Project, seeded: str) -> None:
+    hides = "import sys; sys.modules['h5py'] = None; import detaudit.cli; sys.exit(detaudit.cli.main(sys.argv[1:]))"
+    words = [sys.executable, "-c", hides, "run", seeded, "--artifact", "m.keras"]
+    done = subprocess.run(words, cwd=project.folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'detaudit[artifacts]'" in done.stderr
+    assert not (project.folder / ".detaudit").exists()
