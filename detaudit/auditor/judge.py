@@ -86,15 +86,12 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> str
     What was ``shown`` without a hook needs no recorder, but does not mend a record that was cut off.
     """
     if not matching(processes, spec.expected):
-        return (
-            ""
-            if shown
-            else (
-                f"nothing could be recorded: the Python that ran {spec.expected or spec.argv[0]} did not load "
-                "the recorder. It was started with -I, -E or -S, or PYTHONPATH was replaced instead of added to, or it "
-                "is no Python at all"
-            )
+        unloaded = (
+            f"nothing could be recorded: the Python that ran {spec.expected or spec.argv[0]} did not load "
+            "the recorder. It was started with -I, -E or -S, or PYTHONPATH was replaced instead of added to, or it "
+            "is no Python at all"
         )
+        return "" if shown else unloaded
     trained = [process for process in processes if process.trained]
     if not trained and not shown:
         seen = sorted({f"{f.name} {f.version}" for process in processes for f in process.frameworks})
