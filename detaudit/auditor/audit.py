@@ -8,7 +8,7 @@ import msgspec
 from detaudit.auditor import advice, environment, store, traces, verdict
 from detaudit.auditor.group import GroupInProgress
 from detaudit.auditor.judge import compared, judge, stopped
-from detaudit.auditor.outside import Outside, Watch
+from detaudit.auditor.outside import Watch
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher, RunSpec, aslr
 from detaudit.launch.carryover import CarryOver
@@ -93,8 +93,7 @@ class Auditor:
             outcome = self._launcher.launch(spec, tick)
             if self._carry is not None:
                 self._carried += self._carry.after_run()
-            ended = outcome.exit_code == 0 and not outcome.timed_out
-            outside = watch.look(spec.folder) if ended else Outside()
+            outside = watch.look(spec.folder)
         processes = traces.read_run(spec.folder)
         run = judge(number, spec, outcome, processes, outside)
         return run, processes, compared(spec, processes, outside)

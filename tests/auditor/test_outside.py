@@ -102,9 +102,15 @@ def test_a_missing_file_is_no_record_even_of_a_training_that_was_seen(tmp_path: 
     assert "--artifact model: the run left no such file" in reason(result)
 
 
-def test_the_files_of_a_run_that_failed_are_not_looked_for(tmp_path: Path) -> None:
+def test_a_run_that_failed_says_so_and_not_that_its_file_is_missing(tmp_path: Path) -> None:
     result = audit(tmp_path, *[shows(training(), exit_code=1)] * 2, artifacts=("model",))
     assert result.groups[0].runs[0].status is Status.FAILED
+    assert "exit status 1" in reason(result)
+
+
+def test_a_half_written_file_of_a_run_that_failed_is_never_compared(tmp_path: Path) -> None:
+    scripts = [shows([], model=data, exit_code=1) for data in (b"1", b"2")]
+    assert audit(tmp_path, *scripts, artifacts=("model",)).verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_record_that_was_cut_off_is_not_mended_by_a_file(tmp_path: Path) -> None:
