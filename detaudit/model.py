@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from detaudit.probe import ProbeDifference
+
 SCHEMA_VERSION = 1
 """Of audit.json: keys only grow; anything else is a new version. 1: first layout."""
 
@@ -195,6 +197,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     sparse: bool = False
     replicas: Replicas | None = None
     sources: tuple[Source, ...] = ()
+    probes: int = 0
+    probe: ProbeDifference | None = None
     flags: tuple[FlagState, ...] = ()
     settings: tuple[Setting, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -23,6 +23,9 @@ is an object whose ``k`` tells its kind:
   that were loaded. The last one of a process counts.
 - ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the
   loss at stage ``forward``, else null.
+- ``probe``      ``name, n, step, kind, digest, value``: what a script asked to have watched: the n-th ``value`` or
+  ``gradient`` of that name in this process, in the training step under way or null; ``value`` is a short text of
+  what is one number or string, else null.
 - ``final``      ``fw, steps, digest, sum, loss, params, sparse, devices``: the weights as they ended, whether
   they were too large to digest at every step, and where they live. The last one of a process and framework counts.
 - ``trouble``    ``where, error``: the recorder failed there, and the script went on.

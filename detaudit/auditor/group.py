@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from detaudit import wire
-from detaudit.auditor import candidates, compare, localise, randomness, settings, verdict
+from detaudit.auditor import candidates, compare, localise, probes, randomness, settings, verdict
 from detaudit.auditor.traces import Process, Stream
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import Divergence, FlagState, Group, Recipe, Replicas, Run, Source, Stage, Status, Verdict
@@ -24,6 +24,7 @@ class GroupInProgress:
         self._runs: list[Run] = []
         self._replicas: Replicas | None = None
         self._first: Sequence[Stream] | None = None
+        self._probes = probes.Comparison()
         self._results: list[str] = []
         self._seeds: list[randomness.Seen] = []
         self._settings: list[tuple[int, tuple[settings.InForce, ...]]] = []
@@ -32,7 +33,8 @@ class GroupInProgress:
     def add(self, run: Run, processes: Sequence[Process], streams: Sequence[Stream]) -> None:
         """Take in a run, its ``streams`` compared with the first that finished. Runs that failed are never compared."""
         if run.status is Status.OK:
-            result = compare.result_key(streams)
+            watched = self._probes.add(run.id, processes)
+            result = compare.result_key(streams) if streams else watched
             self._first = streams if self._first is None else self._first
             self._results.append(result)
             if result != self._results[0]:
@@ -51,7 +53,7 @@ class GroupInProgress:
     @property
     def differs(self) -> bool:
         """Whether two runs differ already."""
-        return any(run.differs for run in self._runs)
+        return len(set(self._results)) > 1
 
     def result(self) -> Group:
         """Return the group as it stands."""
@@ -75,6 +77,8 @@ class GroupInProgress:
             sources=self._sources(divergence, stages) if distinct > 1 else (),
             sparse=compare.sparse(self._first or ()),
             replicas=self._replicas,
+            probes=self._probes.names,
+            probe=self._probes.first,
             flags=flags,
             settings=settings.described(self._trained[0]) if self._trained else (),
             warnings=(*undone, *settings.warnings(self._settings)),
@@ -131,6 +135,8 @@ class GroupInProgress:
             return f"run {bad.id}: {bad.problem}"
         if planned < 2:
             return "one run has nothing to be compared with; use --runs 2 or more"
+        if not self._first:
+            return "the probes agree, but no training was seen, and equal probes alone are no evidence"
         if self._without_weights():
             return (
                 "the losses agree, but no weights were seen, and equal losses alone are no evidence; "

@@ -93,6 +93,8 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> str
         )
         return "" if shown else unloaded
     trained = [process for process in processes if process.trained]
+    if not trained and not shown and any(process.probes for process in processes):
+        return "" if all(p.ended for p in processes if p.probes) else "the record of the probes was cut off"
     if not trained and not shown:
         seen = sorted({f"{f.name} {f.version}" for process in processes for f in process.frameworks})
         imported = f"imported: {', '.join(seen)}" if seen else "no framework was imported"

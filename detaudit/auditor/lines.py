@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -83,6 +84,17 @@ class Event(Line, frozen=True, tag="event"):
     value: str | None
 
 
+class ProbeLine(Line, frozen=True, tag="probe"):
+    """A value that the script asked to have watched, or the gradient that came back through it."""
+
+    name: str
+    n: int
+    step: int | None
+    kind: Literal["value", "gradient"]
+    digest: str
+    value: str | None
+
+
 class Final(Line, frozen=True, tag="final"):
     """The weights as they ended."""
 
@@ -110,7 +122,7 @@ class Bye(Line, frozen=True, tag="bye"):
 
 
 DECODER = msgspec.json.Decoder(
-    Hello | Identity | Framework | FlagLine | Source | Environ | Settings | Event | Final | Trouble | Bye
+    Hello | Identity | Framework | FlagLine | Source | Environ | Settings | Event | ProbeLine | Final | Trouble | Bye
 )
 
 

@@ -19,6 +19,7 @@ from detaudit.auditor.lines import (
     Hello,
     Identity,
     Line,
+    ProbeLine,
     Settings,
     Source,
     Trouble,
@@ -64,6 +65,7 @@ class Process:
     sources: list[Source] = field(default_factory=list)
     environ: list[Environ] = field(default_factory=list)
     settings: Settings | None = None
+    probes: list[ProbeLine] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     streams: dict[str, Stream] = field(default_factory=dict)
     ended: bool = False
@@ -91,6 +93,7 @@ _LISTS: dict[type[Line], str] = {
     FlagLine: "flags",
     Source: "sources",
     Environ: "environ",
+    ProbeLine: "probes",
     Trouble: "troubles",
 }
 

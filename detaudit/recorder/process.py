@@ -12,6 +12,13 @@ from .sink import Sink
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
+
+    class Training(Protocol):
+        """What counts steps; see training.py."""
+
+        def under_way(self, after_loss: bool) -> int:
+            """Return the number of the step under way."""
 
 
 class Recorder:
@@ -20,6 +27,7 @@ class Recorder:
     def __init__(self, directory: str) -> None:
         self.sink = Sink(directory)
         self.stages = frozenset((os.environ.get(wire.ENV_STAGES) or ",".join(wire.DEFAULT_STAGES)).split(","))
+        self.trainings: list[Training] = []
         self._finishers: list[Callable[[], None]] = []
         self._forgetters: list[Callable[[], None]] = []
         self._threads_watched = False
@@ -33,6 +41,10 @@ class Recorder:
         if not self._threads_watched:
             self._threads_watched = True
             self._finish_before_joining_threads()
+
+    def step_under_way(self, after_loss: bool) -> int | None:
+        """Return the training step under way, None if no framework is there that could train."""
+        return max([training.under_way(after_loss) for training in self.trainings], default=None)
 
     def finish(self) -> None:
         """Let every adapter write what is final."""

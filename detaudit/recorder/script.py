@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 
 from . import rng
@@ -24,8 +25,14 @@ class ValueReader(Reader):
         self._digest: digest.NumpyDigest | None = None
 
     def _array(self, value: Any) -> Any:
+        np: Any = sys.modules["numpy"]
         value = value.detach().cpu() if hasattr(value, "detach") else value
-        array = sys.modules["numpy"].asarray(value)
+        try:
+            array = np.asarray(value)
+        except TypeError:
+            if not hasattr(value, "float"):
+                raise
+            array = np.asarray(value.float())  # torch's bfloat16, which NumPy does not know: widening is exact
         if array.dtype.kind in "OUS":
             raise TypeError(f"detaudit.record takes numbers and arrays, not {type(value).__name__}")
         return array
@@ -59,35 +66,50 @@ class ValueReader(Reader):
         return float(array.reshape(-1)[0]) if array.size == 1 and array.dtype.kind in "fiub" else None
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def leaves(value: Any) -> Iterator[Any]:
+    """Yield the numbers and arrays in a nest of dicts, lists and tuples."""
     if isinstance(value, dict):
         for item in value.values():
-            yield from _leaves(item)
+            yield from leaves(item)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _leaves(item)
+            yield from leaves(item)
     elif value is not None:
         yield value
 
 
 class _Script:
     def __init__(self, recorder: Recorder) -> None:
+        self._sink = recorder.sink
         self._training = Training("script", recorder, ValueReader(), rng.state_digest)
+        self._misnumbered = False
         recorder.at_end(self._training.finish, self._training.forget)
 
-    def record(self, loss: Any, weights: Any) -> None:
+    def record(self, step: Any, loss: Any, weights: Any) -> None:
         import importlib
 
         importlib.import_module("numpy")  # arrays come from somewhere; plain numbers need it too
         with self._training.lock:
+            if step is not None:
+                self._number(operator.index(step))
             if loss is not None:
                 self._training.loss(loss)
-            leaves = list(_leaves(weights))
-            if leaves:
-                self._training.step("script", leaves)
+            tensors = list(leaves(weights))
+            if tensors:
+                self._training.step("script", tensors)
             else:
                 self._training.unseen_step()
                 self._training.write()
+
+    def _number(self, step: int) -> None:
+        last = self._training.steps
+        if step > last:
+            self._training.steps = step - 1
+        elif not self._misnumbered:
+            self._misnumbered = True
+            counted = f"step {step} came after step {last} and was taken for step {last + 1}"
+            error = ValueError(f"{counted}; steps count from 1 and must grow (said once)")
+            self._sink.trouble("detaudit.record", error)
 
 
 _recorder: Recorder | None = None
@@ -100,15 +122,15 @@ def prepare(recorder: Recorder) -> None:
     _recorder = recorder
 
 
-def record(loss: Any, weights: Any) -> None:
+def record(step: Any, loss: Any, weights: Any) -> None:
     """Record one step; see detaudit.record."""
     if _recorder is not None:
-        _recorder.sink.guarded("detaudit.record", lambda: _record(loss, weights))
+        _recorder.sink.guarded("detaudit.record", lambda: _record(step, loss, weights))
 
 
-def _record(loss: Any, weights: Any) -> None:
+def _record(step: Any, loss: Any, weights: Any) -> None:
     global _script
     if _script is None and _recorder is not None:
         _script = _Script(_recorder)
     if _script is not None:
-        _script.record(loss, weights)
+        _script.record(step, loss, weights)

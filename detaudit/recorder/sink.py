@@ -31,7 +31,9 @@ def encode(value: object) -> str:
         return "[" + ",".join([encode(item) for item in value]) + "]"
     if isinstance(value, dict):
         return "{" + ",".join([_quote(str(key)) + ":" + encode(item) for key, item in value.items()]) + "}"
-    return _quote(str(value))
+    text = _quote(str(value))
+    # A lone surrogate, such as in the name of a file that is no UTF-8, is no JSON: the line could not be read.
+    return text if "\\ud" not in text else _quote(str(value).encode("utf-8", "backslashreplace").decode())
 
 
 def _identity() -> list[int]:

@@ -44,6 +44,8 @@ class Training:
     def __init__(self, framework: str, recorder: Recorder, reader: Reader, rng: Callable[[], str]) -> None:
         self._framework, self._reader, self._rng = framework, reader, rng
         self._sink, self._stages = recorder.sink, recorder.stages
+        self.ends_late = True
+        recorder.trainings.append(self)
         self.lock = threading.RLock()
         self.forget()
 
@@ -64,6 +66,14 @@ class Training:
     def pending(self) -> bool:
         """Whether a loss was seen whose step has not been written."""
         return bool(self._losses)
+
+    def under_way(self, after_loss: bool) -> int:
+        """Return the number of the step under way.
+
+        Where no hook sees a step end (``ends_late``), it is written when the next loss comes: what is computed after
+        a loss belongs to the next step, unless the caller knows that it is ``after_loss``, such as a gradient.
+        """
+        return self.steps + 1 + (self.ends_late and self.pending and not after_loss)
 
     def event(self, step: int, stage: str, digest_: str, value: float | None = None) -> None:
         """Keep one event for the write at the end of its step."""

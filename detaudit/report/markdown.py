@@ -3,7 +3,7 @@
 from tabulate import tabulate
 
 from detaudit.model import Audit, Group
-from detaudit.report import words
+from detaudit.report import probes, words
 
 
 def render(audit: Audit) -> str:
@@ -27,6 +27,7 @@ def _group(group: Group) -> str:
         tabulate(rows, headers, tablefmt="pipe", colalign=align, disable_numparse=True) if rows else "",
         f"**{group.verdict}**: {words.sentence(group)}",
         words.where(group),
+        probes.sentence(group),
         "\n".join(f"- `{line}`" for line in words.sources_lines(group)),
         f"Flags {words.flags_line(group)}" if group.flags else "",
         f"Stages {words.stages_line(group)}" if group.stages else "",

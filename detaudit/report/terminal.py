@@ -4,7 +4,7 @@ import click
 from tabulate import tabulate
 
 from detaudit.model import Audit, Group, Verdict
-from detaudit.report import words
+from detaudit.report import probes, words
 
 _COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
 
@@ -29,7 +29,7 @@ def _group(group: Group) -> str:
         lines.append(tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True))
     verdict = click.style(group.verdict, fg=_COLOURS[group.verdict], bold=True)
     lines.append(f"{verdict}: {words.sentence(group)}")
-    lines += filter(None, [words.where(group)])
+    lines += filter(None, [words.where(group), probes.sentence(group)])
     lines += [f"  {line}" for line in words.sources_lines(group)]
     foot = (words.flags_line(group), words.stages_line(group), words.replicas_line(group))
     lines += [click.style(line, dim=True) for line in foot if line]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from detaudit.model import OUTSIDE, Difference, Divergence, Group, RankRecord, Run, Stage, Status, Verdict, digits
+from detaudit.report import probes
 
 COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERS FROM")
 MOST_SOURCES = 5
@@ -97,7 +98,8 @@ def stages_line(group: Group) -> str:
     large = " (large weights: at steps 1, 2, 4, 8, … and at the end)" if group.sparse else ""
     missing = f"; not recorded: {', '.join(unseen)}" if unseen else ""
     seen = ", ".join(stage for stage in group.stages if stage not in OUTSIDE)
-    return f"compared: {'; '.join(filter(None, [seen + large, *_outside(group)]))}{missing}"
+    compared = "; ".join(filter(None, [seen + large, *_outside(group)]))
+    return f"compared: {compared}{missing}{probes.count(group)}"
 
 
 def _outside(group: Group) -> list[str]:

@@ -1,7 +1,9 @@
 """detaudit.record: what a script tells of a training that no hook can see."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.process.conftest import Project
 
@@ -47,6 +49,27 @@ def test_scikit_learn(project: Project) -> None:
     assert [group["verdict"] for group in done.json["groups"]] == ["nondeterministic", "deterministic"]
 
 
+def test_the_script_may_number_its_steps(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import os, detaudit
+        for step in (10, 20, 20):
+            other = step * int(os.environ["HERE"] == "b" and step == 20)
+            detaudit.record(step=step, loss=0.5, weights=[1.0 + other])
+        """,
+    )
+    project.write("run.sh", 'HERE=$(cat here 2>/dev/null || echo a)\nexport HERE\necho b > here\nexec python "$@"\n')
+    environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = project.run("--runs", "2", "--", "sh", "run.sh", "train.py", env=environment)
+    group = done.json["groups"][0]
+    assert [run["steps"] for run in group["runs"]] == [21, 21]
+    assert group["divergence"]["step"] == 20
+    warned = [warning for warning in done.json["warnings"] if "detaudit.record" in warning]
+    assert len(warned) == 2
+    assert "step 20 came after step 20 and was taken for step 21" in warned[0]
+
+
 def test_what_cannot_be_recorded_is_said_and_raises_nothing(project: Project) -> None:
     project.write("train.py", "import detaudit\ndetaudit.record(weights=['a name'])\nprint('went on')\n")
     done = project.run("train.py", "--runs", "2", "--out", "results")
@@ -57,7 +80,8 @@ def test_what_cannot_be_recorded_is_said_and_raises_nothing(project: Project) ->
 
 def test_outside_an_audit_it_does_nothing_and_imports_nothing(project: Project) -> None:
     code = (
-        "import sys, detaudit; detaudit.record(loss=1, weights=[2]); "
+        "import sys, detaudit as d; d.record(loss=1, weights=[2]); d.record_weights(3); "
+        "d.monitor(d.monitor_layer(4), 'x'); d.monitor_gradients([]); "
         "print(sorted({'numpy', 'click'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

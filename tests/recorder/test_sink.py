@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit.auditor import lines as trace
 from detaudit.recorder.sink import Sink, encode
 
 values = st.recursive(
@@ -25,6 +26,15 @@ def test_encoding_is_json(value: Any) -> None:
 
 def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in folder.glob("*.jsonl") for line in path.read_text().splitlines()]
+
+
+def test_text_that_is_no_unicode_leaves_the_trace_readable(tmp_path: Path) -> None:
+    sink = Sink(str(tmp_path))
+    sink.write({"k": "trouble", "where": "caf\udce9.py", "error": "é 😀"}, {"k": "bye", "how": "exit"})
+    (path,) = tmp_path.iterdir()
+    _, trouble, bye = trace.lines(path)
+    assert trouble == trace.Trouble("caf\\udce9.py", "é 😀")
+    assert isinstance(bye, trace.Bye)
 
 
 def test_hello_comes_first_and_lines_are_appended(tmp_path: Path) -> None:

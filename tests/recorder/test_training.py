@@ -45,6 +45,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.sink = self
+        self.trainings: list[Training] = []
         self.lines: list[dict[str, Any]] = []
 
     def append(self, text: str) -> None:

@@ -1,8 +1,10 @@
 """Whole reports are compared with the ones in golden/; a mismatch is saved beside, so accepting it is a copy."""
 
 from pathlib import Path
+from typing import Any
 
 import click
+import msgspec
 import pytest
 
 from detaudit.model import (
@@ -24,7 +26,8 @@ from detaudit.model import (
     as_number,
     digits,
 )
-from detaudit.report import FORMATS, render
+from detaudit.probe import Probe, ProbeDifference
+from detaudit.report import FORMATS, probes, render
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -45,6 +48,15 @@ def a_run(number: int, total: float, *, differs: Difference | None = None, ranks
 
 
 DIFFERS = Difference(rank=0, step=1, stage=Stage.UPDATE)
+PROBE = ProbeDifference(
+    name="conv2",
+    occurrence=3,
+    step=2,
+    gradient=False,
+    runs=(1, 2),
+    rank=0,
+    agrees=Probe(name="conv1", occurrence=3, step=2, gradient=False),
+)
 FAILED = Run(
     id=2,
     status=Status.FAILED,
@@ -72,7 +84,10 @@ AUDITS = {
                 divergence=Divergence(
                     runs=(1, 2), rank=0, step=1, stage=Stage.UPDATE, site=None, cause="a backward kernel"
                 ),
+                stages=(Stage.INIT, Stage.FORWARD, Stage.UPDATE),
                 sources=(Source(file="train.py", line=7, what="numpy.random.default_rng() without a seed"),),
+                probes=3,
+                probe=PROBE,
             ),
             Group(
                 recipe=Recipe(name="all", seed=7, flags=("torch-seed", "tensorflow-seed")),
@@ -131,3 +146,30 @@ def test_numbers_have_all_their_digits() -> None:
     assert float(digits(241.42266417505016)) == 241.42266417505016
     assert digits(as_number(float("-inf"))) == "-inf"
     assert digits(None) == "-"
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        (
+            {},
+            "probe that differs is 'conv2' (its 3rd value, step 2) between runs 1 and 2; 'conv1' (its 3rd value",
+        ),
+        ({"gradient": True, "occurrence": 11}, "is the gradient of 'conv2' (its 11th gradient, step 2) between"),
+        ({"values": ("0.5", "0.25"), "step": None}, "'conv2' (its 3rd value): 0.5 in run 1, 0.25 in run 2"),
+        ({"missing": 2, "agrees": None}, "'conv2' (its 3rd value, step 2), which run 2 does not have"),
+        ({"rank": 1, "occurrence": 22}, "differs of rank 1 is 'conv2' (its 22nd value"),
+    ],
+)
+def test_a_probe_in_words(changed: dict[str, Any], expected: str) -> None:
+    group = AUDITS["nondeterministic"].groups[0]
+    sentence = probes.sentence(msgspec.structs.replace(group, probe=msgspec.structs.replace(PROBE, **changed)))
+    assert expected in sentence
+    assert not sentence.startswith("the results agree")
+
+
+def test_probes_that_differ_while_the_results_agree_are_said_to() -> None:
+    group = msgspec.structs.replace(AUDITS["nondeterministic"].groups[1], probe=PROBE)
+    assert probes.sentence(group).startswith(
+        "the results agree all the same, but the first probe that differs of rank 0"
+    )

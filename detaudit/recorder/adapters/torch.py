@@ -97,6 +97,7 @@ class TorchWatcher:
         @functools.wraps(construct)
         def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             self._any_optimizer = True
+            self._training.ends_late = False
             construct(optimizer, *args, **kwargs)
 
         base.__init__ = __init__

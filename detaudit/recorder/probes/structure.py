@@ -1,0 +1,61 @@
+"""Walks lists, tuples, named tuples and dicts, and rebuilds them only where a part was replaced."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, MutableMapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+_DEEPEST = 32
+
+
+def walk(value: Any, name: str, visit: Callable[[Any, str], Any], depth: int = 0) -> Any:
+    """Call ``visit(part, name of the part)`` for each part in order, and return ``value`` with what that returned.
+
+    It is ``value`` itself if every part was returned as it is. An empty structure is a part.
+    Raises ValueError for a structure that is too deep, such as a list that holds itself.
+    """
+    if depth > _DEEPEST:
+        raise ValueError(f"nested more than {_DEEPEST} deep")
+    if isinstance(value, Mapping) and len(value):
+        keys = list(value)
+        old = [value[key] for key in keys]
+        new = [walk(item, f"{name}[{_shown(key)}]", visit, depth + 1) for key, item in zip(keys, old)]
+        return value if _same(old, new) else _mapping(value, keys, new)
+    if isinstance(value, (list, tuple)) and len(value):
+        fields = getattr(value, "_fields", None)  # of a named tuple
+        names = [f".{field}" for field in fields] if fields else [f"[{i}]" for i in range(len(value))]
+        old = list(value)
+        new = [walk(item, name + part, visit, depth + 1) for part, item in zip(names, old)]
+        return value if _same(old, new) else _sequence(value, new)
+    return visit(value, name)
+
+
+def _same(old: Sequence[Any], new: Sequence[Any]) -> bool:
+    return all([a is b for a, b in zip(old, new)])
+
+
+def _mapping(value: Any, keys: Sequence[Any], new: Sequence[Any]) -> Any:
+    if not isinstance(value, MutableMapping):
+        return type(value)(zip(keys, new))
+    made = copy.copy(value)
+    for key, item in zip(keys, new):
+        made[key] = item
+    return made
+
+
+def _sequence(value: Any, new: list[Any]) -> Any:
+    if isinstance(value, list):
+        made = copy.copy(value)
+        made[:] = new
+        return made
+    return value._make(new) if hasattr(value, "_make") else type(value)(new)
+
+
+def _shown(key: Any) -> str:
+    # The text of another object may hold its address, which is another one in every run.
+    return repr(key) if isinstance(key, (str, bytes, int, float, type(None))) else type(key).__name__
