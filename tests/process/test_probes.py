@@ -70,7 +70,13 @@ KERAS = """
     layers = keras.layers
     embedding = detaudit.monitor_layer(layers.Embedding(9, 8, mask_zero=True, name="table"))
     lstm = detaudit.monitor_layer(layers.LSTM(5, name="lstm"))
-    model = keras.Sequential([keras.Input((6,), dtype="int32"), embedding, lstm, layers.Dropout(0.2), layers.Dense(4)])
+    class Net(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.table, self.lstm, self.drop, self.head = embedding, lstm, layers.Dropout(0.2), layers.Dense(4)
+        def call(self, x):
+            return self.head(self.drop(self.lstm(detaudit.monitor(self.table(x), "masked"))))
+    model = Net()
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     model.fit(x, y, epochs=1, batch_size=32, verbose=0)
     detaudit.record_weights(model)
@@ -98,7 +104,7 @@ def troubles(lines: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def test_torch(project: Project) -> None:
-    lines = recorded(project, TORCH.replace("PLANTED", "pass"))
+    lines = recorded(project, TORCH.replace("PLANTED", "pass") + "    detaudit.record_weights(conv2.bfloat16())\n")
     assert seen(lines) == [
         (name, step, step)
         for step in (1, 2)
@@ -106,6 +112,7 @@ def test_torch(project: Project) -> None:
     ]
     gradients = ["conv2 output", "conv2 input[0]", "conv1['h'][0]", "conv1 weight", "weight", "bias"]
     assert seen(lines, "gradient") == [(name, step, step) for step in (1, 2) for name in gradients]
+    assert [line["params"] for line in lines if line["k"] == "final" and line["fw"] == "script"] == [2]
     assert not troubles(lines)
 
 
@@ -141,12 +148,11 @@ def test_tensorflow_eager_in_graphs_and_in_loops(project: Project) -> None:
 def test_keras_layers(project: Project, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", backend)
     lines = recorded(project, KERAS)
-    names = ["table input[0]", "table output", "lstm input[0]", "lstm input['mask']", "lstm output"]
+    names = ["table input[0]", "table output", "masked", "lstm input[0]", "lstm input['mask']", "lstm output"]
     assert [(name, n) for name, n, _ in seen(lines)] == [(name, n) for n in (1, 2) for name in names]
     gradients = [(name, n) for name, n, _ in seen(lines, "gradient")]
-    assert [pair for pair in gradients if pair[0] != "lstm input[0]"] == [
-        (name, n) for n in (1, 2) for name in ("lstm output", "table output")
-    ]
+    back = ("lstm output", "lstm input[0]", "masked", "table output")
+    assert sorted(gradients) == sorted((name, n) for n in (1, 2) for name in back)
     weights = [line for line in lines if line["k"] == "final"]
     assert {line["fw"] for line in weights} == {backend, "script"}
     assert len({line["sum"] for line in weights}) == 1
