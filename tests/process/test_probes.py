@@ -31,7 +31,7 @@ TORCH = """
         loss.backward()
         detaudit.monitor_gradients(conv2.named_parameters())
         optimizer.step()
-    torch.save(conv2, io.BytesIO())
+    torch.save([conv1, conv2], io.BytesIO())
     weights = [*conv1.parameters(), *copy.deepcopy(conv2).parameters()]
     print(hashlib.sha256(b"".join(w.detach().numpy().tobytes() for w in weights)).hexdigest(), torch.rand(1).item())
 """

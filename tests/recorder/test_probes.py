@@ -5,6 +5,7 @@ import math
 import pickle
 import sys
 import threading
+import time
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -188,7 +189,8 @@ def test_what_cannot_be_read_is_given_back_and_said_once(recorder: Recorder) -> 
     assert [error.split(" ")[0] for error in recorder.troubles] == ["a", "nested", "'object'"]
 
 
-def test_threads_lose_nothing(recorder: Recorder) -> None:
+def test_threads_lose_nothing(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "step_under_way", lambda after_loss: time.sleep(0))  # lets another thread run
     threads = [threading.Thread(target=lambda: [detaudit.monitor(i, "x") for i in range(200)]) for _ in range(4)]
     for thread in threads:
         thread.start()

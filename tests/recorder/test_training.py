@@ -98,6 +98,16 @@ def test_the_end_is_written_once_for_each_number_of_steps(recorder: Recorder, tr
     assert recorder.final["steps"] == 2
 
 
+def test_the_step_under_way(trained: Training) -> None:
+    assert trained.under_way(after_loss=False) == 1
+    trained.loss(Tensor(0.5))
+    assert (trained.under_way(after_loss=True), trained.under_way(after_loss=False)) == (1, 2)
+    trained.ends_late = False  # an optimizer will tell
+    assert trained.under_way(after_loss=False) == 1
+    trained.step("a", [Tensor(1.0)])
+    assert trained.under_way(after_loss=True) == 2
+
+
 def test_nothing_trained_writes_nothing(recorder: Recorder, trained: Training) -> None:
     trained.finish()
     assert recorder.lines == []
