@@ -31,7 +31,7 @@ TORCH = """
         loss.backward()
         detaudit.monitor_gradients(conv2.named_parameters())
         optimizer.step()
-    torch.save([conv1, conv2], io.BytesIO())
+    torch.save([conv2, detaudit.monitor(torch.ones(1, requires_grad=True), "saved")], io.BytesIO())
     weights = [*conv1.parameters(), *copy.deepcopy(conv2).parameters()]
     print(hashlib.sha256(b"".join(w.detach().numpy().tobytes() for w in weights)).hexdigest(), torch.rand(1).item())
 """
@@ -109,7 +109,7 @@ def test_torch(project: Project) -> None:
         (name, step, step)
         for step in (1, 2)
         for name in ("conv1['h'][0]", "conv1 weight", "conv2 input[0]", "conv2 output")
-    ]
+    ] + [("saved", 1, 3)]
     gradients = ["conv2 output", "conv2 input[0]", "conv1['h'][0]", "conv1 weight", "weight", "bias"]
     assert seen(lines, "gradient") == [(name, step, step) for step in (1, 2) for name in gradients]
     assert [line["params"] for line in lines if line["k"] == "final" and line["fw"] == "script"] == [2]
