@@ -1,21 +1,23 @@
 """Watches TensorFlow, and Keras on it: every GradientTape.gradient, eager or inside a tf.function.
 
-Inside a graph, the loss is written to a ring that the recorder owns, by operations that also run under XLA;
-it is read back when the outermost tf.function returns. TensorFlow draws a random operation's seed from a
-counter of its own (framework/random_seed.py), so the added operations shift no random stream.
+Inside a graph, what belongs to a step goes into a ring that the recorder owns; it is read back when the
+outermost tf.function returns.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import re
 import threading
 import weakref
 
-from .. import digest, rng
-from ..reader import Reader
+from .. import rng
 from ..training import Training
+from .tensorflow_export import watch_exports
+from .tensorflow_graph import Rings
+from .tensorflow_inputs import Data, ScaledLosses, watch_layers
+from .tensorflow_reader import VariableReader
+from .tensorflow_sessions import watch_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,79 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..process import Recorder
-
-RING = 1024
-"""Losses that one call of a tf.function can leave behind before the oldest are overwritten."""
-
-
-class VariableReader(Reader):
-    """Reads variables and eager tensors through NumPy."""
-
-    def __init__(self) -> None:
-        self._np: Any = importlib.import_module("numpy")  # TensorFlow needs it: it is there
-        self._digest = digest.NumpyDigest(self._np)
-
-    def array(self, value: Any) -> Any:
-        """Return the value of a variable, an eager tensor or a NumPy scalar as an array."""
-        return self._np.asarray(value.numpy() if hasattr(value, "numpy") else value)
-
-    def part(self, name: str, tensor: Any) -> digest.Part:
-        """Return (name, dtype, shape, word digest)."""
-        array = self.array(tensor)
-        return name, str(array.dtype), tuple(array.shape), self._digest.words(array)
-
-    def total(self, tensor: Any) -> float:
-        """Return the sum of the elements in float64."""
-        return self._digest.total(self.array(tensor))
-
-    def size(self, tensor: Any) -> int:
-        """Return the bytes of a variable's elements."""
-        bits = re.search(r"\d+", str(tensor.dtype))  # float32, <dtype: 'bfloat16'>; NumPy does not know them all
-        return int(self._np.prod(tuple(tensor.shape))) * (int(bits.group()) // 8 if bits else 1)
-
-    def device(self, tensor: Any) -> str:
-        """Return where a variable lives, such as ``GPU:0``."""
-        device = str(getattr(getattr(tensor, "value", tensor), "device", "") or getattr(tensor, "device", ""))
-        return device.rpartition("device:")[2] or "unknown"
-
-    def scalar(self, tensor: Any) -> float | None:
-        """Return the value of a real array of one element."""
-        array = self.array(tensor)
-        return float(array.reshape(-1)[0]) if array.size == 1 and array.dtype.kind in "fiuV" else None
-
-
-class LossRing:
-    """The last losses computed inside graphs, in variables that belong to the recorder."""
-
-    def __init__(self, tf: Any) -> None:
-        self._tf = tf
-        self._ring: Any = None
-        self._count: Any = None
-        self._seen = 0
-
-    def write(self, loss: Any, init_scope: Any) -> None:
-        """Add operations to the graph under construction that store ``loss`` whenever it runs."""
-        tf = self._tf
-        with init_scope():
-            if self._ring is None:
-                self._ring = tf.Variable(tf.zeros([RING], tf.float64), trainable=False)
-                self._count = tf.Variable(tf.zeros([], tf.int64), trainable=False)
-        loss = tf.cast(loss, tf.float64)
-        loss = loss if loss.shape.rank == 0 else tf.reduce_sum(loss)
-        place = tf.cast((self._count.assign_add(1) - 1) % RING, tf.int32)
-        tf.raw_ops.ResourceScatterUpdate(resource=self._ring.handle, indices=place, updates=loss)
-
-    def new(self) -> tuple[int, list[Any]]:
-        """Return how many losses came since the last call, and those of them that the ring still holds."""
-        if self._count is None:
-            return 0, []
-        count = int(self._count.numpy())
-        fresh = count - self._seen
-        self._seen = count
-        if fresh <= 0:
-            return 0, []
-        values = self._ring.numpy()
-        return fresh, [values[i % RING] for i in range(count - min(fresh, RING), count)]
 
 
 class TensorFlowWatcher:
@@ -111,9 +40,13 @@ class TensorFlowWatcher:
         self._ops = importlib.import_module("tensorflow.python.framework.ops")
         self._context = importlib.import_module("tensorflow.python.eager.context")
         rng.watch("tensorflow", self._generator_state)
-        self._training = Training("tensorflow", recorder, VariableReader(), rng.state_digest)
-        self._ring = LossRing(tf)
+        self._reader = VariableReader()
+        self._training = Training("tensorflow", recorder, self._reader, rng.state_digest)
+        self._rings = Rings(tf)
+        self._data = Data(tf)
+        # Where this thread is: in the outermost tf.function (entered under a tape), layer, gradient.
         self._inside = threading.local()
+        self._scaled = ScaledLosses(self._sink, self._inside)
         self._noted: list[Any] = []
         self._of_function: weakref.WeakKeyDictionary[Any, tuple[int, list[Any]]] = weakref.WeakKeyDictionary()
         self._latest: tuple[int, list[Any]] = (0, [])
@@ -129,14 +62,27 @@ class TensorFlowWatcher:
         self._watch_gradients(backprop.GradientTape)
         self._watch_calls(importlib.import_module(functions + "polymorphic_function").Function)
         self._watch_calls(importlib.import_module(functions + "concrete_function").ConcreteFunction)
+        self._scaled.watch()
+        if self._training.wants("batch"):
+            watch_layers(
+                self._sink, self._inside, lambda call: self._sink.guarded("batch", lambda: self._on_layer(call))
+            )
+        watch_exports(self._sink, lambda functions: self._rings.used_by(functions))
+        watch_sessions(self._tf, self._sink, self._training)
 
     def _watch_gradients(self, tape: Any) -> None:
         compute = tape.gradient
 
         @functools.wraps(compute)
         def gradient(tape_: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-            gradients = compute(tape_, target, sources, *args, **kwargs)
-            self._sink.guarded("gradient", lambda: self._note(target, sources))
+            if getattr(self._inside, "gradient", False):  # of a checkpoint that is recomputed
+                return compute(tape_, target, sources, *args, **kwargs)
+            self._inside.gradient = True
+            try:
+                gradients = compute(tape_, target, sources, *args, **kwargs)
+            finally:
+                self._inside.gradient = False
+            self._sink.guarded("gradient", lambda: self._note(target, sources, gradients))
             return gradients
 
         tape.gradient = gradient
@@ -150,33 +96,45 @@ class TensorFlowWatcher:
                 return call(function_, *args, **kwargs)
             self._inside.function = True
             try:
-                self._sink.guarded("eager step", self._end_eager_step)
+                self._sink.guarded("function", lambda: self._before_call(function_, (args, kwargs)))
                 return call(function_, *args, **kwargs)
             finally:
-                self._inside.function = False
-                self._sink.guarded("function", lambda: self._after_call(function_))
+                self._inside.function = self._inside.forward = False
+                self._sink.guarded("function", lambda: self._after_call(function_, (args, kwargs)))
 
         function.__call__ = __call__
 
-    def _note(self, target: Any, sources: Any) -> None:
+    def _note(self, target: Any, sources: Any, gradients: Any) -> None:
         flatten = self._tf.nest.flatten
         variables = [source for source in flatten(sources) if hasattr(source, "assign") and hasattr(source, "shape")]
-        losses = [loss for loss in flatten(target) if loss is not None and hasattr(loss, "dtype")]
+        losses = [
+            self._scaled.unscaled(loss) for loss in flatten(target) if loss is not None and hasattr(loss, "dtype")
+        ]
         if not variables or not losses or not losses[0].dtype.is_floating:
             return  # such as a gradient penalty with respect to inputs
+        parts = [part for part in flatten(gradients, expand_composites=True) if part is not None]
+        parts = parts if self._training.wants("backward") else []
         with self._training.lock:
             if isinstance(losses[0], self._ops.EagerTensor):
-                self._end_eager_step()
-                self._initial(variables)
-                self._eager = variables
-                for loss in losses:
-                    self._training.loss(loss)
-            else:
-                with self._ops.init_scope():  # tracing comes before the first execution
-                    self._initial(variables)
-                self._noted += [v for v in variables if not any(v is noted for noted in self._noted)]
-                for loss in losses:
-                    self._ring.write(loss, self._ops.init_scope)
+                self._note_eager(losses, variables, parts)
+            elif self._ops.get_default_graph().building_function:  # else a graph for sessions
+                self._note_in_graph(losses, variables, parts)
+
+    def _note_eager(self, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
+        self._end_eager_step()
+        self._initial(variables)
+        self._eager = variables
+        if gradients:
+            self._training.gradients(gradients)
+        for loss in losses:
+            self._training.loss(loss)
+
+    def _note_in_graph(self, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
+        with self._ops.init_scope():  # tracing comes before the first execution
+            self._end_eager_step()
+            self._initial(variables)
+        self._noted += [v for v in variables if not any(v is noted for noted in self._noted)]
+        self._rings.write(losses, gradients)
 
     def _initial(self, variables: list[Any]) -> None:
         new = [v for v in variables if self._started.get(id(v), lambda: None)() is not v]
@@ -184,28 +142,61 @@ class TensorFlowWatcher:
         if new:
             self._training.initial(new)
 
+    def _on_layer(self, call: Any) -> None:
+        inside = self._inside
+        if getattr(inside, "gradient", False) or getattr(inside, "forward", False) or not self._data.under_tape():
+            return
+        data = self._data.of(call)
+        with self._training.lock:
+            if self._context.executing_eagerly():
+                self._end_eager_step()
+                self._training.inputs(data)
+            elif data and self._ops.get_default_graph().building_function:
+                self._rings.inputs([part for part in data if isinstance(part, self._tf.Tensor)])
+
     def _end_eager_step(self) -> None:
         with self._training.lock:
             if self._eager and self._training.pending:
                 self._training.step(("eager", *[id(v) for v in self._eager]), self._eager)
 
-    def _after_call(self, function: Any) -> None:
+    def _before_call(self, function: Any, call: Any) -> None:
+        forward = (
+            self._training.wants("batch") and not getattr(self._inside, "layer", False) and self._data.under_tape()
+        )
+        self._inside.forward = forward
+        if forward or function in self._of_function:
+            self._end_eager_step()
+        if forward:  # the tape is outside: what goes in here is the batch
+            with self._training.lock:
+                self._training.inputs(self._data.of(call))
+
+    def _after_call(self, function: Any, call: Any) -> None:
         with self._training.lock:
             self._keep_noted(function)
-            self._end_graph_steps(self._of_function.get(function, self._latest), function)
+            self._end_graph_steps(self._of_function.get(function, self._latest), function, call)
 
-    def _end_graph_steps(self, weights: tuple[int, list[Any]], owner: Any) -> None:
-        fresh, losses = self._ring.new()
+    def _end_graph_steps(self, weights: tuple[int, list[Any]], owner: Any, call: Any = ()) -> None:
+        fresh, rows = self._rings.new()
         if not fresh:
             return
-        if fresh > len(losses):
-            lost = fresh - len(losses)
+        if owner is not None:
+            self._of_function.setdefault(owner, weights)
+        if fresh > len(rows):
+            lost = fresh - len(rows)
             self._sink.write({"k": "trouble", "where": "losses", "error": f"{lost} losses of one call were not kept"})
             self._training.steps += lost
-        for loss in losses[:-1]:
-            self._training.loss(loss)
-            self._training.unseen_step()
-        self._training.loss(losses[-1])
+        if not rows[0].batch and self._training.wants("batch"):
+            self._training.inputs(self._data.of(call))
+        for row in rows:
+            if row is not rows[0]:
+                self._training.unseen_step()
+            if row.batch:
+                self._training.inputs([row.batch])
+            if row.gradients:
+                self._training.gradients([row.gradients])
+            if row.losses:
+                self._training.loss(row.losses)
+            self._training.loss(row.loss)
         self._training.step(*weights, owner)
 
     def _keep_noted(self, function: Any) -> None:
@@ -228,7 +219,7 @@ class TensorFlowWatcher:
 
     def _forget(self) -> None:
         self._training.forget()
-        self._ring, self._noted, self._eager = LossRing(self._tf), [], []
+        self._rings, self._noted, self._eager = Rings(self._tf), [], []
         self._of_function, self._latest = weakref.WeakKeyDictionary(), (0, [])
 
 

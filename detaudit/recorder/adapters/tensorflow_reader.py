@@ -1,0 +1,55 @@
+"""Reads TensorFlow's variables and eager tensors through NumPy."""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+from .. import digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class VariableReader:
+    """Reads variables, eager tensors and NumPy arrays."""
+
+    def __init__(self) -> None:
+        self._np: Any = importlib.import_module("numpy")  # TensorFlow needs it: it is there
+        self._digest = digest.NumpyDigest(self._np)
+
+    def array(self, value: Any) -> Any:
+        """Return the value of a variable, an eager tensor or a NumPy scalar as an array."""
+        return self._np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+
+    def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
+        """Return (name, dtype, shape, word digest)."""
+        array = self.array(tensor)
+        raw = self._np.frombuffer(_flat(array), self._np.uint8) if array.dtype.kind in "OUS" else array
+        return name, str(array.dtype), tuple(array.shape), self._digest.words(raw)
+
+    def total(self, tensor: Any) -> float:
+        """Return the sum of the elements in float64."""
+        return self._digest.total(self.array(tensor))
+
+    def size(self, tensor: Any) -> int:
+        """Return the bytes of a variable's elements."""
+        bits = re.search(r"\d+", str(tensor.dtype))  # float32, <dtype: 'bfloat16'>; NumPy does not know them all
+        return int(self._np.prod(tuple(tensor.shape))) * (int(bits.group()) // 8 if bits else 1)
+
+    def device(self, tensor: Any) -> str:
+        """Return where a variable lives, such as ``GPU:0``."""
+        device = str(getattr(getattr(tensor, "value", tensor), "device", "") or getattr(tensor, "device", ""))
+        return device.rpartition("device:")[2] or "unknown"
+
+    def scalar(self, tensor: Any) -> float | None:
+        """Return the value of a real array of one element."""
+        array = self.array(tensor)
+        return float(array.reshape(-1)[0]) if array.size == 1 and array.dtype.kind in "fiuV" else None
+
+
+def _flat(texts: Any) -> bytes:
+    # Object arrays hold addresses; each text goes in with its length, so that none can run into the next.
+    items = [text if isinstance(text, bytes) else str(text).encode() for text in texts.reshape(-1).tolist()]
+    return b"".join([b"%d:%s" % (len(item), item) for item in items]) or b":"

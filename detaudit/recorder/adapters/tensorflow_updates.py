@@ -1,0 +1,100 @@
+"""What the optimizers of tf.compat.v1 add to a graph, and which of it a run of a session makes happen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+_SOURCES = ("IteratorGetNext", "QueueDequeue")
+"""How the types of the operations begin that bring a batch from a pipeline in the graph."""
+
+_HARMLESS = frozenset(["Variable", "VariableV2", "VarHandleOp", "ReadVariableOp"])
+"""Operations with a state that looking at does not change."""
+
+
+class Update(NamedTuple):
+    """What an optimizer adds to a graph: the operation that applies its gradients, and what that belongs to."""
+
+    operation: Any
+    losses: tuple[Any, ...]
+    gradients: tuple[Any, ...]
+    variables: tuple[Any, ...]
+
+
+class Step(NamedTuple):
+    """What a run of a session trains: which updates, and what there is to be fetched of them."""
+
+    updates: tuple[Update, ...]
+    inputs: tuple[Any, ...]
+    losses: tuple[Any, ...]
+    gradients: tuple[Any, ...]
+    variables: tuple[Any, ...]
+
+
+def _ancestors(operations: Iterable[Any]) -> set[Any]:
+    """Return the operations, and all that have to run before them."""
+    found: set[Any] = set()
+    stack = list(operations)
+    while stack:
+        operation = stack.pop()
+        if operation not in found:
+            found.add(operation)
+            stack += [tensor.op for tensor in operation.inputs]
+            stack += operation.control_inputs
+    return found
+
+
+def _once(things: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple({id(thing): thing for thing in things}.values())
+
+
+class Updates:
+    """The updates in one graph, and which of them run when the script fetches something."""
+
+    def __init__(self) -> None:
+        self.updates: list[Update] = []
+        self._steps: dict[tuple[str, ...], Step | None] = {}
+
+    def add(self, update: Update) -> None:
+        """Take in what an optimizer added to the graph."""
+        self.updates.append(update)
+        self._steps.clear()
+
+    def step(self, graph: Any, elements: Sequence[Any]) -> Step | None:
+        """Return what a run trains that fetches these tensors and operations, None if nothing."""
+        names = tuple([element.name for element in elements])
+        if names not in self._steps:
+            self._steps[names] = self._find(graph, [getattr(element, "op", element) for element in elements])
+        return self._steps[names]
+
+    def _find(self, graph: Any, fetched: list[Any]) -> Step | None:
+        running = _ancestors(fetched)
+        hit = [update for update in self.updates if update.operation in running]
+        if not hit:
+            return None
+
+        def harmless(tensor: Any) -> bool:
+            """Whether fetching a tensor makes nothing run that the script did not ask for, such as a draw."""
+            more = _ancestors([tensor.op]) - running if graph.is_fetchable(tensor) else {None}
+            return not any(
+                op is None or op.type == "Placeholder" or (op.op_def.is_stateful and op.type not in _HARMLESS)
+                for op in more
+            )
+
+        return Step(
+            tuple(hit),
+            self._batch(graph, running),
+            _once([loss for update in hit for loss in update.losses if harmless(loss)]),
+            _once([part for update in hit for part in update.gradients if harmless(part)]),
+            _once([variable for update in hit for variable in update.variables]),
+        )
+
+    @staticmethod
+    def _batch(graph: Any, running: set[Any]) -> tuple[Any, ...]:
+        sources = sorted([op for op in running if op.type.startswith(_SOURCES)], key=lambda op: op.name)
+        kinds = ("resource", "variant")
+        return tuple([t for op in sources for t in op.outputs if t.dtype.name not in kinds and graph.is_fetchable(t)])
