@@ -42,7 +42,7 @@ class TensorFlowWatcher:
         rng.watch("tensorflow", self._generator_state)
         self._reader = VariableReader()
         self._training = Training("tensorflow", recorder, self._reader, rng.state_digest)
-        self._rings = Rings(tf)
+        self._rings = Rings(tf, self._reader.array)
         self._data = Data(tf)
         # Where this thread is: in the outermost tf.function (entered under a tape), layer, gradient.
         self._inside = threading.local()
@@ -219,7 +219,7 @@ class TensorFlowWatcher:
 
     def _forget(self) -> None:
         self._training.forget()
-        self._rings, self._noted, self._eager = Rings(self._tf), [], []
+        self._rings, self._noted, self._eager = Rings(self._tf, self._reader.array), [], []
         self._of_function, self._latest = weakref.WeakKeyDictionary(), (0, [])
 
 

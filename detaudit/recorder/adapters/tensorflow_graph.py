@@ -106,7 +106,8 @@ class Row(NamedTuple):
 class _Ring:
     """The last steps on one device: XLA lets no function touch a variable of another."""
 
-    def __init__(self, zeros: Callable[..., Any]) -> None:
+    def __init__(self, zeros: Callable[..., Any], read: Callable[[Any], Any]) -> None:
+        self._read = read
         self.rows = zeros(RING, len(Row._fields))
         self.count = zeros()
         self.batch = zeros()
@@ -114,12 +115,12 @@ class _Ring:
 
     def new(self) -> tuple[int, list[Row]]:
         """Return how many steps came since the last call, and the rows of those that are still there."""
-        count = int(self.count.numpy())
+        count = int(self._read(self.count))
         fresh = count - self._seen
         self._seen = count
         if fresh <= 0:
             return 0, []
-        rows = self.rows.numpy()
+        rows = self._read(self.rows)
         losses = rows[:, 0].view("f8")
         kept = [i % RING for i in range(count - min(fresh, RING), count)]
         return fresh, [Row(losses[i], *rows[i, 1:]) for i in kept]
@@ -128,8 +129,8 @@ class _Ring:
 class Rings:
     """What the steps inside graphs leave behind, in variables that belong to the recorder."""
 
-    def __init__(self, tf: Any) -> None:
-        self._tf = tf
+    def __init__(self, tf: Any, read: Callable[[Any], Any]) -> None:
+        self._tf, self._read = tf, read
         self._digest = GraphDigest(tf)
         self._context: Any = importlib.import_module("tensorflow.python.eager.context")
         self._record: Any = importlib.import_module("tensorflow.python.eager.record")
@@ -147,7 +148,7 @@ class Rings:
             device = device or str(self._context.context().device_name or "")
             if device not in self._rings:
                 with self._tf.device(device or None):
-                    self._rings[device] = _Ring(self._zeros)
+                    self._rings[device] = _Ring(self._zeros, self._read)
         return self._rings[device]
 
     def _zeros(self, *shape: int) -> Any:
