@@ -171,6 +171,8 @@ class Training:
         """Sum up and release the sets whose owner is ``owner``, or None for those whose owner died."""
         for held in self._sets.values():
             if held.owner is not None and held.owner() is owner and held.tensors:
+                others = {id(t) for other in self._sets.values() if other is not held for t in other.tensors}
+                held.tensors = [t for t in held.tensors if id(t) not in others]  # nothing counts twice
                 self._sum_up(held)
                 held.tensors = []
 

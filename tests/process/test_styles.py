@@ -6,7 +6,6 @@ import pytest
 
 from tests.process.conftest import Project
 from tests.process.test_neutral import bare_and_recorded
-from tests.process.test_training import KERAS_FIT
 
 COMMON = """
 import torch
@@ -219,93 +218,6 @@ dist.destroy_process_group()
     assert len({rank["digest"] for rank in ranks}) == 1
     assert done.json["groups"][0]["replicas"] == {"ranks": 3, "run": 1, "differs": None}
     assert len({rank["final_loss"] for rank in ranks}) == 3  # of different data
-
-
-TENSORFLOW = """
-import tensorflow as tf
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
-)
-import keras, numpy as np
-keras.utils.set_random_seed(0)
-x, y = np.random.normal(size=(128, 8)).astype("f4"), np.random.randint(0, 4, 128)
-
-def compiled(model, **options):
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), **options)
-    return model
-
-def layers():
-    return [keras.Input((8,)), keras.layers.Dense(16), keras.layers.Dropout(0.1), keras.layers.Dense(4)]
-
-class Custom(keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.dense = keras.layers.Dense(4)
-    def call(self, x):
-        return self.dense(x)
-    def train_step(self, data):
-        x, y = data
-        with tf.GradientTape() as tape:
-            loss = self.compute_loss(y=y, y_pred=self(x, training=True))
-        variables = self.trainable_variables
-        self.optimizer.apply(tape.gradient(loss, variables), variables)
-        return {"loss": loss}
-
-models = [compiled(keras.Sequential(layers()))]
-for _ in range(4):
-    models[0].train_on_batch(x, y)
-for options in ({"steps_per_execution": 4}, {"jit_compile": True}, {"run_eagerly": True}):
-    models.append(compiled(keras.Sequential(layers()), **options))
-models.append(compiled(Custom()))
-with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
-    models.append(compiled(keras.Sequential(layers())))
-for model in models[1:]:
-    model.fit(x, y, batch_size=16, epochs=1, verbose=0)
-
-w = tf.Variable(tf.ones((8, 1)))
-rows = tf.data.Dataset.from_tensor_slices(x[:64]).batch(8)
-
-def step(x):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean((x @ w - 1.0) ** 2)
-    w.assign_sub(0.1 * tape.gradient(loss, w))
-
-@tf.function
-def epoch():
-    for row in rows:
-        step(row)
-
-epoch()
-concrete = tf.function(step).get_concrete_function(tf.TensorSpec((8, 8)))
-for row in rows.take(3):
-    concrete(row)
-weights = [a for model in models for a in model.get_weights() if a.dtype == "float32"] + [w.numpy()]
-import hashlib
-whole = hashlib.sha256(b"".join(a.tobytes() for a in weights)).hexdigest()
-print(f"{sum(a.astype('f8').sum() for a in weights):.17g}", whole)
-"""
-
-
-def test_every_style_of_tensorflow(project: Project) -> None:
-    """4 by train_on_batch, 8 by each of four ways to fit, 8 on each of two replicas, 8 in a loop, 3 by a function."""
-    project.write("train.py", TENSORFLOW)
-    bare, _ = bare_and_recorded(project, "train.py")
-    done = project.run("train.py", "--runs", "1", "--out", "results")
-    run = done.json["groups"][0]["runs"][0]
-    assert run["status"] == "ok", run
-    assert run["warnings"] == []
-    assert run["steps"] == 4 + 4 * 8 + 2 * 8 + 8 + 3
-    recorded = (project.folder / "results" / "runs" / "none" / "1" / "stdout.log").read_text()
-    assert recorded == bare.stdout
-    assert float(recorded.split()[0]) == pytest.approx(run["ranks"][0]["sum_of_weights"], rel=1e-9)
-
-
-def test_keras_on_torch(project: Project) -> None:
-    project.write("train.py", KERAS_FIT)
-    done = project.run("train.py", "--runs", "2", "--recipe", "seeds", env={"KERAS_BACKEND": "torch"})
-    assert done.code == 0, done.out
-    (rank,) = done.json["groups"][0]["runs"][0]["ranks"]
-    assert (rank["framework"], rank["steps"]) == ("torch", 8)
 
 
 def test_arguments_of_any_kind_do_not_disturb_a_forward_pass(project: Project) -> None:

@@ -127,6 +127,18 @@ def test_a_model_that_is_dropped_counts_with_its_last_weights(recorder: Recorder
     assert recorder.final["params"] == 2
 
 
+def test_weights_of_a_set_that_is_let_go_count_once(recorder: Recorder, trained: Training) -> None:
+    owner, shared = Owner(), Tensor(3.0)
+    trained.step("a", [shared, Tensor(4.0)], owner)
+    trained.step("b", [shared])
+    del owner
+    gc.collect()
+    trained.step("b", [shared])
+    trained.finish()
+    assert recorder.final["sum"] == (7.0).hex()
+    assert recorder.final["params"] == 2
+
+
 def test_weights_that_are_trained_in_two_ways_count_once(recorder: Recorder, trained: Training) -> None:
     w = [Tensor(3.0)]
     owner = Owner()

@@ -6,13 +6,14 @@ import importlib
 import re
 
 from .. import digest
+from ..reader import Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-class VariableReader:
+class VariableReader(Reader):
     """Reads variables, eager tensors and NumPy arrays."""
 
     def __init__(self) -> None:
@@ -33,7 +34,7 @@ class VariableReader:
             value = value.numpy()
         return self._np.asarray(value)
 
-    def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
+    def part(self, name: str, tensor: Any) -> digest.Part:
         """Return (name, dtype, shape, word digest)."""
         array = self.array(tensor)
         raw = self._np.frombuffer(_flat(array), self._np.uint8) if array.dtype.kind in "OUS" else array
