@@ -15,7 +15,7 @@ TAIL_BYTES = 16384
 
 LOOKED_FOR = (
     "looked for: a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow or "
-    "Keras on it, a call of detaudit.record"
+    "Keras on it, an optimizer of tf.compat.v1 in a session, a call of detaudit.record"
 )
 
 
