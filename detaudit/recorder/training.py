@@ -26,16 +26,29 @@ The size is the same in every run of an audit, and so is the cadence.
 """
 
 
+class _Weight:
+    """A weight that was summed up; ``tensor()`` is None once it is gone."""
+
+    def __init__(self, tensor: Any, part: Part, reader: Reader) -> None:
+        self.part, self.sum, self.device = part, reader.total(tensor), reader.device(tensor)
+        try:
+            self.tensor: Callable[[], Any] = weakref.ref(tensor)
+        except TypeError:  # such as a NumPy scalar
+            self.tensor = lambda: None
+
+
 class _WeightSet:
     """Weights that are trained together, held until their owner is gone: a script may drop its model before the end."""
 
     def __init__(self, tensors: Sequence[Any]) -> None:
         self.tensors = list(tensors)
         self.owner: weakref.ref[Any] | None = None
-        self.digest = ""
-        self.sum = 0.0
-        self.devices: set[str] = set()
-        self.count = 0
+        self.summed: list[_Weight] = []
+
+    def leave_out(self, tensors: Sequence[Any]) -> None:
+        """Forget what was summed up of these weights: they are trained on, in another set."""
+        ids = {id(tensor) for tensor in tensors}
+        self.summed = [weight for weight in self.summed if id(weight.tensor()) not in ids]
 
 
 class Training:
@@ -157,6 +170,8 @@ class Training:
         held = self._sets.get(key)
         if held is None or len(held.tensors) != len(tensors) or any(a is not b for a, b in zip(held.tensors, tensors)):
             self._sets[key] = held = _WeightSet(tensors)
+            for other in self._sets.values():
+                other.leave_out(tensors)
             if owner is not None:
                 self._let_go(owner)
                 held.owner = weakref.ref(owner)
@@ -172,15 +187,11 @@ class Training:
         for held in self._sets.values():
             if held.owner is not None and held.owner() is owner and held.tensors:
                 others = {id(t) for other in self._sets.values() if other is not held for t in other.tensors}
-                held.tensors = [t for t in held.tensors if id(t) not in others]  # nothing counts twice
-                self._sum_up(held)
+                held.summed = self._sum_up([t for t in held.tensors if id(t) not in others])
                 held.tensors = []
 
-    def _sum_up(self, held: _WeightSet) -> None:
-        held.digest = self._digest(held.tensors)
-        held.sum = sum([self._reader.total(tensor) for tensor in held.tensors], 0.0)
-        held.count = len(held.tensors)
-        held.devices = {self._reader.device(tensor) for tensor in held.tensors}
+    def _sum_up(self, tensors: Sequence[Any]) -> list[_Weight]:
+        return [_Weight(t, part, self._reader) for t, part in zip(tensors, self._reader.parts(tensors))]
 
     def finish(self) -> None:
         """Write the weights as they ended. Called again later, it writes again only if there was another step."""
@@ -189,22 +200,20 @@ class Training:
             if self.steps == self._final_steps or self.steps == 0:
                 return
             self._final_steps = self.steps
-            gone = [held for held in self._sets.values() if not held.tensors]
-            alive = _WeightSet(list({id(t): t for held in self._sets.values() for t in held.tensors}.values()))
-            self._sum_up(alive)
-            total = [*gone, alive] if alive.count else gone
+            alive = {id(t): t for held in self._sets.values() for t in held.tensors}
+            sets = [*[held.summed for held in self._sets.values()], self._sum_up(list(alive.values()))]
+            digests = [digest.of_parts([weight.part for weight in summed]) for summed in sets if summed]
+            weights = [weight for summed in sets for weight in summed]
             self._sink.write(
                 {
                     "k": "final",
                     "fw": self._framework,
                     "steps": self.steps,
-                    "digest": total[0].digest
-                    if len(total) == 1
-                    else digest.of_bytes("".join([held.digest for held in total]).encode()),
-                    "sum": sum([held.sum for held in total], 0.0).hex(),
+                    "digest": digests[0] if len(digests) == 1 else digest.of_bytes("".join(digests).encode()),
+                    "sum": sum([weight.sum for weight in weights], 0.0).hex(),
                     "loss": None if self._final_loss is None else self._final_loss.hex(),
-                    "params": sum([held.count for held in total]),
+                    "params": len(weights),
                     "sparse": self._sparse,
-                    "devices": sorted({device for held in total for device in held.devices}),
+                    "devices": sorted({weight.device for weight in weights}),
                 }
             )

@@ -139,6 +139,19 @@ def test_weights_of_a_set_that_is_let_go_count_once(recorder: Recorder, trained:
     assert recorder.final["params"] == 2
 
 
+def test_weights_that_are_trained_on_by_another_owner_count_once(recorder: Recorder, trained: Training) -> None:
+    first, second, w = Owner(), Owner(), [Tensor(3.0), Tensor(4.0)]
+    trained.step("a", w, first)
+    del first
+    gc.collect()
+    trained.step("other", [Tensor(10.0)], second)  # here the first set is let go
+    w[0].value = 5.0
+    trained.step("b", w[:1], second)
+    trained.finish()
+    assert recorder.final["sum"] == (19.0).hex()
+    assert recorder.final["params"] == 3
+
+
 def test_weights_that_are_trained_in_two_ways_count_once(recorder: Recorder, trained: Training) -> None:
     w = [Tensor(3.0)]
     owner = Owner()
