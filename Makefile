@@ -4,10 +4,10 @@ BIN := $(VENV)/bin
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 
-.PHONY: help demo test test-corpus lint bench clean
+.PHONY: help demo test test-ecosystem test-corpus lint bench clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 $(VENV)/.base: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -16,6 +16,12 @@ $(VENV)/.base: pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.base
 	$(BIN)/pip install --quiet tensorflow-cpu -e '.[dev]'
+	@touch $@
+
+# Without its dependencies, tf_keras does not bring a second TensorFlow beside tensorflow-cpu.
+$(VENV)/.ecosystem: $(VENV)/.dev
+	$(BIN)/pip install --quiet $(TORCH) -e '.[ecosystem]'
+	$(BIN)/pip install --quiet --no-deps tf_keras
 	@touch $@
 
 demo: $(VENV)/.base ## Audit a torch script with real data: as it stands, then with the recipe
@@ -28,6 +34,9 @@ demo: $(VENV)/.base ## Audit a torch script with real data: as it stands, then w
 
 test: $(VENV)/.dev ## Run the tests (minutes: real frameworks, real processes)
 	$(BIN)/python -m pytest
+
+test-ecosystem: $(VENV)/.ecosystem ## Run the tests with Lightning, transformers, JAX and others (half an hour)
+	$(BIN)/python -m pytest tests/ecosystem -m ecosystem
 
 test-corpus: $(VENV)/.dev ## Audit every labelled script three times and write docs/corpus.md (an hour)
 	$(BIN)/python tests/corpus/audit_corpus.py --repeats 3 --write docs/corpus.md

@@ -6,12 +6,12 @@ from typing import Any, NoReturn
 
 import pytest
 
-PROCESS_RING = Path(__file__).parent / "process"
+PROCESS_RINGS = {Path(__file__).parent / name for name in ("process", "ecosystem")}
 
 
 @pytest.fixture(autouse=True)
 def launching_is_for_the_process_ring(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if PROCESS_RING in request.path.parents or request.node.get_closest_marker("launches"):
+    if PROCESS_RINGS & set(request.path.parents) or request.node.get_closest_marker("launches"):
         return
 
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:

@@ -24,6 +24,7 @@ FUNCTIONS = {
     "numpy.random": ("seed", "default_rng"),
     "torch": ("manual_seed", "seed", "random.manual_seed", "random.seed"),
     "tensorflow": ("random.set_seed", "random.Generator.from_non_deterministic_state"),
+    "jax": ("random.key", "random.PRNGKey"),
 }
 """Module, and the functions in it whose first argument is a seed; without one they take the system's entropy."""
 

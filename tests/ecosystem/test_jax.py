@@ -1,0 +1,314 @@
+"""JAX is seen as people write it, compiled or not, and what it compiles is not touched."""
+
+import pytest
+
+from tests.ecosystem.conftest import audited, bare, printed
+from tests.process.conftest import Project
+from tests.process.test_neutral import bare_and_recorded
+
+pytestmark = pytest.mark.ecosystem
+
+BEGIN = """
+import functools, hashlib, sys
+import jax, jax.numpy as jnp, numpy as np, optax
+from jax import grad, jit, value_and_grad
+from sklearn.datasets import load_digits
+images, labels = load_digits(return_X_y=True)
+images, labels = jnp.asarray(images[:256] / 16, jnp.float32), jnp.asarray(labels[:256])
+batches = [(images[i : i + 64], labels[i : i + 64]) for i in range(0, 256, 64)]
+seed = int(sys.argv[1]) if sys.argv[1:] else np.random.randint(1 << 30)
+optimizer = optax.adam(1e-3)
+
+def init(width, seed=seed):
+    first, second = jax.random.split(jax.random.key(seed))
+    return {
+        "hidden": jax.random.normal(first, (64, width)) * 0.1, "bias": jnp.zeros(width),
+        "out": jax.random.normal(second, (width, 10)) * 0.1,
+    }
+
+def mean_loss(weights, x, y):
+    scores = jax.nn.relu(x @ weights["hidden"] + weights["bias"]) @ weights["out"]
+    return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(scores), y[:, None], 1))
+
+def descend(weights, gradients):
+    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients)
+
+def update(weights, state, x, y):
+    loss, gradients = value_and_grad(mean_loss)(weights, x, y)
+    updates, state = optimizer.update(gradients, state, weights)
+    return optax.apply_updates(weights, updates), state, loss
+
+def end(steps, *trees):
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(trees)]
+    whole = hashlib.sha256(b"".join(leaf.tobytes() for leaf in leaves)).hexdigest()
+    print(steps, f"{sum(leaf.astype('f8').sum() for leaf in leaves):.17g}", whole, loss)
+"""
+
+STYLES = {
+    # 4 each: compiled, with buffers reused, nothing compiled; 2 as only every second gradient is applied.
+    "optax": """
+def fit(update, weights):
+    state = optimizer.init(weights)
+    for x, y in batches:
+        weights, state, loss = update(weights, state, x, y)
+    return weights, float(loss)
+
+compiled, _ = fit(jit(update), init(8))
+donated, _ = fit(functools.partial(jit, donate_argnums=(0, 1))(update), init(9))
+plain, _ = fit(update, init(10))
+both = jit(value_and_grad(mean_loss))
+weights = init(11)
+state = optimizer.init(weights)
+for place, (x, y) in enumerate(batches):
+    loss, gradients = both(weights, x, y)
+    total = jax.tree.map(jnp.add, total, gradients) if place % 2 else gradients
+    if place % 2:
+        updates, state = optimizer.update(total, state, weights)
+        weights = optax.apply_updates(weights, updates)
+end(14, compiled, donated, plain, weights)
+""",
+    # 4 each: the weights come back in, also into reused buffers, also where the loss is not computed at all.
+    "by-hand": """
+@jit
+def with_loss(weights, x, y):
+    loss, gradients = value_and_grad(mean_loss)(weights, x, y)
+    return descend(weights, gradients), loss
+
+@functools.partial(jit, donate_argnames="weights")
+def without_loss(weights, x, y):
+    return descend(weights, grad(mean_loss)(weights, x, y))
+
+class Model:
+    @functools.partial(jit, static_argnums=0, static_argnames="training")
+    def run(self, weights, x, y, training):
+        if not training:
+            return weights, mean_loss(weights, x, y)
+        return with_loss(weights, x, y)
+
+first, second, third, model = init(8), init(9), init(10), Model()
+for x, y in batches:
+    second = without_loss(second, x, y)
+for x, y in batches:
+    third, loss = model.run(third, x, y, training=True)
+    _, _ = model.run(third, x, y, training=False)
+for x, y in batches:
+    first, loss = with_loss(first, x, y)
+end(12, first, second, third)
+""",
+    # 4 rounds of a scan that returns their losses, 2 calls of a loop that does not, 4 of a mapped ensemble.
+    "loops": """
+xs, ys = jnp.stack([x for x, _ in batches]), jnp.stack([y for _, y in batches])
+
+@jit
+def scanned(weights):
+    def body(carry, batch):
+        weights, state, loss = update(*carry, *batch)
+        return (weights, state), loss
+    return jax.lax.scan(body, (weights, optimizer.init(weights)), (xs, ys))
+
+def looped(weights):
+    return jax.lax.fori_loop(0, 3, lambda i, w: descend(w, grad(mean_loss)(w, *batches[0])), weights)
+
+@jit
+def ensemble(weights, states, x, y):
+    return jax.vmap(lambda weights, state: update(weights, state, x, y))(weights, states)
+
+first = looped(looped(init(8)))
+second = jax.vmap(lambda seed: init(9, seed))(seed + jnp.arange(3))
+states = jax.vmap(optimizer.init)(second)
+for x, y in batches:
+    second, states, _ = ensemble(second, states, x, y)
+(third, _), losses = scanned(init(10))
+loss = losses[-1]
+end(10, first, second, third)
+""",
+    # 4 steps of each of two models, then 4 whose gradient is taken of another training.
+    "nested": """
+def made(weights, x):
+    return jax.nn.relu(x @ weights["hidden"])
+
+@jit
+def improve(weights, state, critic, x):
+    loss, gradients = value_and_grad(lambda w: jnp.mean(made(w, x) @ critic["hidden"]))(weights)
+    updates, state = optimizer.update(gradients, state)
+    return optax.apply_updates(weights, updates), state, {"loss": loss}
+
+@jit
+def criticise(critic, state, weights, x):
+    loss, gradients = value_and_grad(lambda c: -jnp.mean(made(weights, x) @ c["hidden"]))(critic)
+    updates, state = optimizer.update(gradients, state)
+    return optax.apply_updates(critic, updates), state, loss
+
+def after_one_step(weights, x, y):
+    return mean_loss(optax.apply_updates(weights, jit(grad(lambda w: -mean_loss(w, x, y)))(weights)), x, y)
+
+@jit
+def learn_to_learn(weights, state, x, y):
+    loss, gradients = value_and_grad(after_one_step)(weights, x, y)
+    updates, state = optimizer.update(gradients, state)
+    return optax.apply_updates(weights, updates), state, loss
+
+model, critic, third = {"hidden": init(8)["hidden"]}, {"hidden": jnp.ones((8, 3))}, init(10)
+states = [optimizer.init(weights) for weights in (model, critic, third)]
+for x, _ in batches:
+    model, states[0], metrics = improve(model, states[0], critic, x)
+    critic, states[1], loss = criticise(critic, states[1], model, x)
+for x, y in batches:
+    third, states[2], loss = learn_to_learn(third, states[2], x, y)
+end(12, model, critic, third)
+""",
+    "flax-nnx": """
+from flax import nnx
+model = nnx.Sequential(nnx.Linear(64, 16, rngs=nnx.Rngs(seed)), nnx.relu, nnx.Linear(16, 10, rngs=nnx.Rngs(seed + 1)))
+adam = nnx.Optimizer(model, optimizer, wrt=nnx.Param)
+
+@nnx.jit
+def step(model, adam, x, y):
+    def loss_of(model):
+        return optax.softmax_cross_entropy_with_integer_labels(model(x), y).mean()
+    loss, gradients = nnx.value_and_grad(loss_of)(model)
+    adam.update(model, gradients)
+    return loss
+
+for x, y in batches:
+    loss = step(model, adam, x, y)
+end(4, nnx.state(model, nnx.Param))
+""",
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_style(project: Project, style: str) -> None:
+    project.write("train.py", BEGIN + STYLES[style])
+    alone = bare(project, "train.py", "7")
+    group = audited(project, "train.py", "--", "7", code=0)
+    run = group["runs"][0]
+    (rank,) = run["ranks"]
+    assert run["warnings"] == []
+    assert printed(project) == alone
+    assert (rank["framework"], rank["steps"]) == ("jax", alone.steps)
+    assert rank["sum_of_weights"] == pytest.approx(alone.sum, rel=1e-12)
+    assert rank["final_loss"] == float(alone.line.split()[-1])
+    assert group["stages"] == ["init", "rng", "forward", "update"]
+
+
+def test_without_a_seed(project: Project) -> None:
+    project.write("train.py", BEGIN + STYLES["by-hand"])
+    group = audited(project, "train.py", code=1)
+    assert (group["divergence"]["step"], group["divergence"]["stage"]) == (0, "init")
+    (source,) = group["sources"]
+    assert source["what"].startswith("jax.random.key")
+
+
+KERAS = """
+import hashlib, os, sys
+os.environ["KERAS_BACKEND"] = "jax"
+import keras, numpy as np
+if sys.argv[1:]:
+    keras.utils.set_random_seed(int(sys.argv[1]))
+x, y = np.random.normal(size=(128, 8)).astype("f4"), np.random.randint(0, 4, 128)
+
+class Custom(keras.Sequential):
+    def train_step(self, state, data):
+        logs, state = super().train_step(state, data)
+        return {"loss": logs["loss"]}, state
+
+def model(width, kind=keras.Sequential, **options):
+    layers = keras.layers
+    made = kind([keras.Input((8,)), layers.Dense(width), layers.Dropout(0.2), layers.Dense(4)])
+    made.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), **options)
+    return made
+
+models = [model(5, run_eagerly=True), model(6, steps_per_execution=4), model(7, Custom), model(8)]
+models[0].fit(x, y, batch_size=64, verbose=0)
+models[1].fit(x, y, batch_size=16, verbose=0)
+models[2].fit(x, y, batch_size=32, verbose=0, validation_data=(x, y))
+for _ in range(3):
+    loss = models[3].train_on_batch(x, y)
+models[3].evaluate(x, y, verbose=0)
+models[3].predict(x, verbose=0)
+weights = [np.asarray(w) for model in models for w in model.get_weights() if w.dtype == "float32"]
+whole = hashlib.sha256(b"".join(w.tobytes() for w in weights)).hexdigest()
+print(2 + 8 + 4 + 3, f"{sum(w.astype('f8').sum() for w in weights):.17g}", whole, loss)
+"""
+
+
+def test_keras(project: Project) -> None:
+    project.write("train.py", KERAS)
+    alone = bare(project, "train.py", "7")
+    run = audited(project, "train.py", "--", "7", code=0)["runs"][0]
+    (rank,) = run["ranks"]
+    assert run["warnings"] == []
+    assert printed(project) == alone
+    assert (rank["framework"], rank["steps"]) == ("jax", alone.steps)
+    assert rank["sum_of_weights"] == pytest.approx(alone.sum, rel=1e-12)
+    assert rank["final_loss"] == float(alone.line.split()[-1])
+
+
+def test_keras_without_a_seed(project: Project) -> None:
+    project.write("train.py", KERAS)
+    found = audited(project, "train.py", code=1)["divergence"]
+    assert (found["step"], found["stage"]) == (0, "init")
+
+
+LOOKS = """
+import copy, functools, inspect, sys
+import jax, jax.numpy as jnp
+
+traces = []
+
+@functools.partial(jax.jit, static_argnames="times")
+def scaled(x, *, times=2):
+    "Scale."
+    traces.append(times)
+    return x * times
+
+for _ in range(3):
+    scaled(jnp.ones(2)), scaled(jnp.ones(2), times=3)
+def add(x):
+    traces.append("add")
+    return x + 1
+for _ in range(3):
+    jax.jit(add)(1.0)
+    jax.lax.fori_loop(0, 2, add_round := (lambda i, x: add(x)), 0.0)
+print(traces, scaled.__name__, scaled.__doc__, inspect.signature(scaled), callable(scaled.__wrapped__))
+print(scaled.lower(jnp.ones(2)).as_text() == jax.jit(scaled.__wrapped__, static_argnames="times").lower(jnp.ones(2)).as_text())
+print(isinstance(scaled, jax.stages.Wrapped), copy.copy(scaled)(jnp.ones(1)), jax.eval_shape(scaled, jnp.ones(2)))
+print(jax.make_jaxpr(jax.grad(lambda x: scaled(x).sum()))(jnp.ones(2)))
+training = jax.jit(jax.value_and_grad(lambda w, x: ((x @ w) ** 2).mean()))
+print(training.lower(jnp.ones(3), jnp.ones((2, 3))).as_text())
+x = jnp.arange(1e5)
+address = x.unsafe_buffer_pointer()
+print(jax.jit(lambda x: x + 1, donate_argnums=0)(x).unsafe_buffer_pointer() == address, x.is_deleted())
+w = jnp.ones(300)
+for _ in range(2):
+    address = w.unsafe_buffer_pointer()
+    step = jax.jit(lambda w: w - jax.grad(lambda w: (w**2).sum())(w), donate_argnums=0)
+    before, w = w, step(w)
+    print(w.unsafe_buffer_pointer() == address, before.is_deleted())
+jax.jit(jax.grad(lambda x: x.missing))(1.0)
+"""
+
+
+def test_what_a_script_can_see_of_jax_is_the_same(project: Project) -> None:
+    project.write("train.py", LOOKS)
+    alone, recorded = bare_and_recorded(project, "train.py")
+    assert alone.stdout == recorded.stdout
+    assert len(alone.stdout.splitlines()) > 20
+    assert (alone.returncode, recorded.returncode) == (1, 1)
+    assert alone.stderr == recorded.stderr
+
+
+def test_what_is_not_seen_is_no_match(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import jax, jax.numpy as jnp
+        w = jnp.ones(3)
+        for _ in range(3):
+            loss, back = jax.vjp(lambda w: (w**2).sum(), w)
+            w = w - 0.1 * back(jnp.ones(()))[0]
+        """,
+    )
+    group = audited(project, "train.py", code=125)
+    assert "nothing was trained that detaudit can see (imported: jax" in group["reason"]
