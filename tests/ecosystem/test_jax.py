@@ -41,7 +41,7 @@ def update(weights, state, x, y):
 def end(steps, *trees):
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(trees)]
     whole = hashlib.sha256(b"".join(leaf.tobytes() for leaf in leaves)).hexdigest()
-    print(steps, f"{sum(leaf.astype('f8').sum() for leaf in leaves):.17g}", whole, loss)
+    print(steps, f"{sum(leaf.astype('f8').sum() for leaf in leaves):.17g}", whole, float(loss))
 """
 
 STYLES = {
@@ -229,7 +229,7 @@ models[3].evaluate(x, y, verbose=0)
 models[3].predict(x, verbose=0)
 weights = [np.asarray(w) for model in models for w in model.get_weights() if w.dtype == "float32"]
 whole = hashlib.sha256(b"".join(w.tobytes() for w in weights)).hexdigest()
-print(2 + 8 + 4 + 3, f"{sum(w.astype('f8').sum() for w in weights):.17g}", whole, loss)
+print(2 + 8 + 4 + 3, f"{sum(w.astype('f8').sum() for w in weights):.17g}", whole, float(loss))
 """
 
 
@@ -272,7 +272,8 @@ for _ in range(3):
     jax.jit(add)(1.0)
     jax.lax.fori_loop(0, 2, add_round := (lambda i, x: add(x)), 0.0)
 print(traces, scaled.__name__, scaled.__doc__, inspect.signature(scaled), callable(scaled.__wrapped__))
-print(scaled.lower(jnp.ones(2)).as_text() == jax.jit(scaled.__wrapped__, static_argnames="times").lower(jnp.ones(2)).as_text())
+again = jax.jit(scaled.__wrapped__, static_argnames="times")
+print(scaled.lower(jnp.ones(2)).as_text() == again.lower(jnp.ones(2)).as_text())
 print(isinstance(scaled, jax.stages.Wrapped), copy.copy(scaled)(jnp.ones(1)), jax.eval_shape(scaled, jnp.ones(2)))
 print(jax.make_jaxpr(jax.grad(lambda x: scaled(x).sum()))(jnp.ones(2)))
 training = jax.jit(jax.value_and_grad(lambda w, x: ((x @ w) ** 2).mean()))
