@@ -14,8 +14,8 @@ TAIL_LINES = 15
 TAIL_BYTES = 16384
 
 LOOKED_FOR = (
-    "looked for: a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow or "
-    "Keras on it, an optimizer of tf.compat.v1 in a session, a call of detaudit.record"
+    "looked for: a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow, an optimizer "
+    "of tf.compat.v1 in a session, grad or value_and_grad in JAX, Keras on any of them, a call of detaudit.record"
 )
 
 

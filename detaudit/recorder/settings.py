@@ -40,11 +40,12 @@ SWITCHES = {
         "_context._intra_op_parallelism_threads",  # its property would look for the devices
         "_context._inter_op_parallelism_threads",
     ),
+    "jax": ("config.jax_enable_x64", "config.jax_default_matmul_precision", "config.jax_threefry_partitionable"),
     "keras": ("config.backend()", "config.floatx()", "config.dtype_policy().name"),
 }
 """Module, and what is read in it if it was imported. Reading initialises nothing: no device, no thread pool."""
 
-FRAMEWORKS = ("numpy", "torch", "tensorflow", "keras")
+FRAMEWORKS = ("numpy", "torch", "tensorflow", "jax", "keras")
 """Modules that read variables when they are imported, or later."""
 
 _MOST = 100

@@ -100,7 +100,10 @@ def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]
     if seed is None:
         return "unseeded", ""
     if not isinstance(seed, _SEEDS) and hasattr(seed, "__index__"):
-        seed = int(seed)  # such as a NumPy integer
+        try:
+            seed = int(seed)  # such as a NumPy integer
+        except TypeError:
+            pass  # a value that JAX only traces
     kind = _kind(seed) if isinstance(seed, (int, float)) else "seed"
     return kind, repr(seed)[:80] if isinstance(seed, _SEEDS) else type(seed).__name__
 

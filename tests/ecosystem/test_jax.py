@@ -196,8 +196,7 @@ def test_without_a_seed(project: Project) -> None:
     project.write("train.py", BEGIN + STYLES["by-hand"])
     group = audited(project, "train.py", code=1)
     assert (group["divergence"]["step"], group["divergence"]["stage"]) == (0, "init")
-    (source,) = group["sources"]
-    assert source["what"].startswith("jax.random.key")
+    assert "jax.random.key" in {source["what"].split("(")[0] for source in group["sources"]}
 
 
 KERAS = """
