@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from detaudit import wire
-from detaudit.recorder.adapters.jax_frames import Frames, Plan
+from detaudit.recorder.adapters.jax_frames import Frames
+from detaudit.recorder.adapters.jax_plan import Plan
 from detaudit.recorder.adapters.jax_steps import Steps
 
 
@@ -151,6 +152,13 @@ def test_only_other_calls_that_reuse_buffers_are_told(frames: Frames, seen: Seen
     x = Array(1)
     FakeJit(frames, lambda x, y: (y, x), lambda: None)(x, x, donates=True)
     assert seen.calls == [("donated", [x, x])]
+
+
+def test_a_training_call_that_reuses_buffers_is_told_unless_it_returns_the_weights(frames: Frames, seen: Seen) -> None:
+    w, x = Array(1), Array(2)
+    FakeJit(frames, train(frames, update=False), lambda: (Array(3), Array(4)))(w, x, donates=True)
+    FakeJit(frames, train(frames), lambda: (Array(3), Array(4)))(w, x, donates=True)
+    assert [call[0] for call in seen.calls] == ["donated", "in", "donated", "out", "donated", "in", "out"]
 
 
 def test_the_same_function_is_framed_once(frames: Frames) -> None:

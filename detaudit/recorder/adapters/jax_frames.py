@@ -11,68 +11,24 @@ import functools
 import threading
 from types import FunctionType
 
+from .jax_plan import NOTHING, Frame, Plan, of_loop, places_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
-    class Observer(Protocol):
-        """Is told of calls that are executed, with their flat inputs and outputs."""
-
-        def before(self, plan: Plan, inputs: list[Any]) -> None:
-            """Take notice of a training call, before JAX may reuse the buffers of its inputs."""
-
-        def after(self, plan: Plan, outputs: list[Any]) -> None:
-            """Take notice of what that call returned."""
-
-        def donated(self, inputs: list[Any]) -> None:
-            """Take notice that the buffers of these inputs are about to be reused by another call."""
+    from .jax_plan import Observer
 
 
-class Roles:
-    """Which arrays are what: the arrays themselves in a frame, their positions in a plan.
+class _Known:
+    """What is kept with a function of the script; it does not go with it where the function is pickled."""
 
-    ``weights`` are what a gradient was taken with respect to, ``updated`` what an optimizer made of them;
-    ``histories`` are losses of all rounds of a loop in one array.
-    """
+    def __init__(self, traced: Any) -> None:
+        self.traced = traced
 
-    def __init__(self) -> None:
-        self.weights: list[Any] = []
-        self.losses: list[Any] = []
-        self.histories: list[Any] = []
-        self.updated: list[Any] = []
-
-    @property
-    def trains(self) -> bool:
-        """Whether there is any training in it."""
-        return bool(self.weights or self.updated)
-
-
-class Frame(Roles):
-    """What was noted in a function while it is traced, and how deep in gradients it just is."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gradients = 0
-
-
-class Plan(Roles):
-    """What is where among the flat inputs (``weights``) and outputs (all else) of a function.
-
-    ``passed`` are the outputs that are inputs, untouched.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.passed: set[int] = set()
-
-
-NOTHING = Plan()
-
-
-def _places(wanted: Sequence[Any], leaves: Sequence[Any]) -> list[int]:
-    place = {id(leaf): index for index, leaf in reversed(list(enumerate(leaves)))}
-    return list(dict.fromkeys([place[id(array)] for array in wanted if id(array) in place]))
+    def __reduce__(self) -> Any:
+        return object, ()
 
 
 class Frames:
@@ -112,8 +68,8 @@ class Frames:
 
     def traced(self, function: Any) -> Any:
         """Return ``function`` in a frame of its own: for the same function the same object, as JAX's caches need."""
-        known = getattr(function, "_detaudit_traced", None)
-        if known is not None and known.__wrapped__ is function:
+        known = getattr(getattr(function, "_detaudit", None), "traced", None)
+        if known is not None and known.__wrapped__ is function:  # else this one copied the attributes of another
             return known
 
         @functools.wraps(function)
@@ -131,7 +87,7 @@ class Frames:
         plans: dict[Any, Any] = {}
         in_frame.plans = plans  # type: ignore[attr-defined]
         if type(function) is FunctionType:  # others are new objects at each use, and JAX traces them anew anyway
-            function._detaudit_traced = in_frame  # type: ignore[attr-defined]
+            function._detaudit = _Known(in_frame)  # type: ignore[attr-defined]
         return in_frame
 
     def _learn(self, traced: Any, frame: Frame, inputs: Any, result: Any) -> None:
@@ -147,10 +103,10 @@ class Frames:
 
     def _plan(self, frame: Frame, leaves: list[Any], result: Any) -> Plan:
         outputs, plan = self.flatten(result)[0], Plan()
-        plan.weights = _places(frame.weights, leaves)
-        plan.losses, plan.histories = _places(frame.losses, outputs), _places(frame.histories, outputs)
-        plan.updated = _places(frame.updated, outputs)
-        plan.passed = set(_places(leaves, outputs))
+        plan.weights = places_of(frame.weights, leaves)
+        plan.losses, plan.histories = places_of(frame.losses, outputs), places_of(frame.histories, outputs)
+        plan.updated = places_of(frame.updated, outputs)
+        plan.passed = set(places_of(leaves, outputs))
         if len(plan.updated) < len({id(array) for array in frame.updated}):
             plan.updated = []  # changed once more after the update: what comes back in will tell
         if not plan.losses and not plan.histories:
@@ -183,10 +139,10 @@ class Frames:
         ``inputs`` has the structure of ``(args, kwargs)`` of ``traced``. In a loop, ``carried`` inputs, given as
         (first, number), come back as the first outputs. ``donates``: JAX may reuse the buffers of inputs.
         """
-        call = _Call(self, traced, inputs, carried)
+        call = _Call(self, traced, inputs, carried, donates)
         calls = self._stacks()[1]
         if traced.plans or donates:
-            self.guarded("call", lambda: call.look_up(donates))
+            self.guarded("call", call.look_up)
         calls.append(call)
         try:
             result = function()
@@ -200,18 +156,21 @@ class Frames:
 class _Call:
     """One call of a traced function."""
 
-    def __init__(self, frames: Frames, traced: Any, inputs: Any, carried: tuple[int, int] | None) -> None:
+    def __init__(
+        self, frames: Frames, traced: Any, inputs: Any, carried: tuple[int, int] | None, donates: bool
+    ) -> None:
         self._frames, self.traced, self._inputs, self._carried = frames, traced, inputs, carried
+        self._donates = donates
         self.plan = NOTHING
         self._leaves: list[Any] = []
 
-    def look_up(self, donates: bool) -> None:
+    def look_up(self) -> None:
         """Begin with the plan of an earlier trace, if there was one."""
         leaves, structure = self._frames.flatten(self._inputs)
         plan = self._frames.plan_of(self.traced, leaves, structure)
         if plan.trains:
             self.begin(plan)
-        elif donates and self._frames.have_values(leaves):
+        elif self._donates and self._frames.have_values(leaves):
             self._frames.observer.donated(leaves)
 
     def begin(self, plan: Plan) -> None:
@@ -219,10 +178,12 @@ class _Call:
         begun, frames = self.plan.trains, self._frames
         if frames.top.gradients:
             return  # a part of what a gradient is taken of
-        self.plan = plan if self._carried is None else _of_loop(plan, *self._carried)
+        self.plan = plan if self._carried is None else of_loop(plan, *self._carried)
         self._leaves = frames.flatten(self._inputs)[0]
         if plan.trains and not begun and not frames.tracing and frames.have_values(self._leaves):
             frames.observer.before(self.plan, self._leaves)
+            if self._donates and not self.plan.updated:
+                frames.observer.donated(self._leaves)
 
     def end(self, result: Any) -> None:
         """Take notice of the outputs, or note them in the function that this call is a part of."""
@@ -235,13 +196,3 @@ class _Call:
             top.updated += [outputs[place] for place in plan.updated]
         elif frames.have_values(outputs):
             frames.observer.after(plan, outputs)
-
-
-def _of_loop(body: Plan, first: int, number: int) -> Plan:
-    """Return the plan of a loop, given the one of its body: what is carried comes back updated."""
-    plan = Plan()
-    plan.weights, plan.passed = body.weights, set()
-    plan.losses = [place for place in body.losses if place < number]
-    plan.histories = [*body.histories, *[place for place in body.losses if place >= number]]
-    plan.updated = body.updated or [place - first for place in body.weights if first <= place < first + number]
-    return plan

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..process import Recorder
-    from .jax_frames import Plan
+    from .jax_plan import Plan
 
 
 class Steps:

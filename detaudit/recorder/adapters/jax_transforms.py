@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from types import MethodType
 
 TYPE_CHECKING = False
@@ -13,12 +14,26 @@ if TYPE_CHECKING:
     from .jax_frames import Frames
 
 
+class _Jit:
+    """Stands for jax.jit in a pickle: it is looked up where that is read."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Do what jax.jit does."""
+        return sys.modules["jax"].jit(*args, **options)
+
+    def __reduce__(self) -> Any:
+        return getattr, (sys.modules["jax"], "jit")
+
+
 class Jitted:
     """What jax.jit returns, seen from outside: every call of it is followed."""
 
-    def __init__(self, frames: Frames, function: Any, traced: Any, jitted: Any, donates: bool) -> None:
+    def __init__(self, frames: Frames, function: Any, jit: Any, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function, updated=())
-        self._frames, self._traced, self._jitted, self._donates = frames, traced, jitted, donates
+        self._function, self._options = function, options
+        self._frames, self._traced = frames, frames.traced(function)
+        self._jitted = jit(self._traced, **options)
+        self._donates = any([options.get(name) not in (None, ()) for name in ("donate_argnums", "donate_argnames")])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function."""
@@ -34,6 +49,9 @@ class Jitted:
             raise AttributeError(name)
         return getattr(self._jitted, name)
 
+    def __reduce__(self) -> Any:
+        return functools.partial(_Jit(), **self._options), (self._function,)
+
     def __repr__(self) -> str:
         return repr(self._jitted)
 
@@ -43,12 +61,10 @@ def watched_jit(frames: Frames, jit: Any) -> Any:
 
     @functools.wraps(jit)
     def jit_(*args: Any, **options: Any) -> Any:
-        if not args or not callable(args[0]):
-            decorate = jit(*args, **options)  # raises, or is a decorator in newer versions
-            return functools.partial(jit_, **options) if callable(decorate) else decorate
-        traced = frames.traced(args[0])
-        donates = any([options.get(name) not in (None, ()) for name in ("donate_argnums", "donate_argnames")])
-        return Jitted(frames, args[0], traced, jit(traced, *args[1:], **options), donates)
+        if len(args) != 1 or not callable(args[0]):
+            jit(*args, **options)  # raises, unless newer versions make a decorator of it
+            return functools.partial(jit_, **options)
+        return Jitted(frames, args[0], jit, options)
 
     return jit_
 
