@@ -240,6 +240,16 @@ def test_the_same_weights_again_accumulate(steps: Steps, recorder: Recorder) -> 
     assert recorder.end == (1, 2.0)
 
 
+def test_weights_that_are_only_passed_through_are_not_updated(steps: Steps, recorder: Recorder) -> None:
+    gradients, w = plan(weights=[0], losses=[0], passed={1}), Array(1)
+    for _ in range(2):
+        steps.before(gradients, [w])
+        steps.after(gradients, [Array(9), w])
+    steps.update([Array(2)])
+    assert gradients.updated == []
+    assert recorder.end == (1, 2.0)
+
+
 def test_each_round_of_a_loop_is_a_step(steps: Steps, recorder: Recorder) -> None:
     loop = plan(weights=[0], histories=[1], updated=[0])
     steps.before(loop, [Array(1)])
