@@ -173,6 +173,7 @@ class Recorder:
     def __init__(self) -> None:
         self.sink = self
         self.lines: list[dict[str, Any]] = []
+        self.trainings: list[Any] = []
         self.finish: Callable[[], None] = lambda: None
 
     def append(self, text: str) -> None:

@@ -42,7 +42,7 @@ class Steps:
     def update(self, weights: list[Any]) -> None:
         """Take notice of an update in code that is not compiled."""
         with self._training.lock:
-            self._announced = True
+            self._announced, self._training.ends_late = True, False
             self._end(weights)
 
     def before(self, plan: Plan, inputs: list[Any]) -> None:
