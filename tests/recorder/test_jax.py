@@ -161,6 +161,17 @@ def test_a_training_call_that_reuses_buffers_is_told_unless_it_returns_the_weigh
     assert [call[0] for call in seen.calls] == ["donated", "in", "donated", "out", "donated", "in", "out"]
 
 
+def test_another_trace_of_the_same_program_keeps_what_calls_have_shown(frames: Frames, seen: Seen) -> None:
+    step = FakeJit(frames, train(frames, update=False), lambda: (Array(3), Array(4)))
+    step(Array(1), Array(2))
+    (plan,) = next(iter(step.traced.plans.values()))[1].values()
+    plan.updated = [0]  # as the watcher of steps learns it
+    step.programs.clear()
+    step(Array(1), Array(2))
+    step(Array(1), Array(2))
+    assert [len(call[-1]) for call in seen.calls] == [1, 0, 1, 1, 1, 1]
+
+
 def test_the_same_function_is_framed_once(frames: Frames) -> None:
     def function() -> None: ...
 
@@ -249,6 +260,14 @@ def test_weights_that_are_only_passed_through_are_not_updated(steps: Steps, reco
     steps.update([Array(2)])
     assert gradients.updated == []
     assert recorder.end == (1, 2.0)
+
+
+def test_outputs_that_are_plain_numbers_are_no_weights(steps: Steps, recorder: Recorder) -> None:
+    by_hand = plan(weights=[0], losses=[1])
+    for value in (1, 2):
+        steps.before(by_hand, [Array(value)])
+        steps.after(by_hand, [0.5, Array(9)])
+    assert recorder.end == (2, 2.0)
 
 
 def test_each_round_of_a_loop_is_a_step(steps: Steps, recorder: Recorder) -> None:

@@ -96,7 +96,10 @@ class Frames:
         # Whatever is no array here is static, and each value of it is another program.
         still = tuple([i for i, leaf in enumerate(leaves) if not hasattr(leaf, "dtype")])
         still, plans = traced.plans.setdefault(structure, (still, {}))
-        plans[tuple([leaves[i] for i in still])] = plan
+        key = tuple([leaves[i] for i in still])
+        if plan.trains:
+            plan.follow(plans.get(key, NOTHING))
+        plans[key] = plan
         calls = self._stacks()[1]
         if calls and calls[-1].traced is traced:
             calls[-1].begin(plan)
@@ -106,7 +109,7 @@ class Frames:
         plan.weights = places_of(frame.weights, leaves)
         plan.losses, plan.histories = places_of(frame.losses, outputs), places_of(frame.histories, outputs)
         plan.updated = places_of(frame.updated, outputs)
-        plan.passed = set(places_of(leaves, outputs))
+        plan.passed, plan.size = set(places_of(leaves, outputs)), len(outputs)
         if len(plan.updated) < len({id(array) for array in frame.updated}):
             plan.updated = []  # changed once more after the update: what comes back in will tell
         if not plan.losses and not plan.histories:

@@ -50,12 +50,18 @@ class Frame(Roles):
 class Plan(Roles):
     """What is where among the flat inputs (``weights``) and outputs (all else) of a function.
 
-    ``passed`` are the outputs that are inputs, untouched.
+    ``passed`` are the outputs that are inputs, untouched; ``size`` is the number of outputs.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.passed: set[int] = set()
+        self.size = 0
+
+    def follow(self, before: Plan) -> None:
+        """Take over what only the calls of an earlier trace, such as for another size of batch, could show."""
+        if not self.updated and (self.weights, self.size, self.passed) == (before.weights, before.size, before.passed):
+            self.updated = before.updated
 
 
 NOTHING = Plan()

@@ -11,6 +11,7 @@ from .jax_reader import ArrayReader, Held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ..process import Recorder
@@ -31,7 +32,7 @@ class Steps:
         self._announced = False
         self._known: set[Any] = set()
         self._held: list[Held] = []
-        self._returned: tuple[Plan, list[weakref.ref[Any]]] | None = None
+        self._returned: tuple[Plan, list[Callable[[], Any]]] | None = None
 
     def gradient(self, weights: list[Any], losses: list[Any]) -> None:
         """Take notice of a gradient in code that is not compiled."""
@@ -51,7 +52,7 @@ class Steps:
             weights = [inputs[place] for place in plan.weights]
             if not plan.updated and self._returned is not None and self._returned[0] is plan:
                 # What came out last time comes in again: that is where this function returns its weights.
-                outputs = [array() for array in self._returned[1]]
+                outputs = [reference() for reference in self._returned[1]]
                 places = {id(array): i for i, array in enumerate(outputs) if i not in plan.passed}
                 plan.updated = [places[id(array)] for array in weights if id(array) in places]
             self._enter(weights)
@@ -63,7 +64,7 @@ class Steps:
             if plan.updated:
                 self._end([outputs[place] for place in plan.updated])
             else:
-                self._returned = plan, [weakref.ref(array) for array in outputs]
+                self._returned = plan, [_reference(array) for array in outputs]
 
     def donated(self, inputs: list[Any]) -> None:
         """Copy weights that are held for the end, as JAX is about to reuse these buffers."""
@@ -109,6 +110,11 @@ class Steps:
                 self._entered = []
                 self._training.unseen_step()
             self._training.finish()
+
+
+def _reference(array: Any) -> Callable[[], Any]:
+    # What the script drops is not kept; a plain number, as with JAX's own debugging switches, cannot be asked for.
+    return weakref.ref(array) if hasattr(array, "dtype") else lambda: None
 
 
 def _structure(weights: list[Any]) -> Any:
