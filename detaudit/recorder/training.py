@@ -68,6 +68,7 @@ class Training:
         self.steps = 0
         self._losses: list[Any] = []
         self._inputs: list[Part] = []
+        self._used_inputs = 0
         self._events: list[str] = []
         self._sets: dict[Any, _WeightSet] = {}
         self._final_loss: float | None = None
@@ -116,6 +117,7 @@ class Training:
             self._rng_step = self.steps + 1
             self.event(self._rng_step, "rng", self._rng())
         self._losses.append(tensor)
+        self._used_inputs = len(self._inputs)
 
     def initial(self, tensors: Sequence[Any]) -> None:
         """Record weights that are about to be trained for the first time."""
@@ -152,8 +154,10 @@ class Training:
             self._sink.append("".join(events))
 
     def _forward(self, step: int) -> None:
-        losses, self._losses = self._losses, []
-        inputs, self._inputs = self._inputs, []
+        # Without an optimizer a step is known to be over when the next forward pass has already had its inputs.
+        used = self._used_inputs if self._losses else len(self._inputs)
+        losses, self._losses, self._used_inputs = self._losses, [], 0
+        inputs, self._inputs = self._inputs[:used], self._inputs[used:]
         if inputs:
             self.event(step, "batch", digest.of_parts(inputs))
         if losses:

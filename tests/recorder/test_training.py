@@ -85,6 +85,24 @@ def test_a_step_is_written_whole(recorder: Recorder, trained: Training) -> None:
     }  # fmt: skip
 
 
+def test_inputs_belong_to_the_step_whose_loss_they_lead_to(recorder: Recorder, trained: Training) -> None:
+    for value in (1.0, 2.0, 3.0):
+        trained.inputs([Tensor(value)])
+        if value > 1.0:
+            trained.step("loop", [Tensor(0.0)])  # known to be over only now
+        trained.loss(Tensor(0.5))
+    trained.step("loop", [Tensor(0.0)])
+    assert recorder.of("batch") == [1, 2, 3]
+    batches = [line["digest"] for line in recorder.lines if line.get("stage") == "batch"]
+    assert len(set(batches)) == 3
+    alone = Recorder()
+    other = Training("fake", alone, FakeReader(), lambda: "rng")  # type: ignore[arg-type]
+    other.inputs([Tensor(1.0)])
+    other.loss(Tensor(0.5))
+    other.step("loop", [Tensor(0.0)])
+    assert batches[0] == next(line["digest"] for line in alone.lines if line.get("stage") == "batch")
+
+
 def test_the_end_is_written_once_for_each_number_of_steps(recorder: Recorder, trained: Training) -> None:
     w = [Tensor(1.0)]
     trained.step("a", w)
