@@ -241,7 +241,7 @@ def test_loops_of_ones_own(project: Project) -> None:
 
 
 SESSIONS = """
-import numpy as np, tensorflow as tf
+import gc, numpy as np, tensorflow as tf, weakref
 v1 = tf.compat.v1
 v1.disable_eager_execution()
 v1.set_random_seed(0)
@@ -267,7 +267,19 @@ with v1.Session() as session:
     for _ in range(3):
         session.run(after)
     print(session.run([loss, noisy], feed))
-    print(f"{sum(a.astype('f8').sum() for a in session.run([w, b])):.17g}")
+    total = sum(a.astype("f8").sum() for a in session.run([w, b]))
+
+def fold():
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        v = v1.get_variable("v", initializer=tf.ones((3,)), use_resource=True)
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(v**2))
+        session.run(v1.global_variables_initializer())
+        session.run(train)
+        return weakref.ref(graph), session.run(v).astype("f8").sum()
+
+graph, more = fold()
+gc.collect()
+print(graph() is None, f"{total + more:.17g}")
 """
 
 
@@ -275,8 +287,10 @@ def test_sessions(project: Project) -> None:
     project.write("train.py", SESSIONS)
     printed, group = recorded(project)
     (run,) = group["runs"]
-    assert (run["steps"], group["stages"]) == (4 + 3, ALL)
-    assert float(printed[-1]) == pytest.approx(run["ranks"][0]["sum_of_weights"], rel=1e-12)
+    assert (run["steps"], group["stages"]) == (4 + 3 + 1, ALL)
+    graph_is_gone, total = printed[-1].split()
+    assert graph_is_gone == "True"
+    assert float(total) == pytest.approx(run["ranks"][0]["sum_of_weights"], rel=1e-12)
 
 
 def test_a_session_without_an_optimizer_is_never_a_match(project: Project) -> None:

@@ -21,12 +21,17 @@ if TYPE_CHECKING:
     from ..training import Training
     from .tensorflow_updates import Step
 
+_UPDATES = "_detaudit_updates"
+
 
 class _Weight:
-    """A variable of one session, as it was when it was last read: outside its session it cannot be."""
+    """A variable of one session, as it was when it was last read: outside its session it cannot be.
 
-    def __init__(self, variable: Any) -> None:
-        self.variable, self.device = variable, variable.device
+    It does not hold the variable, which would hold the graph.
+    """
+
+    def __init__(self, device: str) -> None:
+        self.device = device
         self.array: Any = None
 
     @property
@@ -45,7 +50,6 @@ class _SessionWatcher:
     def __init__(self, tf: Any, sink: Sink, training: Training) -> None:
         self._tf, self._sink, self._training = tf, sink, training
         self._np: Any = importlib.import_module("numpy")
-        self._graphs: weakref.WeakKeyDictionary[Any, Updates] = weakref.WeakKeyDictionary()
         self._loss_of: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._weights: weakref.WeakKeyDictionary[Any, dict[str, _Weight]] = weakref.WeakKeyDictionary()
 
@@ -89,7 +93,9 @@ class _SessionWatcher:
         loss = self._loss_of.get(optimizer)
         trained = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         parts = self._tf.nest.flatten([gradient for gradient, _ in trained], expand_composites=True)
-        self._graphs.setdefault(graph, Updates()).add(
+        if not hasattr(graph, _UPDATES):  # held by the graph, which its operations hold in their turn
+            setattr(graph, _UPDATES, Updates())
+        getattr(graph, _UPDATES).add(
             Update(
                 operation,
                 (loss,) if loss is not None and loss.graph is graph else (),
@@ -106,7 +112,7 @@ class _SessionWatcher:
             session_: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
         ) -> Any:
             found: list[Step] = []
-            if session_.graph in self._graphs:
+            if hasattr(session_.graph, _UPDATES):
                 self._sink.guarded("session", lambda: found.extend(self._before(run, session_, fetches)))
             if not found:
                 return run(session_, fetches, feed_dict, options, run_metadata)
@@ -120,22 +126,22 @@ class _SessionWatcher:
 
     def _before(self, run: Callable[..., Any], session: Any, fetches: Any) -> Iterator[Step]:
         graph = session.graph
-        step = self._graphs[graph].step(graph, self._elements(graph, fetches))
+        step = getattr(graph, _UPDATES).step(graph, self._elements(graph, fetches))
         if step is None:
             return
         weights = self._weights.setdefault(session, {})
-        new = [_Weight(variable) for variable in step.variables if variable.name not in weights]
+        new = [variable for variable in step.variables if variable.name not in weights]
         if new:
+            weights.update({variable.name: _Weight(str(variable.device)) for variable in new})
             with self._training.lock:
-                self._read(run, session, new)
-                self._training.initial(new)
-            weights.update({weight.variable.name: weight for weight in new})
+                self._training.initial(self._read(run, session, new))
         yield step
 
-    @staticmethod
-    def _read(run: Callable[..., Any], session: Any, weights: Sequence[_Weight]) -> None:
-        for weight, array in zip(weights, run(session, [weight.variable for weight in weights])):
+    def _read(self, run: Callable[..., Any], session: Any, variables: Sequence[Any]) -> list[_Weight]:
+        weights = [self._weights[session][variable.name] for variable in variables]
+        for weight, array in zip(weights, run(session, list(variables))):
             weight.array = array
+        return weights
 
     def _elements(self, graph: Any, fetches: Any) -> list[Any]:
         found = []
@@ -146,9 +152,8 @@ class _SessionWatcher:
 
     def _after(self, run: Callable[..., Any], session: Any, step: Step, seen: Any, feeds: Any) -> None:
         inputs, losses, gradients = seen
-        weights = [self._weights[session][variable.name] for variable in step.variables]
         with self._training.lock:
-            self._read(run, session, weights)
+            weights = self._read(run, session, step.variables)
             if self._training.wants("batch"):
                 self._training.inputs([*self._fed(feeds), *inputs])
             if gradients:
