@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 
-.PHONY: help demo test test-ecosystem test-corpus lint bench clean
+.PHONY: help demo test test-ecosystem test-corpus measure-corpus lint bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -38,8 +38,11 @@ test: $(VENV)/.dev ## Run the tests (minutes: real frameworks, real processes)
 test-ecosystem: $(VENV)/.ecosystem ## Run the tests with Lightning, transformers, JAX and others (half an hour)
 	$(BIN)/python -m pytest tests/ecosystem -m ecosystem
 
-test-corpus: $(VENV)/.dev ## Audit every labelled script three times and write docs/corpus.md (an hour)
-	$(BIN)/python tests/corpus/audit_corpus.py --repeats 3 --write docs/corpus.md
+test-corpus: $(VENV)/.dev ## Audit every labelled script three times and write docs/corpus.md (hours; it can be resumed)
+	$(BIN)/python -m tests.corpus.audit_corpus --repeats 3 --write docs/corpus.md
+
+measure-corpus: $(VENV)/.dev ## Run every labelled script by itself, 20 times and more, for what is new in it (resumes)
+	$(BIN)/python -m tests.corpus.measure
 
 lint: $(VENV)/.dev ## Check style, types and the shape of the house
 	$(BIN)/ruff check .

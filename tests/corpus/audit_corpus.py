@@ -1,89 +1,106 @@
-"""Audits every labelled script under each recipe, several times over, and writes the table of docs/corpus.md."""
+"""Audits every labelled script under each recipe, as a user would, and writes the table of docs/corpus.md.
+
+What was audited is kept below .detaudit/, for one state of detaudit and of the script: a run that was
+interrupted goes on where it stopped.
+"""
 
 import argparse
-import collections
+import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-HERE = Path(__file__).parent
-RECIPES = ("none", "seeds", "all")
+from tests.corpus.corpus_table import RECIPES, Audited, right, table
+from tests.corpus.measure import HERE, SCRIPTS, fingerprint
+
+ROOT = HERE.parents[1]
 LETTERS = {"deterministic": "D", "nondeterministic": "N", "inconclusive": "?"}
+CARRIED_OVER = "an earlier run wrote"
 
 
-def audit(script: str, runs: int) -> dict[str, str]:
-    """Return the letter of the verdict under each recipe, from one audit as a user would start it."""
+def audit(script: str, runs: int) -> Audited:
+    """Return what one audit says of a script, in a copy of its folder: some scripts leave files."""
     options = [word for recipe in RECIPES for word in ("--recipe", recipe)]
     with tempfile.TemporaryDirectory() as folder:
+        project = shutil.copytree(SCRIPTS, Path(folder) / "project", ignore=shutil.ignore_patterns("__pycache__"))
         finished = subprocess.run(
             [sys.executable, "-m", "detaudit", "run", f"{script}.py", "--runs", str(runs), "--fail-fast", *options,
-             "--out", folder, "--format", "json", "--quiet"],
-            cwd=HERE, capture_output=True, text=True, check=False,
+             "--timeout", "600", "--out", f"{folder}/out", "--format", "json", "--quiet"],
+            cwd=project, capture_output=True, text=True, check=False,
         )  # fmt: skip
     if not finished.stdout:
         raise RuntimeError(finished.stderr)
-    return {g["recipe"]["name"]: LETTERS[g["verdict"]] for g in json.loads(finished.stdout)["groups"]}
+    found = json.loads(finished.stdout)
+    verdicts = {group["recipe"]["name"]: LETTERS[group["verdict"]] for group in found["groups"]}
+    return Audited(letters="".join(verdicts[recipe] for recipe in RECIPES), named=named(found))
 
 
-def table(seen: dict[str, list[dict[str, str]]], labels: dict[str, dict[str, str]], runs: int) -> str:
-    """Return the results as Markdown, with recall and precision over all verdicts."""
-    lines = [
-        "# The corpus: what detaudit says of scripts whose cause is known",
-        "",
-        f"Made by `make test-corpus`: each script audited under each recipe with `--runs {runs} --fail-fast`,",
-        "the whole several times over. N is nondeterministic, D deterministic, one letter for each audit; an audit",
-        "that missed its label is bold. The scripts and their labels are in tests/corpus/.",
-        "",
-        "| script | cause | none | seeds | all | reported in |",
-        "|---|---|---|---|---|---|",
-    ]
-    counts: collections.Counter[tuple[str, str]] = collections.Counter()
-    for script, audits in seen.items():
-        label = labels[script]
-        cells = []
-        for recipe in RECIPES:
-            letters = "".join(found[recipe] for found in audits)
-            counts.update((label[recipe], letter) for letter in letters)
-            cells.append(letters if set(letters) == {label[recipe]} else f"**{letters}**")
-        lines.append(f"| {script} | {label['cause']} | {' | '.join(cells)} | {label.get('reference', '')} |")
-    caught, missed, false = counts["N", "N"], counts["N", "D"] + counts["N", "?"], counts["D", "N"]
-    called, quiet = counts["D", "D"], sum(n for (want, _), n in counts.items() if want == "D")
-    lines += [
-        "",
-        f"Recall {caught} of {caught + missed}; precision {caught} of {caught + false}; "
-        f"{called} of {quiet} deterministic ones called so.",
-        "",
-    ]
-    return "\n".join(lines)
+def named(audit: dict[str, Any]) -> str:
+    """Return what an audit names of the script as it stands: the first stage that differs, lines, files."""
+    group = audit["groups"][0]
+    if group["divergence"] is None:
+        return ""
+    sources = [f"line {source['line']} {source['what']}" for source in group["sources"]]
+    carried = ["a file of an earlier run"] if any(CARRIED_OVER in warning for warning in audit["warnings"]) else []
+    return ", ".join([group["divergence"]["stage"], *sources, *carried])
+
+
+def state_of_detaudit() -> str:
+    """Return what changes whenever detaudit does: results from another state do not count."""
+    digest = hashlib.sha256()
+    for path in sorted([*(ROOT / "detaudit").rglob("*.py"), *(ROOT / "configs").rglob("*.yaml")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+class Kept:
+    """The audits that are done, one JSON line each: script, its fingerprint, runs, letters, named."""
+
+    def __init__(self) -> None:
+        self._path = ROOT / ".detaudit" / f"corpus-{state_of_detaudit()}.jsonl"
+        self._path.parent.mkdir(exist_ok=True)
+
+    def of(self, script: str, runs: int) -> list[Audited]:
+        """Return the audits of a script, as it is now, with this many runs."""
+        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        key = [script, fingerprint(SCRIPTS / f"{script}.py"), runs]
+        return [Audited(*line[3:]) for line in map(json.loads, lines) if line[:3] == key]
+
+    def add(self, script: str, runs: int, audited: Audited) -> None:
+        """Keep one more."""
+        with self._path.open("a") as file:
+            print(json.dumps([script, fingerprint(SCRIPTS / f"{script}.py"), runs, *audited]), file=file)
 
 
 def main() -> int:
-    """Audit the corpus; the exit status is 1 if any verdict missed its label."""
+    """Audit the corpus; the exit status is 1 if a verdict misses its label."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scripts", nargs="*", help="names without .py; all of them by default")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=3, help="audits of each script")
+    parser.add_argument("--rare-repeats", type=int, default=10, help="audits of a script whose difference is rare")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     labels = yaml.safe_load((HERE / "labels.yaml").read_text())
-    seen: dict[str, list[dict[str, str]]] = {}
+    measured = yaml.safe_load((HERE / "measured.yaml").read_text())
+    kept, seen = Kept(), {}
     for script in options.scripts or labels:
-        seen[script] = []
-        for _ in range(options.repeats):
-            seen[script].append(audit(script, options.runs))
-            print(script, seen[script][-1], file=sys.stderr, flush=True)
-    text = table(seen, labels, options.runs)
+        repeats = options.rare_repeats if labels[script].get("rare") else options.repeats
+        while len(kept.of(script, options.runs)) < repeats:
+            kept.add(script, options.runs, audit(script, options.runs))
+            print(script, *kept.of(script, options.runs)[-1], file=sys.stderr, flush=True)
+        seen[script] = kept.of(script, options.runs)[:repeats]
+    text = table(seen, labels, measured, options.runs)
     print(text)
     if options.write:
         options.write.write_text(text)
-    right = all(
-        found[recipe] == labels[script][recipe] for script in seen for found in seen[script] for recipe in RECIPES
-    )
-    return 0 if right else 1
+    return 0 if all(right(labels[script], found) for script, found in seen.items()) else 1
 
 
 if __name__ == "__main__":

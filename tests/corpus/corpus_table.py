@@ -1,0 +1,108 @@
+"""The table of docs/corpus.md: what detaudit says of each script, beside what was measured of it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+RECIPES = ("none", "seeds", "all")
+
+_HEAD = """# The corpus: what detaudit says of scripts whose cause is known
+
+Written by `make test-corpus`: each script of tests/corpus/scripts/ audited under each recipe with `--runs {runs}
+--fail-fast`. N is nondeterministic, D deterministic, ? could not be judged (the script fails under that recipe);
+one letter for each audit, bold where one misses its label. *Alone* is how many different final weights that many
+runs of the script ended with as it stands, without detaudit (`make measure-corpus`, tests/corpus/measured.yaml).
+*Named* is what the first audit that saw a difference named: the first stage that differs, and lines of the script that
+bring randomness.
+"""
+
+
+class Audited(NamedTuple):
+    """What one audit says: a letter for each of RECIPES, and what it names."""
+
+    letters: str
+    named: str
+
+
+def right(label: Mapping[str, Any], audits: Sequence[Audited]) -> bool:
+    """Return whether every verdict is that of the label; a rare difference may be missed, never a sameness."""
+    return not any(
+        letter != label[recipe] and not (label.get("rare") and (label[recipe], letter) == ("N", "D"))
+        for audited in audits
+        for recipe, letter in zip(RECIPES, audited.letters, strict=True)
+    )
+
+
+def table(
+    seen: Mapping[str, Sequence[Audited]],
+    labels: Mapping[str, Mapping[str, Any]],
+    measured: Mapping[str, Mapping[str, Any]],
+    runs: int,
+) -> str:
+    """Return the results as Markdown, with recall and precision; the rare ones are apart."""
+    usual = {script: audits for script, audits in seen.items() if not labels[script].get("rare")}
+    rare = {script: audits for script, audits in seen.items() if labels[script].get("rare")}
+    controls = sum(labels[script]["cause"] == "control" for script in seen)
+    lines = [_HEAD.format(runs=runs)]
+    lines += [f"{len(seen)} scripts, {controls} of them controls. {_machine(measured['machine'])}", ""]
+    lines += [
+        "| script | cause | alone | none | seeds | all | mended by | named |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [_row(script, audits, labels[script], measured[script]) for script, audits in usual.items()]
+    lines += ["", *_score(usual, labels)]
+    if rare:
+        lines += ["", "## Rare ones", "", "They show in fewer than one run of three, so five runs may all agree.", ""]
+        lines += ["| script | cause | alone | runs unlike the others | caught as it stands |", "|---|---|---|---|---|"]
+        lines += [_rare_row(script, audits, labels[script], measured[script]) for script, audits in rare.items()]
+    return "\n".join([*lines, ""])
+
+
+def deviating(found: Mapping[str, int]) -> float:
+    """Return the share of runs whose weights are not the commonest."""
+    return 1 - found["commonest"] / found["runs"]
+
+
+def _machine(facts: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in facts.items()) + "."
+
+
+def _row(script: str, audits: Sequence[Audited], label: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    cells = []
+    for place, recipe in enumerate(RECIPES):
+        letters = "".join(audited.letters[place] for audited in audits)
+        cells.append(letters if set(letters) == {label[recipe]} else f"**{letters}**")
+    fix = ", ".join(label.get("fix", ())) or ("" if label["cause"] == "control" else "an edit")
+    named = next((audited.named for audited in audits if audited.named), "")
+    return f"| {script} | {label['cause']} | {_alone(measured)} | {' | '.join(cells)} | {fix} | {named} |"
+
+
+def _rare_row(script: str, audits: Sequence[Audited], label: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    caught = sum(audited.letters[0] == "N" for audited in audits)
+    rate = f"{deviating(measured['bare']):.0%}"
+    return f"| {script} | {label['cause']} | {_alone(measured)} | {rate} | {caught} of {len(audits)} audits |"
+
+
+def _alone(measured: Mapping[str, Any]) -> str:
+    return f"{measured['bare']['distinct']} of {measured['bare']['runs']}"
+
+
+def _score(seen: Mapping[str, Sequence[Audited]], labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    pairs = Counter(
+        (labels[script][recipe], letter)
+        for script, audits in seen.items()
+        for audited in audits
+        for recipe, letter in zip(RECIPES, audited.letters, strict=True)
+    )
+    caught = pairs["N", "N"]
+    wanted = {want: sum(n for (label, _), n in pairs.items() if label == want) for want in "ND?"}
+    called = sum(n for (_, letter), n in pairs.items() if letter == "N")
+    return [
+        f"Recall {_share(caught, wanted['N'])}; precision {_share(caught, called)}; "
+        f"{pairs['D', 'D']} of {wanted['D']} deterministic ones called so; "
+        f"{pairs['?', '?']} of {wanted['?']} that fail called inconclusive.",
+    ]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} of {whole} ({part / whole:.1%})" if whole else "0 of 0"

@@ -1,0 +1,23 @@
+"""index_put_ with many duplicates but few elements: torch gives it to one thread, which adds in order."""
+
+import torch
+import torch.nn.functional as F
+from final import show
+from torch import nn
+
+torch.manual_seed(0)
+nodes, edges = 500, 4000
+to = torch.randint(0, nodes, (edges,))
+x, y = torch.randn(edges, 8), torch.randn(nodes, 1)
+model = nn.ModuleDict({"encoder": nn.Linear(8, 8), "head": nn.Linear(8, 1)})
+
+for _ in range(10):
+    summed = torch.zeros(nodes, 8).index_put_((to,), model["encoder"](x), accumulate=True) / 8
+    loss = F.mse_loss(model["head"](summed), y)
+    loss.backward()
+    with torch.no_grad():
+        for p in model.parameters():
+            p -= 0.01 * p.grad
+            p.grad = None
+
+show(model.parameters())
