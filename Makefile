@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 
-.PHONY: help demo test test-ecosystem test-corpus measure-corpus lint bench clean
+.PHONY: help demo test test-slow test-ecosystem test-corpus measure-corpus lint bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -33,7 +33,10 @@ demo: $(VENV)/.base ## Audit a torch script with real data: as it stands, then w
 		status=$$?; echo "exit status $$status"; test $$status -eq 0
 
 test: $(VENV)/.dev ## Run the tests (minutes: real frameworks, real processes)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-slow: $(VENV)/.dev ## Run the tests of every way to train with TensorFlow
+	$(BIN)/python -m pytest -m slow
 
 test-ecosystem: $(VENV)/.ecosystem ## Run the tests with Lightning, transformers, JAX and others (half an hour)
 	$(BIN)/python -m pytest tests/ecosystem -m ecosystem

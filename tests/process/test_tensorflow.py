@@ -10,6 +10,8 @@ import pytest
 from tests.process.conftest import Project
 from tests.process.test_training import KERAS_FIT
 
+pytestmark = pytest.mark.slow
+
 ALL = ["init", "rng", "batch", "forward", "backward", "update"]
 
 
