@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from detaudit.auditor.traces import read_run
+from detaudit.model import Stage
 from tests.process.conftest import Project
 from tests.process.test_training import KERAS_FIT
 
@@ -92,7 +94,9 @@ model = keras.Model({"a": a, "b": b}, L.Dense(1)(L.Concatenate()([L.LSTM(4)(a), 
 data = {"a": np.random.normal(size=(8, 5, 3)), "b": tf.constant([["k", "m"], ["l", "?"]] * 4)}
 for eagerly in (False, True):
     model.compile("sgd", "mse", run_eagerly=eagerly)
-    model.fit(data, np.ones((8, 1)), batch_size=4, verbose=0)
+    for _ in range(2):
+        model.fit(data, np.ones((8, 1)), batch_size=4, verbose=0, shuffle=False)
+        model.predict({**data, "a": np.random.normal(size=(8, 5, 3))}, verbose=0)
 models.append(model)
 
 for model in models:
@@ -106,7 +110,12 @@ def test_keras(project: Project) -> None:
     printed, group = recorded(project)
     (run,) = group["runs"]
     # By train_on_batch, by each of four ways to fit, on each of two replicas, with two inputs in graphs and eagerly.
-    assert run["steps"] == 4 + 4 * 8 + 2 * 8 + 2 * 2
+    assert run["steps"] == 4 + 4 * 8 + 2 * 8 + 2 * 2 * 2
+    (stream,) = read_run(project.folder / "results" / "runs" / "none" / "1")[0].trained
+    batches = [stream.stages[step][Stage.BATCH] for step in range(run["steps"] - 7, run["steps"] + 1)]
+    assert batches[:2] == batches[2:4]  # the same data twice: what a prediction was made for is no batch
+    assert batches[4:6] == batches[6:]
+    assert batches[0] != batches[1]
     assert group["stages"] == ALL
     assert float(printed[0].split()[0]) == pytest.approx(run["ranks"][0]["sum_of_weights"], rel=1e-9)
 
