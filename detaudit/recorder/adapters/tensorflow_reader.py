@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import math
 import re
 
 from .. import digest
@@ -46,8 +48,8 @@ class VariableReader(Reader):
 
     def size(self, tensor: Any) -> int:
         """Return the bytes of a variable's elements."""
-        bits = re.search(r"\d+", str(tensor.dtype))  # float32, <dtype: 'bfloat16'>; NumPy does not know them all
-        return int(self._np.prod(tuple(tensor.shape))) * (int(bits.group()) // 8 if bits else 1)
+        elements: int = math.prod(tuple(tensor.shape))
+        return elements * _itemsize(tensor.dtype)
 
     def device(self, tensor: Any) -> str:
         """Return where a variable lives, such as ``GPU:0``."""
@@ -58,6 +60,12 @@ class VariableReader(Reader):
         """Return the value of a real array of one element."""
         array = self.array(tensor)
         return float(array.reshape(-1)[0]) if array.size == 1 and array.dtype.kind in "fiuV" else None
+
+
+@functools.cache
+def _itemsize(dtype: Any) -> int:
+    bits = re.search(r"\d+", str(dtype))  # float32, <dtype: 'bfloat16'>; NumPy does not know them all
+    return int(bits.group()) // 8 if bits else 1
 
 
 def _flat(texts: Any) -> bytes:
