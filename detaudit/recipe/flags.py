@@ -11,8 +11,24 @@ import msgspec
 from detaudit.errors import ConfigError, UnknownNameError
 from detaudit.recipe import yamlfile
 
-Framework: TypeAlias = Literal["python", "system", "numpy", "torch", "tensorflow"]
+Framework: TypeAlias = Literal[
+    "python",
+    "system",
+    "openmp",
+    "mkl",
+    "onednn",
+    "numpy",
+    "torch",
+    "cuda",
+    "nccl",
+    "horovod",
+    "tensorflow",
+    "keras",
+    "jax",
+]
 Cause: TypeAlias = Literal["seed", "data", "kernel", "memory", "threads", "hash", "order"]
+Device: TypeAlias = Literal["cpu", "gpu", "multi-gpu"]
+Action: TypeAlias = Literal["auto", "fallback", "advise", "diagnose"]
 
 SEED = "SEED"
 """In a row, stands for the recipe's seed."""
@@ -28,6 +44,7 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     title: str
     framework: Framework
     when: Literal["before-start", "after-import"]
+    action: Action = "auto"
     causes: tuple[Cause, ...]
     in_script: str
     source: str
@@ -38,7 +55,13 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     set: dict[str, Any] = {}
     patch: str = ""
     launcher: Literal["", "no-aslr"] = ""
+    devices: tuple[Device, ...] = ("cpu", "gpu", "multi-gpu")
+    since: str = ""
+    until: str = ""
+    cost: str = ""
     requires: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
     in_force: dict[str, Any] = {}
 
     @property
@@ -86,6 +109,11 @@ class Catalogue:
         """All ids."""
         return tuple(self._flags)
 
+    @property
+    def automatic(self) -> set[str]:
+        """The ids of what the recipe ``all`` is made of."""
+        return {flag.id for flag in self._flags.values() if flag.action == "auto"}
+
     def get(self, flag_id: str) -> Flag:
         """Return a flag; UnknownNameError names the nearest one there is."""
         if flag_id not in self._flags:
@@ -123,5 +151,5 @@ def load_catalogue(path: Path | None = None) -> Catalogue:
         raise ConfigError(f"{path}: the flag {twice!r} is there twice", "Give one of them another id.")
     catalogue = Catalogue(flags)
     for flag in flags:
-        catalogue.select(flag.requires)
+        catalogue.select((*flag.requires, *flag.conflicts, *flag.instead))
     return catalogue

@@ -53,7 +53,7 @@ def _collect(name: str, catalogue: Catalogue, seen: tuple[str, ...]) -> tuple[Re
     if str(path) in seen:
         raise ConfigError(f"{path}: the recipe extends itself", "Take the circle out of `extends`.")
     recipe = yamlfile.load(path, RecipeFile)
-    ids = set(catalogue.ids) if recipe.flags == "all" else {catalogue.get(i).id for i in recipe.flags}
+    ids = catalogue.automatic if recipe.flags == "all" else {catalogue.get(i).id for i in recipe.flags}
     for base in recipe.extends:
         ids |= _collect(base, catalogue, (*seen, str(path)))[1]
     return recipe, ids
