@@ -57,6 +57,7 @@ bench: $(VENV)/.dev ## Measure the cost of detaudit itself
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/recorder.py
 	$(BIN)/python benchmarks/digest.py
+	$(BIN)/python benchmarks/keras.py
 
 clean: ## Remove what the targets above made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .detaudit
