@@ -127,8 +127,7 @@ class Search:
 
     def run(self) -> Answer:
         """Return a set that is proven, as far as runs can prove one."""
-        enough = self._enough(1)
-        base = self._facts.ask(NONE, enough)
+        base = self._facts.ask(NONE, self._enough(1))
         if base.outcome is not Outcome.DIFFERS:
             deterministic = base.outcome is Outcome.AGREES
             return Answer(() if deterministic else None, matching=base.runs, proven=deterministic)
@@ -142,9 +141,12 @@ class Search:
         return Answer(None, failing=tuple(self._failing))
 
     def _enough(self, flags: int) -> int:
-        """Return how many runs must match where an answer of so many flags rests on it; all of it shares the error."""
+        """Return how many runs must match where an answer of so many flags rests on it.
+
+        The error is shared: by the script as it stands, by a wrong set that might pass, by each flag left out.
+        """
         rate = min(RAREST, self._facts.rate)
-        return max(self._confirm, runs_needed(self._error / max(1, flags), rate))
+        return max(self._confirm, runs_needed(self._error / (flags + 2), rate))
 
     def _probe(self, flags: Iterable[str]) -> Finding:
         """Ask for as much agreement as a step on the way needs."""
@@ -168,7 +170,10 @@ class Search:
             elif trial.place > found.place and len(tried) > len(chosen):
                 chosen, found, size = tried, trial, 1
             elif size >= len(order):
-                return None
+                shut_out = [flag for flag in order if flag not in tried and flag not in self._promoted]
+                if not shut_out:
+                    return None
+                self._promoted, size = [*shut_out, *self._promoted], 1
             else:
                 size *= 2
 
