@@ -1,47 +1,28 @@
 """The story of one audit: plan, launch, compare, localise; saved after every run."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from detaudit.auditor import advice, environment, store, traces, verdict
+from detaudit.auditor import advice, environment, store, verdict
 from detaudit.auditor.group import GroupInProgress
-from detaudit.auditor.judge import compared, judge, stopped
-from detaudit.auditor.outside import Watch
+from detaudit.auditor.judge import stopped
+from detaudit.auditor.observer import Observer
+from detaudit.auditor.runner import Runner
 from detaudit.errors import StorageError, WorkspaceError
-from detaudit.launch import Launcher, RunSpec, aslr
-from detaudit.launch.carryover import CarryOver
-from detaudit.launch.plan import GroupPlan, Settings, plan_group, workspace_for
-from detaudit.model import SCHEMA_VERSION, Audit, Group, Run, Verdict
-
-
-class Observer:
-    """Is told how an audit goes; does nothing by itself."""
-
-    def group_started(self, recipe: str, runs: int) -> None:
-        """Take notice that the runs of a recipe begin."""
-
-    def run_started(self, number: int, timeout: float | None) -> None:
-        """Take notice that a run begins; ``timeout`` is in seconds."""
-
-    def progress(self, step: int, loss: float | None) -> None:
-        """Take notice of how far the run under way got."""
-
-    def run_finished(self, run: Run) -> None:
-        """Take notice of a run that ended."""
+from detaudit.launch import Launcher, aslr
+from detaudit.launch.plan import GroupPlan, Settings, plan_group
+from detaudit.model import SCHEMA_VERSION, Audit, Group, Verdict
 
 
 class Auditor:
     """Carries out one audit. After an interruption, ``result`` holds what finished before it."""
 
     def __init__(self, settings: Settings, launcher: Launcher, observer: Observer | None = None) -> None:
-        self._settings, self._launcher, self._observer = settings, launcher, observer or Observer()
-        self._space = workspace_for(settings)
-        self._carry = None if settings.isolate else CarryOver(settings.cwd, settings.out)
+        self._settings, self._observer = settings, observer or Observer()
+        self._runner = Runner(settings, launcher, self._observer)
         self._environment: dict[str, Any] = environment.describe()
         self._groups: list[Group] = []
-        self._carried: list[str] = []
         self._stopped: list[str] = []
 
     def run(self) -> Audit:
@@ -49,8 +30,8 @@ class Auditor:
         store.prepare(self._settings.out)
         refusal = aslr.refusal()
         for recipe in self._settings.recipes:
-            plan = plan_group(self._settings, recipe, self._space, refusal)
-            self._observer.group_started(recipe.name, len(plan.specs))
+            plan = plan_group(self._settings, recipe, self._runner.space, refusal)
+            self._observer.group_started(recipe.name, plan.runs)
             try:
                 self._run_group(plan)
             except (StorageError, WorkspaceError) as error:
@@ -63,51 +44,27 @@ class Auditor:
     def _run_group(self, plan: GroupPlan) -> None:
         group = GroupInProgress(plan, self._settings.cwd)
         self._groups.append(group.result())
-        for number, spec in enumerate(plan.specs, 1):
+        for number in range(1, plan.runs + 1):
+            spec = plan.spec(number)
             try:
-                run, processes, streams = self._run(number, spec)
+                result = self._runner.run(number, spec)
             except KeyboardInterrupt:
                 group.add(stopped(number, spec), (), ())
                 self._groups[-1] = group.result()
                 raise
-            group.add(run, processes, streams)
-            environment.add_processes(self._environment, processes)
+            group.add(result.run, result.processes, result.streams)
+            environment.add_processes(self._environment, result.processes)
             self._groups[-1] = group.result()
             store.save(self._settings.out, self.result())
             self._observer.run_finished(self._groups[-1].runs[-1])
             if group.differs and self._settings.fail_fast:
                 break
 
-    def _run(self, number: int, spec: RunSpec) -> tuple[Run, Sequence[traces.Process], Sequence[traces.Stream]]:
-        self._observer.run_started(number, spec.timeout)
-        tail = traces.Tail(spec.live)
-
-        def tick() -> None:
-            tail.read()
-            self._observer.progress(tail.step, tail.loss)
-
-        with self._space.fresh():
-            if self._carry is not None:
-                self._carry.before_run()
-            watch = self._watch(spec)
-            outcome = self._launcher.launch(spec, tick)
-            if self._carry is not None:
-                self._carried += self._carry.after_run()
-            outside = watch.look(spec.folder)
-        processes = traces.read_run(spec.folder)
-        run = judge(number, spec, outcome, processes, outside)
-        return run, processes, compared(spec, processes, outside)
-
-    def _watch(self, spec: RunSpec) -> Watch:
-        settings = self._settings
-        paths = [self._space.inside(path) for path in settings.artifacts]
-        return Watch(settings.loss_pattern, paths, spec.cwd, settings.out)
-
     def result(self, interrupted: bool = False) -> Audit:
         """Return the audit as it stands."""
         settings, groups = self._settings, tuple(self._groups)
-        unwatched = self._carry is not None and not self._carry.watching
-        warnings = advice.warnings(groups, sorted(set(self._carried)), unwatched=unwatched)
+        carried = sorted(set(self._runner.carried))
+        warnings = advice.warnings(groups, carried, unwatched=self._runner.unwatched)
         unfinished = self._stopped or len(groups) < len(settings.recipes)
         verdicts = [*(group.verdict for group in groups), *([Verdict.INCONCLUSIVE] if unfinished else [])]
         return Audit(

@@ -32,7 +32,8 @@ class GroupInProgress:
 
     def add(self, run: Run, processes: Sequence[Process], streams: Sequence[Stream]) -> None:
         """Take in a run, its ``streams`` compared with the first that finished. Runs that failed are never compared."""
-        if run.status is Status.OK:
+        stopped_short = run.status is Status.STOPPED and bool(streams)
+        if run.status is Status.OK or stopped_short:
             watched = self._probes.add(run.id, processes)
             result = compare.result_key(streams) if streams else watched
             self._first = streams if self._first is None else self._first
@@ -42,8 +43,9 @@ class GroupInProgress:
             replicas = compare.replicas(run.id, processes)
             if self._replicas is None or (self._replicas.differs is None and replicas and replicas.differs):
                 self._replicas = replicas
-            self._seeds.append(randomness.seen_in(processes, self._plan.specs[0].cwd))
-            self._settings.append((run.id, settings.in_force(processes, self._plan.specs[0].cwd)))
+            self._seeds.append(randomness.seen_in(processes, self._plan.run.cwd))
+            if not stopped_short:
+                self._settings.append((run.id, settings.in_force(processes, self._plan.run.cwd)))
         self._runs.append(run)
         for process in processes:
             for line in process.flags:
@@ -57,14 +59,15 @@ class GroupInProgress:
 
     def result(self) -> Group:
         """Return the group as it stands."""
-        planned, finished = len(self._plan.specs), len(self._results)
+        finished = len(self._results)
+        planned = max(self._plan.runs, len(self._runs))
         distinct = len(set(self._results))
         found = verdict.of_runs(finished, planned, distinct)
         if found is Verdict.DETERMINISTIC and self._without_weights():
             found = Verdict.INCONCLUSIVE
         recipe = self._plan.recipe
         stages = compare.recorded_stages(self._first or ())
-        divergence = localise.divergence([run for run in self._runs if run.status is Status.OK], stages)
+        divergence = localise.divergence([run for run in self._runs if run.counts], stages)
         flags, undone = self._flag_states()
         return Group(
             recipe=Recipe(name=recipe.name, seed=recipe.seed, flags=tuple(flag.id for flag in recipe.flags)),
@@ -97,7 +100,7 @@ class GroupInProgress:
             return seen  # the runs agree in what goes into the model
         fixed = candidates.Fixed(
             hash_seed=all(process.hash_seed_fixed for process in self._trained),
-            addresses=self._plan.specs[0].no_aslr,
+            addresses=self._plan.run.no_aslr,
             numpy_entropy=any(flag.patch == "seed-numpy-entropy" for flag in self._plan.recipe.flags),
         )
         files = sorted({file for process in self._trained for file in process.files})

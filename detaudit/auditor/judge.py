@@ -19,15 +19,15 @@ LOOKED_FOR = (
 )
 
 
-def compared(spec: RunSpec, processes: Sequence[Process], outside: Outside) -> list[Stream]:
+def compared(spec: RunSpec, processes: Sequence[Process], outside: Sequence[Stream]) -> list[Stream]:
     """Return what a run is compared by: what was recorded in its target, then what it showed without a hook."""
-    return [*(streams_of(processes) if matching(processes, spec.expected) else ()), *outside.streams]
+    return [*(streams_of(processes) if matching(processes, spec.expected) else ()), *outside]
 
 
 def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], outside: Outside) -> Run:
     """Return what the run with this number amounts to."""
     status, problem = _status(spec, outcome, processes, outside)
-    streams = compared(spec, processes, outside)
+    streams = compared(spec, processes, outside.streams)
     return Run(
         id=number,
         status=status,
@@ -52,6 +52,21 @@ def stopped(number: int, spec: RunSpec) -> Run:
         wall_s=0.0,
         steps=0,
         problem="interrupted",
+        logs=str(spec.folder),
+    )
+
+
+def diverged(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: float) -> Run:
+    """Return a run that was ended because it differed already; what it recorded up to there counts."""
+    streams = compared(spec, processes, ())
+    return Run(
+        id=number,
+        status=Status.STOPPED,
+        exit_code=None,
+        wall_s=round(wall_s, 3),
+        steps=max((stream.steps for stream in streams), default=0),
+        ranks=tuple(_rank(rank, stream) for rank, stream in enumerate(streams)),
+        problem="ended at its first difference",
         logs=str(spec.folder),
     )
 

@@ -23,11 +23,15 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of a trial of ``runs`` runs; ``place`` sorts later first differences behind earlier ones."""
+    """The outcome of a trial of ``runs`` runs.
+
+    ``place`` sorts later first differences behind earlier ones; ``name`` is whatever the trial is called.
+    """
 
     outcome: Outcome
     runs: int = 0
     place: tuple[int, ...] = ()
+    name: str = ""
 
 
 Ask: TypeAlias = Callable[[Flags, int], Finding]
@@ -62,7 +66,8 @@ class Answer:
     """What a search found. ``needed`` is None where nothing mends it, and empty where nothing is broken.
 
     ``matching`` runs agree under the needed flags; ``without`` holds what was found when each alone was left out;
-    ``failing`` are flags under which the training fails; ``proven`` says that nothing contradicts the answer.
+    ``failing`` are flags under which the training fails; ``proven`` says that nothing contradicts the answer, and
+    ``differed`` that the training as it stands was seen to differ.
     """
 
     needed: tuple[str, ...] | None
@@ -70,6 +75,7 @@ class Answer:
     without: Mapping[str, Finding] = field(default_factory=dict)
     failing: tuple[str, ...] = ()
     proven: bool = False
+    differed: bool = True
 
 
 class Facts:
@@ -130,7 +136,7 @@ class Search:
         base = self._facts.ask(NONE, self._enough(1))
         if base.outcome is not Outcome.DIFFERS:
             deterministic = base.outcome is Outcome.AGREES
-            return Answer(() if deterministic else None, matching=base.runs, proven=deterministic)
+            return Answer(() if deterministic else None, base.runs, proven=deterministic, differed=False)
         for _ in range(MOST_ROUNDS):
             mended = self._grow(base)
             if mended is None:

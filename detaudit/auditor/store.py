@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
-from detaudit.model import SCHEMA_VERSION, Audit, to_json
+from detaudit.model import SCHEMA_VERSION, Audit, Bisection, to_json
 
 FILE = "audit.json"
 
@@ -55,13 +55,14 @@ def load(place: Path) -> Audit:
     path = place / FILE if place.is_dir() else place
     try:
         data = path.read_bytes()
-        version = msgspec.json.decode(data).get("schema_version")
+        raw = msgspec.json.decode(data)
+        version = raw.get("schema_version")
         if version != SCHEMA_VERSION:
             raise AuditNotFoundError(
                 f"{path} has schema version {version}, this detaudit reads {SCHEMA_VERSION}",
                 "Print it with the detaudit that wrote it.",
             )
-        return msgspec.json.decode(data, type=Audit)
+        return msgspec.json.decode(data, type=Bisection if "outcome" in raw else Audit)
     except OSError as error:
         raise AuditNotFoundError(
             f"there is no audit at {place}: {error.strerror}", "Name a folder that `detaudit run` wrote (.detaudit/…)."

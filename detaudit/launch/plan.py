@@ -40,8 +40,14 @@ class GroupPlan:
     """The runs of one recipe, and the flags that this system refuses, with its reason."""
 
     recipe: Recipe
-    specs: tuple[RunSpec, ...]
+    run: RunSpec
+    runs: int
+    folder: Path
     unavailable: dict[str, str]
+
+    def spec(self, number: int) -> RunSpec:
+        """Return the run of this number. They are equal but for the folder that keeps what each leaves behind."""
+        return replace(self.run, folder=self.folder / str(number))
 
 
 def workspace_for(settings: Settings) -> SharedWorkspace | IsolatedWorkspace:
@@ -60,7 +66,7 @@ def workspace_for(settings: Settings) -> SharedWorkspace | IsolatedWorkspace:
 def plan_group(
     settings: Settings, recipe: Recipe, space: SharedWorkspace | IsolatedWorkspace, aslr_refusal: str
 ) -> GroupPlan:
-    """Return the runs of one recipe. They are equal but for the folder that keeps what each leaves behind."""
+    """Return the runs of one recipe."""
     no_aslr = [flag for flag in recipe.flags if flag.launcher == NO_ASLR]
     target, base = settings.target, {**os.environ, **space.workspace.env}
     if isinstance(space, IsolatedWorkspace):
@@ -85,5 +91,5 @@ def plan_group(
         no_aslr=bool(no_aslr) and not aslr_refusal,
     )
     folder = settings.out / "runs" / re.sub(r"[^A-Za-z0-9.+-]+", "_", recipe.name)
-    specs = tuple(replace(spec, folder=folder / str(number)) for number in range(1, settings.runs + 1))
-    return GroupPlan(recipe, specs, {flag.id: aslr_refusal for flag in no_aslr} if aslr_refusal else {})
+    refused = {flag.id: aslr_refusal for flag in no_aslr} if aslr_refusal else {}
+    return GroupPlan(recipe, spec, settings.runs, folder, refused)

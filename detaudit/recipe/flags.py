@@ -62,12 +62,20 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     instead: tuple[str, ...] = ()
+    mends: tuple[str, ...] = ()
     in_force: dict[str, Any] = {}
 
     @property
     def runs_inside(self) -> bool:
         """Whether the recorder applies it, in the process."""
         return self.when == "after-import"
+
+    @property
+    def where(self) -> str:
+        """Return where its line belongs in a script, in words."""
+        return (
+            "before Python starts" if self.when == "before-start" else f"after import {self.module or self.framework}"
+        )
 
     def environment(self, seed: int) -> dict[str, str]:
         """Return the variables it sets."""

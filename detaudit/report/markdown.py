@@ -2,14 +2,14 @@
 
 from tabulate import tabulate
 
-from detaudit.model import Audit, Group
-from detaudit.report import probes, words
+from detaudit.model import Audit, Bisection, Group
+from detaudit.report import bisection, probes, words
 
 
 def render(audit: Audit) -> str:
     """See Reporter.render."""
     parts = [f"## detaudit: {audit.verdict}", f"`{' '.join(audit.command)}`" if audit.command else ""]
-    parts += [_group(group) for group in audit.groups]
+    parts += _bisection(audit) if isinstance(audit, Bisection) else [_group(group) for group in audit.groups]
     parts += [f"> **Warning:** {text}" for text in audit.warnings]
     if audit.interrupted:
         parts.append("Interrupted: what had finished is above.")
@@ -17,6 +17,19 @@ def render(audit: Audit) -> str:
         steps = [line for step in audit.next_steps for line in (f"# {step.why}", step.command)]
         parts.append("\n".join(["Next:", "", "```sh", *steps, "```"]))
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _bisection(audit: Bisection) -> list[str]:
+    parts = [
+        tabulate(bisection.rows(audit), bisection.HEADERS, "pipe", colalign=bisection.ALIGN, disable_numparse=True),
+        f"**{audit.outcome}**: {bisection.sentence(audit)}",
+        bisection.evidence(audit),
+        "\n".join(bisection.where(audit)),
+    ]
+    for told in audit.needed or ():
+        first, *rest = bisection.needed_lines(told)
+        parts.append("\n".join([f"### {first}", "", *(f"- {line}" for line in rest)]))
+    return [*parts, "\n".join(f"- {line}" for line in bisection.foot(audit))]
 
 
 def _group(group: Group) -> str:

@@ -3,15 +3,15 @@
 import click
 from tabulate import tabulate
 
-from detaudit.model import Audit, Group, Verdict
-from detaudit.report import probes, words
+from detaudit.model import Audit, Bisection, Group, Verdict
+from detaudit.report import bisection, probes, words
 
 _COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
 
 
 def render(audit: Audit) -> str:
     """See Reporter.render."""
-    parts = [_group(group) for group in audit.groups]
+    parts = [_bisection(audit)] if isinstance(audit, Bisection) else [_group(group) for group in audit.groups]
     if audit.warnings:
         parts.append("\n".join(f"{click.style('warning:', fg='yellow')} {text}" for text in audit.warnings))
     if audit.interrupted:
@@ -34,6 +34,22 @@ def _group(group: Group) -> str:
     foot = (words.flags_line(group), words.stages_line(group), words.replicas_line(group))
     lines += [click.style(line, dim=True) for line in foot if line]
     return "\n".join(lines + _failures(group))
+
+
+def _bisection(audit: Bisection) -> str:
+    lines = [
+        tabulate(bisection.rows(audit), bisection.HEADERS, "simple", colalign=bisection.ALIGN, disable_numparse=True)
+    ]
+    verdict = click.style(audit.outcome, fg=_COLOURS[audit.verdict], bold=True)
+    lines += ["", f"{verdict}: {bisection.sentence(audit)}", *filter(None, [bisection.evidence(audit)])]
+    lines += bisection.where(audit)
+    for told in audit.needed or ():
+        first, *rest = bisection.needed_lines(told)
+        lines += ["", click.style(first, bold=True), *(f"  {line}" for line in rest)]
+    foot = bisection.foot(audit)
+    if foot:
+        lines += ["", *(click.style(line, dim=True) for line in foot)]
+    return "\n".join(lines)
 
 
 def _failures(group: Group) -> list[str]:

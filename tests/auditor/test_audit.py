@@ -6,7 +6,8 @@ import pytest
 
 from detaudit import wire
 from detaudit.auditor import store
-from detaudit.auditor.audit import Auditor, Observer
+from detaudit.auditor.audit import Auditor
+from detaudit.auditor.observer import Observer
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Audit, Run, Stage, Status, Verdict

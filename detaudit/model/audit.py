@@ -1,4 +1,4 @@
-"""The frozen values that an audit is made of; ``Audit`` is also the layout of audit.json."""
+"""What an audit is made of; ``Audit`` is also the layout of audit.json."""
 
 import math
 from enum import StrEnum
@@ -112,6 +112,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     logs: str = ""
     artifacts: tuple[Artifact, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is compared: it finished, or it was ended because it differed already."""
+        return self.status is Status.OK or self.differs is not None
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):

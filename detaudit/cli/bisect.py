@@ -1,0 +1,97 @@
+"""``detaudit bisect``: which flags make a training deterministic, and which of them are really needed."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from detaudit.auditor import store
+from detaudit.auditor.bisect import Bisector, Question
+from detaudit.auditor.evidence import ERROR_RATE
+from detaudit.cli.common import TargetCommand, carry_out, run_options, settings_of, target_options
+from detaudit.errors import UsageError
+from detaudit.launch.local import LocalLauncher
+from detaudit.model import Bisection, Group
+from detaudit.recipe.flags import Catalogue, Flag, load_catalogue
+from detaudit.recipe.recipes import DEFAULT_SEED, load_recipe
+
+_TRIED = ("auto", "fallback")
+
+
+@click.command(cls=TargetCommand, options_metavar="[OPTIONS]")
+@target_options
+@click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE",
+              help="Search among the flags of this recipe only; repeatable. [default: all that apply]")  # fmt: skip
+@click.option("--flag", "flags", multiple=True, metavar="ID", help="Search among this flag as well.")
+@click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Do not try this flag.")
+@click.option("--confirm", default=5, show_default=True, type=click.IntRange(2), metavar="N",
+              help="How many runs must match at least.")  # fmt: skip
+@click.option("--error-rate", "error", default=ERROR_RATE, show_default=True, metavar="P",
+              type=click.FloatRange(0, 1, min_open=True, max_open=True),
+              help="How often the answer may be wrong, where one run in four deviates.")  # fmt: skip
+@click.option("--alternatives", is_flag=True, help="Try what may stand in for each needed flag, and what it costs.")
+@click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+              help="Go on with a bisection that was interrupted.")  # fmt: skip
+@run_options
+@click.pass_context
+def command(ctx: click.Context, /, format_: str, quiet: bool, resume: Path | None, **options: Any) -> int:
+    """Find the flags that make a training script deterministic, and prove that each is needed.
+
+    Runs it as it stands, then with flags, in the order in which the first difference suggests them, until a smallest
+    set is found under which all runs match, bit for bit, and without any one of which they do not.
+    """
+    if resume is not None:
+        return _resumed(ctx, resume, format_, quiet)
+    question = _question(ctx.meta.get("after_dashes", ()), **options)
+    return _carry_out(question, (), format_, quiet)
+
+
+def _carry_out(question: Question, earlier: tuple[Group, ...], format_: str, quiet: bool) -> int:
+    return carry_out(
+        question.settings, lambda observer: Bisector(question, LocalLauncher(), observer, earlier), format_, quiet
+    )
+
+
+def _resumed(ctx: click.Context, folder: Path, format_: str, quiet: bool) -> int:
+    """Ask again what was asked in ``folder``, with the trials that are there."""
+    earlier = store.load(folder)
+    if not isinstance(earlier, Bisection):
+        raise UsageError(f"{folder} holds no bisection", "Name a folder that `detaudit bisect` wrote.")
+    asked = list(earlier.command[2:])
+    with command.make_context("bisect", asked, parent=ctx.parent) as context:
+        options = {name: value for name, value in context.params.items() if name not in ("format_", "quiet", "resume")}
+        question = _question(context.meta.get("after_dashes", ()), **options)
+    if question.settings.artifacts:
+        raise UsageError(
+            "a bisection with --artifact cannot go on: the files of its runs are gone",
+            "Start it again without --resume.",
+        )
+    settings = replace(question.settings, out=folder.resolve(), command=earlier.command)
+    return _carry_out(replace(question, settings=settings), earlier.groups, format_, quiet)
+
+
+def _question(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> Question:
+    catalogue = load_catalogue()
+    return Question(
+        settings=settings_of(after_dashes, (), 1, **options),
+        catalogue=catalogue,
+        candidates=_candidates(catalogue, recipes, options["flags"], options["no_flags"]),
+        seed=DEFAULT_SEED if options["seed"] is None else options["seed"],
+        confirm=options["confirm"],
+        error=options["error"],
+        alternatives=options["alternatives"],
+    )
+
+
+def _candidates(
+    catalogue: Catalogue, recipes: tuple[str, ...], add: tuple[str, ...], remove: tuple[str, ...]
+) -> tuple[Flag, ...]:
+    ids = {flag.id for name in recipes for flag in load_recipe(name, catalogue).flags}
+    if not recipes:
+        ids = {flag.id for flag in catalogue if flag.action in _TRIED}
+    ids |= {catalogue.get(flag).id for flag in add}
+    ids -= {catalogue.get(flag).id for flag in remove}
+    if not ids:
+        raise UsageError("there is no flag to try", "Name a recipe that has some, or leave --recipe out.")
+    return catalogue.select(ids)

@@ -1,0 +1,151 @@
+"""What the subcommands that run trainings share: options, and carrying an audit out to its printed end."""
+
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import click
+
+from detaudit import wire
+from detaudit.auditor import artifacts, stdout, store
+from detaudit.auditor.observer import Observer
+from detaudit.cli.progress import ProgressLine
+from detaudit.errors import ExitCode, StorageError
+from detaudit.launch.plan import Settings
+from detaudit.launch.processes import Reaper
+from detaudit.launch.target import resolve_target
+from detaudit.model import Audit, Verdict
+from detaudit.recipe.flags import unknown
+from detaudit.recipe.recipes import MAX_SEED, Recipe
+from detaudit.report import FORMATS, render
+
+EXIT_CODES = {
+    Verdict.DETERMINISTIC: ExitCode.DETERMINISTIC,
+    Verdict.NONDETERMINISTIC: ExitCode.NONDETERMINISTIC,
+    Verdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
+}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class TargetCommand(click.Command):
+    """Keeps what follows ``--`` apart from the arguments before it, which click by itself would join."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See click.Command.parse_args."""
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta["after_dashes"] = args[:at], tuple(args[at + 1 :])
+        return super().parse_args(ctx, args)
+
+
+def _stages(ctx: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
+    words = wire.STAGES if value == "all" else tuple(filter(None, (word.strip() for word in value.split(","))))
+    wrong = [word for word in words if word not in wire.STAGES]
+    if wrong or not words:
+        raise unknown("stage", ", ".join(wrong), (*wire.STAGES, "all"))
+    return tuple(stage for stage in wire.STAGES if stage in words)
+
+
+_TARGET = [
+    click.argument("words", nargs=-1, metavar="SCRIPT [-- ARGS]... | -m MODULE [-- ARGS]... | -- COMMAND..."),
+    click.option("-m", "module", default="", metavar="MODULE", help="Run a module, as python -m does."),
+]
+_OPTIONS = [
+    click.option("--seed", type=click.IntRange(0, MAX_SEED), help="The seed that recipes set. [default: 0]"),
+    click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="End a run after S seconds."),
+    click.option("--stages", default=",".join(wire.DEFAULT_STAGES), show_default=True, callback=_stages,
+                 help="What is recorded of each step, or `all`, which adds backward."),
+    click.option("--loss-pattern", metavar="REGEX",
+                 help="Take the loss from stdout: the group `loss`, or the first one; `step` counts."),
+    click.option("--artifact", "artifacts_", multiple=True, metavar="PATH",
+                 help="Compare a file that the script writes; repeatable, globs allowed."),
+    click.option("--isolate", is_flag=True, help="Give each run its own copy of the repository, at one path."),
+    click.option("--isolate-root", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+                 help="Copy this folder instead; implies --isolate."),
+    click.option("--python", metavar="EXE", help="The Python of your training, if it is not detaudit's own."),
+    click.option("--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+                 help="Where results are kept. [default: .detaudit/<time>-<id>]"),
+    click.option("--format", "format_", type=click.Choice(list(FORMATS)), default="table", show_default=True,
+                 help="How the result is printed."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress on stderr."),
+]  # fmt: skip
+
+
+def target_options(command: F) -> F:
+    """Give a command the arguments that name what is to be run."""
+    for option in reversed(_TARGET):
+        command = option(command)
+    return command
+
+
+def run_options(command: F) -> F:
+    """Give a command the options that say how a run is started, what of it is compared, and where results go."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs: int, **options: Any) -> Settings:
+    """Return the settings that the common options ask for."""
+    mark = secrets.token_hex(4)
+    out = options["out"] or Path(".detaudit", f"{datetime.now():%Y%m%d-%H%M%S}-{mark}")
+    return Settings(
+        target=resolve_target(options["words"], after_dashes, options["module"], options["python"]),
+        recipes=recipes,
+        runs=runs,
+        out=out.resolve(),
+        mark=mark,
+        cwd=Path(os.getcwd()),
+        command=("detaudit", *sys.argv[1:]),
+        timeout=options["timeout"],
+        fail_fast=options.get("fail_fast", False),
+        isolate=options["isolate"] or options["isolate_root"] is not None,
+        isolate_root=options["isolate_root"],
+        stages=options["stages"],
+        loss_pattern=stdout.compiled(options["loss_pattern"]) if options["loss_pattern"] is not None else None,
+        artifacts=artifacts.check(options["artifacts_"]),
+    )
+
+
+class Story(Protocol):
+    """An audit that can be carried out, and told as far as it got."""
+
+    def run(self) -> Audit:
+        """Carry it out."""
+
+    def result(self, interrupted: bool = False) -> Audit:
+        """Return it as it stands."""
+
+
+def carry_out(settings: Settings, story: Callable[[Observer], Story], format_: str, quiet: bool) -> int:
+    """Carry an audit out, keep and print it, and return the exit status."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, _interrupt)
+    with ProgressLine(quiet or not sys.stderr.isatty()) as progress, Reaper(settings.mark):
+        told = story(progress)
+        try:
+            audit = told.run()
+        except KeyboardInterrupt:
+            audit = told.result(interrupted=True)
+    _save_last(settings, audit)
+    click.echo(render(audit, format_), nl=False)
+    return ExitCode.INTERRUPTED if audit.interrupted else EXIT_CODES[audit.verdict]
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _save_last(settings: Settings, audit: Audit) -> None:
+    """Save the whole audit once more; where that fails, the result is still printed."""
+    try:
+        store.save(settings.out, audit)
+    except StorageError as error:
+        click.echo(f"{click.style('error:', fg='red')} {error.message}. {error.cure}", err=True)
