@@ -21,6 +21,8 @@ is an object whose ``k`` tells its kind:
 - ``settings``   ``values, environ, files``: at the end, the switches by the name that reads them; the variables that
   bear on determinism at ``start``, at each framework's import and at the ``end``; the user's own source files
   that were loaded. The last one of a process counts.
+- ``generators`` ``states``: the digest of each random generator that was touched, when the first loss of a training
+  was seen.
 - ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the
   loss at stage ``forward``, else null.
 - ``probe``      ``name, n, step, kind, digest, value``: what a script asked to have watched: the n-th ``value`` or

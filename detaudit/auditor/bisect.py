@@ -9,7 +9,7 @@ from detaudit.auditor import advice, answers, environment, ranking, store
 from detaudit.auditor.evidence import ERROR_RATE
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Runner
-from detaudit.auditor.search import NONE, Answer, Finding, Flags, Rules, Search
+from detaudit.auditor.search import NONE, Answer, Finding, Rules, Search
 from detaudit.auditor.trials import Trials
 from detaudit.launch import Launcher
 from detaudit.launch.plan import Settings
@@ -82,14 +82,15 @@ class Bisector:
         self._save()
         return self.result()
 
-    def _rank(self, found: Finding, chosen: Flags) -> list[str]:
+    def _rank(self, found: Finding) -> tuple[list[str], int]:
         if self._known is None:
             self._known = self._learn()
         group = self._trials.named(found.name).group.result()
         if group.divergence is None:
-            return []
-        order = ranking.order(self._known.flags, group.divergence.stage, group.sources)
-        return [flag.id for flag in order]
+            return [], 1
+        clues = ranking.Clues(group.divergence.stage, group.sources, group.generators)
+        ordered, together = ranking.order(self._known.flags, clues)
+        return [flag.id for flag in ordered], together
 
     def _learn(self) -> _Known:
         base = self._trials.of(NONE)

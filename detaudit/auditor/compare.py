@@ -77,6 +77,12 @@ def _site(stage: Stage, ours: Digests, theirs: Digests) -> str | None:
     return f"{first} and {len(more)} more" if more else first
 
 
+def unlike_generators(a: Iterable[Process], b: Iterable[Process]) -> tuple[str, ...]:
+    """Return the random generators that were in another state when a training began, in its first process that says."""
+    ours, theirs = (next((p.generators for p in processes if p.generators), {}) for processes in (a, b))
+    return tuple(sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name)))
+
+
 def replicas(run: int, processes: Iterable[Process]) -> Replicas | None:
     """Return whether the ranks that a launcher started hold equal weights, None where no two were seen."""
     ranks = [stream for process in processes if process.hello.rank is not None for stream in process.trained]

@@ -25,6 +25,8 @@ class GroupInProgress:
         self._replicas: Replicas | None = None
         self._first: Sequence[Stream] | None = None
         self._probes = probes.Comparison()
+        self._generators: tuple[str, ...] = ()
+        self._first_processes: Sequence[Process] = ()
         self._results: list[str] = []
         self._seeds: list[randomness.Seen] = []
         self._settings: list[tuple[int, tuple[settings.InForce, ...]]] = []
@@ -36,10 +38,12 @@ class GroupInProgress:
         if run.status is Status.OK or stopped_short:
             watched = self._probes.add(run.id, processes)
             result = compare.result_key(streams) if streams else watched
-            self._first = streams if self._first is None else self._first
+            if self._first is None:
+                self._first, self._first_processes = streams, processes
             self._results.append(result)
             if result != self._results[0]:
                 run = msgspec.structs.replace(run, differs=compare.first_difference(self._first, streams))
+                self._generators = self._generators or compare.unlike_generators(self._first_processes, processes)
             replicas = compare.replicas(run.id, processes)
             if self._replicas is None or (self._replicas.differs is None and replicas and replicas.differs):
                 self._replicas = replicas
@@ -78,6 +82,7 @@ class GroupInProgress:
             divergence=divergence,
             stages=stages,
             sources=self._sources(divergence, stages) if distinct > 1 else (),
+            generators=self._generators,
             sparse=compare.sparse(self._first or ()),
             replicas=self._replicas,
             probes=self._probes.names,

@@ -74,6 +74,12 @@ class Settings(Line, frozen=True, tag="settings"):
     files: tuple[str, ...]
 
 
+class Generators(Line, frozen=True, tag="generators"):
+    """The random generators as a training began."""
+
+    states: dict[str, str]
+
+
 class Event(Line, frozen=True, tag="event"):
     """One stage of one step."""
 
@@ -122,7 +128,19 @@ class Bye(Line, frozen=True, tag="bye"):
 
 
 DECODER = msgspec.json.Decoder(
-    Hello | Identity | Framework | FlagLine | Source | Environ | Settings | Event | ProbeLine | Final | Trouble | Bye
+    Hello
+    | Identity
+    | Framework
+    | FlagLine
+    | Source
+    | Environ
+    | Settings
+    | Generators
+    | Event
+    | ProbeLine
+    | Final
+    | Trouble
+    | Bye
 )
 
 

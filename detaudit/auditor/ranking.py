@@ -1,12 +1,13 @@
 """Which flag to try first: what the first difference and the lines behind it point to."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from detaudit.model import Source, Stage
 from detaudit.recipe.flags import Cause, Flag
 
 _EARLY: tuple[Cause, ...] = ("seed", "hash", "order", "data", "memory", "threads", "kernel")
-_DATA: tuple[Cause, ...] = ("data", "seed", "order", "hash", "threads", "memory", "kernel")
+_DATA: tuple[Cause, ...] = ("data", "order", "hash", "kernel", "memory", "threads", "seed")
 _LATE: tuple[Cause, ...] = ("kernel", "memory", "threads", "data", "seed", "hash", "order")
 
 LIKELY: dict[Stage, tuple[Cause, ...]] = {
@@ -26,17 +27,31 @@ _LAST_RESORT = 2
 """A flag that costs much stands behind those whose cause is one place less likely."""
 
 
-def order(flags: Iterable[Flag], stage: Stage, sources: Sequence[Source] = ()) -> list[Flag]:
-    """Return the flags as they should be tried, where the first difference is at ``stage``.
+@dataclass(frozen=True)
+class Clues:
+    """What a trial that differs tells: the stage, the lines behind it, the generators that began unlike."""
 
-    First what holds a line of ``sources`` still, then by cause, at last by the order they came in.
+    stage: Stage
+    sources: Sequence[Source] = ()
+    generators: Sequence[str] = ()
+
+
+def order(flags: Iterable[Flag], clues: Clues) -> tuple[list[Flag], int]:
+    """Return the flags as they should be tried, and how many of them at once.
+
+    First the seeds of generators that were seen to differ, which are tried together; then what holds a line of the
+    user's code still; then by cause, at last by the order they came in.
     """
-    text = "\n".join(source.what for source in sources)
-    likely = LIKELY[stage]
+    text = "\n".join(source.what for source in clues.sources)
+    likely = LIKELY[clues.stage]
 
-    def place(flag: Flag) -> tuple[bool, int]:
+    def seeds(flag: Flag) -> bool:
+        return "seed" in flag.causes and (flag.module or flag.framework) in clues.generators
+
+    def place(flag: Flag) -> tuple[bool, bool, int]:
         named = any(words in text for words in flag.mends)
         cause = min(likely.index(cause) for cause in flag.causes)
-        return not named, 2 * cause + (_LAST_RESORT + 1 if flag.action == "fallback" else 0)
+        return not seeds(flag), not named, 2 * cause + (_LAST_RESORT + 1 if flag.action == "fallback" else 0)
 
-    return sorted(flags, key=place)
+    ordered = sorted(flags, key=place)
+    return ordered, max(1, sum(map(seeds, ordered)))

@@ -37,8 +37,8 @@ class Finding:
 Ask: TypeAlias = Callable[[Flags, int], Finding]
 """Runs a training under flags. It agrees if so many runs match, earlier ones of the same flags included."""
 
-Rank: TypeAlias = Callable[[Finding, Flags], Sequence[str]]
-"""Orders the candidates by what a first difference points to, given the flags that are set already."""
+Rank: TypeAlias = Callable[[Finding], tuple[Sequence[str], int]]
+"""Orders the candidates by what a trial that differs points to, and says how many of them to try at once."""
 
 
 @dataclass(frozen=True)
@@ -161,31 +161,37 @@ class Search:
     def _grow(self, base: Finding) -> list[str] | None:
         """Return flags that mend it: prefixes of the order, each twice as long; None where all of them do not.
 
-        What moves the first difference further on is kept, and the order is asked for again from there.
+        What moves the first difference further on is kept. Each trial that differs tells more: the order is asked
+        for again after it.
         """
         chosen: list[str] = []
-        found, size = base, 1
+        tail: list[str] = []
+        found = latest = base
+        size = 0
         while True:
-            order = self._order(found, chosen)
-            tried = self._beside(chosen, order[:size])
+            order, together = self._order(latest, [*chosen, *tail])
+            size = max(size, len(tail) + together)
+            tried = self._beside(chosen, [*tail, *order[: size - len(tail)]])
             trial = self._probe(tried)
             if trial.outcome is Outcome.AGREES:
                 return tried
             if trial.outcome is Outcome.FAILS:
                 self._exclude(chosen, tried[len(chosen) :])
+                tail = [flag for flag in tail if flag not in self._failing]
             elif trial.place > found.place and len(tried) > len(chosen):
-                chosen, found, size = tried, trial, 1
-            elif size >= len(order):
+                chosen, tail, found, latest, size = tried, [], trial, trial, 0
+            elif len(tail) + len(order) <= size:
                 shut_out = [flag for flag in order if flag not in tried and flag not in self._promoted]
                 if not shut_out:
                     return None
-                self._promoted, size = [*shut_out, *self._promoted], 1
+                self._promoted, tail, size = [*shut_out, *self._promoted], [], 0
             else:
-                size *= 2
+                tail, latest, size = tried[len(chosen) :], trial, 2 * size
 
-    def _order(self, found: Finding, chosen: Sequence[str]) -> list[str]:
-        order = dict.fromkeys([*self._promoted, *self._rank(found, frozenset(chosen))])
-        return [flag for flag in order if flag not in self._failing and flag not in chosen]
+    def _order(self, found: Finding, without: Sequence[str]) -> tuple[list[str], int]:
+        ranked, together = self._rank(found)
+        order = dict.fromkeys([*self._promoted, *ranked])
+        return [flag for flag in order if flag not in self._failing and flag not in without], together
 
     def _beside(self, chosen: Sequence[str], more: Iterable[str]) -> list[str]:
         together = list(chosen)

@@ -16,6 +16,7 @@ from detaudit.auditor.lines import (
     Final,
     FlagLine,
     Framework,
+    Generators,
     Hello,
     Identity,
     Line,
@@ -65,6 +66,7 @@ class Process:
     sources: list[Source] = field(default_factory=list)
     environ: list[Environ] = field(default_factory=list)
     settings: Settings | None = None
+    generators: dict[str, str] = field(default_factory=dict)
     probes: list[ProbeLine] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     streams: dict[str, Stream] = field(default_factory=dict)
@@ -108,6 +110,8 @@ def _take(process: Process, line: Line) -> None:
             process.identity = line.identity
         case Settings():
             process.settings = line
+        case Generators():
+            process.generators = process.generators or line.states
         case Bye():
             process.ended = True
         case _ if type(line) in _LISTS:

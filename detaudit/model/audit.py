@@ -190,7 +190,10 @@ class Replicas(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs under one recipe. Only runs of one group are ever compared."""
+    """All runs under one recipe. Only runs of one group are ever compared.
+
+    ``generators`` are the random generators that began the training in another state where the runs differ.
+    """
 
     recipe: Recipe
     verdict: Verdict
@@ -202,6 +205,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     sparse: bool = False
     replicas: Replicas | None = None
     sources: tuple[Source, ...] = ()
+    generators: tuple[str, ...] = ()
     probes: int = 0
     probe: ProbeDifference | None = None
     flags: tuple[FlagState, ...] = ()

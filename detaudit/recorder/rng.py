@@ -49,8 +49,16 @@ def watch(name: str, read: Callable[[], bytes] | None = None) -> None:
     _untouched[name] = _readers[name]()
 
 
+def _touched() -> dict[str, bytes]:
+    states = {name: _readers[name]() for name in _untouched}
+    return {name: state for name, state in sorted(states.items()) if _untouched[name] != state}
+
+
 def state_digest() -> str:
     """Digest the watched generators that were touched."""
-    states = [(name, _readers[name]()) for name in _untouched]
-    touched = sorted([name.encode() + b"=" + state for name, state in states if _untouched[name] != state])
-    return digest.of_bytes(b"|".join(touched))
+    return digest.of_bytes(b"|".join([name.encode() + b"=" + state for name, state in _touched().items()]))
+
+
+def digests() -> dict[str, str]:
+    """Digest each of them by itself."""
+    return {name: digest.of_bytes(state) for name, state in _touched().items()}

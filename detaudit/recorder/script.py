@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import sys
 
-from . import rng
 from .reader import Reader
 from .training import Training
 
@@ -81,7 +80,7 @@ def leaves(value: Any) -> Iterator[Any]:
 class _Script:
     def __init__(self, recorder: Recorder) -> None:
         self._sink = recorder.sink
-        self._training = Training("script", recorder, ValueReader(), rng.state_digest)
+        self._training = Training("script", recorder, ValueReader())
         self._misnumbered = False
         recorder.at_end(self._training.finish, self._training.forget)
 

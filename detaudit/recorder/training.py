@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 
-from . import digest
+from . import digest, rng
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class _WeightSet:
 class Training:
     """Collects a step's events and writes them together. Steps count from 1; 0 is the state before the first."""
 
-    def __init__(self, framework: str, recorder: Recorder, reader: Reader, rng: Callable[[], str]) -> None:
-        self._framework, self._reader, self._rng = framework, reader, rng
+    def __init__(self, framework: str, recorder: Recorder, reader: Reader) -> None:
+        self._framework, self._reader = framework, reader
         self._sink, self._stages = recorder.sink, recorder.stages
         self.ends_late = True
         recorder.trainings.append(self)
@@ -114,8 +114,10 @@ class Training:
     def loss(self, tensor: Any) -> None:
         """Keep a loss of the step under way; its value is read when the step is written."""
         if self._rng_step <= self.steps and self.wants("rng"):
+            if not self._rng_step:
+                self._sink.write({"k": "generators", "states": rng.digests()})
             self._rng_step = self.steps + 1
-            self.event(self._rng_step, "rng", self._rng())
+            self.event(self._rng_step, "rng", rng.state_digest())
         self._losses.append(tensor)
         self._used_inputs = len(self._inputs)
 

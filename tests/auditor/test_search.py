@@ -53,9 +53,9 @@ class Ranking:
     def __init__(self, candidates: Sequence[str], causes: Sequence[str] = ()) -> None:
         self._candidates, self._causes = candidates, causes
 
-    def __call__(self, found: Finding, chosen: Flags) -> Sequence[str]:
+    def __call__(self, found: Finding) -> tuple[Sequence[str], int]:
         first = self._causes[found.place[0]] if self._causes and found.place else ""
-        return sorted(self._candidates, key=lambda flag: flag != first)
+        return sorted(self._candidates, key=lambda flag: flag != first), 1
 
 
 MANY = [f"f{n}" for n in range(24)]

@@ -69,7 +69,7 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def trained(recorder: Recorder) -> Training:
-    return Training("fake", recorder, FakeReader(), lambda: "rng")  # type: ignore[arg-type]
+    return Training("fake", recorder, FakeReader())  # type: ignore[arg-type]
 
 
 def test_a_step_is_written_whole(recorder: Recorder, trained: Training) -> None:
@@ -96,7 +96,7 @@ def test_inputs_belong_to_the_step_whose_loss_they_lead_to(recorder: Recorder, t
     batches = [line["digest"] for line in recorder.lines if line.get("stage") == "batch"]
     assert len(set(batches)) == 3
     alone = Recorder()
-    other = Training("fake", alone, FakeReader(), lambda: "rng")  # type: ignore[arg-type]
+    other = Training("fake", alone, FakeReader())  # type: ignore[arg-type]
     other.inputs([Tensor(1.0)])
     other.loss(Tensor(0.5))
     other.step("loop", [Tensor(0.0)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import weakref
 
-from .. import rng
 from ..training import Training
 from .jax_reader import ArrayReader, Held
 
@@ -22,7 +21,7 @@ class Steps:
     """A step ends with an update, or, where nobody tells of one, as changed weights enter the next gradient."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._training = Training("jax", recorder, ArrayReader(), rng.state_digest)
+        self._training = Training("jax", recorder, ArrayReader())
         self._forget()
         recorder.at_end(self._finish, self._forget)
 

@@ -41,7 +41,7 @@ class TensorFlowWatcher:
         self._context = importlib.import_module("tensorflow.python.eager.context")
         rng.watch("tensorflow", self._generator_state)
         self._reader = VariableReader()
-        self._training = Training("tensorflow", recorder, self._reader, rng.state_digest)
+        self._training = Training("tensorflow", recorder, self._reader)
         self._rings = Rings(tf, self._reader.array)
         self._data = Data(tf)
         # Where this thread is: in the outermost tf.function (entered under a tape), layer, gradient.

@@ -33,7 +33,7 @@ class TorchWatcher:
         self._sink = recorder.sink
         self._reader = TensorReader(torch)
         rng.watch("torch", self._generator_states)
-        self._training = Training("torch", recorder, self._reader, rng.state_digest)
+        self._training = Training("torch", recorder, self._reader)
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._optimizers_seen = 0
         self._any_optimizer = False
