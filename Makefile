@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 
-.PHONY: help demo test test-slow test-ecosystem test-corpus measure-corpus lint bench clean
+.PHONY: help demo test test-slow test-ecosystem test-corpus measure-corpus lint bench bench-bisect clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -58,6 +58,11 @@ bench: $(VENV)/.dev ## Measure the cost of detaudit itself
 	$(BIN)/python benchmarks/recorder.py
 	$(BIN)/python benchmarks/digest.py
 	$(BIN)/python benchmarks/keras.py
+
+# -P, because Python has a module bisect of its own; picire asks for a setuptools that still has pkg_resources.
+bench-bisect: $(VENV)/.dev ## Count the launches of the search beside ddmin and one flag at a time
+	$(BIN)/pip install --quiet picire 'setuptools<81'
+	$(BIN)/python -P -W ignore benchmarks/bisect.py
 
 clean: ## Remove what the targets above made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .detaudit
