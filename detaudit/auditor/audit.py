@@ -10,7 +10,7 @@ from detaudit.auditor.group import GroupInProgress
 from detaudit.auditor.judge import compared, judge, stopped
 from detaudit.auditor.outside import Watch
 from detaudit.errors import StorageError, WorkspaceError
-from detaudit.launch import Launcher, RunSpec, aslr
+from detaudit.launch import Launcher, RunSpec, refusals
 from detaudit.launch.carryover import CarryOver
 from detaudit.launch.plan import GroupPlan, Settings, plan_group, workspace_for
 from detaudit.model import SCHEMA_VERSION, Audit, Group, Run, Verdict
@@ -47,9 +47,9 @@ class Auditor:
     def run(self) -> Audit:
         """Audit every recipe, one after another, and return what that shows."""
         store.prepare(self._settings.out)
-        refusal = aslr.refusal()
         for recipe in self._settings.recipes:
-            plan = plan_group(self._settings, recipe, self._space, refusal)
+            refused = refusals.refused(recipe.flags, self._settings.target)
+            plan = plan_group(self._settings, recipe, self._space, refused)
             self._observer.group_started(recipe.name, len(plan.specs))
             try:
                 self._run_group(plan)

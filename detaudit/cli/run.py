@@ -20,7 +20,9 @@ from detaudit.launch.plan import Settings
 from detaudit.launch.processes import Reaper
 from detaudit.launch.target import resolve_target
 from detaudit.model import Audit, Verdict
-from detaudit.recipe.flags import load_catalogue, unknown
+from detaudit.recipe import machine
+from detaudit.recipe.flags import load_catalogue
+from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED, load_recipe
 from detaudit.report import FORMATS, render
 
@@ -54,7 +56,8 @@ class _RunCommand(click.Command):
 @click.option("-m", "module", default="", metavar="MODULE", help="Run a module, as python -m does.")
 @click.option("--runs", default=5, show_default=True, type=click.IntRange(1), help="How often each recipe is run.")
 @click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE",
-              help="What to hold still: none, seeds, all, or a YAML file; repeatable. [default: none]")  # fmt: skip
+              help="What to hold still: none, seeds, all, another of `detaudit recipes`, or a YAML file; repeatable. "
+              "[default: none]")  # fmt: skip
 @click.option("--flag", "flags", multiple=True, metavar="ID", help="Add one flag to every recipe.")
 @click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Take one flag out of every recipe.")
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), help="The seed that recipes set. [default: 0]")
@@ -112,8 +115,9 @@ def _save_last(settings: Settings, audit: Audit) -> None:
 def _settings(after_dashes: tuple[str, ...], **options: Any) -> Settings:
     target = resolve_target(options["words"], after_dashes, options["module"], options["python"])
     catalogue = load_catalogue()
+    changes = {"seed": options["seed"], "add": options["flags"], "remove": options["no_flags"]}
     recipes = [
-        load_recipe(name, catalogue, seed=options["seed"], add=options["flags"], remove=options["no_flags"])
+        load_recipe(name, catalogue, devices=machine.devices(), **changes)
         for name in dict.fromkeys(options["recipes"] or ["none"])
     ]
     names = [recipe.name for recipe in recipes]
