@@ -18,9 +18,9 @@ is an object whose ``k`` tells its kind:
   order>/<digest of the names>``; ``setting`` changed what a flag sets.
 - ``environ``    ``name, value, file, line, after``: the script set (null: deleted) a variable that bears on
   determinism, after these frameworks were imported.
-- ``settings``   ``values, environ, files``: at the end, the switches by the name that reads them; the variables that
-  bear on determinism at ``start``, at each framework's import and at the ``end``; the user's own source files
-  that were loaded. The last one of a process counts.
+- ``settings``   ``values, environ, files, versions``: at the end, the switches by the name that reads them; the
+  variables that bear on determinism at ``start``, at each framework's import and at the ``end``; the user's own source
+  files that were loaded; the versions of what was imported. The last one of a process counts.
 - ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the
   loss at stage ``forward``, else null.
 - ``probe``      ``name, n, step, kind, digest, value``: what a script asked to have watched: the n-th ``value`` or

@@ -48,7 +48,7 @@ class GroupInProgress:
             self._settings.append((run.id, settings.in_force(processes, self._plan.specs[0].cwd)))
         self._runs.append(run)
         for process in processes:
-            self._versions |= {framework.name: framework.version for framework in process.frameworks}
+            self._versions |= process.versions
             for line in process.flags:
                 if self._flags.get(line.id, FlagState(id="", state="")).state != wire.FLAG_FAILED:
                     self._flags[line.id] = FlagState(id=line.id, state=line.state, detail=line.detail)
