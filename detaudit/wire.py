@@ -11,16 +11,16 @@ is an object whose ``k`` tells its kind:
   numbers that multiprocessing gave this process ([] in a process it did not start).
 - ``identity``   ``identity``: the same, in a process that learned it later.
 - ``framework``  ``name, version``: an ML framework was imported.
-- ``flag``       ``id, state, detail``: a recipe flag was ``applied`` or ``failed``.
+- ``flag``       ``id, state, detail``: a flag was ``applied`` or ``failed``, or is ``unavailable`` in this version.
 - ``source``     ``kind, what, file, line, value``: the script called ``what`` there. By ``kind``: ``seed``, ``clock``
   and ``pid`` gave a seed, ``value`` as text, the latter two one such as the clock or the process id gives; ``unseeded``
   gave none; ``entropy`` took what is different in every process; ``order`` listed files, ``value`` is ``<digest of the
   order>/<digest of the names>``; ``setting`` changed what a flag sets.
 - ``environ``    ``name, value, file, line, after``: the script set (null: deleted) a variable that bears on
   determinism, after these frameworks were imported.
-- ``settings``   ``values, environ, files``: at the end, the switches by the name that reads them; the variables that
-  bear on determinism at ``start``, at each framework's import and at the ``end``; the user's own source files
-  that were loaded. The last one of a process counts.
+- ``settings``   ``values, environ, files, versions``: at the end, the switches by the name that reads them; the
+  variables that bear on determinism at ``start``, at each framework's import and at the ``end``; the user's own source
+  files that were loaded; the versions of what was imported. The last one of a process counts.
 - ``generators`` ``states``: the digest of each random generator that was touched, when the first loss of a training
   was seen.
 - ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the
@@ -48,9 +48,9 @@ ENV_MARK = "DETAUDIT_MARK"
 ENV_FLAGS = "DETAUDIT_FLAGS"
 """The flags to apply in the process: one ``module<TAB>JSON object`` a line, in order.
 
-The object has ``id`` and one or more of ``call`` ({dotted name: [arguments]}), ``set`` ({dotted
-name: value}), ``patch`` (a name in recorder/patches.py) with ``seed``. The module stands before the JSON so
-that a process which never imports it never pays for parsing.
+The object has ``id`` and one or more of ``call`` ({dotted name: [arguments]}, where an object at the end holds
+keywords), ``set`` ({dotted name: value}), ``patch`` (a name in recorder/patches.py) with ``seed``. The module stands
+before the JSON so that a process which never imports it never pays for parsing.
 """
 
 ENV_STAGES = "DETAUDIT_STAGES"
@@ -60,6 +60,7 @@ TRACE_SUFFIX = ".jsonl"
 
 FLAG_APPLIED = "applied"
 FLAG_FAILED = "failed"
+FLAG_UNAVAILABLE = "unavailable"
 
 STAGES = ("init", "rng", "batch", "forward", "backward", "update")
 """The ladder: within one step, the first stage that differs names the cause."""
@@ -71,6 +72,16 @@ VARIABLES = frozenset(
     (
         "PYTHONHASHSEED",
         "GLIBC_TUNABLES",
+        "LC_ALL",
+        "TZ",
+        "NVIDIA_TF32_OVERRIDE",
+        "HOROVOD_FUSION_THRESHOLD",
+        "HOROVOD_DISABLE_GROUP_FUSION",
+        "HOROVOD_AUTOTUNE",
+        "JAX_THREEFRY_PARTITIONABLE",
+        "JAX_DEFAULT_PRNG_IMPL",
+        "JAX_RANDOM_SEED_OFFSET",
+        "JAX_DEFAULT_MATMUL_PRECISION",
         "KERAS_BACKEND",
         "CUDA_LAUNCH_BLOCKING",
         "CUDA_VISIBLE_DEVICES",

@@ -10,7 +10,7 @@ from detaudit.auditor.judge import stopped
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Runner
 from detaudit.errors import StorageError, WorkspaceError
-from detaudit.launch import Launcher, aslr
+from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.model import SCHEMA_VERSION, Audit, Group, Verdict
 
@@ -28,9 +28,9 @@ class Auditor:
     def run(self) -> Audit:
         """Audit every recipe, one after another, and return what that shows."""
         store.prepare(self._settings.out)
-        refusal = aslr.refusal()
         for recipe in self._settings.recipes:
-            plan = plan_group(self._settings, recipe, self._runner.space, refusal)
+            refused = refusals.refused(recipe.flags, self._settings.target)
+            plan = plan_group(self._settings, recipe, self._runner.space, refused)
             self._observer.group_started(recipe.name, plan.runs)
             try:
                 self._run_group(plan)

@@ -97,7 +97,7 @@ class Bisector:
         if base is None or base.first is None:
             return _Known(self._question.candidates)
         processes = base.first.processes
-        frameworks = {seen.name: seen.version for process in processes for seen in process.frameworks}
+        frameworks = {name: version for process in processes for name, version in process.versions.items()}
         devices = [device for rank in base.first.run.ranks for device in rank.devices]
         return _Known(*applicable(self._question.candidates, frameworks, devices))
 

@@ -10,6 +10,7 @@ from detaudit.auditor import candidates, compare, localise, probes, randomness, 
 from detaudit.auditor.traces import Process, Stream
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import Divergence, FlagState, Group, Recipe, Replicas, Run, Source, Stage, Status, Verdict
+from detaudit.recipe.applies import too_old
 from detaudit.recipe.flags import Flag
 
 
@@ -31,6 +32,7 @@ class GroupInProgress:
         self._seeds: list[randomness.Seen] = []
         self._settings: list[tuple[int, tuple[settings.InForce, ...]]] = []
         self._flags: dict[str, FlagState] = {}
+        self._versions: dict[str, str] = {}
 
     def add(self, run: Run, processes: Sequence[Process], streams: Sequence[Stream]) -> None:
         """Take in a run, its ``streams`` compared with the first that finished. Runs that failed are never compared."""
@@ -52,6 +54,7 @@ class GroupInProgress:
                 self._settings.append((run.id, settings.in_force(processes, self._plan.run.cwd)))
         self._runs.append(run)
         for process in processes:
+            self._versions |= process.versions
             for line in process.flags:
                 if self._flags.get(line.id, FlagState(id="", state="")).state != wire.FLAG_FAILED:
                     self._flags[line.id] = FlagState(id=line.id, state=line.state, detail=line.detail)
@@ -126,10 +129,12 @@ class GroupInProgress:
         return tuple(states), undone
 
     def _flag_state(self, flag: Flag) -> FlagState:
-        if flag.id in self._plan.unavailable:
-            return FlagState(id=flag.id, state="unavailable", detail=self._plan.unavailable[flag.id])
+        if flag.id in self._plan.refused:
+            return self._plan.refused[flag.id]
         if not flag.runs_inside:
-            return FlagState(id=flag.id, state=wire.FLAG_APPLIED)
+            reason = too_old(flag, self._versions)
+            state = wire.FLAG_UNAVAILABLE if reason else wire.FLAG_APPLIED
+            return FlagState(id=flag.id, state=state, detail=reason)
         return self._flags.get(flag.id, FlagState(id=flag.id, state="not-reached"))
 
     def _without_weights(self) -> bool:

@@ -72,6 +72,7 @@ class Settings(Line, frozen=True, tag="settings"):
     values: dict[str, bool | int | str | None]
     environ: dict[str, dict[str, str]]
     files: tuple[str, ...]
+    versions: dict[str, str] = {}
 
 
 class Generators(Line, frozen=True, tag="generators"):

@@ -73,6 +73,12 @@ class Process:
     ended: bool = False
 
     @property
+    def versions(self) -> dict[str, str]:
+        """What was imported, and its version; all of it only where the process ended in order."""
+        told = {framework.name: framework.version for framework in self.frameworks}
+        return {**(self.settings.versions if self.settings else {}), **told}
+
+    @property
     def trained(self) -> list[Stream]:
         """The frameworks that trained here."""
         return [stream for stream in self.streams.values() if stream.steps > 0]

@@ -11,7 +11,7 @@ from detaudit.auditor.judge import compared, stopped
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Result, Runner
 from detaudit.auditor.search import Finding, Flags, Outcome
-from detaudit.launch import aslr
+from detaudit.launch import refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.model import Group, Run, Status, Verdict
 from detaudit.recipe.flags import Catalogue
@@ -41,7 +41,6 @@ class Trials:
     ) -> None:  # fmt: skip
         self._settings, self._runner, self._catalogue, self._seed = settings, runner, catalogue, seed
         self._observer, self._keep = observer, keep
-        self._refusal = aslr.refusal()
         self._trials: dict[Flags, Trial] = {}
         self.launches = 0
 
@@ -82,7 +81,8 @@ class Trials:
         if flags not in self._trials:
             name = f"trial-{len(self._trials) + 1}"
             recipe = Recipe(name=name, seed=self._seed, flags=self._catalogue.select(flags))
-            plan = plan_group(self._settings, recipe, self._runner.space, self._refusal)
+            refused = refusals.refused(recipe.flags, self._settings.target)
+            plan = plan_group(self._settings, recipe, self._runner.space, refused)
             self._trials[flags] = Trial(plan, GroupInProgress(plan, self._settings.cwd))
         return self._trials[flags]
 

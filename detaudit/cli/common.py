@@ -20,7 +20,7 @@ from detaudit.launch.plan import Settings
 from detaudit.launch.processes import Reaper
 from detaudit.launch.target import resolve_target
 from detaudit.model import Audit, Verdict
-from detaudit.recipe.flags import unknown
+from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED, Recipe
 from detaudit.report import FORMATS, render
 

@@ -9,6 +9,7 @@ from detaudit.cli.common import TargetCommand, carry_out, run_options, settings_
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
+from detaudit.recipe import machine
 from detaudit.recipe.flags import load_catalogue
 from detaudit.recipe.recipes import load_recipe
 
@@ -17,7 +18,8 @@ from detaudit.recipe.recipes import load_recipe
 @target_options
 @click.option("--runs", default=5, show_default=True, type=click.IntRange(1), help="How often each recipe is run.")
 @click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE",
-              help="What to hold still: none, seeds, all, or a YAML file; repeatable. [default: none]")  # fmt: skip
+              help="What to hold still: none, seeds, all, another of `detaudit recipes`, or a YAML file; repeatable. "
+              "[default: none]")  # fmt: skip
 @click.option("--flag", "flags", multiple=True, metavar="ID", help="Add one flag to every recipe.")
 @click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Take one flag out of every recipe.")
 @click.option("--fail-fast", is_flag=True, help="Stop a recipe at the first two runs that differ.")
@@ -35,8 +37,9 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, **options: Any) ->
 
 def _settings(after_dashes: tuple[str, ...], recipes: tuple[str, ...], runs: int, **options: Any) -> Settings:
     catalogue = load_catalogue()
+    changes = {"seed": options["seed"], "add": options["flags"], "remove": options["no_flags"]}
     loaded = [
-        load_recipe(name, catalogue, seed=options["seed"], add=options["flags"], remove=options["no_flags"])
+        load_recipe(name, catalogue, devices=machine.devices(), **changes)
         for name in dict.fromkeys(recipes or ["none"])
     ]
     names = [recipe.name for recipe in loaded]

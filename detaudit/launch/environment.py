@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from detaudit import wire
-from detaudit.recipe.flags import Flag
+from detaudit.recipe.flags import Flag, with_variables
 
 BOOTSTRAP = Path(__file__).resolve().parent.parent / "recorder" / "bootstrap"
 
@@ -19,9 +19,7 @@ def run_environment(
     PYTHONPATH is added to, never replaced.
     """
     flags = tuple(flags)
-    env = dict(base)
-    for flag in flags:
-        env |= flag.environment(seed)
+    env = with_variables(base, flags, seed)
     env["PYTHONPATH"] = os.pathsep.join([str(BOOTSTRAP), *filter(None, [base.get("PYTHONPATH", "")])])
     env[wire.ENV_TRACE] = str(trace)
     env[wire.ENV_MARK] = mark

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from detaudit.launch import RunSpec
 from detaudit.launch.environment import run_environment
 from detaudit.launch.target import Target
 from detaudit.launch.workspace import IsolatedWorkspace, SharedWorkspace, repository_root
+from detaudit.model import FlagState
 from detaudit.recipe.flags import NO_ASLR
 from detaudit.recipe.recipes import Recipe
 
@@ -37,13 +39,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """The runs of one recipe, and the flags that this system refuses, with its reason."""
+    """The runs of one recipe, and the flags that were left out of it here, with the reason."""
 
     recipe: Recipe
     run: RunSpec
     runs: int
     folder: Path
-    unavailable: dict[str, str]
+    refused: Mapping[str, FlagState]
 
     def spec(self, number: int) -> RunSpec:
         """Return the run of this number. They are equal but for the folder that keeps what each leaves behind."""
@@ -64,10 +66,13 @@ def workspace_for(settings: Settings) -> SharedWorkspace | IsolatedWorkspace:
 
 
 def plan_group(
-    settings: Settings, recipe: Recipe, space: SharedWorkspace | IsolatedWorkspace, aslr_refusal: str
+    settings: Settings,
+    recipe: Recipe,
+    space: SharedWorkspace | IsolatedWorkspace,
+    refused: Mapping[str, FlagState],
 ) -> GroupPlan:
     """Return the runs of one recipe."""
-    no_aslr = [flag for flag in recipe.flags if flag.launcher == NO_ASLR]
+    flags = [flag for flag in recipe.flags if flag.id not in refused]
     target, base = settings.target, {**os.environ, **space.workspace.env}
     if isinstance(space, IsolatedWorkspace):
         target = replace(
@@ -76,9 +81,7 @@ def plan_group(
         paths = base.get("PYTHONPATH", "").split(os.pathsep)
         base["PYTHONPATH"] = os.pathsep.join(map(space.inside, paths))
     live = settings.out / "live"
-    env = run_environment(
-        base, recipe.flags, recipe.seed, trace=live / "trace", mark=settings.mark, stages=settings.stages
-    )
+    env = run_environment(base, flags, recipe.seed, trace=live / "trace", mark=settings.mark, stages=settings.stages)
     spec = RunSpec(
         argv=target.argv,
         cwd=space.workspace.cwd,
@@ -88,8 +91,7 @@ def plan_group(
         mark=settings.mark,
         expected=target.expected_argument,
         timeout=settings.timeout,
-        no_aslr=bool(no_aslr) and not aslr_refusal,
+        no_aslr=any(flag.launcher == NO_ASLR for flag in flags),
     )
     folder = settings.out / "runs" / re.sub(r"[^A-Za-z0-9.+-]+", "_", recipe.name)
-    refused = {flag.id: aslr_refusal for flag in no_aslr} if aslr_refusal else {}
     return GroupPlan(recipe, spec, settings.runs, folder, refused)

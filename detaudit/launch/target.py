@@ -27,6 +27,11 @@ class Target:
         return self.arguments
 
     @property
+    def program(self) -> str:
+        """The file that is started."""
+        return shutil.which(self.argv[0]) or self.argv[0]
+
+    @property
     def expected_argument(self) -> str:
         """An argument that the training process itself must show, ``""`` where a command may start anything.
 

@@ -1,7 +1,6 @@
 """The frozen values that detaudit passes around and keeps in audit.json."""
 
 from detaudit.model.audit import (
-    OUTSIDE,
     SCHEMA_VERSION,
     Artifact,
     Audit,
@@ -18,14 +17,12 @@ from detaudit.model.audit import (
     Run,
     Setting,
     Source,
-    Stage,
-    Status,
-    Verdict,
     as_number,
     digits,
     to_json,
 )
 from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing, Needed, Verified, Without
+from detaudit.model.enums import OUTSIDE, Stage, Status, Verdict
 
 __all__ = [
     "OUTSIDE",

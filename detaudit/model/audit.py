@@ -1,11 +1,11 @@
 """What an audit is made of; ``Audit`` is also the layout of audit.json."""
 
 import math
-from enum import StrEnum
 from typing import Any, TypeAlias
 
 import msgspec
 
+from detaudit.model.enums import OUTSIDE, Stage, Status, Verdict
 from detaudit.probe import ProbeDifference
 
 SCHEMA_VERSION = 1
@@ -13,50 +13,6 @@ SCHEMA_VERSION = 1
 
 Number: TypeAlias = float | str | None
 """A finite float, or ``"nan"``, ``"inf"``, ``"-inf"``, which JSON cannot write as numbers."""
-
-
-class Status(StrEnum):
-    """How one run ended."""
-
-    OK = "ok"
-    FAILED = "failed"
-    TIMEOUT = "timeout"
-    NO_RECORD = "no-record"
-    STOPPED = "stopped"
-
-
-class Verdict(StrEnum):
-    """What a group of runs, or the whole audit, shows."""
-
-    DETERMINISTIC = "deterministic"
-    NONDETERMINISTIC = "nondeterministic"
-    INCONCLUSIVE = "inconclusive"
-
-
-class Stage(StrEnum):
-    """The ladder of stages within a step, then what was seen without a hook: printed losses, files that were written.
-
-    ``STEPS`` means that one run had no such step.
-    """
-
-    INIT = "init"
-    RNG = "rng"
-    BATCH = "batch"
-    FORWARD = "forward"
-    BACKWARD = "backward"
-    UPDATE = "update"
-    STDOUT = "stdout"
-    ARTIFACT = "artifact"
-    STEPS = "steps"
-
-    @property
-    def place(self) -> int:
-        """Its place on the ladder; ``STEPS`` comes last."""
-        return list(Stage).index(self)
-
-
-OUTSIDE = (Stage.STDOUT, Stage.ARTIFACT)
-"""What a run shows by itself. Printed losses have steps of their own, files have none."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,15 +1,15 @@
-"""The catalogue of flags: rows of configs/flags.yaml, and what each becomes in a run."""
+"""The catalogue of flags: rows of configs/flags/, and what each becomes in a run."""
 
-import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
 from detaudit.errors import ConfigError, UnknownNameError
-from detaudit.recipe import yamlfile
+from detaudit.recipe import names, yamlfile
 
 Framework: TypeAlias = Literal[
     "python",
@@ -30,15 +30,22 @@ Cause: TypeAlias = Literal["seed", "data", "kernel", "memory", "threads", "hash"
 Device: TypeAlias = Literal["cpu", "gpu", "multi-gpu"]
 Action: TypeAlias = Literal["auto", "fallback", "advise", "diagnose"]
 
+DEVICES: tuple[Device, ...] = get_args(Device)
+FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
+"""Each is a file of the catalogue, in this order."""
+
 SEED = "SEED"
 """In a row, stands for the recipe's seed."""
 
 NO_ASLR = "no-aslr"
 """The one launcher change there is."""
 
+SEVERAL = {"XLA_FLAGS": " ", "TF_XLA_FLAGS": " ", "GLIBC_TUNABLES": ":"}
+"""Variables that hold several settings, and what stands between them: a flag's is added to what is there."""
+
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row of the catalogue; configs/flags.yaml says what each field means."""
+    """One row of the catalogue; configs/flags/README.md says what each field means."""
 
     id: str
     title: str
@@ -66,9 +73,25 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     in_force: dict[str, Any] = {}
 
     @property
+    def is_advice(self) -> bool:
+        """Whether it must stand in the script: detaudit cannot apply it."""
+        return not (self.env or self.call or self.set or self.patch or self.launcher)
+
+    @property
     def runs_inside(self) -> bool:
         """Whether the recorder applies it, in the process."""
-        return self.when == "after-import"
+        return self.when == "after-import" and not self.is_advice
+
+    @property
+    def imported(self) -> str:
+        """The module after whose import the recorder applies it."""
+        return self.module or self.framework
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The variables, functions and attributes by which people know it."""
+        variables = {value if name in SEVERAL else name for name, value in self.env.items()}
+        return frozenset((*variables, *self.call, *self.set))
 
     @property
     def where(self) -> str:
@@ -78,7 +101,7 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         )
 
     def environment(self, seed: int) -> dict[str, str]:
-        """Return the variables it sets."""
+        """Return the variables it sets; those of SEVERAL hold more than this in a run."""
         return {name: str(_fill(value, seed)) for name, value in self.env.items()}
 
     def order(self, seed: int) -> str:
@@ -90,7 +113,7 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             order["set"] = _fill(self.set, seed)
         if self.patch:
             order |= {"patch": self.patch, "seed": seed}
-        return f"{self.module or self.framework}\t{json.dumps(order)}"
+        return f"{self.imported}\t{json.dumps(order)}"
 
 
 def _fill(value: Any, seed: int) -> Any:
@@ -103,8 +126,27 @@ def _fill(value: Any, seed: int) -> Any:
     return value
 
 
+def with_variables(base: Mapping[str, str], flags: Iterable[Flag], seed: int) -> dict[str, str]:
+    """Return an environment with the variables of these flags."""
+    env = dict(base)
+    for flag in flags:
+        for name, value in flag.environment(seed).items():
+            if name not in SEVERAL:
+                env[name] = value
+            elif not holds(name, env.get(name), value):
+                env[name] = SEVERAL[name].join(filter(None, [env.get(name), value]))
+    return env
+
+
+def holds(name: str, found: str | None, value: str) -> bool:
+    """Whether a variable that was found to be ``found`` sets what a flag's ``value`` sets."""
+    if name not in SEVERAL or found is None:
+        return found == value
+    return value in found.split(SEVERAL[name])
+
+
 class Catalogue:
-    """All flags, in the order of the file."""
+    """All flags, in the order of the files."""
 
     def __init__(self, flags: Iterable[Flag]) -> None:
         self._flags = {flag.id: flag for flag in flags}
@@ -117,46 +159,52 @@ class Catalogue:
         """All ids."""
         return tuple(self._flags)
 
-    @property
-    def automatic(self) -> set[str]:
-        """The ids of what the recipe ``all`` is made of."""
-        return {flag.id for flag in self._flags.values() if flag.action == "auto"}
+    def automatic(self, devices: Collection[Device] = DEVICES) -> set[str]:
+        """Return the ids of what the recipe ``all`` is made of, where there are these devices."""
+        found = (flag for flag in self if flag.action == "auto")
+        return {flag.id for flag in found if any(device in devices for device in flag.devices)}
 
-    def get(self, flag_id: str) -> Flag:
-        """Return a flag; UnknownNameError names the nearest one there is."""
+    def get(self, flag_id: str, *others: str) -> Flag:
+        """Return a flag; UnknownNameError says what became of it, or names the nearest of all flags and ``others``."""
         if flag_id not in self._flags:
-            raise unknown("flag", flag_id, self._flags)
+            raise self._unknown(flag_id, others)
         return self._flags[flag_id]
+
+    def _unknown(self, name: str, others: tuple[str, ...]) -> UnknownNameError:
+        gone = names.retired(name)
+        if gone is not None:
+            instead = f"{gone.instead!r} is what helps today." if gone.instead else "Nothing needs to stand in for it."
+            return UnknownNameError(f"{name!r} is no flag: {gone.why}", instead)
+        word = names.normal(name)
+        known = [flag.id for flag in self if any(f".{names.normal(w)}".endswith(f".{word}") for w in flag.words)]
+        if word and known:
+            return UnknownNameError(f"there is no flag {name!r}", f"This is set by: {', '.join(known)}.")
+        return names.unknown("flag or recipe" if others else "flag", name, (*self._flags, *others))
 
     def select(self, ids: Iterable[str]) -> tuple[Flag, ...]:
         """Return the named flags in catalogue order, each once."""
         wanted = {self.get(flag_id).id for flag_id in ids}
-        return tuple(flag for flag in self._flags.values() if flag.id in wanted)
+        return tuple(flag for flag in self if flag.id in wanted)
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
-    """Return the error for a name that does not exist, with the nearest that does."""
-    names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    cure = f"Did you mean {near[0]!r}? " if near else ""
-    return UnknownNameError(f"there is no {kind} {name!r}", f"{cure}There are: {', '.join(names)}.")
-
-
-def configs_dir() -> Path:
-    """Return the folder of flags.yaml and recipes/: inside the installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "configs"
-    return installed if installed.is_dir() else package.parent / "configs"
+def conflict(flags: Iterable[Flag]) -> tuple[Flag, Flag] | None:
+    """Return the first two flags that cannot stand beside each other."""
+    pairs = combinations(flags, 2)
+    return next(((a, b) for a, b in pairs if b.id in a.conflicts or a.id in b.conflicts), None)
 
 
 def load_catalogue(path: Path | None = None) -> Catalogue:
-    """Read the catalogue. Raises ConfigError for a broken file or an id that is there twice."""
-    path = path or configs_dir() / "flags.yaml"
-    flags = yamlfile.load(path, list[Flag])
-    ids = [flag.id for flag in flags]
-    twice = next((flag_id for flag_id in ids if ids.count(flag_id) > 1), None)
-    if twice:
-        raise ConfigError(f"{path}: the flag {twice!r} is there twice", "Give one of them another id.")
+    """Read the catalogue, or one file of it. Raises ConfigError for a broken file or an id that is there twice."""
+    folder = yamlfile.configs_dir() / "flags"
+    files = [path] if path else [folder / f"{framework}.yaml" for framework in FRAMEWORKS]
+    flags: list[Flag] = []
+    for file in files:
+        read = yamlfile.load(file, list[Flag])
+        ids = [flag.id for flag in (*flags, *read)]
+        twice = next((flag_id for flag_id in ids if ids.count(flag_id) > 1), None)
+        if twice:
+            raise ConfigError(f"{file}: the flag {twice!r} is there twice", "Give one of them another id.")
+        flags += read
     catalogue = Catalogue(flags)
     for flag in flags:
         catalogue.select((*flag.requires, *flag.conflicts, *flag.instead))

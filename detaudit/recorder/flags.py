@@ -20,28 +20,40 @@ def orders(text: str) -> list[tuple[str, str]]:
     return [(module, order) for module, _, order in [line.partition("\t") for line in text.splitlines()]]
 
 
+class UnknownNameError(Exception):
+    """A name that this version of a framework does not have."""
+
+
 def _resolve(dotted: str) -> tuple[Any, str]:
     """Return the object that holds the last name of ``dotted``, found in the modules already imported."""
     names = dotted.split(".")
     # The longest module there is: a submodule becomes its parent's attribute only after its hooks ran.
-    depth = next(n for n in range(len(names) - 1, 0, -1) if ".".join(names[:n]) in sys.modules)
-    holder: Any = sys.modules[".".join(names[:depth])]
-    for name in names[depth:-1]:
-        holder = getattr(holder, name)
+    depth = next((n for n in range(len(names) - 1, 0, -1) if ".".join(names[:n]) in sys.modules), 0)
+    try:
+        holder: Any = sys.modules[".".join(names[:depth])]
+        for name in names[depth:-1]:
+            holder = getattr(holder, name)
+        getattr(holder, names[-1])  # a misspelt setting would be accepted silently
+    except (AttributeError, KeyError):
+        version = getattr(sys.modules.get(names[0]), "__version__", "")
+        raise UnknownNameError(" ".join(filter(None, [names[0], version])) + " does not know " + dotted) from None
     return holder, names[-1]
 
 
 def apply(order: dict[str, Any]) -> None:
-    """Do what one flag says: its calls, then its settings, then its patch.
+    """Do what one flag says: its calls, then its settings, then its patch. Nothing if a name of it does not exist.
 
-    Raises whatever the framework raises, AttributeError if this version has no such name.
+    Raises UnknownNameError for such a name, and whatever the framework raises.
     """
-    for dotted, arguments in order.get("call", {}).items():
-        holder, name = _resolve(dotted)
-        getattr(holder, name)(*arguments)
-    for dotted, value in order.get("set", {}).items():
-        holder, name = _resolve(dotted)
-        getattr(holder, name)  # a misspelt setting would be accepted silently
+    calls = [(_resolve(dotted), arguments) for dotted, arguments in order.get("call", {}).items()]
+    settings = [(_resolve(dotted), value) for dotted, value in order.get("set", {}).items()]
+    for (holder, name), arguments in calls:
+        keywords = arguments[-1] if arguments and isinstance(arguments[-1], dict) else None
+        if keywords is None:
+            getattr(holder, name)(*arguments)
+        else:
+            getattr(holder, name)(*arguments[:-1], **keywords)
+    for (holder, name), value in settings:
         setattr(holder, name, value)
     if "patch" in order:
         from . import patches
@@ -59,6 +71,8 @@ def applier(text: str, sink: Sink) -> Callable[[ModuleType], None]:
         line = {"k": "flag", "id": order["id"], "state": wire.FLAG_APPLIED, "detail": ""}
         try:
             apply(order)
+        except UnknownNameError as error:
+            line["state"], line["detail"] = wire.FLAG_UNAVAILABLE, str(error)
         except Exception as error:
             line["state"], line["detail"] = wire.FLAG_FAILED, f"{type(error).__name__}: {error}"[:500]
         sink.write(line)

@@ -48,6 +48,8 @@ SWITCHES = {
 FRAMEWORKS = ("numpy", "torch", "tensorflow", "jax", "keras")
 """Modules that read variables when they are imported, or later."""
 
+_WITH_VERSION = (*FRAMEWORKS, "tf_keras", "horovod")
+
 _MOST = 100
 
 
@@ -139,7 +141,13 @@ class Settings:
             return  # a forked helper of which nothing was recorded: it needs no trace for this
         environ = {**self._environ, "end": _variables()}
         files = _files(self._script)
-        line: dict[str, object] = {"k": "settings", "values": _switches(), "environ": environ, "files": files}
+        line: dict[str, object] = {
+            "k": "settings",
+            "values": _switches(),
+            "environ": environ,
+            "files": files,
+            "versions": _versions(),
+        }
         if line != self._written:
             self._written = line
             self._sink.write(line)
@@ -148,16 +156,22 @@ class Settings:
         self._changes, self._written = 0, {}
 
 
-def _file(module: Any) -> Any:
+def _own(module: Any, name: str) -> Any:
     try:
         # Not getattr: a lazy module would load itself.
-        return object.__getattribute__(module, "__dict__").get("__file__")
+        return object.__getattribute__(module, "__dict__").get(name)
     except AttributeError:
         return None
 
 
+def _versions() -> dict[str, str]:
+    """Return the versions of what was imported, ``""`` where it says none."""
+    present = [(name, sys.modules.get(name)) for name in _WITH_VERSION]
+    return {name: str(_own(module, "__version__") or "") for name, module in present if module is not None}
+
+
 def _files(script: str) -> list[str]:
     """Return the files of the user's own code that are loaded."""
-    files = [script, *[_file(module) for module in list(sys.modules.values())]]
+    files = [script, *[_own(module, "__file__") for module in list(sys.modules.values())]]
     own = [file for file in files if isinstance(file, str) and file.endswith(".py") and frames.is_users(file)]
     return sorted({os.path.abspath(file) for file in own})[:_MOST]

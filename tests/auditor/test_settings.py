@@ -110,3 +110,40 @@ def test_files_that_cannot_be_watched_are_a_warning(tmp_path: Path) -> None:
     assert any("inotify" in warning for warning in audit(tmp_path, [in_force()], [in_force()]).warnings)
     (tmp_path / "one").mkdir()
     assert not audit(tmp_path / "one", [in_force()]).warnings
+
+
+def test_a_variable_that_this_version_does_not_read(tmp_path: Path) -> None:
+    start = {"PYTHONHASHSEED": "0", "TORCHINDUCTOR_DETERMINISTIC": "1"}
+    flag = "torch-inductor-deterministic"
+    for number, (torch, expected) in enumerate({"2.9.1": "unavailable", "2.10.0": "applied"}.items()):
+        (folder := tmp_path / str(number)).mkdir()
+        lines = [{**line, "version": torch} if line["k"] == "framework" else line for line in training()]
+        scripts = [run([lines[0], in_force(start=start), *lines[1:]])] * 2
+        result = Auditor(settings(folder, "torch-compile", runs=2), FakeLauncher(*scripts)).run()
+        assert state(result.groups[0], flag)[0] == expected
+        told = [text for text in result.warnings if f"{flag} was not applied: torch 2.9.1 does not know it" in text]
+        assert bool(told) == (expected == "unavailable")
+
+
+def test_a_variable_that_holds_the_users_settings_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("detaudit.launch.xla.refusal", lambda *_: "")
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=x")
+    both = "--xla_dump_to=x --xla_gpu_deterministic_ops=true"
+    start = {"JAX_THREEFRY_PARTITIONABLE": "1", "JAX_DEFAULT_PRNG_IMPL": "threefry2x32", "JAX_RANDOM_SEED_OFFSET": "0"}
+    for number, (value, expected) in enumerate({both: "applied", "--xla_dump_to=x": "overridden"}.items()):
+        (folder := tmp_path / str(number)).mkdir()
+        lines = [in_force(start={**start, "PYTHONHASHSEED": "0", "XLA_FLAGS": value})]
+        scripts = [run([*training()[:1], *lines, *training()[1:]])] * 2
+        launcher = FakeLauncher(*scripts)
+        result = Auditor(settings(folder, "jax", runs=2), launcher).run()
+        assert launcher.specs[0].env["XLA_FLAGS"] == both
+        assert state(result.groups[0], "jax-xla-deterministic-ops")[0] == expected
+        assert state(result.groups[0], "jax-prng")[0] == "applied"
+
+
+def test_a_flag_that_is_refused_is_not_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("detaudit.launch.xla.refusal", lambda *_: "it does not know it")
+    launcher = FakeLauncher(*[run(training())] * 2)
+    result = Auditor(settings(tmp_path, "jax", runs=2), launcher).run()
+    assert "XLA_FLAGS" not in launcher.specs[0].env
+    assert state(result.groups[0], "jax-xla-deterministic-ops") == ("unavailable", "it does not know it")

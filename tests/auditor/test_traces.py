@@ -54,6 +54,16 @@ def test_a_whole_trace(tmp_path: Path) -> None:
     assert stream.stages == {1: {Stage.FORWARD: ("a",), Stage.UPDATE: ("b",)}}
 
 
+def test_what_was_imported_is_known_from_either_line(tmp_path: Path) -> None:
+    told = {"k": "settings", "values": {}, "environ": {}, "files": [], "versions": {"torch": "", "numpy": "2.4.6"}}
+    old = {key: value for key, value in told.items() if key != "versions"}
+    for number, (line, expected) in enumerate(((told, {"torch": "2", "numpy": "2.4.6"}), (old, {"torch": "2"}))):
+        (tmp_path / str(number)).mkdir()
+        write(tmp_path / str(number), "".join(json.dumps(each) + "\n" for each in (*LINES[:-1], line)).encode())
+        (process,) = read_run(tmp_path / str(number))
+        assert process.versions == expected
+
+
 @given(cut=st.integers(0, len(WHOLE) - 1))
 def test_a_trace_cut_off_anywhere_is_read_and_never_looks_whole(cut: int) -> None:
 

@@ -130,7 +130,9 @@ def test_the_wheel_holds_the_configs_and_the_bootstrap(project: Project) -> None
     words = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", ".", str(root)]
     subprocess.run(words, cwd=project.folder, check=True, capture_output=True)
     names = zipfile.ZipFile(next(project.folder.glob("*.whl"))).namelist()
-    assert "detaudit/configs/flags.yaml" in names
+    shipped = {path.relative_to(root).as_posix() for path in (root / "configs").rglob("*") if path.is_file()}
+    assert {f"detaudit/{path}" for path in shipped} <= set(names)
+    assert {"detaudit/configs/flags/torch.yaml", "detaudit/configs/recipe.schema.json"} <= set(names)
     assert "detaudit/configs/recipes/all.yaml" in names
     assert "detaudit/recorder/bootstrap/sitecustomize.py" in names
     assert not [name for name in names if name.startswith(("tests", "configs", "examples"))]

@@ -1,6 +1,7 @@
 """What was really in force is recorded, and told where the script set it without effect or undid the recipe."""
 
 import json
+from importlib.metadata import version
 
 from tests.process.conftest import Project
 
@@ -31,6 +32,8 @@ def test_what_is_set_too_late_or_not_alike(project: Project) -> None:
     assert settings["OMP_NUM_THREADS"] == {"name": "OMP_NUM_THREADS", "value": "2", "before": BEFORE}
     traces = [path.read_text() for path in (project.folder / "results").rglob("*.jsonl")]
     assert len(traces) == 2
+    versions = [json.loads(line)["versions"] for line in traces[0].splitlines() if json.loads(line)["k"] == "settings"]
+    assert versions[-1] == {"numpy": version("numpy")}
     assert not any("secret" in text or "API_TOKEN" in text for text in traces)
 
 

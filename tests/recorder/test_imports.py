@@ -98,5 +98,5 @@ def test_flags_call_set_and_refuse_what_is_not_there(tmp_path: Path) -> None:
     module = importlib.import_module("watched_flags")
     flags.apply({"id": "x", "call": {"watched_flags.call": [1, True]}, "set": {"watched_flags.setting": False}})
     assert (module.calls, module.setting) == ([(1, True)], False)
-    with pytest.raises(AttributeError):
+    with pytest.raises(flags.UnknownNameError):
         flags.apply({"id": "x", "set": {"watched_flags.no_such_setting": 1}})

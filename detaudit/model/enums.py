@@ -1,0 +1,47 @@
+"""The words of an audit: how a run ended, what a group shows, where a step differs."""
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """How one run ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    NO_RECORD = "no-record"
+    STOPPED = "stopped"
+
+
+class Verdict(StrEnum):
+    """What a group of runs, or the whole audit, shows."""
+
+    DETERMINISTIC = "deterministic"
+    NONDETERMINISTIC = "nondeterministic"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Stage(StrEnum):
+    """The ladder of stages within a step, then what was seen without a hook: printed losses, files that were written.
+
+    ``STEPS`` means that one run had no such step.
+    """
+
+    INIT = "init"
+    RNG = "rng"
+    BATCH = "batch"
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    UPDATE = "update"
+    STDOUT = "stdout"
+    ARTIFACT = "artifact"
+    STEPS = "steps"
+
+    @property
+    def place(self) -> int:
+        """Its place on the ladder; ``STEPS`` comes last."""
+        return list(Stage).index(self)
+
+
+OUTSIDE = (Stage.STDOUT, Stage.ARTIFACT)
+"""What a run shows by itself. Printed losses have steps of their own, files have none."""

@@ -1,0 +1,186 @@
+"""The catalogue: every row does what it may, is recorded when it is set, and can be looked up by what people know."""
+
+from itertools import combinations
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from detaudit import wire
+from detaudit.errors import ConfigError, ExitCode, UnknownNameError
+from detaudit.recipe import names, yamlfile
+from detaudit.recipe.flags import FRAMEWORKS, SEVERAL, Catalogue, Flag, conflict, holds, load_catalogue, with_variables
+from detaudit.recorder.patches import PATCHES
+from detaudit.recorder.settings import SWITCHES
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load_catalogue()
+
+
+def flag(id_: str, **fields: object) -> Flag:
+    common = {"title": "t", "framework": "python", "when": "before-start", "causes": ["seed"]}
+    return msgspec.convert({"id": id_, **common, "in_script": "s", "source": "s", **fields}, Flag)
+
+
+def test_the_flags_of_the_first_version_are_there(catalogue: Catalogue) -> None:
+    assert set(catalogue.ids) >= {
+        "python-hash-seed",
+        "python-random-seed",
+        "numpy-seed",
+        "torch-seed",
+        "tensorflow-seed",
+        "numpy-default-rng",
+        "torch-deterministic-algorithms",
+        "torch-cudnn-benchmark-off",
+        "tensorflow-op-determinism",
+        "system-aslr-off",
+    }
+
+
+def test_every_flag_stands_in_the_file_of_its_framework_and_is_called_after_it() -> None:
+    folder = yamlfile.configs_dir() / "flags"
+    assert {path.stem for path in folder.glob("*.yaml")} == set(FRAMEWORKS)
+    for framework in FRAMEWORKS:
+        for row in load_file(framework):
+            assert row.framework == framework
+            assert row.id.startswith((f"{framework}-", "openblas-")), row.id
+
+
+def load_file(framework: str) -> list[Flag]:
+    return yamlfile.load(yamlfile.configs_dir() / "flags" / f"{framework}.yaml", list[Flag])
+
+
+def test_every_flag_does_something_or_is_advice_and_says_where_it_comes_from(catalogue: Catalogue) -> None:
+    for row in catalogue:
+        assert not row.is_advice or row.action == "advise", row.id
+        assert row.is_advice or row.runs_inside == bool(row.call or row.set or row.patch), row.id
+        assert not row.patch or row.patch in PATCHES
+        assert row.source
+        assert row.in_script
+        assert row.causes
+        assert row.devices
+
+
+def test_what_a_flag_sets_is_recorded(catalogue: Catalogue) -> None:
+    switches = {f"{module}.{dotted}" for module, all_ in SWITCHES.items() for dotted in all_}
+    for row in catalogue:
+        assert all(map(wire.bears_on_determinism, row.env)), row.id
+        assert set(row.in_force) <= switches, row.id
+
+
+def test_two_flags_that_give_a_variable_two_values_cannot_stand_beside_each_other(catalogue: Catalogue) -> None:
+    found = 0
+    for a, b in combinations(catalogue, 2):
+        if any(a.env[name] != b.env[name] for name in {*a.env} & {*b.env} - {*SEVERAL}):
+            found += 1
+            assert conflict((a, b)) == (a, b), f"{a.id} and {b.id}"
+    assert found
+
+
+def test_only_what_changes_no_results_for_their_own_sake_is_automatic(catalogue: Catalogue) -> None:
+    automatic = catalogue.automatic()
+    assert {"torch-deterministic-algorithms", "tensorflow-op-determinism", "numpy-default-rng"} < automatic
+    assert not {word for word in automatic if "thread" in word or "tf32" in word or word.startswith(("nccl", "mkl"))}
+    assert conflict(catalogue.select(automatic)) is None
+
+
+def test_what_needs_a_gpu_is_automatic_only_where_there_may_be_one(catalogue: Catalogue) -> None:
+    on_a_cpu = catalogue.automatic({"cpu"})
+    assert "cuda-cublas-workspace" in catalogue.automatic() - on_a_cpu
+    assert "jax-xla-deterministic-ops" in catalogue.automatic({"cpu", "gpu"}) - on_a_cpu
+    assert "torch-seed" in on_a_cpu
+
+
+def test_equivalents(catalogue: Catalogue) -> None:
+    assert catalogue.get("torch-deterministic-algorithms").instead == ("torch-deterministic-warn", "openmp-one-thread")
+    assert catalogue.get("tensorflow-op-determinism").instead == ("tensorflow-one-thread",)
+    for row in catalogue:
+        assert row.id not in row.instead
+
+
+def test_a_variable_of_several_settings_is_added_to() -> None:
+    ops, autotune = (flag(name, env={"XLA_FLAGS": f"--{name}=1", "OTHER": "2"}) for name in ("ops", "autotune"))
+    given = {"XLA_FLAGS": "--mine=3", "OTHER": "1"}
+    env = with_variables(given, [ops, autotune], 0)
+    assert env == {"XLA_FLAGS": "--mine=3 --ops=1 --autotune=1", "OTHER": "2"}
+    assert with_variables(env, [ops], 0) == env
+    assert with_variables({}, [ops], 0)["XLA_FLAGS"] == "--ops=1"
+    assert given == {"XLA_FLAGS": "--mine=3", "OTHER": "1"}
+
+
+def test_a_variable_of_several_settings_is_in_force_where_it_holds_this_one() -> None:
+    assert holds("XLA_FLAGS", "--mine=3 --ops=1", "--ops=1")
+    assert not holds("XLA_FLAGS", "--mine=3 --ops=10", "--ops=1")
+    assert not holds("XLA_FLAGS", None, "--ops=1")
+    assert holds("GLIBC_TUNABLES", "glibc.a=1:glibc.b=2", "glibc.b=2")
+    assert not holds("OTHER", "1 2", "2")
+
+
+RETIRED = names.load_retired()
+
+
+@pytest.mark.parametrize("row", RETIRED, ids=lambda row: row.id)
+def test_what_is_retired_says_why_and_names_its_successor(catalogue: Catalogue, row: names.Retired) -> None:
+    assert row.id not in catalogue.ids
+    assert row.instead or row.status == "irrelevant"
+    for known in (row.id, *row.names, *(f"{name}=1" for name in row.names if "=" not in name)):
+        with pytest.raises(UnknownNameError) as caught:
+            catalogue.get(known)
+        assert row.why in caught.value.message, known
+        assert row.instead in caught.value.cure
+        assert caught.value.exit_code == ExitCode.USAGE
+    if row.instead:
+        catalogue.get(row.instead)
+
+
+def test_no_setting_that_a_flag_makes_is_retired(catalogue: Catalogue) -> None:
+    for row in catalogue:
+        for word in row.words:
+            assert names.retired(word) is None, word
+
+
+def test_the_dead_ones_that_people_know_are_there() -> None:
+    for word in (
+        "TF_CUDNN_USE_FRONTEND",
+        "--xla_gpu_deterministic_reductions",
+        "XLA_FLAGS=--xla_gpu_deterministic_reductions=true",
+        "TORCH_CUDNN_V8_API_ENABLED",
+        "tfdeterminism",
+        "GATE_GRAPH",
+        "KMP_DETERMINISTIC_REDUCTION",
+        "torch.backends.mkldnn.deterministic",
+        "NCCL_ALGO=^NVLS",
+    ):
+        assert names.retired(word) is not None, word
+    assert names.retired("NCCL_ALGO=Ring") is None
+
+
+@pytest.mark.parametrize(
+    ("word", "ids"),
+    [
+        ("OMP_NUM_THREADS", "openmp-one-thread"),
+        ("OMP_NUM_THREADS=1", "openmp-one-thread"),
+        ("NCCL_ALGO", "nccl-algo-ring"),
+        ("--xla_gpu_deterministic_ops=true", "jax-xla-deterministic-ops"),
+        ("use_deterministic_algorithms", "torch-deterministic-algorithms, torch-deterministic-warn"),
+        ("cudnn.benchmark", "torch-cudnn-benchmark-off"),
+    ],
+)
+def test_a_setting_leads_to_the_flags_that_make_it(catalogue: Catalogue, word: str, ids: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        catalogue.get(word)
+    assert caught.value.cure == f"This is set by: {ids}."
+
+
+def test_a_file_of_flags_with_one_twice_or_with_a_requirement_that_does_not_exist(tmp_path: Path) -> None:
+    row = (
+        "- {id: a, title: t, framework: torch, when: after-import, causes: [], in_script: s, source: s, instead: [b]}\n"
+    )
+    (tmp_path / "flags.yaml").write_text(row * 2)
+    with pytest.raises(ConfigError, match="'a' is there twice"):
+        load_catalogue(tmp_path / "flags.yaml")
+    (tmp_path / "flags.yaml").write_text(row)
+    with pytest.raises(UnknownNameError, match="'b'"):
+        load_catalogue(tmp_path / "flags.yaml")
