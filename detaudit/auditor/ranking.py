@@ -8,6 +8,9 @@ from detaudit.recipe.flags import Cause, Flag
 
 _EARLY: tuple[Cause, ...] = ("seed", "hash", "order", "data", "memory", "threads", "kernel")
 _DATA: tuple[Cause, ...] = ("data", "order", "hash", "kernel", "memory", "threads", "seed")
+_UNNAMED: tuple[Cause, ...] = ("data", "kernel", "memory", "threads", "seed", "hash", "order")
+"""Of batches that differ where no line of the user's code brings randomness or an order."""
+
 _LATE: tuple[Cause, ...] = ("kernel", "memory", "threads", "data", "seed", "hash", "order")
 
 LIKELY: dict[Stage, tuple[Cause, ...]] = {
@@ -43,10 +46,10 @@ def order(flags: Iterable[Flag], clues: Clues) -> tuple[list[Flag], int]:
     user's code still; then by cause, at last by the order they came in.
     """
     text = "\n".join(source.what for source in clues.sources)
-    likely = LIKELY[clues.stage]
+    likely = _UNNAMED if clues.stage is Stage.BATCH and not clues.sources else LIKELY[clues.stage]
 
     def seeds(flag: Flag) -> bool:
-        return "seed" in flag.causes and (flag.module or flag.framework) in clues.generators
+        return bool(flag.call) and "seed" in flag.causes and (flag.module or flag.framework) in clues.generators
 
     def place(flag: Flag) -> tuple[bool, bool, int]:
         named = any(words in text for words in flag.mends)

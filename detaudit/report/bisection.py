@@ -1,5 +1,6 @@
 """What the reporters for people say of a bisection: the table of its trials, and the answer."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from detaudit.model import Alternative, Bisection, Group, Needed, Status, digits
@@ -113,10 +114,10 @@ def foot(audit: Bisection) -> list[str]:
     if audit.outcome == "not-mended":
         tried = sorted({flag for group in audit.groups for flag in group.recipe.flags})
         lines.append(f"tried: {', '.join(tried) or 'nothing'}")
-    by_reason: dict[str, list[str]] = {}
-    for flag, reason in audit.not_applicable.items():
-        by_reason.setdefault(reason, []).append(flag)
-    lines += [f"not tried, because {reason}: {', '.join(flags)}" for reason, flags in by_reason.items()]
+    reasons = Counter(audit.not_applicable.values())
+    if reasons:
+        counted = ", ".join(f"{reason} ({number})" for reason, number in reasons.most_common())
+        lines.append(f"not tried: {len(audit.not_applicable)} flags, because {counted}; audit.json names them")
     return lines
 
 
