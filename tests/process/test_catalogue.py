@@ -47,6 +47,11 @@ model.fit(numpy.ones((8, 3)), numpy.ones((8, 1)), verbose=0)
 assert tf.function(lambda x: x + 1, jit_compile=True)(tf.ones(3)).numpy().sum() == 6  # XLA reads its flags
 """
 
+JAX = """
+import jax
+assert jax.grad(lambda w: (w @ w).sum())(jax.numpy.ones((3, 3))).sum() == 54
+"""
+
 READ = """
 import json
 from detaudit.recorder import settings
@@ -109,7 +114,7 @@ def started_with(*frameworks: str) -> list[Flag]:
 SHARED = ("python", "system", "openmp", "mkl", "onednn", "numpy", "cuda", "nccl", "horovod")
 
 
-@pytest.mark.parametrize(("framework", "code"), [("torch", TORCH), ("tensorflow", TENSORFLOW)])
+@pytest.mark.parametrize(("framework", "code"), [("torch", TORCH), ("tensorflow", TENSORFLOW), ("jax", JAX)])
 def test_a_process_starts_with_every_variable_and_trains_a_step(framework: str, code: str) -> None:
     if missing(framework):
         pytest.skip(f"{framework} is not installed here")

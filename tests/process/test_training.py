@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from detaudit.recipe import machine
+from detaudit.recipe.flags import load_catalogue
+from detaudit.recipe.recipes import load_recipe
 from tests.process.conftest import Project
 
 TORCH_OPTIMIZER = """
@@ -178,7 +181,8 @@ def test_two_recipes_are_one_table(project: Project) -> None:
     done = project.detaudit("run", "train.py", "--runs", "2", "--recipe", "none", "--recipe", "all")
     assert done.code == 1
     assert "none: the script as it stands" in done.out
-    assert "all: 10 flags, seed 0" in done.out
+    flags = load_recipe("all", load_catalogue(), devices=machine.devices()).flags
+    assert f"all: {len(flags)} flags, seed 0" in done.out
     assert "nondeterministic: 2 runs, 2 different results" in done.out
     assert "deterministic: 2 runs, all bit-identical" in done.out
     assert (
@@ -238,7 +242,8 @@ def test_a_flag_that_fails_is_a_warning(project: Project) -> None:
     project.write("train.py", "import torch\n")
     done = project.run("train.py", "--runs", "2", "--recipe", "seeds", env={"PYTHONPATH": os.fspath(project.folder)})
     assert done.code == 125
-    assert any("torch-seed was not applied" in warning for warning in done.json["warnings"])
+    told = "torch-seed was not applied: torch 0 does not know torch.manual_seed"
+    assert any(told in warning for warning in done.json["warnings"])
 
 
 STAGED = """
