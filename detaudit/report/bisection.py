@@ -121,6 +121,18 @@ def foot(audit: Bisection) -> list[str]:
     return lines
 
 
+def trouble(audit: Bisection) -> list[str]:
+    """Return why nothing could be judged, with the end of what the script wrote to stderr."""
+    group = audit.groups[0] if audit.groups else None
+    if audit.outcome != "unresolved" or audit.interrupted or group is None:
+        return []
+    bad = words.first_failure(group)
+    last = (
+        [f"the end of what run {bad.id} wrote to stderr:", *(f"  | {line}" for line in bad.stderr_tail)] if bad else []
+    )
+    return [group.reason or "", *last]
+
+
 def where(audit: Bisection) -> list[str]:
     """Return where the difference enters that nothing mends, and the lines that may be why."""
     differing = [group for group in audit.groups if group.divergence is not None]

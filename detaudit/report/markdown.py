@@ -24,7 +24,7 @@ def _bisection(audit: Bisection) -> list[str]:
         tabulate(bisection.rows(audit), bisection.HEADERS, "pipe", colalign=bisection.ALIGN, disable_numparse=True),
         f"**{audit.outcome}**: {bisection.sentence(audit)}",
         bisection.evidence(audit),
-        "\n".join(bisection.where(audit)),
+        "\n".join([*bisection.trouble(audit), *bisection.where(audit)]),
     ]
     for told in audit.needed or ():
         first, *rest = bisection.needed_lines(told)

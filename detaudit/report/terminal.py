@@ -42,7 +42,7 @@ def _bisection(audit: Bisection) -> str:
     ]
     verdict = click.style(audit.outcome, fg=_COLOURS[audit.verdict], bold=True)
     lines += ["", f"{verdict}: {bisection.sentence(audit)}", *filter(None, [bisection.evidence(audit)])]
-    lines += bisection.where(audit)
+    lines += [*bisection.trouble(audit), *bisection.where(audit)]
     for told in audit.needed or ():
         first, *rest = bisection.needed_lines(told)
         lines += ["", click.style(first, bold=True), *(f"  {line}" for line in rest)]

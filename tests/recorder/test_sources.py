@@ -43,7 +43,16 @@ def sink(monkeypatch: pytest.MonkeyPatch) -> Any:
     sources._noted.clear()
     sources._calls.clear()
     monkeypatch.setattr(sources, "_looks", 0)
+    stop_the_clock(monkeypatch)
     return Lines()
+
+
+def stop_the_clock(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the time in ns: now and then 7 or 42 is what is left of it."""
+    now = 1_795_278_075_773_649_700
+    monkeypatch.setattr(time, "time_ns", lambda: now)
+    monkeypatch.setattr(sources, "_started", now - 10**10)
+    return now
 
 
 def kinds(sink: Any) -> list[tuple[str, str]]:
@@ -51,9 +60,7 @@ def kinds(sink: Any) -> list[tuple[str, str]]:
 
 
 def test_seeds_are_told_by_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1_795_278_075_773_649_700  # still: now and then 42 is what is left of the time in ns
-    monkeypatch.setattr(time, "time_ns", lambda: now)
-    monkeypatch.setattr(sources, "_started", now - 10**10)
+    now = stop_the_clock(monkeypatch)
     for seed in (now, now // 1000, now // 10**6, now // 10**9, now % 2**32, now // 1000 % 2**31, now / 1e9):
         assert sources._kind(seed) == "clock", seed
     assert sources._kind(os.getpid()) == "pid"
