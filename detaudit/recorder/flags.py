@@ -31,8 +31,8 @@ def _resolve(dotted: str) -> tuple[Any, str]:
     return holder, names[-1]
 
 
-def apply(order: dict[str, Any]) -> None:
-    """Do what one flag says: its calls, then its settings, then its patch.
+def apply(order: dict[str, Any], failed: Callable[[str], None] = lambda _: None) -> None:
+    """Do what one flag says: its calls, then its settings, then its patch, which may tell ``failed`` later.
 
     Raises whatever the framework raises, AttributeError if this version has no such name.
     """
@@ -46,7 +46,7 @@ def apply(order: dict[str, Any]) -> None:
     if "patch" in order:
         from . import patches
 
-        patches.PATCHES[order["patch"]](order["seed"])
+        patches.apply(order["patch"], patches.Order(order["seed"], order.get("value", ""), failed))
 
 
 def applier(text: str, sink: Sink) -> Callable[[ModuleType], None]:
@@ -56,11 +56,15 @@ def applier(text: str, sink: Sink) -> Callable[[ModuleType], None]:
         import json
 
         order = json.loads(text)
-        line = {"k": "flag", "id": order["id"], "state": wire.FLAG_APPLIED, "detail": ""}
+
+        def tell(state: str, detail: str = "") -> None:
+            sink.write({"k": "flag", "id": order["id"], "state": state, "detail": detail[:500]})
+
         try:
-            apply(order)
+            apply(order, lambda detail: tell(wire.FLAG_FAILED, detail))
         except Exception as error:
-            line["state"], line["detail"] = wire.FLAG_FAILED, f"{type(error).__name__}: {error}"[:500]
-        sink.write(line)
+            tell(wire.FLAG_FAILED, f"{type(error).__name__}: {error}")
+        else:
+            tell(wire.FLAG_APPLIED)
 
     return hook
