@@ -7,7 +7,7 @@ from pathlib import Path
 
 from detaudit import wire
 from detaudit.errors import WorkspaceError
-from detaudit.launch import RunSpec
+from detaudit.launch import SCRATCH, RunSpec
 from detaudit.launch.environment import run_environment
 from detaudit.launch.target import Target
 from detaudit.launch.workspace import IsolatedWorkspace, SharedWorkspace, repository_root
@@ -71,7 +71,13 @@ def plan_group(
         base["PYTHONPATH"] = os.pathsep.join(map(space.inside, paths))
     live = settings.out / "live"
     env = run_environment(
-        base, recipe.flags, recipe.seed, trace=live / "trace", mark=settings.mark, stages=settings.stages
+        base,
+        recipe.flags,
+        recipe.seed,
+        trace=live / "trace",
+        scratch=live / SCRATCH,
+        mark=settings.mark,
+        stages=settings.stages,
     )
     spec = RunSpec(
         argv=target.argv,

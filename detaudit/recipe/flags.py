@@ -2,13 +2,14 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from detaudit.errors import ConfigError, UnknownNameError
+from detaudit.errors import ConfigError, UnknownNameError, UsageError
 from detaudit.recipe import yamlfile
 
 Framework: TypeAlias = Literal[
@@ -33,12 +34,18 @@ Action: TypeAlias = Literal["auto", "fallback", "advise", "diagnose"]
 SEED = "SEED"
 """In a row, stands for the recipe's seed."""
 
+RUN_FOLDER = "RUN_FOLDER"
+"""At the start of a variable in a row, stands for a folder that is empty when a run starts, and gone after it."""
+
 NO_ASLR = "no-aslr"
 """The one launcher change there is."""
 
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row of the catalogue; configs/flags.yaml says what each field means."""
+    """One row of the catalogue; configs/flags.yaml says what each field means.
+
+    A row with a ``parameter`` can be applied only with a ``value``, which is then part of its id: ``id=value``.
+    """
 
     id: str
     title: str
@@ -54,6 +61,8 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     call: dict[str, tuple[Any, ...]] = {}
     set: dict[str, Any] = {}
     patch: str = ""
+    parameter: str = ""
+    value: str = ""
     launcher: Literal["", "no-aslr"] = ""
     devices: tuple[Device, ...] = ("cpu", "gpu", "multi-gpu")
     since: str = ""
@@ -69,9 +78,15 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Whether the recorder applies it, in the process."""
         return self.when == "after-import"
 
-    def environment(self, seed: int) -> dict[str, str]:
-        """Return the variables it sets."""
-        return {name: str(_fill(value, seed)) for name, value in self.env.items()}
+    @property
+    def needs_value(self) -> bool:
+        """Whether it cannot be applied as it stands, because nobody has said to what."""
+        return bool(self.parameter) and not self.value
+
+    def environment(self, seed: int, folder: str = RUN_FOLDER) -> dict[str, str]:
+        """Return the variables it sets in a run that has this folder."""
+        filled = {name: str(_fill(value, seed)) for name, value in self.env.items()}
+        return {name: re.sub(f"^{RUN_FOLDER}\\b", lambda _: folder, value) for name, value in filled.items()}
 
     def order(self, seed: int) -> str:
         """Return the line of wire.ENV_FLAGS that makes the recorder apply it."""
@@ -82,6 +97,8 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             order["set"] = _fill(self.set, seed)
         if self.patch:
             order |= {"patch": self.patch, "seed": seed}
+        if self.value:
+            order["value"] = self.value
         return f"{self.module or self.framework}\t{json.dumps(order)}"
 
 
@@ -115,15 +132,23 @@ class Catalogue:
         return {flag.id for flag in self._flags.values() if flag.action == "auto"}
 
     def get(self, flag_id: str) -> Flag:
-        """Return a flag; UnknownNameError names the nearest one there is."""
-        if flag_id not in self._flags:
-            raise unknown("flag", flag_id, self._flags)
-        return self._flags[flag_id]
+        """Return a flag, given as ``id`` or ``id=value``.
+
+        Raises UnknownNameError, which names the nearest one there is, or UsageError for a value that it does not take.
+        """
+        row, _, value = flag_id.partition("=")
+        if row not in self._flags:
+            raise unknown("flag", row, self._flags)
+        flag = self._flags[row]
+        if value and not flag.parameter:
+            raise UsageError(f"the flag {row!r} takes no value", f"Write --flag {row}.")
+        return msgspec.structs.replace(flag, id=flag_id, value=value) if value else flag
 
     def select(self, ids: Iterable[str]) -> tuple[Flag, ...]:
         """Return the named flags in catalogue order, each once."""
-        wanted = {self.get(flag_id).id for flag_id in ids}
-        return tuple(flag for flag in self._flags.values() if flag.id in wanted)
+        wanted = {flag.id: flag for flag in map(self.get, ids)}
+        rows = list(self._flags)
+        return tuple(sorted(wanted.values(), key=lambda flag: (rows.index(flag.id.partition("=")[0]), flag.id)))
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:

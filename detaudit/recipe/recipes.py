@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from detaudit.errors import ConfigError
+from detaudit.errors import ConfigError, UsageError
 from detaudit.recipe import yamlfile
 from detaudit.recipe.flags import Catalogue, Flag, configs_dir, unknown
 
@@ -59,6 +59,12 @@ def _collect(name: str, catalogue: Catalogue, seen: tuple[str, ...]) -> tuple[Re
     return recipe, ids
 
 
+def _check_values(flags: Iterable[Flag]) -> None:
+    for flag in flags:
+        if flag.needs_value:
+            raise UsageError(f"the flag {flag.id!r} needs a value", f"Write {flag.id}={flag.parameter}.")
+
+
 def load_recipe(
     name: str,
     catalogue: Catalogue,
@@ -71,7 +77,8 @@ def load_recipe(
 
     ``seed`` wins over the file's own. A flag brings the flags that it requires, unless those were taken away.
 
-    Raises UnknownNameError for a recipe or flag that does not exist, ConfigError for a broken file.
+    Raises UnknownNameError for a recipe or flag that does not exist, UsageError for a flag that lacks its value,
+    ConfigError for a broken file.
     """
     recipe, ids = _collect(name, catalogue, ())
     add = {catalogue.get(flag_id).id for flag_id in add}
@@ -79,6 +86,7 @@ def load_recipe(
     ids |= add
     while more := {needed for flag in catalogue.select(ids) for needed in flag.requires} - ids:
         ids |= more
+    _check_values(catalogue.select(ids - remove))
     changes = [f"+{flag_id}" for flag_id in sorted(add)] + [f"-{flag_id}" for flag_id in sorted(remove)]
     options = ["--recipe", name] if name != "none" else []
     options += [word for flag_id in sorted(add) for word in ("--flag", flag_id)]

@@ -17,6 +17,15 @@ PATCHES = {
     "seed-torch-generators": "generators.seed_torch",
     "seed-tensorflow-generators": "generators.seed_tensorflow",
     "sort-listings": "listings.sort",
+    "fill-numpy-memory": "memory.fill_numpy",
+    "fill-torch-memory": "memory.fill_torch",
+    "torch-module-on-cpu": "torch_cpu.run_on_cpu",
+    "torch-loader-without-workers": "torch_loader.no_workers",
+    "torch-loader-seeded-workers": "torch_loader.seed_workers",
+    "torch-loader-in-order": "torch_loader.in_order",
+    "torch-plain-cross-entropy": "torch_loss.plain_cross_entropy",
+    "tensorflow-data-in-order": "tensorflow_data.make_deterministic",
+    "tensorflow-plain-cross-entropy": "tensorflow_loss.plain_cross_entropy",
 }
 """The name in the catalogue, and the function here; its module is loaded only where the patch is wanted."""
 
@@ -37,7 +46,9 @@ class Changes:
         self.in_force = True
         self._back: list[Callable[[], object]] = []
 
-    def replace(self, holder: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
+    def replace(
+        self, holder: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]], *, traced: bool = False
+    ) -> Any:
         """Replace a function as replace.replace does.
 
         Where another has replaced ours since, taking back leaves theirs alone, and ours calls what it replaced.
@@ -52,7 +63,7 @@ class Changes:
             return wrapper
 
         before = vars(holder).get(name, _ABSENT)
-        wrapper = replace(holder, name, switch)
+        wrapper = replace(holder, name, switch, traced=traced)
         ours = vars(holder)[name]
 
         def back() -> None:
