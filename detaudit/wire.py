@@ -47,8 +47,8 @@ ENV_FLAGS = "DETAUDIT_FLAGS"
 """The flags to apply in the process: one ``module<TAB>JSON object`` a line, in order.
 
 The object has ``id`` and one or more of ``call`` ({dotted name: [arguments]}), ``set`` ({dotted
-name: value}), ``patch`` (a name in recorder/patches) with ``seed``. The module stands before the JSON so
-that a process which never imports it never pays for parsing.
+name: value}), ``patch`` (a name in recorder/patches) with ``seed`` and the flag's own ``value``, if it
+has one. The module stands before the JSON so that a process which never imports it never pays for parsing.
 """
 
 ENV_STAGES = "DETAUDIT_STAGES"

@@ -55,7 +55,8 @@ class _RunCommand(click.Command):
 @click.option("--runs", default=5, show_default=True, type=click.IntRange(1), help="How often each recipe is run.")
 @click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE",
               help="What to hold still: none, seeds, all, or a YAML file; repeatable. [default: none]")  # fmt: skip
-@click.option("--flag", "flags", multiple=True, metavar="ID", help="Add one flag to every recipe.")
+@click.option("--flag", "flags", multiple=True, metavar="ID[=VALUE]",
+              help="Add one flag to every recipe.")  # fmt: skip
 @click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Take one flag out of every recipe.")
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), help="The seed that recipes set. [default: 0]")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="End a run after S seconds.")

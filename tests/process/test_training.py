@@ -178,7 +178,7 @@ def test_two_recipes_are_one_table(project: Project) -> None:
     done = project.detaudit("run", "train.py", "--runs", "2", "--recipe", "none", "--recipe", "all")
     assert done.code == 1
     assert "none: the script as it stands" in done.out
-    assert "all: 10 flags, seed 0" in done.out
+    assert "all: 11 flags, seed 0" in done.out
     assert "nondeterministic: 2 runs, 2 different results" in done.out
     assert "deterministic: 2 runs, all bit-identical" in done.out
     assert (
