@@ -49,8 +49,9 @@ ENV_FLAGS = "DETAUDIT_FLAGS"
 """The flags to apply in the process: one ``module<TAB>JSON object`` a line, in order.
 
 The object has ``id`` and one or more of ``call`` ({dotted name: [arguments]}, where an object at the end holds
-keywords), ``set`` ({dotted name: value}), ``patch`` (a name in recorder/patches.py) with ``seed``. The module stands
-before the JSON so that a process which never imports it never pays for parsing.
+keywords), ``set`` ({dotted name: value}), ``patch`` (a name in recorder/patches) with ``seed`` and the flag's own
+``value``, if it has one. The module stands before the JSON so that a process which never imports it never pays for
+parsing.
 """
 
 ENV_STAGES = "DETAUDIT_STAGES"
@@ -91,6 +92,7 @@ VARIABLES = frozenset(
         "TF_CUDNN_USE_AUTOTUNE",
         "TF_ENABLE_ONEDNN_OPTS",
         "TF_XLA_FLAGS",
+        "TRITON_CACHE_DIR",
         "TF_NUM_INTRAOP_THREADS",
         "TF_NUM_INTEROP_THREADS",
         "TF_USE_LEGACY_KERAS",

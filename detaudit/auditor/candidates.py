@@ -20,17 +20,19 @@ _SET_OF_OBJECTS = "iterates over a set, whose order changes with their addresses
 
 @dataclass(frozen=True)
 class Fixed:
-    """What the runs held still: the salt of hash(str), the addresses of objects, the entropy of NumPy."""
+    """What the runs held still: the salt of hash(str), the addresses of objects, the entropy of NumPy and of torch."""
 
     hash_seed: bool = False
     addresses: bool = False
     numpy_entropy: bool = False
+    torch_entropy: bool = False
 
     def words(self, kind: str, name: str) -> str:
         """Return what a candidate comes to in such runs, ``""`` for nothing."""
         if kind == SET and self.hash_seed:
             return "" if self.addresses else _SET_OF_OBJECTS
-        fixed = {HASH: self.hash_seed, ID: self.addresses, UNSEEDED: self.numpy_entropy and name in NUMPY}
+        unseeded = self.numpy_entropy if name in NUMPY else self.torch_entropy
+        fixed = {HASH: self.hash_seed, ID: self.addresses, UNSEEDED: unseeded}
         return "" if fixed.get(kind) else _WORDS[kind].format(name)
 
 

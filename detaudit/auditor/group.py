@@ -106,10 +106,12 @@ class GroupInProgress:
         late = divergence is not None and divergence.stage in (Stage.BACKWARD, Stage.UPDATE)
         if not self._trained or (late and Stage.BATCH in stages):
             return seen  # the runs agree in what goes into the model
+        patches = {flag.patch for flag in self._plan.recipe.flags}
         fixed = candidates.Fixed(
             hash_seed=all(process.hash_seed_fixed for process in self._trained),
             addresses=self._plan.run.no_aslr,
-            numpy_entropy=any(flag.patch == "seed-numpy-entropy" for flag in self._plan.recipe.flags),
+            numpy_entropy="seed-numpy-entropy" in patches,
+            torch_entropy="seed-torch-generators" in patches,
         )
         files = sorted({file for process in self._trained for file in process.files})
         lines = {(source.file, source.line) for source in seen}

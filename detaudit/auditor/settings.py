@@ -9,7 +9,7 @@ import msgspec
 from detaudit.auditor.lines import Environ, Settings, Source
 from detaudit.auditor.traces import Process, told_from
 from detaudit.model import Setting
-from detaudit.recipe.flags import Flag, holds
+from detaudit.recipe.flags import RUN_FOLDER, Flag, holds
 
 _READ_AT_IMPORT = {
     "OMP_NUM_THREADS": ("numpy", "torch"),
@@ -117,7 +117,7 @@ def overridden(flag: Flag, seed: int, runs: Runs) -> tuple[str, bool]:
     processes = [process for _, found in runs for process in found]
     for process in processes:
         for name, value in flag.environment(seed).items():
-            if not holds(name, process.start.get(name), value):
+            if not holds(name, process.start.get(name), value) and not value.startswith(RUN_FOLDER):
                 return f"{name} was {process.start.get(name)!r} when the process started", True
         for name, value in flag.in_force.items():
             end = process.settings.values.get(name, value)

@@ -20,7 +20,7 @@ from detaudit.recipe.recipes import load_recipe
 @click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE",
               help="What to hold still: none, seeds, all, another of `detaudit recipes`, or a YAML file; repeatable. "
               "[default: none]")  # fmt: skip
-@click.option("--flag", "flags", multiple=True, metavar="ID", help="Add one flag to every recipe.")
+@click.option("--flag", "flags", multiple=True, metavar="ID[=VALUE]", help="Add one flag to every recipe.")
 @click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Take one flag out of every recipe.")
 @click.option("--fail-fast", is_flag=True, help="Stop a recipe at the first two runs that differ.")
 @run_options

@@ -11,15 +11,23 @@ BOOTSTRAP = Path(__file__).resolve().parent.parent / "recorder" / "bootstrap"
 
 
 def run_environment(
-    base: Mapping[str, str], flags: Iterable[Flag], seed: int, *, trace: Path, mark: str, stages: Iterable[str]
+    base: Mapping[str, str],
+    flags: Iterable[Flag],
+    seed: int,
+    *,
+    trace: Path,
+    scratch: Path,
+    mark: str,
+    stages: Iterable[str],
 ) -> dict[str, str]:
     """Return the variables of a run.
 
+    ``scratch`` is a folder for what flags keep away from other runs.
     They are the same in every run of a group, to the byte: the size of the environment moves addresses.
     PYTHONPATH is added to, never replaced.
     """
     flags = tuple(flags)
-    env = with_variables(base, flags, seed)
+    env = with_variables(base, flags, seed, str(scratch))
     env["PYTHONPATH"] = os.pathsep.join([str(BOOTSTRAP), *filter(None, [base.get("PYTHONPATH", "")])])
     env[wire.ENV_TRACE] = str(trace)
     env[wire.ENV_MARK] = mark

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from detaudit.errors import StorageError, UnknownNameError
-from detaudit.launch import RunOutcome, RunSpec, processes
+from detaudit.launch import SCRATCH, RunOutcome, RunSpec, processes
 from detaudit.launch.aslr import no_aslr
 
 TICK_S = 0.1
@@ -105,5 +106,6 @@ def was_cut(log: Path) -> bool:
 def _keep(spec: RunSpec) -> None:
     """Give the finished run's files their own folder; the next run writes to the same paths as this one did."""
     if spec.live.exists():
+        shutil.rmtree(spec.live / SCRATCH, ignore_errors=True)
         spec.folder.parent.mkdir(parents=True, exist_ok=True)
         spec.live.rename(spec.folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from detaudit import wire
 from detaudit.errors import WorkspaceError
-from detaudit.launch import RunSpec
+from detaudit.launch import SCRATCH, RunSpec
 from detaudit.launch.environment import run_environment
 from detaudit.launch.target import Target
 from detaudit.launch.workspace import IsolatedWorkspace, SharedWorkspace, repository_root
@@ -81,7 +81,15 @@ def plan_group(
         paths = base.get("PYTHONPATH", "").split(os.pathsep)
         base["PYTHONPATH"] = os.pathsep.join(map(space.inside, paths))
     live = settings.out / "live"
-    env = run_environment(base, flags, recipe.seed, trace=live / "trace", mark=settings.mark, stages=settings.stages)
+    env = run_environment(
+        base,
+        flags,
+        recipe.seed,
+        trace=live / "trace",
+        scratch=live / SCRATCH,
+        mark=settings.mark,
+        stages=settings.stages,
+    )
     spec = RunSpec(
         argv=target.argv,
         cwd=space.workspace.cwd,

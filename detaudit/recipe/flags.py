@@ -1,6 +1,7 @@
 """The catalogue of flags: rows of configs/flags/, and what each becomes in a run."""
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from detaudit.errors import ConfigError, UnknownNameError
+from detaudit.errors import ConfigError, UnknownNameError, UsageError
 from detaudit.recipe import names, yamlfile
 
 Framework: TypeAlias = Literal[
@@ -37,6 +38,9 @@ FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 SEED = "SEED"
 """In a row, stands for the recipe's seed."""
 
+RUN_FOLDER = "RUN_FOLDER"
+"""At the start of a variable in a row, stands for a folder that is empty when a run starts, and gone after it."""
+
 NO_ASLR = "no-aslr"
 """The one launcher change there is."""
 
@@ -45,7 +49,10 @@ SEVERAL = {"XLA_FLAGS": " ", "TF_XLA_FLAGS": " ", "GLIBC_TUNABLES": ":"}
 
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row of the catalogue; configs/flags/README.md says what each field means."""
+    """One row of the catalogue; configs/flags/README.md says what each field means.
+
+    A row with a ``parameter`` can be applied only with a ``value``, which is then part of its id: ``id=value``.
+    """
 
     id: str
     title: str
@@ -61,6 +68,8 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     call: dict[str, tuple[Any, ...]] = {}
     set: dict[str, Any] = {}
     patch: str = ""
+    parameter: str = ""
+    value: str = ""
     launcher: Literal["", "no-aslr"] = ""
     devices: tuple[Device, ...] = ("cpu", "gpu", "multi-gpu")
     since: str = ""
@@ -100,9 +109,15 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             "before Python starts" if self.when == "before-start" else f"after import {self.module or self.framework}"
         )
 
-    def environment(self, seed: int) -> dict[str, str]:
-        """Return the variables it sets; those of SEVERAL hold more than this in a run."""
-        return {name: str(_fill(value, seed)) for name, value in self.env.items()}
+    @property
+    def needs_value(self) -> bool:
+        """Whether it cannot be applied as it stands, because nobody has said to what."""
+        return bool(self.parameter) and not self.value
+
+    def environment(self, seed: int, folder: str = RUN_FOLDER) -> dict[str, str]:
+        """Return the variables it sets in a run that has this folder; those of SEVERAL hold more than this."""
+        filled = {name: str(_fill(value, seed)) for name, value in self.env.items()}
+        return {name: re.sub(f"^{RUN_FOLDER}\\b", lambda _: folder, value) for name, value in filled.items()}
 
     def order(self, seed: int) -> str:
         """Return the line of wire.ENV_FLAGS that makes the recorder apply it."""
@@ -113,6 +128,8 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             order["set"] = _fill(self.set, seed)
         if self.patch:
             order |= {"patch": self.patch, "seed": seed}
+        if self.value:
+            order["value"] = self.value
         return f"{self.imported}\t{json.dumps(order)}"
 
 
@@ -126,11 +143,13 @@ def _fill(value: Any, seed: int) -> Any:
     return value
 
 
-def with_variables(base: Mapping[str, str], flags: Iterable[Flag], seed: int) -> dict[str, str]:
-    """Return an environment with the variables of these flags."""
+def with_variables(
+    base: Mapping[str, str], flags: Iterable[Flag], seed: int, folder: str = RUN_FOLDER
+) -> dict[str, str]:
+    """Return an environment with the variables of these flags, in a run that has this folder."""
     env = dict(base)
     for flag in flags:
-        for name, value in flag.environment(seed).items():
+        for name, value in flag.environment(seed, folder).items():
             if name not in SEVERAL:
                 env[name] = value
             elif not holds(name, env.get(name), value):
@@ -165,10 +184,18 @@ class Catalogue:
         return {flag.id for flag in found if any(device in devices for device in flag.devices)}
 
     def get(self, flag_id: str, *others: str) -> Flag:
-        """Return a flag; UnknownNameError says what became of it, or names the nearest of all flags and ``others``."""
-        if flag_id not in self._flags:
+        """Return a flag, given as ``id`` or ``id=value``.
+
+        Raises UnknownNameError, which says what became of it, or names the nearest of all flags and ``others``, and
+        UsageError for a value that it does not take.
+        """
+        row, _, value = flag_id.partition("=")
+        if row not in self._flags:
             raise self._unknown(flag_id, others)
-        return self._flags[flag_id]
+        flag = self._flags[row]
+        if value and not flag.parameter:
+            raise UsageError(f"the flag {row!r} takes no value", f"Write --flag {row}.")
+        return msgspec.structs.replace(flag, id=flag_id, value=value) if value else flag
 
     def _unknown(self, name: str, others: tuple[str, ...]) -> UnknownNameError:
         gone = names.retired(name)
@@ -183,8 +210,9 @@ class Catalogue:
 
     def select(self, ids: Iterable[str]) -> tuple[Flag, ...]:
         """Return the named flags in catalogue order, each once."""
-        wanted = {self.get(flag_id).id for flag_id in ids}
-        return tuple(flag for flag in self if flag.id in wanted)
+        wanted = {flag.id: flag for flag in map(self.get, ids)}
+        rows = list(self._flags)
+        return tuple(sorted(wanted.values(), key=lambda flag: (rows.index(flag.id.partition("=")[0]), flag.id)))
 
 
 def conflict(flags: Iterable[Flag]) -> tuple[Flag, Flag] | None:

@@ -94,6 +94,12 @@ def _applied(flag: Flag) -> str:
     return flag.id
 
 
+def _check_values(flags: Iterable[Flag]) -> None:
+    for flag in flags:
+        if flag.needs_value:
+            raise UsageError(f"the flag {flag.id!r} needs a value", f"Write {flag.id}={flag.parameter}.")
+
+
 def load_recipe(
     name: str,
     catalogue: Catalogue,
@@ -109,7 +115,7 @@ def load_recipe(
     ``all`` holds what does something on one of ``devices``; flags that are named are never left out.
 
     Raises UnknownNameError for a recipe or flag that does not exist, ConfigError for a broken file, UsageError for
-    flags that cannot stand beside each other, or that must stand in the script.
+    flags that cannot stand beside each other, that lack their value, or that must stand in the script.
     """
     ids = _collect(name, catalogue, devices, ())
     recipe = read_recipe(name)
@@ -119,6 +125,7 @@ def load_recipe(
     while more := {needed for flag in catalogue.select(ids) for needed in flag.requires} - ids:
         ids |= more
     flags = catalogue.select(ids - remove)
+    _check_values(flags)
     if (two := conflict(flags)) is not None:
         a, b = (flag.id for flag in two)
         raise UsageError(

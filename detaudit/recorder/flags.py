@@ -40,8 +40,10 @@ def _resolve(dotted: str) -> tuple[Any, str]:
     return holder, names[-1]
 
 
-def apply(order: dict[str, Any]) -> None:
-    """Do what one flag says: its calls, then its settings, then its patch. Nothing if a name of it does not exist.
+def apply(order: dict[str, Any], failed: Callable[[str], None] = lambda _: None) -> None:
+    """Do what one flag says: its calls, then its settings, then its patch, which may tell ``failed`` later.
+
+    Nothing is done if a name of it does not exist.
 
     Raises UnknownNameError for such a name, and whatever the framework raises.
     """
@@ -58,7 +60,7 @@ def apply(order: dict[str, Any]) -> None:
     if "patch" in order:
         from . import patches
 
-        patches.PATCHES[order["patch"]](order["seed"])
+        patches.apply(order["patch"], patches.Order(order["seed"], order.get("value", ""), failed))
 
 
 def applier(text: str, sink: Sink) -> Callable[[ModuleType], None]:
@@ -68,13 +70,17 @@ def applier(text: str, sink: Sink) -> Callable[[ModuleType], None]:
         import json
 
         order = json.loads(text)
-        line = {"k": "flag", "id": order["id"], "state": wire.FLAG_APPLIED, "detail": ""}
+
+        def tell(state: str, detail: str = "") -> None:
+            sink.write({"k": "flag", "id": order["id"], "state": state, "detail": detail[:500]})
+
         try:
-            apply(order)
+            apply(order, lambda detail: tell(wire.FLAG_FAILED, detail))
         except UnknownNameError as error:
-            line["state"], line["detail"] = wire.FLAG_UNAVAILABLE, str(error)
+            tell(wire.FLAG_UNAVAILABLE, str(error))
         except Exception as error:
-            line["state"], line["detail"] = wire.FLAG_FAILED, f"{type(error).__name__}: {error}"[:500]
-        sink.write(line)
+            tell(wire.FLAG_FAILED, f"{type(error).__name__}: {error}")
+        else:
+            tell(wire.FLAG_APPLIED)
 
     return hook

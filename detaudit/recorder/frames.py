@@ -29,6 +29,11 @@ def is_users(filename: str) -> bool:
     return _known[filename]
 
 
+def is_standard(filename: str) -> bool:
+    """Whether a file belongs to Python's own library."""
+    return filename.startswith((_STANDARD_LIBRARY, "<frozen")) and not any([part in filename for part in _PACKAGES])
+
+
 def users_frame(frame: FrameType | None, through: Container[str] | None = None) -> FrameType | None:
     """Return the nearest frame of the user's own code, None where the call is no doing of it.
 

@@ -16,22 +16,29 @@ def _callable(call: Callable[..., Any], holder: Any, name: str) -> Any:
     return type("function", (), members)()
 
 
-def replace(holder: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
+def replace(
+    holder: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]], *, traced: bool = False
+) -> Any:
     """Replace ``holder.name`` by ``make(the function that is there)`` and return what stands there now.
 
-    ``holder`` is a module or a class. Raises AttributeError where it has no such function.
+    ``holder`` is a module or a class. What compilers of Python, which know functions alone, may trace is ``traced``;
+    it becomes a method if a class holds it, which a function of C would not.
+
+    Raises AttributeError where there is no such function.
     """
     found = vars(holder).get(name) or getattr(holder, name)
     function = found.__func__ if isinstance(found, classmethod) else found
     wrapper: Any = make(function)
-    if isinstance(function, types.MethodType) or not hasattr(function, "__get__"):
+    if not traced and (isinstance(function, types.MethodType) or not hasattr(function, "__get__")):
         wrapper = _callable(wrapper, holder, name)
     else:
-        wrapper.__module__ = function.__module__
+        wrapper.__module__ = getattr(function, "__module__", None)  # which a method of a class of C has not
         wrapper.__dict__.update(getattr(function, "__dict__", {}))
     # As functools.wraps does, whose import would take longer than all else at the start of a bare Python.
     for attribute in ("__name__", "__qualname__", "__doc__"):
         setattr(wrapper, attribute, getattr(function, attribute, None))
+    if traced:
+        wrapper.__module__, wrapper.__qualname__ = holder.__name__, name  # where pickle finds it
     wrapper.__wrapped__ = function
     setattr(holder, name, classmethod(wrapper) if isinstance(found, classmethod) else wrapper)
     return wrapper

@@ -73,7 +73,8 @@ def test_a_text_that_python_warns_of_is_read_in_silence() -> None:
 
 
 def test_what_is_held_still_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("x = list(set(w))\ny = hash(w)\nz = id(w) % 3\nr = RandomState()\n")
+    text = "x = list(set(w))\ny = hash(w)\nz = id(w) % 3\nr = RandomState()\ng = Generator()\ng.seed()\n"
+    (tmp_path / "a.py").write_text(text)
     (tmp_path / "broken.py").write_text("x = (\n")
 
     def lines(**fixed: bool) -> list[int]:
@@ -81,7 +82,7 @@ def test_what_is_held_still_is_left_out(tmp_path: Path) -> None:
         assert all(source.kind == "candidate" for source in found)
         return [source.line for source in found]
 
-    assert lines() == [4, 1, 2, 3]
-    assert lines(addresses=True) == [4, 1, 2]
-    assert lines(hash_seed=True) == [4, 1, 3]  # a set of objects is ordered by their addresses
-    assert lines(hash_seed=True, addresses=True, numpy_entropy=True) == []
+    assert lines() == [4, 6, 1, 2, 3]
+    assert lines(addresses=True) == [4, 6, 1, 2]
+    assert lines(hash_seed=True, torch_entropy=True) == [4, 1, 3]  # a set of objects is ordered by their addresses
+    assert lines(hash_seed=True, addresses=True, numpy_entropy=True) == [6]

@@ -205,3 +205,25 @@ def test_what_the_schema_refuses_is_refused_by_detaudit_too(tmp_path: Path, data
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(data))
     with pytest.raises(ConfigError):
         read_recipe(str(tmp_path / "mine.yaml"))
+
+
+def test_a_flag_that_is_there_twice(tmp_path: Path) -> None:
+    row = "- {id: a, title: t, framework: torch, when: after-import, causes: [], in_script: s, source: s}\n"
+    (tmp_path / "flags.yaml").write_text(row * 2)
+    with pytest.raises(ConfigError, match="'a' is there twice"):
+        load_catalogue(tmp_path / "flags.yaml")
+
+
+def test_a_flag_that_takes_a_value(catalogue: Catalogue) -> None:
+    recipe = load_recipe("none", catalogue, add=["torch-on-cpu=encoder.0", "torch-on-cpu=decoder", "torch-seed"])
+    assert [flag.id for flag in recipe.flags] == ["torch-seed", "torch-on-cpu=decoder", "torch-on-cpu=encoder.0"]
+    assert json.loads(recipe.flags[-1].order(0).split("\t")[1])["value"] == "encoder.0"
+    assert not [flag.id for flag in catalogue if flag.parameter and flag.action in ("auto", "fallback")]
+    for wrong, message in (("torch-on-cpu", "needs a value"), ("torch-seed=3", "takes no value")):
+        with pytest.raises(UsageError, match=message):
+            load_recipe("none", catalogue, add=[wrong])
+
+
+def test_a_variable_may_name_a_folder_of_the_run(catalogue: Catalogue) -> None:
+    variables = catalogue.get("torch-fresh-compile-cache").environment(0, "/runs/live/scratch")
+    assert variables["TORCHINDUCTOR_CACHE_DIR"] == "/runs/live/scratch/inductor"

@@ -1,0 +1,116 @@
+"""Generators that were made without a seed draw one from the recipe's; a seed from the clock stays what it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .. import frames, sources
+from . import loaded
+from .entropy import Stream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+    from . import Changes, Order
+
+_BITS = 128
+
+
+def _repeatable(changes: Changes, *functions: str) -> None:
+    sources.repeatable.update(functions)
+    changes.on_undo(lambda: sources.repeatable.difference_update(functions))
+
+
+def _for_the_standard_library(frame: FrameType | None) -> bool:
+    """Whether one of Python's own modules asked, such as tempfile, whose names must differ between processes."""
+    while frame is not None and (frames.is_ours(frame) or frames.top_module(frame) == "random"):
+        frame = frame.f_back
+    return frame is not None and frames.is_standard(frame.f_code.co_filename)
+
+
+def seed_python(order: Order, changes: Changes) -> None:
+    """Seed each ``random.Random()``, and the global generator where ``random.seed()`` or a fork gives it entropy.
+
+    SystemRandom, secrets and os.urandom are left alone, and so are the generators of the standard library.
+    """
+    random = loaded("random")
+    stream = Stream(order.seed)
+
+    def method(function: Callable[..., Any]) -> Callable[..., Any]:
+        def seed(self: Any, a: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if a is None and not _for_the_standard_library(sys._getframe(1)):
+                a = stream.bits(_BITS)
+            return function(self, a, *args, **kwargs)
+
+        return seed
+
+    def of_module(function: Callable[..., Any]) -> Callable[..., Any]:
+        def seed(a: Any = None, *args: Any, **kwargs: Any) -> Any:
+            return function(stream.bits(_BITS) if a is None else a, *args, **kwargs)
+
+        return seed
+
+    changes.replace(random.Random, "seed", method)
+    changes.replace(random, "seed", of_module)
+    if hasattr(os, "register_at_fork"):
+        # After the module's own, which gives the global generator of every forked child the system's entropy.
+        os.register_at_fork(after_in_child=lambda: changes.in_force and random._inst.seed(stream.bits(_BITS)))
+    _repeatable(changes, "random.Random", "random.seed")
+
+
+def seed_numpy(order: Order, changes: Changes) -> None:
+    """Give NumPy's unseeded generators repeatable entropy.
+
+    ``default_rng()``, ``SeedSequence()``, ``RandomState()`` and ``seed(None)`` all draw from the module
+    global ``randbits`` of numpy.random.bit_generator (numpy/random/bit_generator.pyx).
+
+    Raises AttributeError where this NumPy draws its entropy elsewhere.
+    """
+    module = loaded("numpy.random.bit_generator")
+    changes.replace(module, "randbits", lambda _: Stream(order.seed).bits)
+    _repeatable(changes, "numpy.random.default_rng", "numpy.random.seed")
+
+
+def seed_torch(order: Order, changes: Changes) -> None:
+    """Have ``torch.Generator.seed()``, and ``torch.seed()`` which calls it on each device, take repeatable seeds."""
+    import ctypes
+    import gc
+
+    kind = loaded("torch").Generator
+    stream = Stream(order.seed)
+    original = vars(kind)["seed"]
+
+    def seed(self: Any) -> int:
+        """Give the generator a seed, and return it."""
+        drawn = stream.bits(53)  # as many as torch itself takes from the system's entropy for CUDA
+        self.manual_seed(drawn)
+        return drawn
+
+    # The class is one of C, whose attributes cannot be set; a class of ours in its place would not be the generators'.
+    (members,) = gc.get_referents(vars(kind))
+
+    def put(function: Any) -> None:
+        members["seed"] = function
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+    put(seed)
+    changes.on_undo(lambda: put(original))
+    _repeatable(changes, "torch.seed")
+
+
+def seed_tensorflow(order: Order, changes: Changes) -> None:
+    """Have ``tf.random.Generator.from_non_deterministic_state()`` start from a repeatable state."""
+    stream = Stream(order.seed)
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        def from_non_deterministic_state(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            return cls.from_seed(stream.bits(53), *args, **kwargs)
+
+        return from_non_deterministic_state
+
+    changes.replace(loaded("tensorflow").random.Generator, "from_non_deterministic_state", make)
+    _repeatable(changes, "tensorflow.random.Generator.from_non_deterministic_state")

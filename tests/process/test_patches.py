@@ -1,0 +1,226 @@
+"""A training that differs without a patch matches with it, and one that needs none is left as it was."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.process.conftest import Finished, Project
+
+GENERATORS = """
+import os, random
+import detaudit, torch, training
+
+random.seed(0)
+pipe = os.pipe()
+if os.fork() == 0:
+    os.write(pipe[1], b"%d" % random.getrandbits(20))
+    os._exit(0)
+os.wait()
+own = torch.Generator()
+own.seed()
+drawn = random.Random().random() + int(os.read(pipe[0], 9)) + torch.rand(1, generator=own).item()
+detaudit.record(loss=drawn, weights=[drawn])
+"""
+
+
+def codes(project: Project, *flags: str, script: str = "train.py", runs: str = "2") -> tuple[int, int]:
+    """Return the exit statuses of two audits: of the script as it stands, and with the flags."""
+    bare, patched = (audit(project, *words, script=script, runs=runs) for words in ((), flags))
+    return bare.code, patched.code
+
+
+def audit(project: Project, *flags: str, script: str = "train.py", runs: str = "2") -> Finished:
+    done = project.run(script, "--runs", runs, *[word for flag in flags for word in ("--flag", flag)])
+    states = {flag["id"]: flag for flag in done.json["groups"][0]["flags"]}
+    assert {states[flag]["state"] for flag in flags} <= {"applied"}, states
+    return done
+
+
+def test_generators_of_python_and_torch_without_a_seed(project: Project) -> None:
+    project.write("train.py", GENERATORS)
+    both = ("python-seed-generators", "torch-seed-generators")
+    assert codes(project, *both) == (1, 0)
+    for flag, line in ((both[0], 12), (both[1], 13)):
+        left = audit(project, flag).json["groups"][0]["sources"]
+        assert line in {source["line"] for source in left}
+        assert len(left) == 1, left
+
+
+def test_listings(project: Project) -> None:
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        pytest.skip("no file system that lists files in the order of their creation")
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        project.write(
+            "train.py",
+            f"""
+            import os, random, shutil
+            import detaudit
+            folder = {folder!r} + "/data"
+            shutil.rmtree(folder, ignore_errors=True)
+            os.mkdir(folder)
+            names = [str(number) for number in range(20)]
+            random.shuffle(names)
+            for name in names:
+                open(os.path.join(folder, name), "w").close()
+            total = sum(place * int(name) for place, name in enumerate(os.listdir(folder)))
+            detaudit.record(loss=total, weights=[total])
+            """,
+        )
+        bare, patched = (audit(project, *flags) for flags in ((), ("python-sorted-listings",)))
+    assert (bare.code, patched.code) == (1, 0)
+    assert [source["kind"] for source in bare.json["groups"][0]["sources"]] == ["order"]
+    assert patched.json["groups"][0]["sources"] == []
+
+
+def test_a_training_that_needs_no_patch_trains_the_same_weights(project: Project, seeded: str) -> None:
+    flags = ("python-seed-generators", "torch-seed-generators", "python-sorted-listings")
+    bare, patched = (audit(project, *words, runs="1") for words in ((), flags))
+    digests = [done.json["groups"][0]["runs"][0]["ranks"][0]["digest"] for done in (bare, patched)]
+    assert digests[0] == digests[1]
+
+
+LOADER = """
+import random, time
+import numpy as np, torch, training
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+class Items(IterableDataset):
+    def __iter__(self):
+        own, python = np.random.default_rng(), random.Random()
+        for _ in range(4):
+            yield torch.tensor(own.normal() + python.random() + random.random() + np.random.normal())
+
+def init(worker):
+    np.random.seed(), random.seed()
+
+class Own(DataLoader):
+    def __init__(self, method):
+        super().__init__(Items(), 2, num_workers=2, worker_init_fn=init, multiprocessing_context=method)
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    w = torch.ones(1, requires_grad=True)
+    for x in [*Own("fork"), *Own("METHOD")]:
+        (w * x).sum().backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+"""
+
+
+def test_workers_of_a_loader_are_seeded_however_they_start(project: Project) -> None:
+    project.write("train.py", LOADER.replace("METHOD", "spawn"))
+    assert codes(project, "torch-loader-seed-workers") == (1, 0)
+
+
+def test_a_loader_without_workers_and_one_in_order(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import os, time
+        import torch, training
+        from torch.utils.data import DataLoader, Dataset
+
+        class Items(Dataset):
+            def __len__(self):
+                return 12
+            def __getitem__(self, index):
+                time.sleep(os.urandom(1)[0] / 2000)
+                return torch.tensor(index / 3)
+
+        torch.manual_seed(0)
+        w = torch.ones(1, requires_grad=True)
+        for x in DataLoader(Items(), 1, False, None, None, 3, prefetch_factor=2, in_order=False):
+            (w * x).exp().sum().backward()
+            with torch.no_grad():
+                w -= 1e-3 * w.grad
+        """,
+    )
+    assert audit(project, runs="3").code == 1
+    assert audit(project, "torch-loader-in-order").code == 0
+    assert audit(project, "torch-loader-workers-0").code == 0
+
+
+def test_memory_that_is_read_before_it_is_written(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import os
+        import numpy as np, torch, training
+        left = [np.full(4096, os.urandom(1)[0] / 256) for _ in range(8)]
+        held = [torch.full((4096,), os.urandom(1)[0] / 256) for _ in range(8)]
+        del left, held
+        x = torch.empty(4096).nan_to_num(0, 0, 0).clamp(-1, 1)
+        y = torch.from_numpy(np.empty(4096)).nan_to_num(0, 0, 0).clamp(-1, 1)
+        w = torch.ones(1, requires_grad=True)
+        (w * (x.sum() + y.sum())).sum().backward()
+        """,
+    )
+    assert codes(project, "torch-fresh-memory", "numpy-fresh-memory") == (1, 0)
+
+
+def test_a_cache_of_compiled_code_for_each_run(project: Project, tmp_path: Path) -> None:
+    project.write(
+        "train.py",
+        """
+        import os
+        import detaudit
+        folder = os.environ.get("TORCHINDUCTOR_CACHE_DIR", "shared")
+        os.makedirs(folder, exist_ok=True)
+        made = folder + "/first"
+        first = not os.path.exists(made)
+        open(made, "w").close()
+        print(folder, flush=True)
+        detaudit.record(loss=float(first), weights=[float(first)])
+        """,
+    )
+    assert codes(project, "torch-fresh-compile-cache") == (1, 0)
+    logs = [path.read_text() for path in (project.folder / ".detaudit").glob("*/runs/*cache/*/stdout.log")]
+    assert len(set(logs)) == 1
+    assert not Path(logs[0].strip()).exists()
+    assert not [*(project.folder / ".detaudit").glob("**/inductor")]
+
+
+def test_a_flag_with_a_value(project: Project, seeded: str) -> None:
+    project.write(
+        "train.py",
+        """
+        import torch, training
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+        model(torch.ones(2, 4)).sum().backward()
+        """,
+    )
+    bare = audit(project)
+    flag = audit(project, "torch-on-cpu=1")
+    assert flag.json["groups"][0]["recipe"]["flags"] == ["torch-on-cpu=1"]
+    digests = [done.json["groups"][0]["runs"][0]["ranks"][0]["digest"] for done in (bare, flag)]
+    assert digests[0] == digests[1]
+    missing = project.run("train.py", "--runs", "2", "--flag", "torch-on-cpu=7").json["groups"][0]["flags"][0]
+    assert (missing["state"], "'7'" in missing["detail"]) == ("failed", True)
+    for wrong, word in (("torch-on-cpu", "torch-on-cpu=MODULE"), ("torch-seed=1", "takes no value")):
+        done = project.detaudit("run", "train.py", "--flag", wrong)
+        assert done.code == 2
+        assert word in done.err
+
+
+@pytest.mark.slow
+def test_tensorflow_data(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import tensorflow as tf
+        tf.random.set_seed(1)
+        data = tf.data.Dataset.range(2048).map(
+            lambda i: tf.cast(i, tf.float32) / 2048 + tf.random.normal(()), num_parallel_calls=8
+        ).batch(64)
+        w = tf.Variable(1.0)
+        for x in data:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((w * x) ** 2)
+            w.assign_sub(0.1 * tape.gradient(loss, w))
+        """,
+    )
+    assert codes(project, "tensorflow-data-deterministic") == (1, 0)
