@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 
-.PHONY: help demo test test-slow test-ecosystem test-corpus measure-corpus lint bench bench-bisect clean
+.PHONY: help demo test test-slow test-ecosystem test-corpus test-bisect measure-corpus lint bench bench-bisect clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -43,6 +43,9 @@ test-ecosystem: $(VENV)/.ecosystem ## Run the tests with Lightning, transformers
 
 test-corpus: $(VENV)/.dev ## Audit every labelled script three times and write docs/corpus.md (hours; it can be resumed)
 	$(BIN)/python -m tests.corpus.audit_corpus --repeats 3 --write docs/corpus.md
+
+test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known and write docs/bisect.md (hours; it can be resumed)
+	$(BIN)/python -m tests.corpus.bisect_corpus --write docs/bisect.md
 
 measure-corpus: $(VENV)/.dev ## Run every labelled script by itself, 20 times and more, for what is new in it (resumes)
 	$(BIN)/python -m tests.corpus.measure

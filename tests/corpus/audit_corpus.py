@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import yaml
 
@@ -59,23 +60,27 @@ def state_of_detaudit() -> str:
     return digest.hexdigest()[:12]
 
 
-class Kept:
-    """The audits that are done, one JSON line each: script, its fingerprint, runs, letters, named."""
+Entry = TypeVar("Entry", bound=tuple[Any, ...])
 
-    def __init__(self) -> None:
-        self._path = ROOT / ".detaudit" / f"corpus-{state_of_detaudit()}.jsonl"
+
+class Kept(Generic[Entry]):
+    """What is done, one JSON line each: script, its fingerprint, how it was asked, what was found."""
+
+    def __init__(self, name: str, kind: Callable[..., Entry]) -> None:
+        self._kind = kind
+        self._path = ROOT / ".detaudit" / f"{name}-{state_of_detaudit()}.jsonl"
         self._path.parent.mkdir(exist_ok=True)
 
-    def of(self, script: str, runs: int) -> list[Audited]:
-        """Return the audits of a script, as it is now, with this many runs."""
+    def of(self, script: str, how: int | str) -> list[Entry]:
+        """Return what was found of a script, as it is now, when it was asked in this way."""
         lines = self._path.read_text().splitlines() if self._path.exists() else []
-        key = [script, fingerprint(SCRIPTS / f"{script}.py"), runs]
-        return [Audited(*line[3:]) for line in map(json.loads, lines) if line[:3] == key]
+        key = [script, fingerprint(SCRIPTS / f"{script}.py"), how]
+        return [self._kind(*line[3:]) for line in map(json.loads, lines) if line[:3] == key]
 
-    def add(self, script: str, runs: int, audited: Audited) -> None:
+    def add(self, script: str, how: int | str, found: Entry) -> None:
         """Keep one more."""
         with self._path.open("a") as file:
-            print(json.dumps([script, fingerprint(SCRIPTS / f"{script}.py"), runs, *audited]), file=file)
+            print(json.dumps([script, fingerprint(SCRIPTS / f"{script}.py"), how, *found]), file=file)
 
 
 def main() -> int:
@@ -89,7 +94,7 @@ def main() -> int:
     options = parser.parse_args()
     labels = yaml.safe_load((HERE / "labels.yaml").read_text())
     measured = yaml.safe_load((HERE / "measured.yaml").read_text())
-    kept, seen = Kept(), {}
+    kept, seen = Kept("corpus", Audited), {}
     for script in options.scripts or labels:
         repeats = options.rare_repeats if labels[script].get("rare") else options.repeats
         while len(kept.of(script, options.runs)) < repeats:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from detaudit.recipe.flags import load_catalogue
 from tests.corpus import corpus_table, measure
 
 LABELS = yaml.safe_load((measure.HERE / "labels.yaml").read_text())
@@ -41,6 +42,16 @@ def test_a_label_follows_from_its_measurement(name: str) -> None:
     assert letter(found["seeds"]) == label["seeds"] or (rare and label["seeds"] == "N")
     assert expected_under_all(label, found) == label["all"] or (rare and label["all"] == "N")
     assert all(letter(found[fix]) == "D" for fix in label.get("fix", ()))
+
+
+def test_an_answer_is_made_of_flags_and_belongs_to_a_script() -> None:
+    answers = yaml.safe_load((measure.HERE / "answers.yaml").read_text())
+    catalogue = load_catalogue()
+    assert answers.keys() <= LABELS.keys()
+    for name, sets in answers.items():
+        for flags in sets:
+            assert {flag.id for flag in catalogue.select(flags)} == set(flags)
+            assert bool(flags) == (LABELS[name]["cause"] != "control")
 
 
 def expected_under_all(label: dict[str, Any], found: dict[str, Any]) -> str:
