@@ -22,9 +22,9 @@ from tests.corpus.measure import HERE, SCRIPTS
 _HEAD = """# The corpus: which flags detaudit finds to be needed
 
 Written by `make test-bisect`: `detaudit bisect` of each script whose needed flags are known
-(tests/corpus/answers.yaml). *Answer* is what it found, with what goes with it, bold where that is not one of the label's sets. *Launches* are all
-runs, and those of the proof among them. *Search* is the time of all other runs, in times of a run of the script as it
-stands (medians over the repetitions).
+(tests/corpus/answers.yaml). *Answer* is what it found, with what goes with it, bold where that is not one of the
+label's sets. *Launches* are all runs, and those of the proof among them. *Search* is the time of all other runs, in
+times of a run of the script as it stands (medians over the repetitions).
 
 | script | repetitions | answer | launches | of the proof | search |
 |---|---|---|---|---|---|
