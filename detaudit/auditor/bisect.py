@@ -11,7 +11,7 @@ from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Runner
 from detaudit.auditor.search import NONE, Answer, Finding, Rules, Search
 from detaudit.auditor.trials import Trials
-from detaudit.launch import Launcher
+from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings
 from detaudit.model import SCHEMA_VERSION, Bisection, Group, Needed, NextStep, Verdict
 from detaudit.recipe.applies import applicable
@@ -99,7 +99,10 @@ class Bisector:
         processes = base.first.processes
         frameworks = {name: version for process in processes for name, version in process.versions.items()}
         devices = [device for rank in base.first.run.ranks for device in rank.devices]
-        return _Known(*applicable(self._question.candidates, frameworks, devices))
+        flags, reasons = applicable(self._question.candidates, frameworks, devices)
+        refused = refusals.refused(flags, self._question.settings.target)
+        reasons |= {flag: state.detail or "what it sets was not imported" for flag, state in refused.items()}
+        return _Known(tuple(flag for flag in flags if flag.id not in refused), reasons)
 
     def _tell(self, answer: Answer) -> None:
         """Measure what each needed flag costs, and try what may stand in for it if that was asked for."""
