@@ -49,12 +49,16 @@ ENV_FLAGS = "DETAUDIT_FLAGS"
 """The flags to apply in the process: one ``module<TAB>JSON object`` a line, in order.
 
 The object has ``id`` and one or more of ``call`` ({dotted name: [arguments]}), ``set`` ({dotted
-name: value}), ``patch`` (a name in recorder/patches.py) with ``seed``. The module stands before the JSON so
+name: value}), ``patch`` (a name in recorder/patches.py) with ``seed``, ``vary`` (a name in recorder/vary.py) with
+``number``. The module stands before the JSON so
 that a process which never imports it never pays for parsing.
 """
 
 ENV_STAGES = "DETAUDIT_STAGES"
 """The stages to record, joined by commas; DEFAULT_STAGES where it is not set."""
+
+ENV_PAD = "DETAUDIT_PAD"
+"""Filled so that runs whose other variables vary have environments of one size: it moves addresses."""
 
 TRACE_SUFFIX = ".jsonl"
 

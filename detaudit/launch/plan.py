@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from detaudit.errors import WorkspaceError
 from detaudit.launch import RunSpec
 from detaudit.launch.environment import run_environment
 from detaudit.launch.target import Target
-from detaudit.launch.workspace import IsolatedWorkspace, SharedWorkspace, repository_root
+from detaudit.launch.vary import NOTHING_VARIES, Varying
+from detaudit.launch.workspace import IsolatedWorkspace, SharedWorkspace, Workspaces, repository_root
 from detaudit.recipe.flags import NO_ASLR
 from detaudit.recipe.recipes import Recipe
 
@@ -33,24 +35,35 @@ class Settings:
     stages: tuple[str, ...] = wire.DEFAULT_STAGES
     loss_pattern: re.Pattern[str] | None = None
     artifacts: tuple[str, ...] = ()
+    vary: tuple[str, ...] = ()
+    varying: Varying = NOTHING_VARIES
 
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """The runs of one recipe, and the flags that this system refuses, with its reason."""
+    """The runs of one recipe, and the flags that this system refuses, with its reason.
+
+    ``elsewhere`` is the same run in folders of other names, where those vary.
+    """
 
     recipe: Recipe
     run: RunSpec
     runs: int
     folder: Path
     unavailable: dict[str, str]
+    varying: Varying = NOTHING_VARIES
+    elsewhere: tuple[RunSpec, ...] = ()
 
     def spec(self, number: int) -> RunSpec:
-        """Return the run of this number. They are equal but for the folder that keeps what each leaves behind."""
-        return replace(self.run, folder=self.folder / str(number))
+        """Return the run of this number.
+
+        They are equal but for what varies, and for the folder that keeps what each leaves behind.
+        """
+        run = self.elsewhere[(number - 2) % len(self.elsewhere)] if number > 1 and self.elsewhere else self.run
+        return self.varying.applied(replace(run, folder=self.folder / str(number)), number)
 
 
-def workspace_for(settings: Settings) -> SharedWorkspace | IsolatedWorkspace:
+def workspace_for(settings: Settings) -> Workspaces:
     """Return where the runs will work. Raises WorkspaceError for an --isolate-root that does not hold the cwd."""
     if not settings.isolate:
         return SharedWorkspace(settings.cwd)
@@ -64,10 +77,25 @@ def workspace_for(settings: Settings) -> SharedWorkspace | IsolatedWorkspace:
 
 
 def plan_group(
-    settings: Settings, recipe: Recipe, space: SharedWorkspace | IsolatedWorkspace, aslr_refusal: str
+    settings: Settings, recipe: Recipe, space: Workspaces, aslr_refusal: str, moving: Collection[str] | None = None
 ) -> GroupPlan:
-    """Return the runs of one recipe."""
+    """Return the runs of one recipe. Of the variations, those named in ``moving`` move; all where it is None."""
     no_aslr = [flag for flag in recipe.flags if flag.launcher == NO_ASLR]
+    varying = settings.varying.under(recipe, moving)
+    fixed = bool(no_aslr) and not aslr_refusal
+    return GroupPlan(
+        recipe=recipe,
+        run=_run(settings, recipe, space, "", no_aslr=fixed),
+        runs=settings.runs,
+        folder=settings.out / "runs" / re.sub(r"[^A-Za-z0-9.+-]+", "_", recipe.name),
+        unavailable={flag.id: aslr_refusal for flag in no_aslr} if aslr_refusal else {},
+        varying=varying,
+        elsewhere=tuple(_run(settings, recipe, space, name, no_aslr=fixed) for name in varying.folders),
+    )
+
+
+def _run(settings: Settings, recipe: Recipe, space: Workspaces, place: str, *, no_aslr: bool) -> RunSpec:
+    space = space.elsewhere(place)
     target, base = settings.target, {**os.environ, **space.workspace.env}
     if isinstance(space, IsolatedWorkspace):
         target = replace(
@@ -79,7 +107,7 @@ def plan_group(
     env = run_environment(
         base, recipe.flags, recipe.seed, trace=live / "trace", mark=settings.mark, stages=settings.stages
     )
-    spec = RunSpec(
+    return RunSpec(
         argv=target.argv,
         cwd=space.workspace.cwd,
         env=env,
@@ -88,8 +116,6 @@ def plan_group(
         mark=settings.mark,
         expected=target.expected_argument,
         timeout=settings.timeout,
-        no_aslr=bool(no_aslr) and not aslr_refusal,
+        no_aslr=no_aslr,
+        place=place,
     )
-    folder = settings.out / "runs" / re.sub(r"[^A-Za-z0-9.+-]+", "_", recipe.name)
-    refused = {flag.id: aslr_refusal for flag in no_aslr} if aslr_refusal else {}
-    return GroupPlan(recipe, spec, settings.runs, folder, refused)

@@ -11,7 +11,6 @@ from detaudit.model.audit import (
     FlagState,
     Group,
     NextStep,
-    Number,
     RankRecord,
     Recipe,
     Replicas,
@@ -20,12 +19,13 @@ from detaudit.model.audit import (
     Source,
     Stage,
     Status,
+    Varied,
     Verdict,
-    as_number,
-    digits,
     to_json,
 )
 from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing, Needed, Verified, Without
+from detaudit.model.number import Number, as_number, digits
+from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
 
 __all__ = [
     "OUTSIDE",
@@ -41,6 +41,7 @@ __all__ = [
     "Failing",
     "FlagState",
     "Group",
+    "Matters",
     "Needed",
     "NextStep",
     "Number",
@@ -48,10 +49,14 @@ __all__ = [
     "Recipe",
     "Replicas",
     "Run",
+    "Seen",
     "Setting",
     "Source",
     "Stage",
     "Status",
+    "VariationBisection",
+    "Varied",
+    "VaryOutcome",
     "Verdict",
     "Verified",
     "Without",

@@ -47,6 +47,10 @@ def apply(order: dict[str, Any]) -> None:
         from . import patches
 
         patches.PATCHES[order["patch"]](order["seed"])
+    if "vary" in order:
+        from . import vary
+
+        vary.VARIATIONS[order["vary"]](order["number"])
 
 
 def applier(text: str, sink: Sink) -> Callable[[ModuleType], None]:
