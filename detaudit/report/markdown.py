@@ -43,6 +43,7 @@ def _group(group: Group) -> str:
         probes.sentence(group),
         "\n".join(f"- `{line}`" for line in words.sources_lines(group)),
         f"Flags {words.flags_line(group)}" if group.flags else "",
+        words.varied_line(group).capitalize(),
         f"Stages {words.stages_line(group)}" if group.stages else "",
         words.replicas_line(group).capitalize(),
     ]

@@ -31,7 +31,7 @@ def _group(group: Group) -> str:
     lines.append(f"{verdict}: {words.sentence(group)}")
     lines += filter(None, [words.where(group), probes.sentence(group)])
     lines += [f"  {line}" for line in words.sources_lines(group)]
-    foot = (words.flags_line(group), words.stages_line(group), words.replicas_line(group))
+    foot = (words.flags_line(group), words.varied_line(group), words.stages_line(group), words.replicas_line(group))
     lines += [click.style(line, dim=True) for line in foot if line]
     return "\n".join(lines + _failures(group))
 
