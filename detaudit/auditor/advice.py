@@ -10,12 +10,8 @@ from detaudit.launch.plan import Settings
 from detaudit.model import Group, NextStep, Status, Verdict
 
 
-def command(settings: Settings, *options: str) -> str:
-    """Return a ``detaudit run`` command for the same target with these options."""
-    return _command("run", settings, *options)
-
-
-def _command(verb: str, settings: Settings, *options: str) -> str:
+def command(settings: Settings, *options: str, verb: str = "run") -> str:
+    """Return a ``detaudit run`` command, or another, for the same target with these options."""
     target = settings.target
     words = ["detaudit", verb, *([target.script] if target.script else [])]
     words += ["-m", target.module] if target.module else []
@@ -62,7 +58,7 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
         recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
         steps.append((command(settings, "--runs", runs, *recipes), "do the seeds mend it, or every flag?"))
     if Verdict.NONDETERMINISTIC in verdicts and settings.vary:
-        steps.append((_command("bisect", settings, "--over", "variations"), "which of the variations matter?"))
+        steps.append((command(settings, "--over", "variations", verb="bisect"), "which of the variations matter?"))
     if mended is not None:
         steps.append(
             (command(settings, "--runs", runs, *mended.options), "in CI: its exit status is 0 while this stays so")
