@@ -10,24 +10,25 @@ from detaudit.launch.plan import Settings
 from detaudit.model import Group, NextStep, Status, Verdict
 
 
-def command(settings: Settings, *options: str) -> str:
-    """Return a ``detaudit run`` command for the same target with these options."""
+def command(settings: Settings, *options: str, verb: str = "run") -> str:
+    """Return a ``detaudit run`` command, or another, for the same target with these options."""
     target = settings.target
-    words = ["detaudit", "run", *([target.script] if target.script else [])]
+    words = ["detaudit", verb, *([target.script] if target.script else [])]
     words += ["-m", target.module] if target.module else []
     words += options
     if settings.target.python != sys.executable and "--python" not in options:
         words += ["--python", settings.target.python]
-    words += _carried_on(settings)
+    words += _carried_on(settings, verb)
     if target.arguments:
         words += ["--", *target.arguments]
     return shlex.join(words)
 
 
-def _carried_on(settings: Settings) -> list[str]:
+def _carried_on(settings: Settings, verb: str) -> list[str]:
     """Return the options that say how a run is started and what of it is compared; recipes are for the caller."""
     words = ["--timeout", f"{settings.timeout:g}"] if settings.timeout is not None else []
-    words += ["--fail-fast"] if settings.fail_fast else []
+    words += ["--fail-fast"] if settings.fail_fast and verb == "run" else []
+    words += [word for name in settings.vary for word in ("--vary", name)]
     words += ["--stages", ",".join(settings.stages)] if settings.stages != wire.DEFAULT_STAGES else []
     words += ["--loss-pattern", settings.loss_pattern.pattern] if settings.loss_pattern else []
     words += [word for path in settings.artifacts for word in ("--artifact", path)]
@@ -56,6 +57,8 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
     if Verdict.NONDETERMINISTIC in verdicts and mended is None and not tried_all:
         recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
         steps.append((command(settings, "--runs", runs, *recipes), "do the seeds mend it, or every flag?"))
+    if Verdict.NONDETERMINISTIC in verdicts and settings.vary:
+        steps.append((command(settings, "--over", "variations", verb="bisect"), "which of the variations matter?"))
     if mended is not None:
         steps.append(
             (command(settings, "--runs", runs, *mended.options), "in CI: its exit status is 0 while this stays so")

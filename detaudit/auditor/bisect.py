@@ -9,13 +9,14 @@ from detaudit.auditor import advice, answers, environment, ranking, store
 from detaudit.auditor.evidence import ERROR_RATE
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Runner
-from detaudit.auditor.search import NONE, Answer, Finding, Rules, Search
+from detaudit.auditor.search import NONE, Answer, Finding, Flags, Rules, Search
 from detaudit.auditor.trials import Trials
 from detaudit.launch import Launcher, refusals
-from detaudit.launch.plan import Settings
+from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.model import SCHEMA_VERSION, Bisection, Group, Needed, NextStep, Verdict
 from detaudit.recipe.applies import applicable
 from detaudit.recipe.flags import Catalogue, Flag
+from detaudit.recipe.recipes import Recipe
 
 VERDICTS = {
     "mended": Verdict.DETERMINISTIC,
@@ -59,9 +60,7 @@ class Bisector:
         self._earlier = earlier
         self._question, self._environment = question, environment.describe()
         self._runner = Runner(settings, launcher, observer or Observer())
-        self._trials = Trials(
-            settings, self._runner, question.catalogue, question.seed, observer or Observer(), self._save
-        )
+        self._trials = Trials(settings, self._runner, self._plan, observer or Observer(), self._save)
         self._rules = rules_of(question.catalogue)
         self._search = Search(self._trials.ask, self._rank, self._rules, confirm=question.confirm, error=question.error)
         self._known: _Known | None = None
@@ -81,6 +80,12 @@ class Bisector:
             self._tell(self._answer)
         self._save()
         return self.result()
+
+    def _plan(self, flags: Flags, name: str) -> GroupPlan:
+        question = self._question
+        recipe = Recipe(name=name, seed=question.seed, flags=question.catalogue.select(flags))
+        refused = refusals.refused(recipe.flags, question.settings.target)
+        return plan_group(question.settings, recipe, self._runner.space, refused)
 
     def _rank(self, found: Finding) -> tuple[list[str], int]:
         if self._known is None:

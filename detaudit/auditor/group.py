@@ -9,9 +9,10 @@ from detaudit import wire
 from detaudit.auditor import candidates, compare, localise, probes, randomness, settings, verdict
 from detaudit.auditor.traces import Process, Stream
 from detaudit.launch.plan import GroupPlan
-from detaudit.model import Divergence, FlagState, Group, Recipe, Replicas, Run, Source, Stage, Status, Verdict
+from detaudit.model import Divergence, FlagState, Group, Recipe, Replicas, Run, Source, Stage, Status, Varied, Verdict
 from detaudit.recipe.applies import too_old
 from detaudit.recipe.flags import Flag
+from detaudit.recipe.variations import order_id
 
 
 class GroupInProgress:
@@ -49,9 +50,10 @@ class GroupInProgress:
             replicas = compare.replicas(run.id, processes)
             if self._replicas is None or (self._replicas.differs is None and replicas and replicas.differs):
                 self._replicas = replicas
-            self._seeds.append(randomness.seen_in(processes, self._plan.run.cwd))
+            cwd = self._plan.spec(run.id).cwd
+            self._seeds.append(randomness.seen_in(processes, cwd))
             if not stopped_short:
-                self._settings.append((run.id, settings.in_force(processes, self._plan.run.cwd)))
+                self._settings.append((run.id, settings.in_force(processes, cwd)))
         self._runs.append(run)
         for process in processes:
             self._versions |= process.versions
@@ -92,8 +94,10 @@ class GroupInProgress:
             probe=self._probes.first,
             flags=flags,
             settings=settings.described(self._trained[0]) if self._trained else (),
-            warnings=(*undone, *settings.warnings(self._settings)),
+            warnings=(*undone, *settings.warnings(self._settings, self._plan.varying.moves), *self._not_carried_out()),
             reason=self._reason(finished, planned) if found is Verdict.INCONCLUSIVE else None,
+            varied=self._varied(),
+            not_varied=dict(self._plan.varying.left_out),
         )
 
     @property
@@ -108,8 +112,8 @@ class GroupInProgress:
             return seen  # the runs agree in what goes into the model
         patches = {flag.patch for flag in self._plan.recipe.flags}
         fixed = candidates.Fixed(
-            hash_seed=all(process.hash_seed_fixed for process in self._trained),
-            addresses=self._plan.run.no_aslr,
+            hash_seed=all(process.hash_seed_fixed for process in self._trained) and not self._moves("PYTHONHASHSEED"),
+            addresses=self._plan.spec(1).no_aslr and not self._plan.varying.launcher("addresses"),
             numpy_entropy="seed-numpy-entropy" in patches,
             torch_entropy="seed-torch-generators" in patches,
         )
@@ -138,6 +142,25 @@ class GroupInProgress:
             state = wire.FLAG_UNAVAILABLE if reason else wire.FLAG_APPLIED
             return FlagState(id=flag.id, state=state, detail=reason)
         return self._flags.get(flag.id, FlagState(id=flag.id, state="not-reached"))
+
+    def _moves(self, setting: str) -> bool:
+        return setting in self._plan.varying.moves
+
+    def _varied(self) -> tuple[Varied, ...]:
+        runs = [run.id - 1 for run in self._runs]
+        return tuple(
+            Varied(id=one.id, values=tuple(one.words(number) for number in runs)) for one in self._plan.varying.moving
+        )
+
+    def _not_carried_out(self) -> list[str]:
+        """Return the variations that did not come about in the process, and why."""
+        asked = [one.id for one in (*self._plan.varying.moving, *self._plan.varying.still)]
+        lines = {one: self._flags.get(order_id(one)) for one in asked}
+        return [
+            f"the variation {one} could not be carried out: {line.detail}"
+            for one, line in lines.items()
+            if line is not None and line.state == wire.FLAG_FAILED
+        ]
 
     def _without_weights(self) -> bool:
         """Whether no weights of some finished run were seen: equal losses alone are no evidence."""

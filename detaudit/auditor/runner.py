@@ -12,6 +12,7 @@ from detaudit.auditor.outside import Watch
 from detaudit.launch import Launcher, RunSpec
 from detaudit.launch.carryover import CarryOver
 from detaudit.launch.plan import Settings, workspace_for
+from detaudit.launch.workspace import Workspaces
 from detaudit.model import Run
 
 
@@ -46,6 +47,7 @@ class Runner:
         """Run ``spec`` to its end, or until it differs from ``reference``, where one is given."""
         self._observer.run_started(number, spec.timeout)
         tail, follower = traces.Tail(spec.live), Follower(spec.live, reference)
+        space = self.space.elsewhere(spec.place)
 
         def tick() -> None:
             tail.read()
@@ -54,10 +56,10 @@ class Runner:
                 raise DivergedError
 
         started = time.monotonic()
-        with self.space.fresh():
+        with space.fresh():
             if self._carry is not None:
                 self._carry.before_run()
-            watch = self._watch(spec)
+            watch = self._watch(spec, space)
             try:
                 outcome = self._launcher.launch(spec, tick)
             except DivergedError:
@@ -76,7 +78,7 @@ class Runner:
         """Return what a run that is over printed; files that it wrote are no longer what they were."""
         return Watch(self._settings.loss_pattern, [], spec.cwd, self._settings.out).look(spec.folder).streams
 
-    def _watch(self, spec: RunSpec) -> Watch:
+    def _watch(self, spec: RunSpec, space: Workspaces) -> Watch:
         settings = self._settings
-        paths = [self.space.inside(path) for path in settings.artifacts]
+        paths = [space.inside(path) for path in settings.artifacts]
         return Watch(settings.loss_pattern, paths, spec.cwd, settings.out)

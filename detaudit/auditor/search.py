@@ -115,6 +115,25 @@ class Facts:
         (self._differs if found.outcome is Outcome.DIFFERS else self._fails)[flags] = found
 
 
+def smallest(items: Sequence[str], enough: Callable[[list[str]], bool]) -> list[str]:
+    """Return a smallest set of items that is enough, as all of them are, by QuickXplain (Junker 2004).
+
+    Earlier ones are preferred.
+    """
+
+    def needed(background: list[str], added: bool, rest: list[str]) -> list[str]:
+        if added and enough(background):
+            return []
+        if len(rest) == 1:
+            return rest
+        first, last = rest[: len(rest) // 2], rest[len(rest) // 2 :]
+        of_last = needed([*background, *first], True, last)
+        of_first = needed([*background, *of_last], bool(of_last), first)
+        return [*of_first, *of_last]
+
+    return needed([], False, list(items)) if items else []
+
+
 class Search:
     """One search. After an interruption, ``best`` is the smallest set that agreed so far."""
 
@@ -141,7 +160,7 @@ class Search:
             mended = self._grow(base)
             if mended is None:
                 return Answer(None, failing=tuple(self._failing))
-            answer = self._proof(self._smallest(mended))
+            answer = self._proof(smallest(mended, lambda flags: self._probe(flags).outcome is Outcome.AGREES))
             if answer is not None:
                 return answer
         return Answer(None, failing=tuple(self._failing))
@@ -211,21 +230,6 @@ class Search:
         for flag in added or chosen:  # only together do they fail: none of them is tried again
             self._failing[flag] = None
             self._promoted += [other for other in self._rules.instead.get(flag, ()) if other not in self._promoted]
-
-    def _smallest(self, mended: Sequence[str]) -> list[str]:
-        """Return a smallest set of these that mends it, by QuickXplain (Junker 2004); earlier ones are preferred."""
-
-        def needed(background: list[str], added: bool, rest: list[str]) -> list[str]:
-            if added and self._probe(background).outcome is Outcome.AGREES:
-                return []
-            if len(rest) == 1:
-                return rest
-            first, last = rest[: len(rest) // 2], rest[len(rest) // 2 :]
-            of_last = needed([*background, *first], True, last)
-            of_first = needed([*background, *of_last], bool(of_last), first)
-            return [*of_first, *of_last]
-
-        return needed([], False, list(mended)) if mended else []
 
     def _proof(self, flags: Sequence[str]) -> Answer | None:
         """Return the answer, None where more runs contradict it; a flag that was not needed after all is dropped."""

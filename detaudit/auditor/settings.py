@@ -1,6 +1,6 @@
 """What was in force while a run trained, and what that says about the recipe and the script's own settings."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,10 +75,10 @@ Runs = Sequence[tuple[int, tuple[InForce, ...]]]
 """The number of each run that finished, and what its processes had set."""
 
 
-def warnings(runs: Runs) -> tuple[str, ...]:
-    """Return what the script set without effect, and what was not the same in every run."""
+def warnings(runs: Runs, varied: Container[str] = ()) -> tuple[str, ...]:
+    """Return what the script set without effect, and what was not the same in every run but for what ``varied``."""
     found = [text for _, processes in runs for process in processes for text in _without_effect(process)]
-    return tuple(dict.fromkeys([*found, *_unlike(runs)]))
+    return tuple(dict.fromkeys([*found, *_unlike(runs, varied)]))
 
 
 def _without_effect(process: InForce) -> Iterator[str]:
@@ -95,14 +95,14 @@ def _without_effect(process: InForce) -> Iterator[str]:
                 yield f"{where} after {module} was imported, which reads it only as it loads: no effect on {module}"
 
 
-def _unlike(runs: Runs) -> Iterator[str]:
+def _unlike(runs: Runs, varied: Container[str]) -> Iterator[str]:
     if not runs:
         return
     first, base = runs[0]
     for number, processes in runs[1:]:
         for ours, theirs in zip(base, processes, strict=False):
             a, b = ours.all, theirs.all
-            names = [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
+            names = [name for name in sorted({*a, *b}) if a.get(name) != b.get(name) and name not in varied]
             if names:
                 shown = ", ".join(f"{name} {b.get(name)} (was {a.get(name)})" for name in names[:3])
                 more = f" and {len(names) - 3} more" if len(names) > 3 else ""

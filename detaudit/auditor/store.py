@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
-from detaudit.model import SCHEMA_VERSION, Audit, Bisection, to_json
+from detaudit.model import SCHEMA_VERSION, Audit, Bisection, VariationBisection, to_json
 
 FILE = "audit.json"
 
@@ -62,7 +62,8 @@ def load(place: Path) -> Audit:
                 f"{path} has schema version {version}, this detaudit reads {SCHEMA_VERSION}",
                 "Print it with the detaudit that wrote it.",
             )
-        return msgspec.json.decode(data, type=Bisection if "outcome" in raw else Audit)
+        kinds: dict[str, type[Audit]] = {"outcome": Bisection, "answer": VariationBisection}
+        return msgspec.json.decode(data, type=next((kind for key, kind in kinds.items() if key in raw), Audit))
     except OSError as error:
         raise AuditNotFoundError(
             f"there is no audit at {place}: {error.strerror}", "Name a folder that `detaudit run` wrote (.detaudit/…)."

@@ -4,6 +4,7 @@ import shutil
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from detaudit.auditor import traces
 from detaudit.auditor.group import GroupInProgress
@@ -11,11 +12,11 @@ from detaudit.auditor.judge import compared, stopped
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Result, Runner
 from detaudit.auditor.search import Finding, Flags, Outcome
-from detaudit.launch import refusals
-from detaudit.launch.plan import GroupPlan, Settings, plan_group
+from detaudit.launch.plan import GroupPlan, Settings
 from detaudit.model import Group, Run, Status, Verdict
-from detaudit.recipe.flags import Catalogue
-from detaudit.recipe.recipes import Recipe
+
+Plan: TypeAlias = Callable[[Flags, str], GroupPlan]
+"""Returns the runs of a trial from what is set in it, and its name."""
 
 
 @dataclass
@@ -36,10 +37,9 @@ class Trials:
     """Runs trainings under flags, and keeps what came of it. ``keep`` is called after each run."""
 
     def __init__(
-        self, settings: Settings, runner: Runner, catalogue: Catalogue, seed: int, observer: Observer,
-        keep: Callable[[], None],
-    ) -> None:  # fmt: skip
-        self._settings, self._runner, self._catalogue, self._seed = settings, runner, catalogue, seed
+        self, settings: Settings, runner: Runner, plan: Plan, observer: Observer, keep: Callable[[], None]
+    ) -> None:
+        self._settings, self._runner, self._plan = settings, runner, plan
         self._observer, self._keep = observer, keep
         self._trials: dict[Flags, Trial] = {}
         self.launches = 0
@@ -79,10 +79,7 @@ class Trials:
 
     def _begun(self, flags: Flags) -> Trial:
         if flags not in self._trials:
-            name = f"trial-{len(self._trials) + 1}"
-            recipe = Recipe(name=name, seed=self._seed, flags=self._catalogue.select(flags))
-            refused = refusals.refused(recipe.flags, self._settings.target)
-            plan = plan_group(self._settings, recipe, self._runner.space, refused)
+            plan = self._plan(flags, f"trial-{len(self._trials) + 1}")
             self._trials[flags] = Trial(plan, GroupInProgress(plan, self._settings.cwd))
         return self._trials[flags]
 

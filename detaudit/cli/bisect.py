@@ -9,20 +9,28 @@ import click
 from detaudit.auditor import store
 from detaudit.auditor.bisect import Bisector, Question
 from detaudit.auditor.evidence import ERROR_RATE
-from detaudit.cli.common import TargetCommand, carry_out, run_options, settings_of, target_options
+from detaudit.auditor.vary import VariationBisector, VaryQuestion
+from detaudit.cli.common import TargetCommand, carry_out, run_options, settings_of, target_options, vary_option
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
-from detaudit.model import Bisection, Group
+from detaudit.model import Bisection, Group, VariationBisection
 from detaudit.recipe.flags import Catalogue, Flag, load_catalogue
 from detaudit.recipe.recipes import DEFAULT_SEED, load_recipe
+from detaudit.recipe.variations import ALL
 
 _TRIED = ("auto", "fallback")
+_NOT_ASKED = ("format_", "quiet", "resume", "over")
+_OVER = ("flags", "variations")
 
 
 @click.command(cls=TargetCommand, options_metavar="[OPTIONS]")
 @target_options
+@click.option("--over", type=click.Choice(_OVER), default="flags", show_default=True,
+              help="Which flags mend it, or which of the things that --vary names change it?")  # fmt: skip
+@vary_option
 @click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE",
-              help="Search among the flags of this recipe only; repeatable. [default: all that apply]")  # fmt: skip
+              help="Search among the flags of this recipe only; repeatable. Over variations: set it in every run. "
+              "[default: all that apply]")  # fmt: skip
 @click.option("--flag", "flags", multiple=True, metavar="ID", help="Search among this flag as well.")
 @click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Do not try this flag.")
 @click.option("--confirm", default=5, show_default=True, type=click.IntRange(2), metavar="N",
@@ -41,6 +49,11 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, resume: Path | Non
     Runs it as it stands, then with flags, in the order in which the first difference suggests them, until a smallest
     set is found under which all runs match, bit for bit, and without any one of which they do not.
     """
+    over = options.pop("over")
+    if over == "variations":
+        return _over_variations(ctx.meta.get("after_dashes", ()), resume, format_, quiet, **options)
+    if options["vary"]:
+        raise UsageError("--vary is for a bisection over variations", "Add --over variations.")
     if resume is not None:
         return _resumed(ctx, resume, format_, quiet)
     question = _question(ctx.meta.get("after_dashes", ()), **options)
@@ -53,14 +66,36 @@ def _carry_out(question: Question, earlier: tuple[Group, ...], format_: str, qui
     )
 
 
+def _over_variations(
+    after_dashes: tuple[str, ...], resume: Path | None, format_: str, quiet: bool, **options: Any
+) -> int:
+    if resume is not None or options["alternatives"]:
+        option = "--alternatives" if resume is None else "--resume"
+        raise UsageError(f"{option} is for a bisection over flags", f"Leave {option} out.")
+    recipes = options.pop("recipes")
+    if len(recipes) > 1:
+        raise UsageError("every run has one recipe", "Name one --recipe.")
+    catalogue = load_catalogue()
+    name = recipes[0] if recipes else "none"
+    recipe = load_recipe(name, catalogue, seed=options["seed"], add=options["flags"], remove=options["no_flags"])
+    options["vary"] = options["vary"] or (ALL,)
+    settings = settings_of(after_dashes, (), 1, **options)
+    if not settings.varying.under(recipe).moving:
+        raise UsageError(f"the recipe {recipe.name} holds all that was to vary still", "Name another variation.")
+    question = VaryQuestion(settings, catalogue, recipe, options["confirm"], options["error"])
+    return carry_out(settings, lambda observer: VariationBisector(question, LocalLauncher(), observer), format_, quiet)
+
+
 def _resumed(ctx: click.Context, folder: Path, format_: str, quiet: bool) -> int:
     """Ask again what was asked in ``folder``, with the trials that are there."""
     earlier = store.load(folder)
+    if isinstance(earlier, VariationBisection):
+        raise UsageError("a bisection over variations cannot go on where it stopped", "Start it again.")
     if not isinstance(earlier, Bisection):
         raise UsageError(f"{folder} holds no bisection", "Name a folder that `detaudit bisect` wrote.")
     asked = list(earlier.command[2:])
     with command.make_context("bisect", asked, parent=ctx.parent) as context:
-        options = {name: value for name, value in context.params.items() if name not in ("format_", "quiet", "resume")}
+        options = {name: value for name, value in context.params.items() if name not in _NOT_ASKED}
         question = _question(context.meta.get("after_dashes", ()), **options)
     if question.settings.artifacts:
         raise UsageError(

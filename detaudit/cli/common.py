@@ -4,7 +4,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -15,13 +15,16 @@ from detaudit import wire
 from detaudit.auditor import artifacts, stdout, store
 from detaudit.auditor.observer import Observer
 from detaudit.cli.progress import ProgressLine
-from detaudit.errors import ExitCode, StorageError
+from detaudit.errors import ExitCode, StorageError, UsageError
+from detaudit.launch.offers import offered
 from detaudit.launch.plan import Settings
 from detaudit.launch.processes import Reaper
 from detaudit.launch.target import resolve_target
+from detaudit.launch.vary import Varying
 from detaudit.model import Audit, Verdict
 from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED, Recipe
+from detaudit.recipe.variations import load_variations, select
 from detaudit.report import FORMATS, render
 
 EXIT_CODES = {
@@ -91,9 +94,34 @@ def run_options(command: F) -> F:
     return command
 
 
+def vary_option(command: F) -> F:
+    """Give a command the option that names what is to vary."""
+    words = (
+        "Let this be different in each run, the first one's held still; repeatable: all, or one of configs/variations."
+    )
+    return click.option("--vary", multiple=True, metavar="NAME", help=words)(command)
+
+
+def varying_of(names: Iterable[str], isolate: bool) -> Varying:
+    """Return what is to vary, as far as it can here; a folder of another name, asked for by name, is a copy.
+
+    Raises UnknownNameError for a variation that does not exist, UsageError where none of those asked for can be had.
+    """
+    chosen = select(load_variations(), names)
+    isolate = isolate or any(one.needs == "isolate" and one.id in names for one in chosen)
+    varying = offered(chosen, isolate=isolate)
+    if chosen and not varying.moving:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in varying.left_out)
+        raise UsageError(f"nothing that was asked for can vary here ({reasons})", "Name another variation.")
+    return varying
+
+
 def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs: int, **options: Any) -> Settings:
     """Return the settings that the common options ask for."""
     mark = secrets.token_hex(4)
+    isolate = options["isolate"] or options["isolate_root"] is not None
+    vary = tuple(dict.fromkeys(options.get("vary", ())))
+    varying = varying_of(vary, isolate)
     out = options["out"] or Path(".detaudit", f"{datetime.now():%Y%m%d-%H%M%S}-{mark}")
     return Settings(
         target=resolve_target(options["words"], after_dashes, options["module"], options["python"]),
@@ -105,11 +133,13 @@ def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs
         command=("detaudit", *sys.argv[1:]),
         timeout=options["timeout"],
         fail_fast=options.get("fail_fast", False),
-        isolate=options["isolate"] or options["isolate_root"] is not None,
+        isolate=isolate or any(one.needs == "isolate" for one in varying.moving),
         isolate_root=options["isolate_root"],
         stages=options["stages"],
         loss_pattern=stdout.compiled(options["loss_pattern"]) if options["loss_pattern"] is not None else None,
         artifacts=artifacts.check(options["artifacts_"]),
+        vary=vary,
+        varying=varying,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from detaudit.auditor.audit import Auditor
-from detaudit.cli.common import TargetCommand, carry_out, run_options, settings_of, target_options
+from detaudit.cli.common import TargetCommand, carry_out, run_options, settings_of, target_options, vary_option
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
@@ -23,6 +23,7 @@ from detaudit.recipe.recipes import load_recipe
 @click.option("--flag", "flags", multiple=True, metavar="ID[=VALUE]", help="Add one flag to every recipe.")
 @click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Take one flag out of every recipe.")
 @click.option("--fail-fast", is_flag=True, help="Stop a recipe at the first two runs that differ.")
+@vary_option
 @run_options
 @click.pass_context
 def command(ctx: click.Context, /, format_: str, quiet: bool, **options: Any) -> int:

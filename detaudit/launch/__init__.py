@@ -11,10 +11,11 @@ SCRATCH = "scratch"
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run as it is to be started. Every run of a group has an equal one, but for ``folder``.
+    """One run as it is to be started. Every run of a group has an equal one, but for ``folder`` and what varies.
 
     ``expected`` is an argument that the process which trains must show, or ``""``; see Target. ``timeout`` is in
     seconds; ``folder`` is where the logs and the trace are kept in the end, ``live`` where they are written.
+    ``load`` is how many busy processes run beside it, ``place`` the name of the copy it works in, where not the usual.
     """
 
     argv: tuple[str, ...]
@@ -26,6 +27,8 @@ class RunSpec:
     expected: str = ""
     timeout: float | None = None
     no_aslr: bool = False
+    load: int = 0
+    place: str = ""
 
 
 @dataclass(frozen=True)

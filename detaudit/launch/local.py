@@ -12,6 +12,7 @@ from typing import IO
 from detaudit.errors import StorageError, UnknownNameError
 from detaudit.launch import SCRATCH, RunOutcome, RunSpec, processes
 from detaudit.launch.aslr import no_aslr
+from detaudit.launch.load import busy
 
 TICK_S = 0.1
 LOG_LIMIT = 64 * 2**20
@@ -28,7 +29,7 @@ class LocalLauncher:
         """See Launcher.launch. Raises StorageError where logs cannot be written."""
         try:
             (spec.live / "trace").mkdir(parents=True)
-            with _log(spec.live / "stdout.log") as stdout, _log(spec.live / "stderr.log") as stderr:
+            with _log(spec.live / "stdout.log") as stdout, _log(spec.live / "stderr.log") as stderr, busy(spec.load):
                 outcome = self._run(spec, stdout, stderr, tick)
         except OSError as error:
             raise StorageError(

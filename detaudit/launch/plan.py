@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,9 +11,10 @@ from detaudit.errors import WorkspaceError
 from detaudit.launch import SCRATCH, RunSpec
 from detaudit.launch.environment import run_environment
 from detaudit.launch.target import Target
-from detaudit.launch.workspace import IsolatedWorkspace, SharedWorkspace, repository_root
+from detaudit.launch.vary import NOTHING_VARIES, Varying
+from detaudit.launch.workspace import IsolatedWorkspace, SharedWorkspace, Workspaces, repository_root
 from detaudit.model import FlagState
-from detaudit.recipe.flags import NO_ASLR
+from detaudit.recipe.flags import NO_ASLR, Flag
 from detaudit.recipe.recipes import Recipe
 
 
@@ -35,24 +36,35 @@ class Settings:
     stages: tuple[str, ...] = wire.DEFAULT_STAGES
     loss_pattern: re.Pattern[str] | None = None
     artifacts: tuple[str, ...] = ()
+    vary: tuple[str, ...] = ()
+    varying: Varying = NOTHING_VARIES
 
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """The runs of one recipe, and the flags that were left out of it here, with the reason."""
+    """The runs of one recipe, and the flags that were left out of it here, with the reason.
+
+    ``elsewhere`` is the same run in folders of other names, where those vary.
+    """
 
     recipe: Recipe
     run: RunSpec
     runs: int
     folder: Path
     refused: Mapping[str, FlagState]
+    varying: Varying = NOTHING_VARIES
+    elsewhere: tuple[RunSpec, ...] = ()
 
     def spec(self, number: int) -> RunSpec:
-        """Return the run of this number. They are equal but for the folder that keeps what each leaves behind."""
-        return replace(self.run, folder=self.folder / str(number))
+        """Return the run of this number.
+
+        They are equal but for what varies, and for the folder that keeps what each leaves behind.
+        """
+        run = self.elsewhere[(number - 2) % len(self.elsewhere)] if number > 1 and self.elsewhere else self.run
+        return self.varying.applied(replace(run, folder=self.folder / str(number)), number)
 
 
-def workspace_for(settings: Settings) -> SharedWorkspace | IsolatedWorkspace:
+def workspace_for(settings: Settings) -> Workspaces:
     """Return where the runs will work. Raises WorkspaceError for an --isolate-root that does not hold the cwd."""
     if not settings.isolate:
         return SharedWorkspace(settings.cwd)
@@ -68,11 +80,26 @@ def workspace_for(settings: Settings) -> SharedWorkspace | IsolatedWorkspace:
 def plan_group(
     settings: Settings,
     recipe: Recipe,
-    space: SharedWorkspace | IsolatedWorkspace,
+    space: Workspaces,
     refused: Mapping[str, FlagState],
+    moving: Collection[str] | None = None,
 ) -> GroupPlan:
-    """Return the runs of one recipe."""
-    flags = [flag for flag in recipe.flags if flag.id not in refused]
+    """Return the runs of one recipe. Of the variations, those named in ``moving`` move; all where it is None."""
+    varying = settings.varying.under(recipe, moving)
+    flags = tuple(flag for flag in recipe.flags if flag.id not in refused)
+    return GroupPlan(
+        recipe=recipe,
+        run=_run(settings, flags, recipe.seed, space),
+        runs=settings.runs,
+        folder=settings.out / "runs" / re.sub(r"[^A-Za-z0-9.+-]+", "_", recipe.name),
+        refused=refused,
+        varying=varying,
+        elsewhere=tuple(_run(settings, flags, recipe.seed, space, name) for name in varying.folders),
+    )
+
+
+def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspaces, place: str = "") -> RunSpec:
+    space = space.elsewhere(place)
     target, base = settings.target, {**os.environ, **space.workspace.env}
     if isinstance(space, IsolatedWorkspace):
         target = replace(
@@ -84,13 +111,13 @@ def plan_group(
     env = run_environment(
         base,
         flags,
-        recipe.seed,
+        seed,
         trace=live / "trace",
         scratch=live / SCRATCH,
         mark=settings.mark,
         stages=settings.stages,
     )
-    spec = RunSpec(
+    return RunSpec(
         argv=target.argv,
         cwd=space.workspace.cwd,
         env=env,
@@ -100,6 +127,5 @@ def plan_group(
         expected=target.expected_argument,
         timeout=settings.timeout,
         no_aslr=any(flag.launcher == NO_ASLR for flag in flags),
+        place=place,
     )
-    folder = settings.out / "runs" / re.sub(r"[^A-Za-z0-9.+-]+", "_", recipe.name)
-    return GroupPlan(recipe, spec, settings.runs, folder, refused)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from detaudit.errors import WorkspaceError
 
@@ -36,6 +37,10 @@ class SharedWorkspace:
         """Return a path as it is."""
         return path
 
+    def elsewhere(self, name: str) -> "SharedWorkspace":
+        """There is no other folder to work in."""
+        return self
+
     @contextmanager
     def fresh(self) -> Iterator[None]:
         """Nothing is made afresh."""
@@ -48,10 +53,14 @@ class IsolatedWorkspace:
     The copy is removed after the run, and the next one stands at the same path: a result may depend on a path.
     """
 
-    def __init__(self, root: Path, cwd: Path, results: Path) -> None:
-        self._root, self._results, self._place = root, results, results / "work"
-        self._copy, self._temporary = self._place / root.name, self._place / "tmp"
+    def __init__(self, root: Path, cwd: Path, results: Path, name: str = "") -> None:
+        self._root, self._cwd, self._results, self._place = root, cwd, results, results / "work"
+        self._copy, self._temporary = self._place / (name or root.name), self._place / "tmp"
         self.workspace = Workspace(self._copy / cwd.relative_to(root), {"TMPDIR": str(self._temporary)})
+
+    def elsewhere(self, name: str) -> "IsolatedWorkspace":
+        """Return the same with a copy of another name, which is also of another length; this one for no name."""
+        return IsolatedWorkspace(self._root, self._cwd, self._results, name) if name else self
 
     def inside(self, path: str) -> str:
         """Return where an absolute path below the root stands in the copy; other paths as they are."""
@@ -113,6 +122,9 @@ class IsolatedWorkspace:
                 target.symlink_to(entry.path) if is_venv(entry) else target.mkdir()
             elif entry.is_file() and not _clone(Path(entry.path), target):
                 shutil.copy2(entry.path, target)
+
+
+Workspaces: TypeAlias = SharedWorkspace | IsolatedWorkspace
 
 
 def repository_root(cwd: Path) -> Path:

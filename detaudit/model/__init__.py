@@ -10,19 +10,19 @@ from detaudit.model.audit import (
     FlagState,
     Group,
     NextStep,
-    Number,
     RankRecord,
     Recipe,
     Replicas,
     Run,
     Setting,
     Source,
-    as_number,
-    digits,
+    Varied,
     to_json,
 )
 from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing, Needed, Verified, Without
 from detaudit.model.enums import OUTSIDE, Stage, Status, Verdict
+from detaudit.model.number import Number, as_number, digits
+from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
 
 __all__ = [
     "OUTSIDE",
@@ -38,6 +38,7 @@ __all__ = [
     "Failing",
     "FlagState",
     "Group",
+    "Matters",
     "Needed",
     "NextStep",
     "Number",
@@ -45,10 +46,14 @@ __all__ = [
     "Recipe",
     "Replicas",
     "Run",
+    "Seen",
     "Setting",
     "Source",
     "Stage",
     "Status",
+    "VariationBisection",
+    "Varied",
+    "VaryOutcome",
     "Verdict",
     "Verified",
     "Without",

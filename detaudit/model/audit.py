@@ -1,18 +1,15 @@
 """What an audit is made of; ``Audit`` is also the layout of audit.json."""
 
-import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from detaudit.model.enums import OUTSIDE, Stage, Status, Verdict
+from detaudit.model.number import Number
 from detaudit.probe import ProbeDifference
 
 SCHEMA_VERSION = 1
 """Of audit.json: keys only grow; anything else is a new version. 1: first layout."""
-
-Number: TypeAlias = float | str | None
-"""A finite float, or ``"nan"``, ``"inf"``, ``"-inf"``, which JSON cannot write as numbers."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,10 +142,18 @@ class Replicas(msgspec.Struct, frozen=True, kw_only=True):
     differs: Difference | None
 
 
+class Varied(msgspec.Struct, frozen=True, kw_only=True):
+    """What was not alike in the runs of a group: ``values`` has it in words for each, the control's first."""
+
+    id: str
+    values: tuple[str, ...]
+
+
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """All runs under one recipe. Only runs of one group are ever compared.
 
-    ``generators`` are the random generators that began the training in another state where the runs differ.
+    ``generators`` are the random generators that began the training in another state where the runs differ;
+    ``not_varied`` says of variations that were asked for why they are not in ``varied``.
     """
 
     recipe: Recipe
@@ -168,6 +173,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     settings: tuple[Setting, ...] = ()
     warnings: tuple[str, ...] = ()
     reason: str | None = None
+    varied: tuple[Varied, ...] = ()
+    not_varied: dict[str, str] = {}
 
 
 class NextStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,20 +195,6 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     interrupted: bool = False
-
-
-def as_number(value: float | None) -> Number:
-    """Return ``value`` in a form that JSON can hold without loss."""
-    if value is None or math.isfinite(value):
-        return value
-    return repr(value)
-
-
-def digits(value: Number) -> str:
-    """Return a number with all its digits (17 significant), ``-`` where there is none."""
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else format(value, ".17g")
 
 
 def to_json(audit: Audit) -> bytes:

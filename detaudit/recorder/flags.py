@@ -61,6 +61,10 @@ def apply(order: dict[str, Any], failed: Callable[[str], None] = lambda _: None)
         from . import patches
 
         patches.apply(order["patch"], patches.Order(order["seed"], order.get("value", ""), failed))
+    if "vary" in order:
+        from . import vary
+
+        vary.VARIATIONS[order["vary"]](order["number"])
 
 
 def applier(text: str, sink: Sink) -> Callable[[ModuleType], None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import types
 
 TYPE_CHECKING = False
@@ -42,3 +43,12 @@ def replace(
     wrapper.__wrapped__ = function
     setattr(holder, name, classmethod(wrapper) if isinstance(found, classmethod) else wrapper)
     return wrapper
+
+
+def replace_in_os(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace a function of os, also where os lists the functions that can do more."""
+    function = getattr(os, name)
+    wrapper = replace(os, name, make)
+    for members in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
+        if function in members:  # scripts, and shutil, ask whether the function is in here
+            members.add(wrapper)

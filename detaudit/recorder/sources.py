@@ -48,6 +48,12 @@ _noted: set[tuple[str, str, int, str]] = set()
 _looks = 0
 
 
+def clock_moved(by: int) -> None:
+    """Take notice that the time of day was moved by so many ns."""
+    global _started
+    _started += by
+
+
 def look(sink: Sink, where: str, observe: Callable[[], None]) -> None:
     """Call ``observe``, guarded, as long as few calls were looked at: a loop of millions must not become slow."""
     global _looks

@@ -6,7 +6,7 @@ import os
 import sys
 
 from . import frames, sources
-from .replace import replace
+from .replace import replace, replace_in_os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,11 +26,7 @@ _MOST_NAMES = 10_000
 def watch(sink: Sink) -> None:
     """Wrap the functions of os through which Python itself reaches entropy and listings."""
     for name, make in (("urandom", _urandom), ("listdir", _listdir), ("scandir", _scandir)):
-        function = getattr(os, name)
-        wrapper = replace(os, name, lambda function, make=make: make(function, sink))  # type: ignore[misc]
-        for members in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
-            if function in members:  # scripts, and shutil, ask whether the function is in here
-                members.add(wrapper)
+        replace_in_os(name, lambda function, make=make: make(function, sink))  # type: ignore[misc]
     random = sys.modules.get("random")
     if hasattr(random, "_urandom"):  # imported before the recorder, with the function that stood there then
         random._urandom = os.urandom  # type: ignore[union-attr]

@@ -2,14 +2,20 @@
 
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Group
-from detaudit.report import bisection, probes, words
+from detaudit.model import Audit, Bisection, Group, VariationBisection
+from detaudit.report import bisection, probes, variations, words
 
 
 def render(audit: Audit) -> str:
     """See Reporter.render."""
     parts = [f"## detaudit: {audit.verdict}", f"`{' '.join(audit.command)}`" if audit.command else ""]
-    parts += _bisection(audit) if isinstance(audit, Bisection) else [_group(group) for group in audit.groups]
+    match audit:
+        case Bisection():
+            parts += _bisection(audit)
+        case VariationBisection():
+            parts += _variations(audit)
+        case _:
+            parts += [_group(group) for group in audit.groups]
     parts += [f"> **Warning:** {text}" for text in audit.warnings]
     if audit.interrupted:
         parts.append("Interrupted: what had finished is above.")
@@ -32,6 +38,22 @@ def _bisection(audit: Bisection) -> list[str]:
     return [*parts, "\n".join(f"- {line}" for line in bisection.foot(audit))]
 
 
+def _variations(audit: VariationBisection) -> list[str]:
+    rows = variations.rows(audit)
+    last_words = variations.last_words(audit)
+    parts = [
+        tabulate(rows, variations.HEADERS, "pipe", colalign=variations.ALIGN if rows else (), disable_numparse=True),
+        f"**{audit.answer}**: {variations.sentence(audit)}",
+        variations.evidence(audit),
+        "\n".join(variations.where(audit)),
+        "\n".join(["```", *last_words, "```"]) if last_words else "",
+    ]
+    for told in audit.matters or ():
+        first, *rest = variations.matters_lines(told)
+        parts.append("\n".join([f"### {first}", "", *(f"- {line}" for line in rest)]))
+    return [*parts, "\n".join(f"- {line}" for line in variations.foot(audit))]
+
+
 def _group(group: Group) -> str:
     headers, rows = words.table(group)
     align = ["left" if header in words.LEFT else "right" for header in headers]
@@ -43,6 +65,7 @@ def _group(group: Group) -> str:
         probes.sentence(group),
         "\n".join(f"- `{line}`" for line in words.sources_lines(group)),
         f"Flags {words.flags_line(group)}" if group.flags else "",
+        words.varied_line(group).capitalize(),
         f"Stages {words.stages_line(group)}" if group.stages else "",
         words.replicas_line(group).capitalize(),
     ]

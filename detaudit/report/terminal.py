@@ -3,15 +3,21 @@
 import click
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Group, Verdict
-from detaudit.report import bisection, probes, words
+from detaudit.model import Audit, Bisection, Group, VariationBisection, Verdict
+from detaudit.report import bisection, probes, variations, words
 
 _COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
 
 
 def render(audit: Audit) -> str:
     """See Reporter.render."""
-    parts = [_bisection(audit)] if isinstance(audit, Bisection) else [_group(group) for group in audit.groups]
+    match audit:
+        case Bisection():
+            parts = [_bisection(audit)]
+        case VariationBisection():
+            parts = [_variations(audit)]
+        case _:
+            parts = [_group(group) for group in audit.groups]
     if audit.warnings:
         parts.append("\n".join(f"{click.style('warning:', fg='yellow')} {text}" for text in audit.warnings))
     if audit.interrupted:
@@ -31,7 +37,7 @@ def _group(group: Group) -> str:
     lines.append(f"{verdict}: {words.sentence(group)}")
     lines += filter(None, [words.where(group), probes.sentence(group)])
     lines += [f"  {line}" for line in words.sources_lines(group)]
-    foot = (words.flags_line(group), words.stages_line(group), words.replicas_line(group))
+    foot = (words.flags_line(group), words.varied_line(group), words.stages_line(group), words.replicas_line(group))
     lines += [click.style(line, dim=True) for line in foot if line]
     return "\n".join(lines + _failures(group))
 
@@ -50,6 +56,20 @@ def _bisection(audit: Bisection) -> str:
     if foot:
         lines += ["", *(click.style(line, dim=True) for line in foot)]
     return "\n".join(lines)
+
+
+def _variations(audit: VariationBisection) -> str:
+    rows = variations.rows(audit)
+    lines = [
+        tabulate(rows, variations.HEADERS, "simple", colalign=variations.ALIGN if rows else (), disable_numparse=True)
+    ]
+    answer = click.style(audit.answer, fg=_COLOURS[audit.verdict], bold=True)
+    lines += ["", f"{answer}: {variations.sentence(audit)}", *filter(None, [variations.evidence(audit)])]
+    lines += [*variations.where(audit), *(f"  | {line}" for line in variations.last_words(audit))]
+    for told in audit.matters or ():
+        first, *rest = variations.matters_lines(told)
+        lines += ["", click.style(first, bold=True), *(f"  {line}" for line in rest)]
+    return "\n".join([*lines, "", *(click.style(line, dim=True) for line in variations.foot(audit))])
 
 
 def _failures(group: Group) -> list[str]:

@@ -123,6 +123,15 @@ def replicas_line(group: Group) -> str:
     )
 
 
+def varied_line(group: Group) -> str:
+    """Return what was not alike in the runs, and what could not vary, ``""`` where they were to be alike."""
+    lines = []
+    if group.varied:
+        lines.append(f"varied from run to run, after the first: {', '.join(one.id for one in group.varied)}")
+    lines += [f"not varied: {name} ({reason})" for name, reason in group.not_varied.items()]
+    return "; ".join(lines)
+
+
 def flags_line(group: Group) -> str:
     """Return which flags of the recipe took effect."""
     by_state = {state: [flag.id for flag in group.flags if flag.state == state] for state in _STATES}

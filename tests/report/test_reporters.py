@@ -22,6 +22,7 @@ from detaudit.model import (
     Source,
     Stage,
     Status,
+    Varied,
     Verdict,
     as_number,
     digits,
@@ -88,6 +89,8 @@ AUDITS = {
                 sources=(Source(file="train.py", line=7, what="numpy.random.default_rng() without a seed"),),
                 probes=3,
                 probe=PROBE,
+                varied=(Varied(id="hash-seed", values=("PYTHONHASHSEED=0", "PYTHONHASHSEED=1")),),
+                not_varied={"locale": "no other locale is installed here"},
             ),
             Group(
                 recipe=Recipe(name="all", seed=7, flags=("torch-seed", "tensorflow-seed")),

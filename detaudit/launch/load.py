@@ -1,0 +1,35 @@
+"""Busy processes beside a run, ended with it."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+BUSY = Path(__file__).resolve().parent / "busy.py"
+
+
+@contextlib.contextmanager
+def busy(processes: int) -> Iterator[None]:
+    """Keep so many processors busy inside this block."""
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(processes):
+            started.append(_start())  # noqa: PERF401 - each is known at once, should the next one fail
+        yield
+    finally:
+        for process in started:
+            process.kill()
+        for process in started:
+            process.wait()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", str(BUSY), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # an interrupt from the keyboard is for the audit, which ends them
+    )

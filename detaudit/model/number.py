@@ -1,0 +1,21 @@
+"""Numbers as JSON can hold them, and as people read them."""
+
+import math
+from typing import TypeAlias
+
+Number: TypeAlias = float | str | None
+"""A finite float, or ``"nan"``, ``"inf"``, ``"-inf"``, which JSON cannot write as numbers."""
+
+
+def as_number(value: float | None) -> Number:
+    """Return ``value`` in a form that JSON can hold without loss."""
+    if value is None or math.isfinite(value):
+        return value
+    return repr(value)
+
+
+def digits(value: Number) -> str:
+    """Return a number with all its digits (17 significant), ``-`` where there is none."""
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else format(value, ".17g")

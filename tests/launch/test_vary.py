@@ -1,0 +1,130 @@
+"""What varies: the values of each run, environments of one size, what a system does not offer."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from detaudit import wire
+from detaudit.launch import RunSpec, load, offers
+from detaudit.launch.vary import Varying
+from detaudit.launch.workspace import IsolatedWorkspace
+from detaudit.recipe.flags import load_catalogue
+from detaudit.recipe.recipes import load_recipe
+from detaudit.recipe.variations import Variation, load_variations
+
+TABLE = {row.id: row for row in load_variations()}
+SPEC = RunSpec(
+    argv=("python", "train.py"),
+    cwd=Path("/x"),
+    env={wire.ENV_FLAGS: "", "HOME": "/x"},
+    folder=Path("/x/1"),
+    live=Path("/x/live"),
+    mark="m",
+)
+
+
+def varying(*names: str) -> Varying:
+    return Varying(tuple(TABLE[name] for name in names))
+
+
+def test_the_first_run_is_the_control_and_the_others_are_not() -> None:
+    runs = [varying("hash-seed", "addresses", "background-load").applied(SPEC, number) for number in (1, 2, 3)]
+    assert [run.env["PYTHONHASHSEED"] for run in runs] == ["0", "1", "2"]
+    assert [run.no_aslr for run in runs] == [True, False, False]
+    assert runs[0].load == 0
+    assert 0 < runs[1].load < runs[2].load
+
+
+def test_all_environments_have_one_size() -> None:
+    everything = Varying(tuple(row for row in TABLE.values()))
+    sizes = {
+        sum(len(name) + len(value) for name, value in everything.applied(SPEC, number).env.items())
+        for number in range(1, 30)
+    }
+    assert len(sizes) == 1
+    assert {len(everything.applied(SPEC, number).env) for number in range(1, 30)} == {
+        len(everything.applied(SPEC, 1).env)
+    }
+    assert Varying().applied(SPEC, 2) == SPEC
+
+
+def test_what_stays_has_the_controls_value_in_every_run() -> None:
+    some = varying("hash-seed", "listing-order").under(load_recipe("none", load_catalogue()), {"hash-seed"})
+    spec = some.applied(SPEC, 5)
+    assert spec.env["PYTHONHASHSEED"] == "4"
+    module, order = spec.env[wire.ENV_FLAGS].split("\t")
+    assert (module, json.loads(order)["number"]) == ("os", 0)
+
+
+def test_a_recipe_that_holds_it_still_is_not_varied() -> None:
+    some = varying("hash-seed", "memory-fill").under(load_recipe("seeds", load_catalogue()))
+    assert [one.id for one in some.moving] == ["memory-fill"]
+    assert some.left_out == (("hash-seed", "the recipe seeds holds it still"),)
+
+
+def test_what_this_system_does_not_offer_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text("flags : sse4_2 avx\n")
+    monkeypatch.setattr(offers, "CPU", tmp_path / "cpuinfo")
+    monkeypatch.setattr("detaudit.launch.aslr.refusal", lambda: "forbidden here")
+    monkeypatch.setattr("detaudit.launch.offers._glibc", lambda: False)
+    monkeypatch.setattr("detaudit.launch.offers._installed", lambda name: False)
+    found = offers.offered(TABLE.values(), isolate=False)
+    assert dict(found.left_out) == {
+        "addresses": "forbidden here",
+        "memory-fill": "the C library of this system is not glibc",
+        "locale": "no other locale is installed here",
+        "instruction-set": "this processor has no AVX2",
+        "working-directory": "it needs --isolate",
+    }
+    assert {one.id for one in found.moving} == set(TABLE) - set(dict(found.left_out))
+
+
+def test_only_installed_locales_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("detaudit.launch.offers._installed", lambda name: name.startswith("de"))
+    (found,) = offers.offered([TABLE["locale"]], isolate=False).moving
+    assert {found.environment(number)["LC_ALL"] for number in range(1, 9)} == {"de_DE.UTF-8"}
+    assert isinstance(found, Variation)
+
+
+def test_a_folder_of_another_name(tmp_path: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    space = IsolatedWorkspace(tmp_path / "repo", tmp_path / "repo", tmp_path / "results")
+    other = space.elsewhere("another")
+    assert other.workspace.cwd == tmp_path / "results" / "work" / "another"
+    assert other.inside(str(tmp_path / "repo" / "a.txt")).endswith("another/a.txt")
+    assert space.elsewhere("") is space
+
+
+@pytest.mark.launches
+def test_busy_processes_end_with_the_run_also_in_an_error() -> None:
+    busy: list[psutil.Process] = []
+
+    def fail() -> None:
+        with load.busy(1):
+            busy.extend(child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert len(busy) == 1
+    assert not busy[0].is_running()
+
+
+@pytest.mark.launches
+def test_busy_processes_end_when_the_audit_is_killed() -> None:
+    code = "import sys; from detaudit.launch import load\nwith load.busy(1): print('up', flush=True); sys.stdin.read()"
+    audit = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert audit.stdout is not None
+    assert audit.stdout.readline() == b"up\n"
+    (busy,) = psutil.Process(audit.pid).children()
+    audit.kill()
+    audit.communicate()
+    deadline = time.monotonic() + 20
+    while busy.is_running() and busy.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not busy.is_running() or busy.status() == psutil.STATUS_ZOMBIE
