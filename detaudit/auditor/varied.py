@@ -30,6 +30,6 @@ class VariedTrials(Trials):
         """Return what came of a trial; where the control ends and a variation makes the training fail, it matters."""
         found = super()._finding(trial)
         varied = frozenset(one.id for one in trial.plan.varying.moving)
-        if found.outcome is Outcome.FAILS and self.failed(varied) is not None and varied:
+        if found.outcome is Outcome.FAILS and varied:
             return replace(found, outcome=Outcome.DIFFERS)
         return found

@@ -91,6 +91,19 @@ def test_the_variation_that_matters(tmp_path: Path) -> None:
     assert launcher.launched[5] == set(NAMES)
 
 
+def test_a_line_of_the_users_code_says_what_to_hold_still_first(tmp_path: Path) -> None:
+    class Lists(Training):
+        def _script(self, values: dict[str, str], number: int) -> Script:
+            line = {"k": "source", "kind": "order", "what": "os.listdir", "file": "train.py", "line": 4}
+            lines = training(values[ORDER] or "same")
+            return run([lines[0], {**line, "value": f"{values[ORDER]}/3:abc"}, *lines[1:]])
+
+    launcher = Lists()
+    (told,) = bisect(tmp_path, launcher).matters or ()
+    assert told.lines == ("train.py:4: os.listdir() in an order that differs between runs",)
+    assert launcher.launched[6] == {HASH, FILL, ADDRESSES}
+
+
 def test_two_that_matter_each_alone_and_two_that_matter_only_together(tmp_path: Path) -> None:
     class Either(Training):
         def _script(self, values: dict[str, str], number: int) -> Script:
