@@ -30,8 +30,9 @@ def test_forty_scripts_a_third_of_them_controls() -> None:
 @pytest.mark.parametrize("name", LABELS)
 def test_a_label_follows_from_its_measurement(name: str) -> None:
     label, found = LABELS[name], MEASURED.get(name, {})
-    same = found.get("script") == measure.fingerprint(measure.SCRIPTS / f"{name}.py")
-    assert same and {*measure.wanted(label)} <= {*found}, "it is not measured as it is now: make measure-corpus"
+    asked = "it is not measured as it is now: make measure-corpus"
+    assert found.get("script") == measure.fingerprint(measure.SCRIPTS / f"{name}.py"), asked
+    assert {*measure.wanted(label)} <= {*found}, asked
     for condition in measure.wanted(label):
         assert found[condition]["runs"] >= (20 if condition == measure.BARE else 10)
     assert letter(found["bare"]) == label["none"]
