@@ -29,6 +29,7 @@ from detaudit.model import (
 )
 from detaudit.probe import Probe, ProbeDifference
 from detaudit.report import FORMATS, probes, render
+from tests.report.bisections import BISECTIONS
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -132,11 +133,11 @@ AUDITS = {
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize("name", AUDITS)
+@pytest.mark.parametrize("name", [*AUDITS, *BISECTIONS])
 def test_a_report_is_the_golden_one(name: str, format_: str) -> None:
-
+    audit = AUDITS.get(name) or BISECTIONS[name]
     golden = GOLDEN / f"{name}.{format_}"
-    text = click.unstyle(render(AUDITS[name], format_))
+    text = click.unstyle(render(audit, format_))
     expected = golden.read_text() if golden.exists() else ""
     if text != expected:
         actual = golden.with_suffix(golden.suffix + ".actual")
