@@ -12,11 +12,12 @@ vocabulary = {word: number for number, word in enumerate({f"word{i}" for i in ra
 numbers = torch.tensor([vocabulary[f"word{i}"] for i in range(1000)])
 table = nn.Parameter(torch.randn(1000, 32) * 0.1)
 head = nn.Linear(32, 1)
+targets = torch.randn(64, 256, 1)
 optimizer = torch.optim.Adam([table, *head.parameters()], lr=0.01)
 
 for _ in range(10):
     words = numbers[torch.tensor([random.randrange(1000) for _ in range(64 * 256)])].view(64, 256)
-    loss = F.mse_loss(head(table[words]), torch.ones(64, 256, 1))
+    loss = F.mse_loss(head(table[words]), targets)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
