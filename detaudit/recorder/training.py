@@ -26,6 +26,12 @@ The size is the same in every run of an audit, and so is the cadence.
 """
 
 
+def _line(fields: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(fields) + "\n"
+
+
 class _Weight:
     """A weight that was summed up; ``tensor()`` is None once it is gone."""
 
@@ -115,7 +121,7 @@ class Training:
         """Keep a loss of the step under way; its value is read when the step is written."""
         if self._rng_step <= self.steps and self.wants("rng"):
             if not self._rng_step:
-                self._sink.write({"k": "generators", "states": rng.digests()})
+                self._events.append(_line({"k": "generators", "states": rng.digests()}))
             self._rng_step = self.steps + 1
             self.event(self._rng_step, "rng", rng.state_digest())
         self._losses.append(tensor)
