@@ -34,6 +34,7 @@ class GroupInProgress:
         self._settings: list[tuple[int, tuple[settings.InForce, ...]]] = []
         self._flags: dict[str, FlagState] = {}
         self._versions: dict[str, str] = {}
+        self._known: Group | None = None
 
     def add(self, run: Run, processes: Sequence[Process], streams: Sequence[Stream]) -> None:
         """Take in a run, its ``streams`` compared with the first that finished. Runs that failed are never compared."""
@@ -55,6 +56,7 @@ class GroupInProgress:
             if not stopped_short:
                 self._settings.append((run.id, settings.in_force(processes, cwd)))
         self._runs.append(run)
+        self._known = None
         for process in processes:
             self._versions |= process.versions
             for line in process.flags:
@@ -67,7 +69,12 @@ class GroupInProgress:
         return len(set(self._results)) > 1
 
     def result(self) -> Group:
-        """Return the group as it stands."""
+        """Return the group as it stands, worked out once for each run: it may read the user's files."""
+        if self._known is None:
+            self._known = self._judged()
+        return self._known
+
+    def _judged(self) -> Group:
         finished = len(self._results)
         planned = max(self._plan.runs, len(self._runs))
         distinct = len(set(self._results))
