@@ -1,12 +1,22 @@
 """Rings of tests: unit tests can launch nothing by accident, process tests run the real command line."""
 
+import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest import mock
 
 import pytest
 
 PROCESS_RINGS = {Path(__file__).parent / name for name in ("process", "ecosystem")}
+
+
+@pytest.fixture(autouse=True)
+def the_environment_is_left_as_it_was() -> Iterator[None]:
+    """torch.compile, for one, writes into the environment where its cache lies, for all children of this process."""
+    with mock.patch.dict(os.environ):
+        yield
 
 
 @pytest.fixture(autouse=True)
