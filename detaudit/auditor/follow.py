@@ -1,14 +1,11 @@
 """Follows a run while it goes on, to see the moment in which it differs from another."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import msgspec
-
-from detaudit import wire
 from detaudit.auditor.compare import RESULT
-from detaudit.auditor.lines import DECODER, Event
-from detaudit.auditor.traces import Stream
+from detaudit.auditor.lines import Event
+from detaudit.auditor.traces import Stream, events
 
 
 class Follower:
@@ -17,37 +14,16 @@ class Follower:
     Only one training process of one framework can be followed: several are numbered when they have ended.
     """
 
-    def __init__(self, folder: Path, reference: Sequence[Stream]) -> None:
-        self._folder = folder / "trace"
+    def __init__(self, reference: Sequence[Stream]) -> None:
         self._reference = reference[0] if len(reference) == 1 and reference[0].final is not None else None
-        self._offsets: dict[Path, int] = {}
         self._seen: dict[tuple[int, str], int] = {}
         self._trains: Path | None = None
 
-    def differs(self) -> bool:
-        """Whether what has been written since the last call differs from what the reference wrote there."""
+    def differs(self, path: Path, raw: Iterable[bytes]) -> bool:
+        """Whether new lines of a trace differ from what the reference wrote there."""
         if self._reference is None:
             return False
-        return any(self._unlike(path, line) for path in self._paths() for line in self._new(path))
-
-    def _paths(self) -> list[Path]:
-        return sorted(self._folder.glob("*" + wire.TRACE_SUFFIX))
-
-    def _new(self, path: Path) -> list[Event]:
-        with path.open("rb") as file:
-            file.seek(self._offsets.get(path, 0))
-            data = file.read()
-        whole = data[: data.rfind(b"\n") + 1]
-        self._offsets[path] = self._offsets.get(path, 0) + len(whole)
-        events = []
-        for raw in whole.splitlines():
-            try:
-                line = DECODER.decode(raw)
-            except msgspec.DecodeError:
-                continue
-            if isinstance(line, Event) and line.stage in RESULT:
-                events.append(line)
-        return events
+        return any(self._unlike(path, event) for event in events(raw) if event.stage in RESULT)
 
     def _unlike(self, path: Path, event: Event) -> bool:
         reference = self._reference

@@ -46,13 +46,16 @@ class Runner:
     def run(self, number: int, spec: RunSpec, reference: Sequence[traces.Stream] = ()) -> Result:
         """Run ``spec`` to its end, or until it differs from ``reference``, where one is given."""
         self._observer.run_started(number, spec.timeout)
-        tail, follower = traces.Tail(spec.live), Follower(spec.live, reference)
+        growing, tail, follower = traces.Growing(spec.live), traces.Tail(), Follower(reference)
         space = self.space.elsewhere(spec.place)
 
         def tick() -> None:
-            tail.read()
+            differs = False
+            for path, raw in growing.new():
+                tail.take(raw)
+                differs = differs or follower.differs(path, raw)
             self._observer.progress(tail.step, tail.loss)
-            if follower.differs():
+            if differs:
                 raise DivergedError
 
         started = time.monotonic()

@@ -1,7 +1,7 @@
 """Reads traces: what each process of a run recorded, as far as it got."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -151,31 +151,44 @@ def told_from(file: str, cwd: Path) -> str:
     return os.path.relpath(file, cwd) if file.startswith(f"{cwd}{os.sep}") else file
 
 
-class Tail:
-    """Follows the traces of a run while it goes on, for the progress line."""
+class Growing:
+    """The traces of a run while it goes on."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "trace"
         self._offsets: dict[Path, int] = {}
-        self.step = 0
-        self.loss: float | None = None
 
-    def read(self) -> None:
-        """Take in what has been written since the last call."""
-        for path in self._folder.glob("*" + wire.TRACE_SUFFIX):
+    def new(self) -> Iterator[tuple[Path, list[bytes]]]:
+        """Yield each trace, with the whole lines that have been written to it since the last call."""
+        for path in sorted(self._folder.glob("*" + wire.TRACE_SUFFIX)):
             with path.open("rb") as file:
                 file.seek(self._offsets.get(path, 0))
                 data = file.read()
             whole = data[: data.rfind(b"\n") + 1]
             self._offsets[path] = self._offsets.get(path, 0) + len(whole)
-            for raw in whole.splitlines()[-8:]:
-                self._take(raw)
+            yield path, whole.splitlines()
 
-    def _take(self, raw: bytes) -> None:
+
+def events(raw: Iterable[bytes]) -> Iterator[Event]:
+    """Yield the events among these lines; one that is not understood is none."""
+    for one in raw:
         try:
-            line = DECODER.decode(raw)
+            line = DECODER.decode(one)
         except msgspec.DecodeError:
-            return
+            continue
         if isinstance(line, Event):
-            self.step = max(self.step, line.step)
-            self.loss = self.loss if line.value is None else float.fromhex(line.value)
+            yield line
+
+
+class Tail:
+    """How far a run got, for the progress line."""
+
+    def __init__(self) -> None:
+        self.step = 0
+        self.loss: float | None = None
+
+    def take(self, raw: Sequence[bytes]) -> None:
+        """Take in new lines of a trace."""
+        for event in events(raw[-8:]):
+            self.step = max(self.step, event.step)
+            self.loss = self.loss if event.value is None else float.fromhex(event.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.traces import Tail, matching, read_run
+from detaudit.auditor.traces import Growing, Tail, matching, read_run
 from detaudit.model import Stage
 
 HELLO = {
@@ -92,11 +92,11 @@ def test_matching_wants_the_argument_itself(tmp_path: Path) -> None:
 
 
 def test_the_tail_follows_a_growing_file(tmp_path: Path) -> None:
-    tail = Tail(tmp_path)
-    tail.read()
-    middle = len(WHOLE) * 2 // 3
-    write(tmp_path, WHOLE[:middle])
-    tail.read()
-    write(tmp_path, WHOLE)
-    tail.read()
+    growing, tail, lines = Growing(tmp_path), Tail(), []
+    for end in (0, len(WHOLE) * 2 // 3, len(WHOLE)):
+        write(tmp_path, WHOLE[:end])
+        for _, new in growing.new():
+            tail.take(new)
+            lines += new
     assert (tail.step, tail.loss) == (1, 2.0)
+    assert lines == WHOLE.splitlines()
