@@ -69,11 +69,12 @@ def _first(rank: int, a: Stream, b: Stream) -> Difference | None:
 
 
 def _site(stage: Stage, ours: Digests, theirs: Digests) -> str | None:
+    return unlike_names(ours.get(stage, ()), theirs.get(stage, ())) if stage is Stage.ARTIFACT else None
+
+
+def unlike_names(ours: Iterable[str], theirs: Iterable[str]) -> str:
     """Return which files and tensors in them differ: the first, and how many more."""
-    if stage is not Stage.ARTIFACT:
-        return None
-    unlike = set(ours.get(stage, ())) ^ set(theirs.get(stage, ()))
-    first, *more = sorted({part.partition(" ")[2] for part in unlike})
+    first, *more = sorted({part.partition(" ")[2] for part in {*ours} ^ {*theirs}})
     return f"{first} and {len(more)} more" if more else first
 
 

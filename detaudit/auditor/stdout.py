@@ -64,10 +64,11 @@ def read(log: Path, pattern: re.Pattern[str]) -> Printed:
         if was_cut(log):
             return Printed(problem="it printed more than is kept, so the losses before the last MiB are not known")
         stages: dict[int, list[str]] = {}
-        last = None
+        losses: dict[int, str] = {}
         for step, text, value in _losses(log, pattern):
             stages.setdefault(step, []).append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
-            last = value
+            losses.pop(step, None)  # the last one printed comes last
+            losses[step] = value.hex()
     except _PatternMisfitError as misfit:
         return Printed(problem=f"--loss-pattern {pattern.pattern!r} {misfit}")
     except OSError as error:
@@ -75,7 +76,7 @@ def read(log: Path, pattern: re.Pattern[str]) -> Printed:
     if not stages:
         return Printed(problem=f"--loss-pattern {pattern.pattern!r} matched nothing on stdout, {_last_line(log)}")
     found = {step: {Stage.STDOUT: tuple(digests)} for step, digests in stages.items()}
-    return Printed(Stream(Stage.STDOUT.value, found, last_loss=last))
+    return Printed(Stream(Stage.STDOUT.value, found, losses=losses))
 
 
 def _losses(log: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, str, float]]:

@@ -33,14 +33,19 @@ from detaudit.model import Stage
 class Stream:
     """What one framework trained in one process: ``stages[step][stage]`` are digests, in order of arrival.
 
-    What a run shows without a hook is one too; its framework is the stage's name. The digest of an artifact is
-    followed by a space and the name of what it is of.
+    ``losses`` are by step, in order of arrival, as ``float.hex()`` text. What a run shows without a hook is one too;
+    its framework is the stage's name. The digest of an artifact is followed by a space and the name of what it is of.
     """
 
     framework: str
     stages: dict[int, dict[Stage, tuple[str, ...]]] = field(default_factory=dict)
     final: Final | None = None
-    last_loss: float | None = None
+    losses: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def last_loss(self) -> float | None:
+        """The loss that was recorded last."""
+        return float.fromhex(next(reversed(self.losses.values()))) if self.losses else None
 
     @property
     def steps(self) -> int:
@@ -52,7 +57,7 @@ class Stream:
         stages = self.stages.setdefault(event.step, {})
         stages[event.stage] = (*stages.get(event.stage, ()), event.digest)
         if event.value is not None:
-            self.last_loss = float.fromhex(event.value)
+            self.losses[event.step] = event.value
 
 
 @dataclass

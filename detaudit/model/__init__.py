@@ -1,5 +1,9 @@
 """The frozen values that detaudit passes around and keeps in audit.json."""
 
+from typing import TypeAlias
+
+import msgspec
+
 from detaudit.model.audit import (
     SCHEMA_VERSION,
     Artifact,
@@ -17,12 +21,17 @@ from detaudit.model.audit import (
     Setting,
     Source,
     Varied,
-    to_json,
 )
 from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing, Needed, Verified, Without
+from detaudit.model.check import Check, Checked, CheckVerdict, Gate, GateName, GateStatus
+from detaudit.model.compare import Change, Comparison, Likeness, LossPair, Side, WeightPair
 from detaudit.model.enums import OUTSIDE, Stage, Status, Verdict
 from detaudit.model.number import Number, as_number, digits
+from detaudit.model.recording import Recording, Trained, Weight
 from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
+
+Report: TypeAlias = Audit | Comparison | Check
+"""What a reporter can print."""
 
 __all__ = [
     "OUTSIDE",
@@ -32,32 +41,53 @@ __all__ = [
     "Audit",
     "BisectOutcome",
     "Bisection",
+    "Change",
+    "Check",
+    "CheckVerdict",
+    "Checked",
+    "Comparison",
     "Confidence",
     "Difference",
     "Divergence",
     "Failing",
     "FlagState",
+    "Gate",
+    "GateName",
+    "GateStatus",
     "Group",
+    "Likeness",
+    "LossPair",
     "Matters",
     "Needed",
     "NextStep",
     "Number",
     "RankRecord",
     "Recipe",
+    "Recording",
     "Replicas",
+    "Report",
     "Run",
     "Seen",
     "Setting",
+    "Side",
     "Source",
     "Stage",
     "Status",
+    "Trained",
     "VariationBisection",
     "Varied",
     "VaryOutcome",
     "Verdict",
     "Verified",
+    "Weight",
+    "WeightPair",
     "Without",
     "as_number",
     "digits",
     "to_json",
 ]
+
+
+def to_json(report: Report) -> bytes:
+    """Return a report in the layout that its type has: an audit in that of audit.json."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"

@@ -195,8 +195,3 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     interrupted: bool = False
-
-
-def to_json(audit: Audit) -> bytes:
-    """Return an audit in the layout of audit.json."""
-    return msgspec.json.format(msgspec.json.encode(audit), indent=2) + b"\n"

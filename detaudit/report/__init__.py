@@ -1,15 +1,15 @@
-"""Tells: turns a finished audit into text. Reporters compute nothing and write no files."""
+"""Tells: turns a finished audit, comparison or check into text. Reporters compute nothing and write no files."""
 
 import importlib
 from typing import Protocol, cast
 
-from detaudit.model import Audit
+from detaudit.model import Report
 
 
 class Reporter(Protocol):
     """One output format; each module of this package is one."""
 
-    def render(self, audit: Audit) -> str:
+    def render(self, report: Report) -> str:
         """Return the whole report."""
 
 
@@ -21,6 +21,6 @@ FORMATS = {
 """The words of ``--format``."""
 
 
-def render(audit: Audit, format_: str) -> str:
-    """Return ``audit`` in one of FORMATS."""
-    return cast(Reporter, importlib.import_module(FORMATS[format_])).render(audit)
+def render(report: Report, format_: str) -> str:
+    """Return ``report`` in one of FORMATS."""
+    return cast(Reporter, importlib.import_module(FORMATS[format_])).render(report)

@@ -1,8 +1,8 @@
-"""The audit as JSON, as it stands in audit.json."""
+"""A report as JSON; an audit as it stands in audit.json."""
 
-from detaudit.model import Audit, to_json
+from detaudit.model import Report, to_json
 
 
-def render(audit: Audit) -> str:
+def render(report: Report) -> str:
     """See Reporter.render."""
-    return to_json(audit).decode()
+    return to_json(report).decode()

@@ -2,27 +2,33 @@
 
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Group, VariationBisection
+from detaudit.model import Audit, Bisection, Check, Group, Report, VariationBisection
 from detaudit.report import bisection, probes, variations, words
 
 
-def render(audit: Audit) -> str:
+def render(report: Report) -> str:
     """See Reporter.render."""
-    parts = [f"## detaudit: {audit.verdict}", f"`{' '.join(audit.command)}`" if audit.command else ""]
-    match audit:
-        case Bisection():
-            parts += _bisection(audit)
-        case VariationBisection():
-            parts += _variations(audit)
-        case _:
-            parts += [_group(group) for group in audit.groups]
-    parts += [f"> **Warning:** {text}" for text in audit.warnings]
-    if audit.interrupted:
+    command = f"`{' '.join(report.command)}`" if report.command else ""
+    parts = [f"## detaudit: {report.verdict}", command, *_parts(report)]
+    parts += [f"> **Warning:** {text}" for text in report.warnings]
+    if isinstance(report, Audit | Check) and report.interrupted:
         parts.append("Interrupted: what had finished is above.")
-    if audit.next_steps:
-        steps = [line for step in audit.next_steps for line in (f"# {step.why}", step.command)]
+    if report.next_steps:
+        steps = [line for step in report.next_steps for line in (f"# {step.why}", step.command)]
         parts.append("\n".join(["Next:", "", "```sh", *steps, "```"]))
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _parts(report: Report) -> list[str]:
+    match report:
+        case Bisection():
+            return _bisection(report)
+        case VariationBisection():
+            return _variations(report)
+        case Audit():
+            return [_group(group) for group in report.groups]
+        case _:
+            return []
 
 
 def _bisection(audit: Bisection) -> list[str]:

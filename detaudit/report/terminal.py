@@ -3,28 +3,34 @@
 import click
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Group, VariationBisection, Verdict
+from detaudit.model import Audit, Bisection, Check, Group, Report, VariationBisection, Verdict
 from detaudit.report import bisection, probes, variations, words
 
 _COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
 
 
-def render(audit: Audit) -> str:
+def render(report: Report) -> str:
     """See Reporter.render."""
-    match audit:
-        case Bisection():
-            parts = [_bisection(audit)]
-        case VariationBisection():
-            parts = [_variations(audit)]
-        case _:
-            parts = [_group(group) for group in audit.groups]
-    if audit.warnings:
-        parts.append("\n".join(f"{click.style('warning:', fg='yellow')} {text}" for text in audit.warnings))
-    if audit.interrupted:
+    parts = _parts(report)
+    if report.warnings:
+        parts.append("\n".join(f"{click.style('warning:', fg='yellow')} {text}" for text in report.warnings))
+    if isinstance(report, Audit | Check) and report.interrupted:
         parts.append(click.style("interrupted", fg="yellow", bold=True) + ": what had finished is above")
-    if audit.next_steps:
-        parts.append("\n".join(["next:", *(f"  # {step.why}\n  {step.command}" for step in audit.next_steps)]))
+    if report.next_steps:
+        parts.append("\n".join(["next:", *(f"  # {step.why}\n  {step.command}" for step in report.next_steps)]))
     return "\n\n".join(parts) + "\n"
+
+
+def _parts(report: Report) -> list[str]:
+    match report:
+        case Bisection():
+            return [_bisection(report)]
+        case VariationBisection():
+            return [_variations(report)]
+        case Audit():
+            return [_group(group) for group in report.groups]
+        case _:
+            return []
 
 
 def _group(group: Group) -> str:
