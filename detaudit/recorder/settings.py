@@ -33,6 +33,8 @@ SWITCHES = {
         "get_default_dtype()",
         "get_num_threads()",
         "get_num_interop_threads()",
+        "version.cuda",
+        "backends.cudnn.version()",
     ),
     "tensorflow.python.framework.config": ("is_op_determinism_enabled()", "tensor_float_32_execution_enabled()"),
     "tensorflow.python.eager.context": (
@@ -48,7 +50,24 @@ SWITCHES = {
 FRAMEWORKS = ("numpy", "torch", "tensorflow", "jax", "keras")
 """Modules that read variables when they are imported, or later."""
 
-_WITH_VERSION = (*FRAMEWORKS, "tf_keras", "horovod")
+_WITH_VERSION = (
+    *FRAMEWORKS,
+    *(
+        "tf_keras",
+        "jaxlib",
+        "triton",
+        "horovod",
+        "torchvision",
+        "torchaudio",
+        "scipy",
+        "sklearn",
+        "pandas",
+        "PIL",
+        "cv2",
+    ),
+    *("lightning", "transformers", "accelerate", "optax", "xgboost", "lightgbm"),
+)
+"""What may change the bits of a training with its version."""
 
 _MOST = 100
 
