@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import pytest
+
+from detaudit.errors import ConfigError, UnknownNameError
+from detaudit.recipe import project
+
+TOML = """
+[tool.detaudit.audits.digits]
+command = "train.py --epochs 3"
+runs = 4
+no-flags = ["torch-seed"]
+env = {OMP_NUM_THREADS = "2"}
+[tool.detaudit.audits.other]
+command = ["-m", "package.train", "a b"]
+"""
+YAML = """
+audits:
+  digits:
+    command: torchrun --nproc-per-node 3 train.py
+    loss-tolerance: 1.0e-4
+"""
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_project_is_read_from_pyproject(tmp_path: Path) -> None:
+    path = written(tmp_path, "pyproject.toml", TOML)
+    assert project.find(tmp_path) == path
+    audits = project.read(path)
+    assert (audits["digits"].runs, audits["digits"].no_flags, audits["other"].runs) == (4, ("torch-seed",), 3)
+    assert project.words(audits["digits"].command) == (("train.py",), ("--epochs", "3"), "")
+    assert project.words(audits["other"].command) == ((), ("a b",), "package.train")
+    assert list(project.select(audits, ["other"])) == ["other"]
+    assert list(project.select(audits, [])) == ["digits", "other"]
+
+
+def test_its_own_file_goes_first(tmp_path: Path) -> None:
+    written(tmp_path, "pyproject.toml", TOML)
+    path = written(tmp_path, "detaudit.yaml", YAML)
+    assert project.find(tmp_path) == path
+    audit = project.read(path)["digits"]
+    assert project.words(audit.command) == ((), ("torchrun", "--nproc-per-node", "3", "train.py"), "")
+    assert audit.loss_tolerance == 1e-4
+
+
+@pytest.mark.parametrize("text", ["", "[tool.ruff]\n"])
+def test_a_pyproject_of_others_holds_no_audits(tmp_path: Path, text: str) -> None:
+    written(tmp_path, "pyproject.toml", text)
+    with pytest.raises(UnknownNameError, match=r"no detaudit\.yaml, and no \[tool\.detaudit\]"):
+        project.find(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("detaudit.yaml", YAML + "    runs: three\n", r"detaudit\.yaml:6:11: Expected `int`, got `str`"),
+        ("detaudit.yaml", YAML + "    rnus: 3\n", r"detaudit\.yaml:4:5: .*`rnus`"),
+        ("detaudit.yaml", "audits: {", r"detaudit\.yaml:1:10: "),
+        ("detaudit.yaml", "audits: {}", "length >= 1"),
+        ("pyproject.toml", TOML + "runs = 0\n", r"pyproject\.toml, tool\.detaudit\.audits\.other\.runs: .*>= 1"),
+        ("pyproject.toml", "[tool.detaudit]\n", "missing required field `audits`"),
+        ("pyproject.toml", "[tool.detaudit\n", r"line 1, column 15"),
+    ],
+)
+def test_what_does_not_fit_is_said_with_its_place(tmp_path: Path, name: str, text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        project.read(written(tmp_path, name, text))
+
+
+def test_an_unknown_name_gets_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError) as error:
+        project.select(project.read(written(tmp_path, "pyproject.toml", TOML)), ["digit"])
+    assert "'digits'" in error.value.cure
+
+
+def test_quotes_that_do_not_match() -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        project.words('train.py "a')
