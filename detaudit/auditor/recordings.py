@@ -58,6 +58,12 @@ def _thin(steps: Mapping[int, T]) -> dict[int, T]:
     }
 
 
+def asked(recording: Recording) -> dict[str, str]:
+    """Return what a recording was asked for, by name, as text."""
+    flags = ", ".join(sorted(recording.recipe.flags))
+    return {"command": " ".join(recording.command), "seed": str(recording.recipe.seed), "flags": flags}
+
+
 def same(a: Recording, b: Recording) -> bool:
     """Whether both ended alike and came there alike, bit for bit, as far as the same steps were kept of both."""
     return [rank.record for rank in a.ranks] == [rank.record for rank in b.ranks] and not any(
