@@ -77,7 +77,8 @@ class Checker:
         if one.resume is not None:
             runner = Runner(one.settings, self._launcher, self._observer)
             stopped, resumed = stop_and_resume(runner, one.settings, group, one.resume, one.stop)
-            found.append(gates.same_after_resume(group, stopped, resumed))
+            trained = max((sum(step > 0 for step in stream.stages) for stream in resumed.streams), default=0)
+            found.append(gates.same_after_resume(group, stopped.run, resumed.run, trained))
         return tuple(found)
 
     def _keep(self) -> None:

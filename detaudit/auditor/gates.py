@@ -30,7 +30,7 @@ def repeatable(group: Group) -> Gate:
     if group.verdict is Verdict.INCONCLUSIVE:
         return _gate(GateName.REPEATABLE, GateStatus.UNKNOWN, group.reason or "nothing to compare")
     found = group.divergence
-    where = f": {_place(found.rank, found.step, found.stage)}, {found.cause}" if found else ""
+    where = f"; from step {found.step} on, stage {found.stage}: {found.cause}" if found else ""
     message = f"{len(group.runs)} runs, {group.distinct} different results{where}"
     differs = found and Difference(rank=found.rank, step=found.step, stage=found.stage, site=found.site)
     return _gate(GateName.REPEATABLE, GateStatus.FAILED, message, differs=differs)
@@ -52,33 +52,38 @@ def same_as_baseline(audit: NamedAudit, group: Group, now: Recording | None, the
     differs = recordings.first_difference(then, now)
     where = _since(then, now, differs) if differs else "it differs"
     if not changed:
-        return _gate(name, GateStatus.FAILED, f"{where}, in the environment of the baseline", differs=differs)
+        return _gate(name, GateStatus.FAILED, f"{where}; the environment is the baseline's", differs=differs)
     apart = _apart(then, now)
     if audit.loss_tolerance is not None and apart <= audit.loss_tolerance:
-        message = f"{where}, but the final losses agree within {audit.loss_tolerance:g} ({apart:.3g}); changed: {names}"
+        message = (
+            f"{where}; but {names} changed, and the final losses agree within {audit.loss_tolerance:g} ({apart:.3g})"
+        )
         return _gate(name, GateStatus.PASSED, message, differs=differs, environment=changed)
     far = f"; the final losses are {apart:.3g} apart" if audit.loss_tolerance is not None else ""
-    message = f"{where}, but it was made elsewhere ({names} changed), where bits may differ{far}"
+    message = f"{where}; but {names} changed, so bits may differ{far}"
     blocks = audit.policy == "fail"
     return _gate(name, GateStatus.INCOMPARABLE, message, differs=differs, environment=changed, blocks=blocks)
 
 
-def same_after_resume(group: Group, stopped: Run, resumed: Run) -> Gate:
-    """Return whether a run that was stopped and resumed ends as the uninterrupted ones of ``group`` do."""
+def same_after_resume(group: Group, stopped: Run, resumed: Run, trained: int) -> Gate:
+    """Return whether a run that was stopped and resumed ends as the uninterrupted ones of ``group`` do.
+
+    ``trained`` is how many steps the resumed one trained; it may go on counting where the other stopped.
+    """
     name = GateName.RESUME
     whole = next((run for run in group.runs if run.status is Status.OK), None)
-    problem = _no_resume(group, whole, stopped, resumed)
+    problem = _no_resume(group, whole, stopped, resumed, trained)
     if whole is None or problem:
         return _gate(name, GateStatus.UNKNOWN, problem)
     ends, wanted = ([(rank.digest, rank.final_loss) for rank in run.ranks] for run in (resumed, whole))
-    how = f"stopped after step {stopped.steps} of {whole.steps}, resumed for {resumed.steps}"
+    how = f"stopped after step {stopped.steps} of {whole.steps}, resumed for {trained}"
     if ends == wanted:
         return _gate(name, GateStatus.PASSED, f"{how}: it ends as the whole runs do, bit for bit")
     a, b = (_fingerprints(run.ranks) for run in (whole, resumed))
     return _gate(name, GateStatus.FAILED, f"{how}: it ends otherwise; whole: {a}; resumed: {b}")
 
 
-def _no_resume(group: Group, whole: Run | None, stopped: Run, resumed: Run) -> str:
+def _no_resume(group: Group, whole: Run | None, stopped: Run, resumed: Run, trained: int) -> str:
     """Return why nothing can be said of a resume, ``""`` if it can."""
     if whole is None or group.verdict is not Verdict.DETERMINISTIC:
         return "only runs that are equal to each other can be compared with a resumed one"
@@ -88,8 +93,8 @@ def _no_resume(group: Group, whole: Run | None, stopped: Run, resumed: Run) -> s
         return f"the run had done all its {whole.steps} steps before it stopped: let `stop` name one that stops early"
     if resumed.status is not Status.OK:
         return f"the resumed run: {resumed.problem}"
-    if resumed.steps >= whole.steps:
-        return f"the resumed run trained {resumed.steps} steps, no fewer than a whole run: it began anew"
+    if trained >= whole.steps:
+        return f"the resumed run trained {trained} steps, no fewer than a whole run: it began anew"
     return "" if any(rank.digest for rank in whole.ranks) else "no weights were seen"
 
 
@@ -98,15 +103,12 @@ def _gate(name: GateName, status: GateStatus, message: str, *, blocks: bool = Tr
 
 
 def _since(then: Recording, now: Recording, differs: Difference) -> str:
-    place = f"not the baseline from {_place(differs.rank, differs.step, differs.stage)}"
+    rank = f", rank {differs.rank}" if differs.rank else ""
     until = recordings.equal_until(then, now, differs)
     equal = f" (equal at step {until})" if until is not None and until < differs.step - 1 else ""
     shared = [s for s in Stage if all(s in side.ranks[0].marks for side in (then, now) if side.ranks)]
-    return f"{place} on{equal}: {localise.cause(differs.stage, shared)}"
-
-
-def _place(rank: int, step: int, stage: Stage) -> str:
-    return f"rank {rank}, step {step}, {stage}" if rank else f"step {step}, {stage}"
+    cause = localise.cause(differs.stage, shared)
+    return f"not the baseline from step {differs.step}{rank} on{equal}, stage {differs.stage}: {cause}"
 
 
 def _apart(then: Recording, now: Recording) -> float:

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import msgspec
 
-from detaudit.auditor.runner import Runner
+from detaudit.auditor.runner import Result, Runner
 from detaudit.launch import RunSpec, refusals
 from detaudit.launch.plan import Settings, plan_group
 from detaudit.launch.target import Target
-from detaudit.model import Group, Run, Status
+from detaudit.model import Group, Status
 
 
 def stop_and_resume(
     runner: Runner, settings: Settings, group: Group, resume: Target, stop: Target | None
-) -> tuple[Run, Run]:
+) -> tuple[Result, Result]:
     """Return a run that stopped early, and the one that went on with what it had left in the same folder.
 
     ``stop`` stops by itself; where there is none, the target of ``settings`` is ended after half of its steps.
@@ -24,7 +24,7 @@ def stop_and_resume(
         first = _spec(runner, settings, stop or settings.target, "stopped")
         stopped = runner.run(1, first, last_step=half, carry_on=True)
         resumed = runner.run(1, _spec(runner, settings, resume, "resumed"), carry_on=True)
-    return stopped.run, resumed.run
+    return stopped, resumed
 
 
 def _spec(runner: Runner, settings: Settings, target: Target, name: str) -> RunSpec:

@@ -1,11 +1,12 @@
-"""The audit as a table for a terminal."""
+"""A report as a table for a terminal."""
 
 import click
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Check, Group, Report, VariationBisection, Verdict
-from detaudit.report import bisection, probes, variations, words
+from detaudit.model import Audit, Bisection, Check, CheckVerdict, Group, Report, VariationBisection, Verdict
+from detaudit.report import bisection, checks, probes, variations, words
 
+_CHECKED = {CheckVerdict.PASSED: "green", CheckVerdict.FAILED: "red", CheckVerdict.INCONCLUSIVE: "yellow"}
 _COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
 
 
@@ -29,6 +30,8 @@ def _parts(report: Report) -> list[str]:
             return [_variations(report)]
         case Audit():
             return [_group(group) for group in report.groups]
+        case Check():
+            return [_check(report)]
         case _:
             return []
 
@@ -76,6 +79,15 @@ def _variations(audit: VariationBisection) -> str:
         first, *rest = variations.matters_lines(told)
         lines += ["", click.style(first, bold=True), *(f"  {line}" for line in rest)]
     return "\n".join([*lines, "", *(click.style(line, dim=True) for line in variations.foot(audit))])
+
+
+def _check(check: Check) -> str:
+    lines = [tabulate(checks.rows(check), checks.HEADERS, "simple", colalign=checks.ALIGN, disable_numparse=True)]
+    verdict = click.style(check.verdict, fg=_CHECKED[check.verdict], bold=True)
+    lines += ["", f"{verdict}: {checks.sentence(check)}"]
+    for heading, told in checks.told(check):
+        lines += ["", click.style(heading, bold=True), *(f"  {line}" for line in told)]
+    return "\n".join([*lines, *(["", *checks.updated(check)] if check.updated else [])])
 
 
 def _failures(group: Group) -> list[str]:

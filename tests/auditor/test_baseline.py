@@ -1,0 +1,62 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from detaudit.auditor import baseline
+from detaudit.errors import AuditNotFoundError, ConfigError, UnknownNameError
+from tests.auditor.test_gates import recording
+
+
+def test_a_lock_file_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    audits = {"b": recording(0.1), "a": recording("nan")}
+    baseline.write_lock(tmp_path / "lock", audits)
+    assert baseline.read_lock(tmp_path / "lock") == audits
+    assert baseline.find(tmp_path / "lock", "a") == audits["a"]
+
+
+def test_it_is_the_same_text_whatever_the_order(tmp_path: Path) -> None:
+    one, two = recording(), recording(0.25)
+    baseline.write_lock(tmp_path / "1", {"a": one, "b": two})
+    baseline.write_lock(tmp_path / "2", {"b": two, "a": one})
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_the_only_baseline_needs_no_name(tmp_path: Path) -> None:
+    baseline.write_lock(tmp_path / "lock", {"digits": recording()})
+    assert baseline.find(tmp_path / "lock", "") == recording()
+    with pytest.raises(UnknownNameError, match="no baseline 'digit'") as error:
+        baseline.find(tmp_path / "lock", "digit")
+    assert "'digits'" in error.value.cure
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "is no lock file"),
+        ("[]", "is no lock file"),
+        ('{"schema_version": 1}', "audits"),
+        ('{"schema_version": 2, "audits": {}}', "has schema version 2"),
+        ("{}", "has schema version None"),
+        ("<<<<<<< HEAD", "is no lock file"),
+    ],
+)
+def test_a_broken_lock_file_is_said(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "lock").write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        baseline.read_lock(tmp_path / "lock")
+
+
+def test_no_lock_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(AuditNotFoundError, match="there is no lock file"):
+        baseline.read_lock(tmp_path / "lock")
+
+
+def test_what_changed_is_told() -> None:
+    new = msgspec.structs.replace(recording(update="other"), environment={"torch": "2.14.0"})
+    assert baseline.changed("a", None, new) == ["a: a new baseline, digest other, final loss 0.5, 4 steps"]
+    assert baseline.changed("a", new, new) == []
+    assert baseline.changed("a", recording(), new) == [
+        "a: digest u, final loss 0.5, 4 steps → digest other, final loss 0.5, 4 steps",
+        "a: torch 2.13.0 → 2.14.0",
+    ]
