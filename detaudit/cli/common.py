@@ -15,23 +15,18 @@ from detaudit import wire
 from detaudit.auditor import artifacts, stdout, store
 from detaudit.auditor.observer import Observer
 from detaudit.cli.progress import ProgressLine
-from detaudit.errors import ExitCode, StorageError, UsageError
+from detaudit.cli.telling import lament, tell
+from detaudit.errors import StorageError, UsageError
 from detaudit.launch.offers import offered
 from detaudit.launch.plan import Settings
 from detaudit.launch.processes import Reaper
 from detaudit.launch.target import resolve_target
 from detaudit.launch.vary import Varying
-from detaudit.model import Audit, Verdict
+from detaudit.model import Audit, exit_code
 from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED, Recipe
 from detaudit.recipe.variations import load_variations, select
-from detaudit.report import FORMATS, render
-
-EXIT_CODES = {
-    Verdict.DETERMINISTIC: ExitCode.DETERMINISTIC,
-    Verdict.NONDETERMINISTIC: ExitCode.NONDETERMINISTIC,
-    Verdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
-}
+from detaudit.report import FORMATS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -165,8 +160,8 @@ def carry_out(settings: Settings, story: Callable[[Observer], Story], format_: s
         except KeyboardInterrupt:
             audit = told.result(interrupted=True)
     _save_last(settings, audit)
-    click.echo(render(audit, format_), nl=False)
-    return ExitCode.INTERRUPTED if audit.interrupted else EXIT_CODES[audit.verdict]
+    tell(audit, format_)
+    return exit_code(audit)
 
 
 def _interrupt(*_: object) -> None:
@@ -178,4 +173,4 @@ def _save_last(settings: Settings, audit: Audit) -> None:
     try:
         store.save(settings.out, audit)
     except StorageError as error:
-        click.echo(f"{click.style('error:', fg='red')} {error.message}. {error.cure}", err=True)
+        lament(error)
