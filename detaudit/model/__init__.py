@@ -26,6 +26,7 @@ from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing
 from detaudit.model.check import Check, Checked, CheckVerdict, Gate, GateName, GateStatus
 from detaudit.model.compare import Change, Comparison, Likeness, LossPair, Side, WeightPair
 from detaudit.model.enums import OUTSIDE, Stage, Status, Verdict
+from detaudit.model.exits import exit_code
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.recording import Recording, Trained, Weight
 from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
@@ -84,6 +85,7 @@ __all__ = [
     "Without",
     "as_number",
     "digits",
+    "exit_code",
     "to_json",
 ]
 
