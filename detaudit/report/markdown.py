@@ -1,9 +1,11 @@
 """The audit as Markdown, for a pull request or a lab book."""
 
+from collections.abc import Sequence
+
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Check, Group, Report, VariationBisection
-from detaudit.report import bisection, probes, variations, words
+from detaudit.model import Audit, Bisection, Check, Comparison, Group, Report, VariationBisection
+from detaudit.report import bisection, comparison, probes, variations, words
 
 
 def render(report: Report) -> str:
@@ -27,6 +29,8 @@ def _parts(report: Report) -> list[str]:
             return _variations(report)
         case Audit():
             return [_group(group) for group in report.groups]
+        case Comparison():
+            return _comparison(report)
         case _:
             return []
 
@@ -58,6 +62,27 @@ def _variations(audit: VariationBisection) -> list[str]:
         first, *rest = variations.matters_lines(told)
         parts.append("\n".join([f"### {first}", "", *(f"- {line}" for line in rest)]))
     return [*parts, "\n".join(f"- {line}" for line in variations.foot(audit))]
+
+
+def _comparison(found: Comparison) -> list[str]:
+    rows, changes, unlike = comparison.curve(found), comparison.environment_lines(found), comparison.weights_line(found)
+    return [
+        "\n".join(f"- {line}" for line in comparison.heading(found)),
+        _table(*comparison.sides(found)),
+        _table(comparison.CURVE, rows) if rows else "",
+        f"**{found.verdict}**: {comparison.sentence(found)}",
+        found.cause or "",
+        comparison.losses_line(found).capitalize(),
+        comparison.stages_line(found).capitalize(),
+        "\n".join(["Environments differ:", "", *(f"- {line}" for line in changes)]) if changes else "",
+        unlike.capitalize(),
+        _table(*comparison.weights(found)) if unlike else "",
+    ]
+
+
+def _table(headers: Sequence[str], rows: list[list[str]]) -> str:
+    align = ["left" if header in comparison.LEFT else "right" for header in headers]
+    return tabulate(rows, headers, tablefmt="pipe", colalign=align, disable_numparse=True)
 
 
 def _group(group: Group) -> str:

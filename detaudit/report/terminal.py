@@ -1,12 +1,15 @@
 """The audit as a table for a terminal."""
 
+from collections.abc import Sequence
+
 import click
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Check, Group, Report, VariationBisection, Verdict
-from detaudit.report import bisection, probes, variations, words
+from detaudit.model import Audit, Bisection, Check, Comparison, Group, Likeness, Report, VariationBisection, Verdict
+from detaudit.report import bisection, comparison, probes, variations, words
 
 _COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
+_LIKENESS = {Likeness.SAME: "green", Likeness.DIFFERENT: "red"}
 
 
 def render(report: Report) -> str:
@@ -29,6 +32,8 @@ def _parts(report: Report) -> list[str]:
             return [_variations(report)]
         case Audit():
             return [_group(group) for group in report.groups]
+        case Comparison():
+            return _comparison(report)
         case _:
             return []
 
@@ -76,6 +81,27 @@ def _variations(audit: VariationBisection) -> str:
         first, *rest = variations.matters_lines(told)
         lines += ["", click.style(first, bold=True), *(f"  {line}" for line in rest)]
     return "\n".join([*lines, "", *(click.style(line, dim=True) for line in variations.foot(audit))])
+
+
+def _comparison(found: Comparison) -> list[str]:
+    lines = [click.style(line, bold=True) for line in comparison.heading(found)]
+    parts = ["\n".join([*lines, _table(*comparison.sides(found))])]
+    rows = comparison.curve(found)
+    parts += [_table(comparison.CURVE, rows)] if rows else []
+    verdict = click.style(found.verdict, fg=_LIKENESS[found.verdict], bold=True)
+    lines = [f"{verdict}: {comparison.sentence(found)}"]
+    lines += filter(None, [f"  {found.cause}" if found.cause else "", comparison.losses_line(found)])
+    lines.append(click.style(comparison.stages_line(found), dim=True))
+    parts.append("\n".join(lines))
+    changes = comparison.environment_lines(found)
+    parts += ["\n".join(["environments differ:", *(f"  {line}" for line in changes)])] if changes else []
+    unlike = comparison.weights_line(found)
+    return [*parts, f"{unlike}\n{_table(*comparison.weights(found))}"] if unlike else parts
+
+
+def _table(headers: Sequence[str], rows: list[list[str]]) -> str:
+    align = ["left" if header in comparison.LEFT else "right" for header in headers]
+    return tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True)
 
 
 def _failures(group: Group) -> list[str]:
