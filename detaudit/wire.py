@@ -28,8 +28,9 @@ is an object whose ``k`` tells its kind:
 - ``probe``      ``name, n, step, kind, digest, value``: what a script asked to have watched: the n-th ``value`` or
   ``gradient`` of that name in this process, in the training step under way or null; ``value`` is a short text of
   what is one number or string, else null.
-- ``final``      ``fw, steps, digest, sum, loss, params, sparse, devices``: the weights as they ended, whether
-  they were too large to digest at every step, and where they live. The last one of a process and framework counts.
+- ``final``      ``fw, steps, digest, sum, loss, params, sparse, devices, weights``: the weights as they ended, whether
+  they were too large to digest at every step, and where they live; ``weights`` has ``[dtype, shape, digest, sum]`` of
+  each tensor, of the first MOST_WEIGHTS. The last one of a process and framework counts.
 - ``trouble``    ``where, error``: the recorder failed there, and the script went on.
 - ``bye``        ``how``: the process ended in order. A file without it was cut off.
 
@@ -71,6 +72,9 @@ STAGES = ("init", "rng", "batch", "forward", "backward", "update")
 
 DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update")
 """Digesting the gradients costs about as much as digesting the weights: they are recorded when asked for."""
+
+MOST_WEIGHTS = 10_000
+"""How many tensors of weights are told one by one at the end of a training: the line stays below a few MiB."""
 
 VARIABLES = frozenset(
     (

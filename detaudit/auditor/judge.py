@@ -34,7 +34,7 @@ def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[P
         exit_code=outcome.exit_code,
         wall_s=round(outcome.wall_s, 3),
         steps=max((stream.steps for stream in streams), default=0),
-        ranks=tuple(_rank(rank, stream) for rank, stream in enumerate(streams)),
+        ranks=tuple(rank_record(rank, stream) for rank, stream in enumerate(streams)),
         problem=problem,
         stderr_tail=() if status is Status.OK else tail(spec.folder / "stderr.log"),
         warnings=(*_warnings(outcome, processes), *outside.warnings),
@@ -65,7 +65,7 @@ def ended(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: floa
         exit_code=None,
         wall_s=round(wall_s, 3),
         steps=max((stream.steps for stream in streams), default=0),
-        ranks=tuple(_rank(rank, stream) for rank, stream in enumerate(streams)),
+        ranks=tuple(rank_record(rank, stream) for rank, stream in enumerate(streams)),
         problem=problem,
         logs=str(spec.folder),
     )
@@ -123,7 +123,8 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> str
     return ""
 
 
-def _rank(rank: int, stream: Stream) -> RankRecord:
+def rank_record(rank: int, stream: Stream) -> RankRecord:
+    """Return the fingerprints of what was trained, or shown, in this place of a run."""
     final = stream.final
     loss = float.fromhex(final.loss) if final and final.loss else stream.last_loss
     seen = final if final and final.params else None

@@ -113,6 +113,7 @@ class Final(Line, frozen=True, tag="final"):
     params: int
     sparse: bool
     devices: tuple[str, ...]
+    weights: tuple[tuple[str, tuple[int, ...], str, str], ...] = ()
 
 
 class Trouble(Line, frozen=True, tag="trouble"):

@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from detaudit.model.audit import Difference, NextStep, RankRecord, Recipe
+from detaudit.model.enums import Stage
 from detaudit.model.number import Number
 
 
@@ -45,11 +46,12 @@ class WeightPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two that are compared; ``name`` is what it was asked for by."""
+    """One of the two that are compared; ``name`` is what it was asked for by, ``command`` what recorded it."""
 
     name: str
     recipe: Recipe
     ranks: tuple[RankRecord, ...]
+    command: tuple[str, ...] = ()
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +59,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     ``differs`` is the first step and stage that do, ``equal_until`` the last step before it at which both were
     recorded (a baseline keeps some steps only), null where there is none; ``curve`` has the losses; ``weights`` those
-    that ended unlike, of ``weights_compared``.
+    that ended unlike, of ``weights_compared``; ``stages`` are those that were recorded on both sides, at
+    ``steps_compared`` steps.
     """
 
     schema_version: int
@@ -72,5 +75,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     curve: tuple[LossPair, ...] = ()
     weights: tuple[WeightPair, ...] = ()
     weights_compared: int = 0
+    stages: tuple[Stage, ...] = ()
+    steps_compared: int = 0
     warnings: tuple[str, ...] = ()
     next_steps: tuple[NextStep, ...] = ()

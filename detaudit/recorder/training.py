@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 
+from .. import wire
 from . import digest, rng
 
 TYPE_CHECKING = False
@@ -41,6 +42,11 @@ class _Weight:
             self.tensor: Callable[[], Any] = weakref.ref(tensor)
         except TypeError:  # such as a NumPy scalar
             self.tensor = lambda: None
+
+    def told(self) -> list[Any]:
+        """Return dtype, shape, digest and sum, as wire.py lays them out."""
+        _, dtype, shape, words = self.part
+        return [dtype, [int(size) for size in shape], "%016x" % words, float(self.sum).hex()]
 
 
 class _WeightSet:
@@ -227,5 +233,6 @@ class Training:
                     "params": len(weights),
                     "sparse": self._sparse,
                     "devices": sorted({weight.device for weight in weights}),
+                    "weights": [weight.told() for weight in weights[: wire.MOST_WEIGHTS]],
                 }
             )

@@ -1,9 +1,11 @@
 """A report as Markdown, for a pull request or a lab book."""
 
+from collections.abc import Sequence
+
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Check, Group, Report, VariationBisection
-from detaudit.report import bisection, checks, probes, variations, words
+from detaudit.model import Audit, Bisection, Check, Comparison, Group, Report, VariationBisection
+from detaudit.report import bisection, checks, comparison, probes, variations, words
 
 
 def render(report: Report) -> str:
@@ -29,8 +31,8 @@ def _parts(report: Report) -> list[str]:
             return [_group(group) for group in report.groups]
         case Check():
             return _check(report)
-        case _:
-            return []
+        case Comparison():
+            return _comparison(report)
 
 
 def _bisection(audit: Bisection) -> list[str]:
@@ -70,6 +72,27 @@ def _check(check: Check) -> list[str]:
     for heading, told in checks.told(check):
         parts.append("\n".join([f"### {heading}", "", *(f"- {line}" for line in told)]))
     return [*parts, "\n".join(["```", *checks.updated(check), "```"]) if check.updated else ""]
+
+
+def _comparison(found: Comparison) -> list[str]:
+    rows, changes, unlike = comparison.curve(found), comparison.environment_lines(found), comparison.weights_line(found)
+    return [
+        "\n".join(f"- {line}" for line in comparison.heading(found)),
+        _table(*comparison.sides(found)),
+        _table(comparison.CURVE, rows) if rows else "",
+        f"**{found.verdict}**: {comparison.sentence(found)}",
+        found.cause or "",
+        comparison.losses_line(found).capitalize(),
+        comparison.stages_line(found).capitalize(),
+        "\n".join(["Environments differ:", "", *(f"- {line}" for line in changes)]) if changes else "",
+        unlike.capitalize(),
+        _table(*comparison.weights(found)) if unlike else "",
+    ]
+
+
+def _table(headers: Sequence[str], rows: list[list[str]]) -> str:
+    align = ["left" if header in comparison.LEFT else "right" for header in headers]
+    return tabulate(rows, headers, tablefmt="pipe", colalign=align, disable_numparse=True)
 
 
 def _group(group: Group) -> str:

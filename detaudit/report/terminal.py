@@ -1,13 +1,27 @@
 """A report as a table for a terminal."""
 
+from collections.abc import Sequence
+
 import click
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Check, CheckVerdict, Group, Report, VariationBisection, Verdict
-from detaudit.report import bisection, checks, probes, variations, words
+from detaudit.model import (
+    Audit,
+    Bisection,
+    Check,
+    CheckVerdict,
+    Comparison,
+    Group,
+    Likeness,
+    Report,
+    VariationBisection,
+    Verdict,
+)
+from detaudit.report import bisection, checks, comparison, probes, variations, words
 
 _CHECKED = {CheckVerdict.PASSED: "green", CheckVerdict.FAILED: "red", CheckVerdict.INCONCLUSIVE: "yellow"}
 _COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
+_LIKENESS = {Likeness.SAME: "green", Likeness.DIFFERENT: "red"}
 
 
 def render(report: Report) -> str:
@@ -32,8 +46,8 @@ def _parts(report: Report) -> list[str]:
             return [_group(group) for group in report.groups]
         case Check():
             return [_check(report)]
-        case _:
-            return []
+        case Comparison():
+            return _comparison(report)
 
 
 def _group(group: Group) -> str:
@@ -88,6 +102,27 @@ def _check(check: Check) -> str:
     for heading, told in checks.told(check):
         lines += ["", click.style(heading, bold=True), *(f"  {line}" for line in told)]
     return "\n".join([*lines, *(["", *checks.updated(check)] if check.updated else [])])
+
+
+def _comparison(found: Comparison) -> list[str]:
+    lines = [click.style(line, bold=True) for line in comparison.heading(found)]
+    parts = ["\n".join([*lines, _table(*comparison.sides(found))])]
+    rows = comparison.curve(found)
+    parts += [_table(comparison.CURVE, rows)] if rows else []
+    verdict = click.style(found.verdict, fg=_LIKENESS[found.verdict], bold=True)
+    lines = [f"{verdict}: {comparison.sentence(found)}"]
+    lines += filter(None, [f"  {found.cause}" if found.cause else "", comparison.losses_line(found)])
+    lines.append(click.style(comparison.stages_line(found), dim=True))
+    parts.append("\n".join(lines))
+    changes = comparison.environment_lines(found)
+    parts += ["\n".join(["environments differ:", *(f"  {line}" for line in changes)])] if changes else []
+    unlike = comparison.weights_line(found)
+    return [*parts, f"{unlike}\n{_table(*comparison.weights(found))}"] if unlike else parts
+
+
+def _table(headers: Sequence[str], rows: list[list[str]]) -> str:
+    align = ["left" if header in comparison.LEFT else "right" for header in headers]
+    return tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True)
 
 
 def _failures(group: Group) -> list[str]:

@@ -2,7 +2,19 @@
 
 from collections.abc import Iterator
 
-from detaudit.model import OUTSIDE, Difference, Divergence, Group, RankRecord, Run, Stage, Status, Verdict, digits
+from detaudit.model import (
+    OUTSIDE,
+    Difference,
+    Divergence,
+    Group,
+    RankRecord,
+    Recipe,
+    Run,
+    Stage,
+    Status,
+    Verdict,
+    digits,
+)
 from detaudit.report import probes
 
 COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERS FROM")
@@ -25,7 +37,7 @@ def _rows(group: Group, run: Run) -> Iterator[list[str]]:
         first = place == 0
         yield [
             str(run.id) if first else "",
-            _rank(rank) if rank else "",
+            rank_name(rank) if rank else "",
             digits(rank.sum_of_weights) if rank else "-",
             digits(rank.final_loss) if rank else "-",
             _steps(run, rank),
@@ -51,7 +63,8 @@ def _place(found: Difference | Divergence) -> str:
     return f"step {found.step}, {found.stage}"
 
 
-def _rank(record: RankRecord) -> str:
+def rank_name(record: RankRecord) -> str:
+    """Return what a rank is called in a table: its number, or what it was taken from."""
     return record.framework if record.framework in OUTSIDE else str(record.rank)
 
 
@@ -63,7 +76,11 @@ def _steps(run: Run, record: RankRecord | None) -> str:
 
 def heading(group: Group) -> str:
     """Return the line above a group's table."""
-    recipe = group.recipe
+    return held(group.recipe)
+
+
+def held(recipe: Recipe) -> str:
+    """Return what a recipe holds still, in a few words."""
     if not recipe.flags:
         return f"{recipe.name}: the script as it stands"
     return f"{recipe.name}: {len(recipe.flags)} flag{'s' * (len(recipe.flags) > 1)}, seed {recipe.seed}"

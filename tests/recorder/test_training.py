@@ -117,6 +117,26 @@ def test_the_end_is_written_once_for_each_number_of_steps(recorder: Recorder, tr
     assert recorder.final["steps"] == 2
 
 
+def test_each_tensor_is_told_as_it_ended(
+    recorder: Recorder, trained: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    w = [Tensor(1.5), Tensor(float("nan")), Tensor(2.0)]
+    trained.step("a", w)
+    w[0].value = 0.1
+    trained.finish()
+    assert [(kind, shape, total) for kind, shape, _, total in recorder.final["weights"]] == [
+        ("f8", [1], (0.1).hex()), ("f8", [1], "nan"), ("f8", [1], (2.0).hex())
+    ]  # fmt: skip
+    digests = [line[2] for line in recorder.final["weights"]]
+    assert len(set(digests)) == 3
+    assert {len(one) for one in digests} == {16}
+    monkeypatch.setattr(wire, "MOST_WEIGHTS", 2)
+    trained.step("a", w)
+    trained.finish()
+    assert [line[2] for line in recorder.final["weights"]] == digests[:2]
+    assert recorder.final["params"] == 3
+
+
 def test_the_step_under_way(trained: Training) -> None:
     assert trained.under_way(after_loss=False) == 1
     trained.loss(Tensor(0.5))
