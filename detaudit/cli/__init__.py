@@ -14,6 +14,7 @@ COMMANDS = {
     "bisect": "Which flags make it deterministic, and is each of them needed?",
     "compare": "Where do two audits, or an audit and a baseline, first differ?",
     "check": "Is it still so? The gate for CI: the audits of this project, against their baselines.",
+    "doctor": "What bears on determinism on this machine, and what threatens it?",
     "recipes": "List the recipes and flags; `detaudit recipes show ID` explains one.",
     "report": "Print an audit that was recorded before.",
 }
