@@ -1,18 +1,19 @@
 """The story of one audit: plan, launch, compare, localise; saved after every run."""
 
+import os
 from typing import Any
 
 import msgspec
 
-from detaudit.auditor import advice, environment, store, verdict
+from detaudit.auditor import advice, environment, recordings, store, verdict
 from detaudit.auditor.group import GroupInProgress
 from detaudit.auditor.judge import stopped
 from detaudit.auditor.observer import Observer
-from detaudit.auditor.runner import Runner
+from detaudit.auditor.runner import Result, Runner
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
-from detaudit.model import SCHEMA_VERSION, Audit, Group, Verdict
+from detaudit.model import SCHEMA_VERSION, Audit, Group, Recording, Status, Verdict
 
 
 class Auditor:
@@ -21,8 +22,9 @@ class Auditor:
     def __init__(self, settings: Settings, launcher: Launcher, observer: Observer | None = None) -> None:
         self._settings, self._observer = settings, observer or Observer()
         self._runner = Runner(settings, launcher, self._observer)
-        self._environment: dict[str, Any] = environment.describe()
+        self._environment: dict[str, Any] = environment.describe({**os.environ, **settings.env})
         self._groups: list[Group] = []
+        self._recording: Recording | None = None
         self._stopped: list[str] = []
 
     def run(self) -> Audit:
@@ -55,10 +57,21 @@ class Auditor:
             group.add(result.run, result.processes, result.streams)
             environment.add_processes(self._environment, result.processes)
             self._groups[-1] = group.result()
+            if self._recording is None and result.run.status is Status.OK:
+                self._recording = self._record(self._groups[-1], result)
             store.save(self._settings.out, self.result())
             self._observer.run_finished(self._groups[-1].runs[-1])
             if group.differs and self._settings.fail_fast:
                 break
+
+    def _record(self, group: Group, result: Result) -> Recording:
+        where = environment.bearing(self._environment)
+        return recordings.record(self._settings.target.words, group.recipe, where, result.run, result.streams)
+
+    @property
+    def recording(self) -> Recording | None:
+        """What the first run that finished recorded, None where there is none."""
+        return self._recording
 
     def result(self, interrupted: bool = False) -> Audit:
         """Return the audit as it stands."""

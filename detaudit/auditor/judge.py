@@ -56,8 +56,8 @@ def stopped(number: int, spec: RunSpec) -> Run:
     )
 
 
-def diverged(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: float) -> Run:
-    """Return a run that was ended because it differed already; what it recorded up to there counts."""
+def ended(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: float, problem: str) -> Run:
+    """Return a run that was ended because it had shown enough; what it recorded up to there counts."""
     streams = compared(spec, processes, ())
     return Run(
         id=number,
@@ -66,7 +66,7 @@ def diverged(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: f
         wall_s=round(wall_s, 3),
         steps=max((stream.steps for stream in streams), default=0),
         ranks=tuple(rank_record(rank, stream) for rank, stream in enumerate(streams)),
-        problem="ended at its first difference",
+        problem=problem,
         logs=str(spec.folder),
     )
 

@@ -84,6 +84,12 @@ def _thin(steps: Mapping[int, T]) -> dict[int, T]:
     }
 
 
+def asked(recording: Recording) -> dict[str, str]:
+    """Return what a recording was asked for, by name, as text."""
+    flags = ", ".join(sorted(recording.recipe.flags))
+    return {"command": " ".join(recording.command), "seed": str(recording.recipe.seed), "flags": flags}
+
+
 Pair = tuple[int, Trained, Trained]
 """The rank on the first side, and both sides of it."""
 

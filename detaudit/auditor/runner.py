@@ -1,12 +1,13 @@
 """Starts runs that all begin alike, follows them, and reads what they recorded."""
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from detaudit.auditor import traces
 from detaudit.auditor.follow import Follower
-from detaudit.auditor.judge import compared, diverged, judge
+from detaudit.auditor.judge import compared, ended, judge
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.outside import Watch
 from detaudit.launch import Launcher, RunSpec
@@ -25,8 +26,8 @@ class Result:
     streams: Sequence[traces.Stream]
 
 
-class DivergedError(Exception):
-    """A run that was followed has shown that it differs."""
+class EnoughError(Exception):
+    """A run that was followed need not go on: it differs, or got as far as it was to get."""
 
 
 class Runner:
@@ -43,35 +44,37 @@ class Runner:
         """Whether files that one run leaves for the next cannot be seen."""
         return self._carry is not None and not self._carry.watching
 
-    def run(self, number: int, spec: RunSpec, reference: Sequence[traces.Stream] = ()) -> Result:
-        """Run ``spec`` to its end, or until it differs from ``reference``, where one is given."""
+    def run(
+        self,
+        number: int,
+        spec: RunSpec,
+        reference: Sequence[traces.Stream] = (),
+        *,
+        last_step: int | None = None,
+        carry_on: bool = False,
+    ) -> Result:
+        """Run ``spec`` to its end, or until it differs from ``reference``, or has done ``last_step``.
+
+        Where it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder.
+        """
         self._observer.run_started(number, spec.timeout)
-        growing, tail, follower = traces.Growing(spec.live), traces.Tail(), Follower(reference)
         space = self.space.elsewhere(spec.place)
-
-        def tick() -> None:
-            differs = False
-            for path, raw in growing.new():
-                tail.take(raw)
-                differs = differs or follower.differs(path, raw)
-            self._observer.progress(tail.step, tail.loss)
-            if differs:
-                raise DivergedError
-
+        tick = _Followed(spec, Follower(reference), last_step, self._observer)
+        carry = None if carry_on else self._carry
         started = time.monotonic()
-        with space.fresh():
-            if self._carry is not None:
-                self._carry.before_run()
+        with contextlib.nullcontext() if carry_on else space.fresh():
+            if carry is not None:
+                carry.before_run()
             watch = self._watch(spec, space)
             try:
                 outcome = self._launcher.launch(spec, tick)
-            except DivergedError:
+            except EnoughError as enough:
                 processes = traces.read_run(spec.folder)
-                run = diverged(number, spec, processes, time.monotonic() - started)
+                run = ended(number, spec, processes, time.monotonic() - started, str(enough))
                 return Result(run, processes, compared(spec, processes, ()))
             finally:
-                if self._carry is not None:
-                    self.carried += self._carry.after_run()
+                if carry is not None:
+                    self.carried += carry.after_run()
             outside = watch.look(spec.folder)
         processes = traces.read_run(spec.folder)
         run = judge(number, spec, outcome, processes, outside)
@@ -85,3 +88,22 @@ class Runner:
         settings = self._settings
         paths = [space.inside(path) for path in settings.artifacts]
         return Watch(settings.loss_pattern, paths, spec.cwd, settings.out)
+
+
+class _Followed:
+    """Looks at each tick at what a run has written; raises EnoughError where it need not go on."""
+
+    def __init__(self, spec: RunSpec, follower: Follower, last_step: int | None, observer: Observer) -> None:
+        self._growing, self._tail = traces.Growing(spec.live), traces.Tail()
+        self._follower, self._last_step, self._observer = follower, last_step, observer
+
+    def __call__(self) -> None:
+        differs = False
+        for path, raw in self._growing.new():
+            self._tail.take(raw)
+            differs = differs or self._follower.differs(path, raw)
+        self._observer.progress(self._tail.step, self._tail.loss)
+        if differs:
+            raise EnoughError("ended at its first difference")
+        if self._last_step is not None and self._tail.step >= self._last_step:
+            raise EnoughError(f"ended after step {self._tail.step}")

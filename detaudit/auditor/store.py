@@ -9,6 +9,7 @@ from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.model import SCHEMA_VERSION, Audit, Bisection, VariationBisection, to_json
 
 FILE = "audit.json"
+CHECK = "check.json"
 
 
 def write(path: Path, data: bytes) -> None:

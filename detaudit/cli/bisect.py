@@ -9,8 +9,10 @@ import click
 from detaudit.auditor import store
 from detaudit.auditor.bisect import Bisector, Question
 from detaudit.auditor.evidence import ERROR_RATE
+from detaudit.auditor.observer import Observer
 from detaudit.auditor.vary import VariationBisector, VaryQuestion
-from detaudit.cli.common import TargetCommand, carry_out, run_options, settings_of, target_options, vary_option
+from detaudit.cli.common import TargetCommand, run_options, settings_of, target_options, vary_option
+from detaudit.cli.story import audit
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.model import Bisection, Group, VariationBisection
@@ -61,9 +63,10 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, resume: Path | Non
 
 
 def _carry_out(question: Question, earlier: tuple[Group, ...], format_: str, quiet: bool) -> int:
-    return carry_out(
-        question.settings, lambda observer: Bisector(question, LocalLauncher(), observer, earlier), format_, quiet
-    )
+    def story(observer: Observer) -> Bisector:
+        return Bisector(question, LocalLauncher(), observer, earlier)
+
+    return audit(question.settings, story, format_=format_, quiet=quiet)
 
 
 def _over_variations(
@@ -83,7 +86,11 @@ def _over_variations(
     if not settings.varying.under(recipe).moving:
         raise UsageError(f"the recipe {recipe.name} holds all that was to vary still", "Name another variation.")
     question = VaryQuestion(settings, catalogue, recipe, options["confirm"], options["error"])
-    return carry_out(settings, lambda observer: VariationBisector(question, LocalLauncher(), observer), format_, quiet)
+
+    def story(observer: Observer) -> VariationBisector:
+        return VariationBisector(question, LocalLauncher(), observer)
+
+    return audit(settings, story, format_=format_, quiet=quiet)
 
 
 def _resumed(ctx: click.Context, folder: Path, format_: str, quiet: bool) -> int:

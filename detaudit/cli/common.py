@@ -1,37 +1,26 @@
-"""What the subcommands that run trainings share: options, and carrying an audit out to its printed end."""
+"""The options that the subcommands which run trainings share."""
 
 import os
 import secrets
-import signal
 import sys
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from detaudit import wire
-from detaudit.auditor import artifacts, stdout, store
-from detaudit.auditor.observer import Observer
-from detaudit.cli.progress import ProgressLine
-from detaudit.errors import ExitCode, StorageError, UsageError
+from detaudit.auditor import artifacts, stdout
+from detaudit.errors import UsageError
 from detaudit.launch.offers import offered
 from detaudit.launch.plan import Settings
-from detaudit.launch.processes import Reaper
 from detaudit.launch.target import resolve_target
 from detaudit.launch.vary import Varying
-from detaudit.model import Audit, Verdict
 from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED, Recipe
 from detaudit.recipe.variations import load_variations, select
-from detaudit.report import FORMATS, render
-
-EXIT_CODES = {
-    Verdict.DETERMINISTIC: ExitCode.DETERMINISTIC,
-    Verdict.NONDETERMINISTIC: ExitCode.NONDETERMINISTIC,
-    Verdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
-}
+from detaudit.report import FORMATS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -141,41 +130,3 @@ def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs
         vary=vary,
         varying=varying,
     )
-
-
-class Story(Protocol):
-    """An audit that can be carried out, and told as far as it got."""
-
-    def run(self) -> Audit:
-        """Carry it out."""
-
-    def result(self, interrupted: bool = False) -> Audit:
-        """Return it as it stands."""
-
-
-def carry_out(settings: Settings, story: Callable[[Observer], Story], format_: str, quiet: bool) -> int:
-    """Carry an audit out, keep and print it, and return the exit status."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-            signal.signal(number, _interrupt)
-    with ProgressLine(quiet or not sys.stderr.isatty()) as progress, Reaper(settings.mark):
-        told = story(progress)
-        try:
-            audit = told.run()
-        except KeyboardInterrupt:
-            audit = told.result(interrupted=True)
-    _save_last(settings, audit)
-    click.echo(render(audit, format_), nl=False)
-    return ExitCode.INTERRUPTED if audit.interrupted else EXIT_CODES[audit.verdict]
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _save_last(settings: Settings, audit: Audit) -> None:
-    """Save the whole audit once more; where that fails, the result is still printed."""
-    try:
-        store.save(settings.out, audit)
-    except StorageError as error:
-        click.echo(f"{click.style('error:', fg='red')} {error.message}. {error.cure}", err=True)

@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from detaudit.auditor.audit import Auditor
-from detaudit.cli.common import TargetCommand, carry_out, run_options, settings_of, target_options, vary_option
+from detaudit.cli.common import TargetCommand, run_options, settings_of, target_options, vary_option
+from detaudit.cli.story import audit
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
@@ -33,7 +34,7 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, **options: Any) ->
     bit for bit.
     """
     settings = _settings(ctx.meta.get("after_dashes", ()), **options)
-    return carry_out(settings, lambda observer: Auditor(settings, LocalLauncher(), observer), format_, quiet)
+    return audit(settings, lambda watcher: Auditor(settings, LocalLauncher(), watcher), format_=format_, quiet=quiet)
 
 
 def _settings(after_dashes: tuple[str, ...], recipes: tuple[str, ...], runs: int, **options: Any) -> Settings:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from detaudit import wire
@@ -20,7 +20,10 @@ from detaudit.recipe.recipes import Recipe
 
 @dataclass(frozen=True)
 class Settings:
-    """One audit as it was asked for. ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts."""
+    """One audit as it was asked for.
+
+    ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``env`` is set before any recipe.
+    """
 
     target: Target
     recipes: tuple[Recipe, ...]
@@ -36,6 +39,7 @@ class Settings:
     stages: tuple[str, ...] = wire.DEFAULT_STAGES
     loss_pattern: re.Pattern[str] | None = None
     artifacts: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
     vary: tuple[str, ...] = ()
     varying: Varying = NOTHING_VARIES
 
@@ -100,7 +104,7 @@ def plan_group(
 
 def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspaces, place: str = "") -> RunSpec:
     space = space.elsewhere(place)
-    target, base = settings.target, {**os.environ, **space.workspace.env}
+    target, base = settings.target, {**os.environ, **settings.env, **space.workspace.env}
     if isinstance(space, IsolatedWorkspace):
         target = replace(
             target, script=space.inside(target.script), arguments=tuple(map(space.inside, target.arguments))

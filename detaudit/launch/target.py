@@ -27,6 +27,11 @@ class Target:
         return self.arguments
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """The command line without the interpreter, which stands elsewhere on every machine."""
+        return self.argv[1:] if self.script or self.module else self.argv
+
+    @property
     def program(self) -> str:
         """The file that is started."""
         return shutil.which(self.argv[0]) or self.argv[0]

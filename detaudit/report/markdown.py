@@ -1,11 +1,11 @@
-"""The audit as Markdown, for a pull request or a lab book."""
+"""A report as Markdown, for a pull request or a lab book."""
 
 from collections.abc import Sequence
 
 from tabulate import tabulate
 
 from detaudit.model import Audit, Bisection, Check, Comparison, Group, Report, VariationBisection
-from detaudit.report import bisection, comparison, probes, variations, words
+from detaudit.report import bisection, checks, comparison, probes, variations, words
 
 
 def render(report: Report) -> str:
@@ -29,10 +29,10 @@ def _parts(report: Report) -> list[str]:
             return _variations(report)
         case Audit():
             return [_group(group) for group in report.groups]
+        case Check():
+            return _check(report)
         case Comparison():
             return _comparison(report)
-        case _:
-            return []
 
 
 def _bisection(audit: Bisection) -> list[str]:
@@ -62,6 +62,16 @@ def _variations(audit: VariationBisection) -> list[str]:
         first, *rest = variations.matters_lines(told)
         parts.append("\n".join([f"### {first}", "", *(f"- {line}" for line in rest)]))
     return [*parts, "\n".join(f"- {line}" for line in variations.foot(audit))]
+
+
+def _check(check: Check) -> list[str]:
+    parts = [
+        tabulate(checks.rows(check), checks.HEADERS, "pipe", colalign=checks.ALIGN, disable_numparse=True),
+        f"**{check.verdict}**: {checks.sentence(check)}",
+    ]
+    for heading, told in checks.told(check):
+        parts.append("\n".join([f"### {heading}", "", *(f"- {line}" for line in told)]))
+    return [*parts, "\n".join(["```", *checks.updated(check), "```"]) if check.updated else ""]
 
 
 def _comparison(found: Comparison) -> list[str]:

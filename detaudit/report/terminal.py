@@ -1,13 +1,25 @@
-"""The audit as a table for a terminal."""
+"""A report as a table for a terminal."""
 
 from collections.abc import Sequence
 
 import click
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Check, Comparison, Group, Likeness, Report, VariationBisection, Verdict
-from detaudit.report import bisection, comparison, probes, variations, words
+from detaudit.model import (
+    Audit,
+    Bisection,
+    Check,
+    CheckVerdict,
+    Comparison,
+    Group,
+    Likeness,
+    Report,
+    VariationBisection,
+    Verdict,
+)
+from detaudit.report import bisection, checks, comparison, probes, variations, words
 
+_CHECKED = {CheckVerdict.PASSED: "green", CheckVerdict.FAILED: "red", CheckVerdict.INCONCLUSIVE: "yellow"}
 _COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
 _LIKENESS = {Likeness.SAME: "green", Likeness.DIFFERENT: "red"}
 
@@ -32,10 +44,10 @@ def _parts(report: Report) -> list[str]:
             return [_variations(report)]
         case Audit():
             return [_group(group) for group in report.groups]
+        case Check():
+            return [_check(report)]
         case Comparison():
             return _comparison(report)
-        case _:
-            return []
 
 
 def _group(group: Group) -> str:
@@ -81,6 +93,15 @@ def _variations(audit: VariationBisection) -> str:
         first, *rest = variations.matters_lines(told)
         lines += ["", click.style(first, bold=True), *(f"  {line}" for line in rest)]
     return "\n".join([*lines, "", *(click.style(line, dim=True) for line in variations.foot(audit))])
+
+
+def _check(check: Check) -> str:
+    lines = [tabulate(checks.rows(check), checks.HEADERS, "simple", colalign=checks.ALIGN, disable_numparse=True)]
+    verdict = click.style(check.verdict, fg=_CHECKED[check.verdict], bold=True)
+    lines += ["", f"{verdict}: {checks.sentence(check)}"]
+    for heading, told in checks.told(check):
+        lines += ["", click.style(heading, bold=True), *(f"  {line}" for line in told)]
+    return "\n".join([*lines, *(["", *checks.updated(check)] if check.updated else [])])
 
 
 def _comparison(found: Comparison) -> list[str]:

@@ -1,0 +1,199 @@
+"""``detaudit check`` as a real process: the gates, the lock file, and what a user gets wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from typing import Any
+
+import pytest
+
+from tests.process.conftest import Finished, Project
+
+TRAIN = """
+import argparse, os, time
+import numpy as np
+import detaudit
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--resume", action="store_true")
+parser.add_argument("--forget", action="store_true")
+parser.add_argument("--steps", type=int, default=30)
+parser.add_argument("--seconds", type=float, default=0)
+options = parser.parse_args()
+
+start, weights, momentum = 0, np.zeros(8), np.zeros(8)
+if options.resume:
+    kept = np.load("checkpoint.npz")
+    start, weights = int(kept["step"]), kept["weights"]
+    momentum = momentum if options.forget else kept["momentum"]
+for step in range(start, options.steps):
+    gradient = weights - np.random.default_rng(step).normal(size=8)
+    momentum = 0.9 * momentum + gradient
+    weights = weights - RATE * momentum
+    detaudit.record(step=step + 1, loss=float(gradient @ gradient), weights=[weights])
+    np.savez("new.npz", step=step + 1, weights=weights, momentum=momentum)
+    os.replace("new.npz", "checkpoint.npz")
+    time.sleep(options.seconds)
+"""
+ONE = """
+audits:
+  small:
+    command: train.py
+    runs: 2
+"""
+
+
+@pytest.fixture
+def trained(project: Project) -> Project:
+    project.write("train.py", TRAIN.replace("RATE", "0.1"))
+    project.write("detaudit.yaml", ONE)
+    return project
+
+
+def check(project: Project, *words: str, **options: Any) -> Finished:
+    return project.detaudit("check", "--format", "json", "--quiet", *words, **options)
+
+
+def states(done: Finished) -> dict[str, str]:
+    return {gate["name"]: gate["status"] for one in done.json["checked"] for gate in one["gates"]}
+
+
+def test_from_the_first_baseline_to_a_regression(trained: Project) -> None:
+    first = check(trained)
+    assert (first.code, states(first)) == (125, {"repeatable": "passed", "same as baseline": "unknown"})
+    assert "detaudit check small --update" in [step["command"] for step in first.json["next_steps"]]
+
+    made = check(trained, "--update")
+    assert (made.code, len(made.json["updated"])) == (0, 1)
+    lock = trained.folder / "detaudit.lock.json"
+    written = lock.read_bytes()
+    again = check(trained, "--update")
+    assert (again.code, again.json["updated"], lock.read_bytes()) == (0, [], written)
+
+    same = check(trained, "small")
+    assert (same.code, states(same)["same as baseline"]) == (0, "passed")
+
+    trained.write("train.py", TRAIN.replace("RATE", "0.2"))
+    other = check(trained)
+    assert (other.code, states(other)) == (1, {"repeatable": "passed", "same as baseline": "failed"})
+    gate = other.json["checked"][0]["gates"][1]
+    assert (gate["differs"]["step"], gate["differs"]["stage"]) == (1, "update")
+    assert lock.read_bytes() == written
+
+    elsewhere = check(trained, env={"OMP_NUM_THREADS": "1"})
+    assert (elsewhere.code, states(elsewhere)["same as baseline"]) == (1, "incomparable")
+    shown = trained.detaudit("check", env={"OMP_NUM_THREADS": "1"}).out
+    assert "OMP_NUM_THREADS: - → 1" in shown
+
+    trained.write("detaudit.yaml", ONE + "    policy: rebase\n")
+    rebased = check(trained, env={"OMP_NUM_THREADS": "1"})
+    assert (rebased.code, states(rebased)["same as baseline"]) == (0, "incomparable")
+    assert any("OMP_NUM_THREADS" in line for line in rebased.json["updated"])
+    assert check(trained, env={"OMP_NUM_THREADS": "1"}).code == 0
+
+
+def test_runs_that_differ_fail_and_write_no_baseline(project: Project) -> None:
+    project.write("train.py", "import os, detaudit\ndetaudit.record(loss=1.0, weights=[float(os.getpid())])\n")
+    project.write("pyproject.toml", '[tool.detaudit.audits.small]\ncommand = "train.py"\nruns = 2\n')
+    done = check(project, "--update")
+    assert (done.code, states(done)) == (1, {"repeatable": "failed"})
+    assert not (project.folder / "detaudit.lock.json").exists()
+    assert any("no baseline is written" in text for text in done.json["warnings"])
+    assert [step["command"] for step in done.json["next_steps"]] == ["detaudit bisect train.py"]
+
+
+def test_a_run_that_was_stopped_and_resumed(trained: Project) -> None:
+    trained.write(
+        "detaudit.yaml",
+        """
+        audits:
+          killed:
+            command: train.py --seconds 0.02
+            runs: 2
+            resume: train.py --resume
+            baseline: false
+            isolate: true
+          forgets:
+            command: train.py
+            runs: 2
+            stop: train.py --steps 10
+            resume: train.py --resume --forget
+            baseline: false
+          anew:
+            command: train.py
+            runs: 2
+            stop: train.py --steps 10
+            resume: train.py
+            baseline: false
+        """,
+    )
+    done = check(trained)
+    assert done.code == 1
+    gates = {one["name"]: one["gates"][1] for one in done.json["checked"]}
+    assert {name: gate["status"] for name, gate in gates.items()} == {
+        "killed": "passed",
+        "forgets": "failed",
+        "anew": "unknown",
+    }
+    assert gates["forgets"]["message"].startswith("stopped after step 10 of 30, resumed for 20")
+    assert not list((trained.folder / ".detaudit").glob("*/killed/work"))
+
+
+def test_the_environment_of_an_audit_reaches_its_runs_and_no_file(trained: Project) -> None:
+    trained.write(
+        "train.py", 'import os, detaudit\ndetaudit.record(loss=1.0, weights=[len(os.environ["API_TOKEN"])])\n'
+    )
+    trained.write("detaudit.yaml", ONE + "    env: {API_TOKEN: a-secret, OMP_NUM_THREADS: '2'}\n")
+    done = check(trained, "--update")
+    assert (done.code, states(done)) == (0, {"repeatable": "passed"})
+    lock = json.loads((trained.folder / "detaudit.lock.json").read_text())
+    assert lock["audits"]["small"]["environment"]["OMP_NUM_THREADS"] == "2"
+    files = [path for path in trained.folder.rglob("*") if path.is_file() and path.name != "detaudit.yaml"]
+    assert len(files) > 5
+    assert not [path for path in files if b"a-secret" in path.read_bytes()]
+
+
+def test_a_script_that_fails_is_not_judged(trained: Project) -> None:
+    trained.write("train.py", "raise SystemExit('out of memory')\n")
+    done = trained.detaudit("check")
+    assert done.code == 125
+    assert "inconclusive: 2 unknown" in done.out
+    assert "| out of memory" in done.out
+
+
+@pytest.mark.parametrize(
+    ("files", "words", "said"),
+    [
+        ({}, ["smal"], "Did you mean 'small'?"),
+        ({"detaudit.yaml": "audits:\n  a: {command: no.py}\n"}, [], "the audit 'a': there is no script 'no.py'"),
+        ({"detaudit.yaml": ONE + "    recipe: sedes\n"}, [], "Did you mean 'seeds'?"),
+        ({"detaudit.yaml": ONE + "    runs: [\n"}, [], "detaudit.yaml:"),
+        ({"detaudit.lock.json": "<<<<<<< HEAD\n"}, [], "is no lock file"),
+        ({}, ["--config", "none.yaml"], "none.yaml cannot be read"),
+    ],
+)
+def test_a_mistake_is_said_with_its_cure(trained: Project, files: dict[str, str], words: list[str], said: str) -> None:
+    for name, text in files.items():
+        trained.write(name, text)
+    done = trained.detaudit("check", *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert not (trained.folder / ".detaudit").exists()
+
+
+def test_an_interruption_tells_what_had_finished(trained: Project) -> None:
+    trained.write("detaudit.yaml", ONE + "  slow: {command: train.py --seconds 5}\n")
+    with subprocess.Popen(
+        trained.command("check", "--update"), cwd=trained.folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not list((trained.folder / ".detaudit").glob("*/slow/live/trace/*")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        os.kill(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in out
+    assert "small" in out
+    assert not (trained.folder / "detaudit.lock.json").exists()
