@@ -18,6 +18,7 @@ from detaudit.model import (
     RankRecord,
     Recipe,
     Replicas,
+    Report,
     Run,
     Source,
     Stage,
@@ -30,6 +31,7 @@ from detaudit.model import (
 from detaudit.probe import Probe, ProbeDifference
 from detaudit.report import FORMATS, probes, render
 from tests.report.bisections import BISECTIONS
+from tests.report.comparisons import COMPARISONS
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -133,11 +135,11 @@ AUDITS = {
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize("name", [*AUDITS, *BISECTIONS])
+@pytest.mark.parametrize("name", [*AUDITS, *BISECTIONS, *COMPARISONS])
 def test_a_report_is_the_golden_one(name: str, format_: str) -> None:
-    audit = AUDITS.get(name) or BISECTIONS[name]
+    reports: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS}
     golden = GOLDEN / f"{name}.{format_}"
-    text = click.unstyle(render(audit, format_))
+    text = click.unstyle(render(reports[name], format_))
     expected = golden.read_text() if golden.exists() else ""
     if text != expected:
         actual = golden.with_suffix(golden.suffix + ".actual")
