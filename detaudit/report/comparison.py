@@ -107,7 +107,7 @@ def _where(found: Comparison, differs: Difference) -> str:
     rank = f" of rank {differs.rank}" if _has_ranks(found) and differs.stage not in OUTSIDE else ""
     match differs.stage:
         case Stage.STEPS:
-            return _steps_where(found, differs, rank)
+            return _steps_where(found, differs)
         case Stage.ARTIFACT:
             return f"the file {differs.site} differs"
         case Stage.INIT:
@@ -119,13 +119,14 @@ def _where(found: Comparison, differs: Difference) -> str:
             return f"{_FIRST[differs.stage]}{rank} first {verb} at step {differs.step}"
 
 
-def _steps_where(found: Comparison, differs: Difference, rank: str) -> str:
+def _steps_where(found: Comparison, differs: Difference) -> str:
     a, b = (_trainings(side) for _, side in _sides(found))
     if not differs.step:
         return f"A has {len(a)} rank{'s' * (len(a) != 1)}, B {len(b)}"
     if differs.rank >= len(a):
         return f"one side printed no loss of step {differs.step}"
-    return f"A ended after step {a[differs.rank].steps}{rank}, B after step {b[differs.rank].steps}"
+    end = f"A ended after step {a[differs.rank].steps}, B after step {b[differs.rank].steps}"
+    return f"rank {differs.rank}: {end}" if _has_ranks(found) else end
 
 
 def _until(found: Comparison, differs: Difference) -> str:
@@ -171,6 +172,6 @@ def weights(found: Comparison) -> tuple[list[str], list[list[str]]]:
     """Return the headers and the rows of the first tensors that ended unlike."""
     rows = []
     for pair in found.weights[:MOST_WEIGHTS]:
-        shape = "x".join(map(str, pair.shape)) or "1"
+        shape = "x".join(map(str, pair.shape)) or "()"
         rows.append([str(pair.rank), str(pair.place), pair.dtype, shape, digits(pair.a), digits(pair.b)])
     return _table(WEIGHTS, rows, _has_ranks(found))

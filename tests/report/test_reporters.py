@@ -19,6 +19,7 @@ from detaudit.model import (
     RankRecord,
     Recipe,
     Replicas,
+    Report,
     Run,
     Source,
     Stage,
@@ -31,6 +32,7 @@ from detaudit.model import (
 from detaudit.probe import Probe, ProbeDifference
 from detaudit.report import FORMATS, probes, render
 from tests.report.bisections import BISECTIONS
+from tests.report.comparisons import COMPARISONS
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -134,11 +136,11 @@ AUDITS = {
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize("name", [*AUDITS, *BISECTIONS])
+@pytest.mark.parametrize("name", [*AUDITS, *BISECTIONS, *COMPARISONS])
 def test_a_report_is_the_golden_one(name: str, format_: str) -> None:
-    audit = AUDITS.get(name) or BISECTIONS[name]
+    reports: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS}
     golden = GOLDEN / f"{name}.{format_}"
-    text = click.unstyle(render(audit, format_)).replace(__version__, "VERSION")
+    text = click.unstyle(render(reports[name], format_)).replace(__version__, "VERSION")
     expected = golden.read_text() if golden.exists() else ""
     if text != expected:
         actual = golden.with_suffix(golden.suffix + ".actual")

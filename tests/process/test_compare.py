@@ -1,0 +1,116 @@
+"""Two recordings of real trainings: before and after a change, and an audit against a baseline."""
+
+import shutil
+
+import pytest
+
+from detaudit.auditor.baseline import write_lock
+from detaudit.auditor.recordings import thinned
+from detaudit.auditor.sides import load
+from tests.process.conftest import Finished, Project
+
+SCRIPT = """
+    import sys
+    import torch
+
+    seed, rate = int(sys.argv[1]), float(sys.argv[2])
+    torch.manual_seed(seed)
+    w, b = torch.randn(8, 1, requires_grad=True), torch.zeros(1, requires_grad=True)
+    data = torch.Generator().manual_seed(3)
+    linear = torch.nn.Linear(8, 1)
+    linear.weight.data, linear.bias.data = w.detach().T.clone(), b.detach().clone()
+    optimizer = torch.optim.SGD(linear.parameters(), lr=rate)
+    for _ in range(6):
+        x = torch.randn(32, 8, generator=data)
+        loss = (linear(x) - x.sum(1, keepdim=True)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print("loss", loss.item())
+"""
+
+
+@pytest.fixture
+def trained(project: Project) -> Project:
+    project.write("train.py", SCRIPT)
+    audit(project, "before", "0", "0.1")
+    return project
+
+
+def audit(project: Project, out: str, *arguments: str, options: tuple[str, ...] = ()) -> None:
+    done = project.run("train.py", "--runs", "1", "--out", out, *options, "--", *arguments)
+    assert done.json["groups"][0]["runs"][0]["status"] == "ok", done.err
+
+
+def compare(project: Project, *words: str) -> Finished:
+    return project.detaudit("compare", "--format", "json", *words)
+
+
+def test_the_same_script_twice(trained: Project) -> None:
+    audit(trained, "after", "0", "0.1")
+    done = compare(trained, "before", "after")
+    assert (done.code, done.json["verdict"]) == (0, "same")
+    assert (done.json["differs"], done.json["weights"], done.json["weights_compared"]) == (None, [], 2)
+    assert [pair["distance"] for pair in done.json["curve"]] == [0.0] * 6
+    table = trained.detaudit("compare", "before", "after/audit.json")
+    assert "same: bit-identical at the end and at all 6 steps" in table.out
+
+
+def test_another_seed(trained: Project) -> None:
+    audit(trained, "after", "1", "0.1")
+    done = compare(trained, "before", "after")
+    assert (done.code, done.json["verdict"]) == (1, "different")
+    assert (done.json["differs"]["step"], done.json["differs"]["stage"]) == (0, "init")
+    assert "seeds" in done.json["cause"]
+    assert [weight["shape"] for weight in done.json["weights"]] == [[1, 8], [1]]
+
+
+def test_another_learning_rate(trained: Project) -> None:
+    audit(trained, "after", "0", "0.2")
+    shutil.move(trained.folder / "before", trained.folder / "moved")
+    done = compare(trained, "moved", "after", "--loss-pattern", r"loss (\S+)")
+    assert done.code == 1
+    assert (done.json["differs"]["step"], done.json["differs"]["stage"]) == (1, "update")
+    assert "while rng and batch and forward agree" in done.json["cause"]
+    first, second = (pair for pair in done.json["curve"] if pair["step"] <= 2 and pair["rank"] == 0)
+    assert first["distance"] == 0.0 < second["distance"]
+    assert {pair["rank"] for pair in done.json["curve"]} == {0, 1}  # as recorded, and as printed
+    markdown = trained.detaudit("compare", "moved", "after", "--format", "markdown")
+    assert (markdown.code, "**different**: the weights first differ at step 1" in markdown.out) == (1, True)
+
+
+def test_a_baseline(trained: Project) -> None:
+    baseline = thinned(load(str(trained.folder / "before")).recording)
+    write_lock(trained.folder / "detaudit.lock.json", {"digits": baseline})
+    audit(trained, "after", "0", "0.1", options=("--recipe", "seeds"))
+    same = compare(trained, "detaudit.lock.json#digits", "before")
+    assert (same.code, same.json["weights_compared"]) == (0, 2)
+    other = compare(trained, "detaudit.lock.json", "after", "--recipe", "seeds")
+    assert other.code == 0  # the script sets its seed itself
+    assert any("unlike recipes: none and seeds" in text for text in other.json["warnings"])
+    assert "PYTHONHASHSEED" not in {change["name"] for change in other.json["environment"]}
+
+
+def test_one_side_recorded_nothing(trained: Project) -> None:
+    trained.write("train.py", "print('loss 0.5')\n")
+    trained.run("train.py", "--runs", "1", "--out", "nothing")
+    done = trained.detaudit("compare", "before", "nothing")
+    assert done.code == 125
+    assert "nothing was trained" in done.err
+    losses = trained.run("train.py", "--runs", "1", "--out", "printed", "--loss-pattern", r"loss (\S+)")
+    assert losses.json["groups"][0]["runs"][0]["status"] == "ok"
+    done = trained.detaudit("compare", "printed", "printed/audit.json", "--loss-pattern", r"loss (\S+)")
+    assert (done.code, "equal losses alone are no evidence" in done.err) == (125, True)
+
+
+def test_what_cannot_be_compared_is_said(trained: Project) -> None:
+    for words, expected in (
+        (("before", "gone"), "there is no audit at gone"),
+        (("before", "detaudit.lock.json#a"), "there is no lock file detaudit.lock.json"),
+        (("before", "before", "--recipe", "seed"), "there is no recipe in before called 'seed'"),
+        (("before", "before", "--loss-pattern", "("), "--loss-pattern is no regular expression"),
+        (("before",), "Missing argument 'B'"),
+    ):
+        done = trained.detaudit("compare", *words)
+        assert (done.code, expected in done.err) == (2, True), done.err
+    assert "both sides are one recording" in trained.detaudit("compare", "before", "before").out
