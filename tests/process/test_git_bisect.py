@@ -20,7 +20,7 @@ SCRIPT = """
         detaudit.record(loss=float((error**2).mean()), weights=weights)
 """
 
-HISTORY = {
+HISTORY: dict[str, dict[str, object]] = {
     "Train": {"seed": 0, "size": 4, "steps": 3, "rate": 0.1},
     "Train longer": {"steps": 5},
     "A wider model": {"size": 6},
