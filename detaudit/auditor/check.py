@@ -43,9 +43,16 @@ class Checker:
     """Carries out one check. After an interruption, ``result`` holds what finished before it."""
 
     def __init__(
-        self, asked: Sequence[Asked], out: Path, lock: Path, update: bool, launcher: Launcher, observer: Observer
+        self,
+        asked: Sequence[Asked],
+        command: tuple[str, ...],
+        out: Path,
+        lock: Path,
+        update: bool,
+        launcher: Launcher,
+        observer: Observer,
     ) -> None:
-        self._asked, self._out, self._lock, self._update = asked, out, lock, update
+        self._asked, self._command, self._out, self._lock, self._update = asked, command, out, lock, update
         self._launcher, self._observer = launcher, observer
         self._baselines: Mapping[str, Recording] = baseline.read_lock(lock) if lock.exists() else {}
         self._checked: list[Checked] = []
@@ -104,7 +111,7 @@ class Checker:
         why = "no baseline is written of runs that are not known to be equal"
         return Check(
             schema_version=SCHEMA_VERSION,
-            command=self._asked[0].settings.command,
+            command=self._command,
             verdict=_verdict(self._checked, whole=len(self._checked) == len(self._asked) and not interrupted),
             checked=tuple(self._checked),
             lock=advice.shown(self._lock),

@@ -13,7 +13,7 @@ CHECK = "check.json"
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a whole file or leave the one that was there. The one function that opens output files.
+    """Write a whole file or leave the one that was there. It and ``append`` alone open output files.
 
     Raises StorageError where that fails.
     """
@@ -26,6 +26,15 @@ def write(path: Path, data: bytes) -> None:
             half.unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror}", "Free space, or name another --out.") from error
+
+
+def append(path: Path, data: bytes) -> None:
+    """Add to the end of a file that somebody else keeps. Raises StorageError where that fails."""
+    try:
+        with path.open("ab") as file:
+            file.write(data)
+    except OSError as error:
+        raise StorageError(f"cannot add to {path}: {error.strerror}", "Free space, or name another file.") from error
 
 
 def prepare(out: Path) -> None:

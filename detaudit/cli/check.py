@@ -2,14 +2,16 @@
 
 import os
 import secrets
+import shlex
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from detaudit.auditor import artifacts, stdout, store
+from detaudit.auditor import advice, artifacts, stdout, store
 from detaudit.auditor.baseline import LOCK
 from detaudit.auditor.check import Asked, Checker
 from detaudit.auditor.observer import Observer
@@ -70,7 +72,7 @@ def command(names: tuple[str, ...], update: bool, lock: Path, format_: str, quie
     asked = [_asked(name, audit, catalogue, out, mark) for name, audit in audits.items()]
 
     def story(observer: Observer) -> Checker:
-        return Checker(asked, out, lock.resolve(), update, LocalLauncher(), observer)
+        return Checker(asked, ("detaudit", *sys.argv[1:]), out, lock.resolve(), update, LocalLauncher(), observer)
 
     def save(check: Check) -> None:
         store.write(out / store.CHECK, to_json(check))
@@ -89,10 +91,12 @@ def _asked(name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark: 
             add=audit.flags,
             remove=audit.no_flags,
         )
+        settings = _settings(audit, recipe, out / name, mark)
+        alone = advice.command(settings, "--runs", str(audit.runs), *recipe.options)
         return Asked(
             name=name,
             audit=audit,
-            settings=_settings(name, audit, recipe, out, mark),
+            settings=replace(settings, command=tuple(shlex.split(alone))),
             resume=_target(audit.resume, audit.python) if audit.resume else None,
             stop=_target(audit.stop, audit.python) if audit.stop else None,
         )
@@ -100,15 +104,14 @@ def _asked(name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark: 
         raise type(error)(f"the audit {name!r}: {error.message}", error.cure) from error
 
 
-def _settings(name: str, audit: NamedAudit, recipe: Recipe, out: Path, mark: str) -> Settings:
+def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str) -> Settings:
     return Settings(
         target=_target(audit.command, audit.python),
         recipes=(recipe,),
         runs=audit.runs,
-        out=out / name,
+        out=out,
         mark=mark,
         cwd=Path(os.getcwd()),
-        command=("detaudit", *sys.argv[1:]),
         timeout=audit.timeout,
         isolate=audit.isolate,
         loss_pattern=stdout.compiled(audit.loss_pattern) if audit.loss_pattern is not None else None,

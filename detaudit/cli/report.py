@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from detaudit.auditor import store
-from detaudit.report import FORMATS, render
+from detaudit.cli.telling import tell
+from detaudit.report import FORMATS
 
 
 @click.command()
@@ -13,4 +14,4 @@ from detaudit.report import FORMATS, render
 @click.option("--format", "format_", type=click.Choice(list(FORMATS)), default="table", show_default=True)
 def command(folder: Path, format_: str) -> None:
     """Print the audit in DIR, a folder that `detaudit run` wrote, once more."""
-    click.echo(render(store.load(folder), format_), nl=False)
+    tell(store.load(folder), format_)

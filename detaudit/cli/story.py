@@ -5,25 +5,14 @@ import sys
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-import click
-
 from detaudit.auditor import store
 from detaudit.auditor.observer import Observer
 from detaudit.cli.progress import ProgressLine
-from detaudit.errors import ExitCode, StorageError
+from detaudit.cli.telling import lament, tell
+from detaudit.errors import StorageError
 from detaudit.launch.plan import Settings
 from detaudit.launch.processes import Reaper
-from detaudit.model import Audit, Check, CheckVerdict, Verdict
-from detaudit.report import render
-
-EXIT_CODES: dict[Verdict | CheckVerdict, ExitCode] = {
-    Verdict.DETERMINISTIC: ExitCode.DETERMINISTIC,
-    Verdict.NONDETERMINISTIC: ExitCode.NONDETERMINISTIC,
-    Verdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
-    CheckVerdict.PASSED: ExitCode.DETERMINISTIC,
-    CheckVerdict.FAILED: ExitCode.NONDETERMINISTIC,
-    CheckVerdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
-}
+from detaudit.model import Audit, Check, exit_code
 
 R = TypeVar("R", bound=Audit | Check, covariant=True)
 
@@ -54,9 +43,9 @@ def carry_out(
     try:
         save(report)
     except StorageError as error:  # the result is still printed
-        click.echo(f"{click.style('error:', fg='red')} {error.message}. {error.cure}", err=True)
-    click.echo(render(report, format_), nl=False)
-    return ExitCode.INTERRUPTED if report.interrupted else EXIT_CODES[report.verdict]
+        lament(error)
+    tell(report, format_)
+    return exit_code(report)
 
 
 def audit(settings: Settings, story: Callable[[Observer], Story[Audit]], *, format_: str, quiet: bool) -> int:

@@ -25,7 +25,9 @@ from detaudit.model.audit import (
 from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing, Needed, Verified, Without
 from detaudit.model.check import Check, Checked, CheckVerdict, Gate, GateName, GateStatus
 from detaudit.model.compare import Change, Comparison, Likeness, LossPair, Side, WeightPair
+from detaudit.model.doctor import Diagnosis, Threat
 from detaudit.model.enums import OUTSIDE, Stage, Status, Verdict
+from detaudit.model.exits import exit_code
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.recording import Recording, Trained, Weight
 from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
@@ -47,6 +49,7 @@ __all__ = [
     "Checked",
     "Comparison",
     "Confidence",
+    "Diagnosis",
     "Difference",
     "Divergence",
     "Failing",
@@ -73,6 +76,7 @@ __all__ = [
     "Source",
     "Stage",
     "Status",
+    "Threat",
     "Trained",
     "VariationBisection",
     "Varied",
@@ -84,6 +88,7 @@ __all__ = [
     "Without",
     "as_number",
     "digits",
+    "exit_code",
     "to_json",
 ]
 

@@ -17,6 +17,10 @@ FORMATS = {
     "table": "detaudit.report.terminal",
     "json": "detaudit.report.json",
     "markdown": "detaudit.report.markdown",
+    "junit": "detaudit.report.junit",
+    "github": "detaudit.report.github",
+    "gitlab": "detaudit.report.gitlab",
+    "sarif": "detaudit.report.sarif",
 }
 """The words of ``--format``."""
 

@@ -135,8 +135,13 @@ def trouble(audit: Bisection) -> list[str]:
 
 def where(audit: Bisection) -> list[str]:
     """Return where the difference enters that nothing mends, and the lines that may be why."""
+    last = unmended(audit)
+    return [words.where(last), *(f"  {line}" for line in words.sources_lines(last))] if last else []
+
+
+def unmended(audit: Bisection) -> Group | None:
+    """Return the trial with the most flags whose runs differ, where nothing mends that."""
     differing = [group for group in audit.groups if group.divergence is not None]
     if audit.outcome != "not-mended" or not differing:
-        return []
-    last = max(differing, key=lambda group: len(group.recipe.flags))
-    return [words.where(last), *(f"  {line}" for line in words.sources_lines(last))]
+        return None
+    return max(differing, key=lambda group: len(group.recipe.flags))

@@ -1,0 +1,39 @@
+"""Which packages the Python of a training has, told without importing any of them."""
+
+import json
+import subprocess
+
+from detaudit.errors import UnknownNameError
+
+KNOWN = (
+    *("torch", "torchvision", "triton", "tensorflow", "tensorflow-cpu", "tf-keras", "keras", "jax", "jaxlib", "flax"),
+    *("optax", "numpy", "scipy", "scikit-learn", "pandas", "pillow", "opencv-python", "horovod", "lightning"),
+    *("transformers", "accelerate", "xgboost", "lightgbm", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
+)
+"""Distributions whose version may change the bits of a training."""
+
+_ASK = """
+import importlib.metadata as metadata, json, platform, sys
+found = {}
+for name in sys.argv[1:]:
+    try:
+        found[name] = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        pass
+print(json.dumps([platform.python_version(), found]))
+"""
+
+
+def installed(python: str) -> tuple[str, dict[str, str]]:
+    """Return the version of an interpreter, and those of the KNOWN packages that it has.
+
+    Raises UnknownNameError for what is no Python that runs.
+    """
+    try:
+        answer = subprocess.run(
+            [python, "-I", "-c", _ASK, *KNOWN], capture_output=True, text=True, timeout=60, check=True
+        )
+        version, found = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise UnknownNameError(f"{python} is no Python that runs: {error}", "Check --python.") from error
+    return version, found

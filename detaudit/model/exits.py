@@ -1,0 +1,25 @@
+"""The exit status that a report comes to, also where a file has to name it."""
+
+from detaudit.errors import ExitCode
+from detaudit.model.audit import Audit
+from detaudit.model.check import Check, CheckVerdict
+from detaudit.model.compare import Comparison, Likeness
+from detaudit.model.enums import Verdict
+
+_CODES = {
+    Verdict.DETERMINISTIC: ExitCode.DETERMINISTIC,
+    Verdict.NONDETERMINISTIC: ExitCode.NONDETERMINISTIC,
+    Verdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
+    Likeness.SAME: ExitCode.DETERMINISTIC,
+    Likeness.DIFFERENT: ExitCode.NONDETERMINISTIC,
+    CheckVerdict.PASSED: ExitCode.DETERMINISTIC,
+    CheckVerdict.FAILED: ExitCode.NONDETERMINISTIC,
+    CheckVerdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
+}
+
+
+def exit_code(report: Audit | Comparison | Check) -> ExitCode:
+    """Return the exit status of the command that this report is the result of."""
+    if not isinstance(report, Comparison) and report.interrupted:
+        return ExitCode.INTERRUPTED
+    return _CODES[report.verdict]

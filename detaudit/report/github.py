@@ -1,0 +1,47 @@
+"""Workflow commands of GitHub Actions: an annotation for each finding, on the culprit's line where it is known.
+
+https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
+"""
+
+from detaudit.model import Report
+from detaudit.report.findings import Finding, Outcome, findings
+from detaudit.report.plain import line
+
+_COMMANDS = {
+    Outcome.FAILED: "error",
+    Outcome.UNKNOWN: "error",
+    Outcome.WARNED: "warning",
+    Outcome.PASSED: "notice",
+}
+"""The worst first: of each, GitHub shows ten a step."""
+
+
+def render(report: Report) -> str:
+    """See Reporter.render."""
+    order = list(_COMMANDS)
+    told = [_annotation(found) for found in sorted(findings(report), key=lambda found: order.index(found.status))]
+    told += [_command("warning", {"title": "detaudit"}, line(text)) for text in report.warnings]
+    return "".join(f"{text}\n" for text in told)
+
+
+def _annotation(found: Finding) -> str:
+    properties = {}
+    if found.culprit is not None:
+        properties = {"file": found.culprit.file, "line": str(found.culprit.line)}
+    elif found.script and found.status is not Outcome.PASSED:
+        properties = {"file": found.script}
+    properties["title"] = f"detaudit: {found.suite}: {found.name}"
+    more = found.detail if found.status is not Outcome.PASSED else ""
+    return _command(_COMMANDS[found.status], properties, f"{found.message}\n{more}".strip())
+
+
+def _command(name: str, properties: dict[str, str], message: str) -> str:
+    words = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in properties.items())
+    return f"::{name} {words}::{_escaped(message)}"
+
+
+def _escaped(text: str, also: str = "") -> str:
+    """Return ``text`` with what would end a command as %XX; %, which begins those, comes first."""
+    for letter in "%\r\n" + also:
+        text = text.replace(letter, f"%{ord(letter):02X}")
+    return text

@@ -1,0 +1,54 @@
+"""JUnit XML: a suite for each audit and a case for each finding, as most CI systems read it (junit-10 of xUnit)."""
+
+import shlex
+from collections.abc import Sequence
+from xml.etree import ElementTree as ET
+
+from detaudit import __version__
+from detaudit.model import Report
+from detaudit.report.findings import Finding, Outcome, findings
+from detaudit.report.plain import line
+
+_ELEMENTS = {Outcome.FAILED: "failure", Outcome.UNKNOWN: "error"}
+
+
+def render(report: Report) -> str:
+    """See Reporter.render. In ASCII, which is right whatever encoding stdout has."""
+    suites: dict[str, list[Finding]] = {}
+    for found in findings(report):
+        suites.setdefault(found.suite, []).append(found)
+    root = ET.Element("testsuites", _counts("detaudit", [one for suite in suites.values() for one in suite]))
+    for name, cases in suites.items():
+        suite = ET.SubElement(root, "testsuite", _counts(name, cases))
+        properties = ET.SubElement(suite, "properties")
+        ET.SubElement(properties, "property", name="detaudit", value=__version__)
+        ET.SubElement(properties, "property", name="command", value=line(shlex.join(report.command)))
+        for case in cases:
+            _case(suite, case)
+        if report.warnings:
+            ET.SubElement(suite, "system-err").text = "\n".join(f"warning: {line(text)}" for text in report.warnings)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, "us-ascii").decode()}\n'
+
+
+def _counts(name: str, cases: Sequence[Finding]) -> dict[str, str]:
+    return {
+        "name": name,
+        "tests": str(len(cases)),
+        "failures": str(sum(case.status is Outcome.FAILED for case in cases)),
+        "errors": str(sum(case.status is Outcome.UNKNOWN for case in cases)),
+        "time": f"{sum(case.seconds or 0.0 for case in cases):.3f}",
+    }
+
+
+def _case(suite: ET.Element, found: Finding) -> None:
+    case = ET.SubElement(suite, "testcase", classname=found.suite, name=found.name)
+    if found.seconds is not None:
+        case.set("time", f"{found.seconds:.3f}")
+    text = f"{found.message}\n{found.detail}".strip()
+    if found.status in _ELEMENTS:
+        told = ET.SubElement(case, _ELEMENTS[found.status], type=found.rule, message=found.message)
+        told.text = text
+    else:
+        warning = "warning: " if found.status is Outcome.WARNED else ""
+        ET.SubElement(case, "system-out").text = warning + text

@@ -1,0 +1,82 @@
+"""SARIF 2.1.0, which code scanning reads: a result for each finding that did not pass.
+
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+import shlex
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from detaudit import __version__
+from detaudit.errors import ExitCode
+from detaudit.model import Report, exit_code
+from detaudit.report.findings import Finding, Outcome, findings
+from detaudit.report.plain import line
+from detaudit.report.rules import RULES
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS = {Outcome.FAILED: "error", Outcome.UNKNOWN: "warning", Outcome.WARNED: "note"}
+
+
+def render(report: Report) -> str:
+    """See Reporter.render."""
+    found = [one for one in findings(report) if one.status is not Outcome.PASSED]
+    rules = list(dict.fromkeys(one.rule for one in found))
+    log = {
+        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {"name": "detaudit", "version": __version__, "rules": [_rule(one) for one in rules]}
+                },
+                "invocations": [_invocation(report)],
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(one, rules.index(one.rule)) for one in found],
+            }
+        ],
+    }
+    return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
+
+
+def _rule(rule: str) -> dict[str, Any]:
+    asks, advice = RULES[rule]
+    return {
+        "id": rule,
+        "shortDescription": {"text": asks},
+        "help": {"text": advice.replace("`", ""), "markdown": advice},
+        "defaultConfiguration": {"level": "error"},
+    }
+
+
+def _invocation(report: Report) -> dict[str, Any]:
+    status = exit_code(report)
+    return {
+        "executionSuccessful": status in (ExitCode.DETERMINISTIC, ExitCode.NONDETERMINISTIC),
+        "exitCode": int(status),
+        "exitCodeDescription": status.name.lower(),
+        "commandLine": line(shlex.join(report.command)),
+        "toolExecutionNotifications": [
+            {"level": "warning", "message": {"text": line(text)}} for text in report.warnings
+        ],
+    }
+
+
+def _result(found: Finding, index: int) -> dict[str, Any]:
+    return {
+        "ruleId": found.rule,
+        "ruleIndex": index,
+        "level": _LEVELS[found.status],
+        "message": {"text": f"{found.suite}, {found.name}: {found.message}\n{found.detail}".strip()},
+        "locations": [_location(*found.place)] if found.place else [],
+        "partialFingerprints": {"finding/v1": found.fingerprint},
+    }
+
+
+def _location(file: str, begin: int) -> dict[str, Any]:
+    path = PurePosixPath(file)
+    artifact = {"uri": path.as_uri()} if path.is_absolute() else {"uri": quote(str(path)), "uriBaseId": "%SRCROOT%"}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": begin}}}

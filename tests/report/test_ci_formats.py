@@ -1,0 +1,245 @@
+"""What CI systems read: validated with their schemas, compared with golden files, and read back from any text."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import msgspec
+import pytest
+import xmlschema
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from detaudit import __version__
+from detaudit.errors import ExitCode
+from detaudit.model import Audit, Check, Report, Source
+from detaudit.report import render
+from detaudit.report.findings import Outcome, findings
+from detaudit.report.plain import line
+from tests.report.bisections import BISECTIONS
+from tests.report.checks import CHECK, REPORTS
+from tests.report.test_reporters import AUDITS, GOLDEN
+
+SCHEMAS = Path(__file__).parent / "schemas"
+FORMATS = ("junit", "github", "gitlab", "sarif")
+ALL: dict[str, Report] = {**AUDITS, **BISECTIONS, **REPORTS}
+
+
+@cache
+def xsd() -> Any:
+    return xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
+
+
+@cache
+def validator(name: str) -> Any:
+    schema = json.loads((SCHEMAS / name).read_text())
+    kind = jsonschema.validators.validator_for(schema)
+    kind.check_schema(schema)
+    return kind(schema)
+
+
+def read_junit(text: str) -> ET.Element:
+    xsd().validate(text)
+    return ET.fromstring(text)
+
+
+def read_gitlab(text: str) -> list[Any]:
+    issues = json.loads(text)
+    validator("gitlab-code-quality.json").validate(issues)
+    prints = [issue["fingerprint"] for issue in issues]
+    assert len(set(prints)) == len(prints)
+    assert isinstance(issues, list)
+    return issues
+
+
+def read_sarif(text: str) -> dict[str, Any]:
+    log = json.loads(text)
+    validator("sarif-2.1.0-rtm.5.json").validate(log)
+    run = log["runs"][0]
+    assert isinstance(run, dict)
+    return run
+
+
+def read_github(text: str) -> list[tuple[str, dict[str, str], str]]:
+    """Read workflow commands as GitHub's runner does: properties end at the first ``::``, %25 is undone last."""
+    commands = []
+    for one in text.removesuffix("\n").split("\n"):
+        found = re.fullmatch(r"::(\w+) (.*?)::(.*)", one)
+        assert found, one
+        pairs = [pair.partition("=") for pair in found[2].split(",")]
+        commands.append((found[1], {key: undone(value, ":,") for key, _, value in pairs}, undone(found[3])))
+    return commands
+
+
+def undone(text: str, also: str = "") -> str:
+    for letter in f"{also}\r\n%":
+        text = text.replace(f"%{ord(letter):02X}", letter)
+    return text
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_for_ci_is_the_golden_one(name: str, format_: str) -> None:
+    golden = GOLDEN / f"{name}.{format_}"
+    text = render(REPORTS[name], format_).replace(__version__, "VERSION")
+    if not golden.exists() or text != golden.read_text():
+        actual = golden.with_suffix(golden.suffix + ".actual")
+        actual.write_text(text)
+        assert text == (golden.read_text() if golden.exists() else ""), f"to accept it: mv {actual} {golden}"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_report_fits_the_schemas(name: str) -> None:
+    read_junit(render(ALL[name], "junit"))
+    read_gitlab(render(ALL[name], "gitlab"))
+    read_sarif(render(ALL[name], "sarif"))
+    read_github(render(ALL[name], "github"))
+
+
+def test_the_schemas_refuse_what_is_wrong() -> None:
+    with pytest.raises(xmlschema.XMLSchemaValidationError):
+        read_junit(render(CHECK, "junit").replace("<failure", "<fault").replace("</failure", "</fault"))
+    with pytest.raises(jsonschema.ValidationError):
+        read_gitlab(render(CHECK, "gitlab").replace('"critical"', '"bad"'))
+    with pytest.raises(jsonschema.ValidationError):
+        read_sarif(render(CHECK, "sarif").replace('"startLine"', '"start"'))
+
+
+def test_junit_tells_failed_unknown_and_warned_apart() -> None:
+    suites = read_junit(render(CHECK, "junit")).findall("testsuite")
+    assert [suite.get("name") for suite in suites] == ["digits", "race"]
+    told = {
+        (case.get("classname"), case.get("name")): [part.tag for part in case] for case in suites[0].findall("testcase")
+    }
+    assert told == {
+        ("digits", "repeatable"): ["system-out"],
+        ("digits", "same as baseline"): ["system-out"],
+        ("digits", "same after resume"): ["failure"],
+    }
+    assert [part.tag for case in suites[1].findall("testcase") for part in case] == ["failure", "error"]
+    assert (suites[1].get("failures"), suites[1].get("errors"), suites[1].get("time")) == ("1", "1", "6.500")
+
+
+def test_the_annotation_stands_on_the_culprits_line_and_the_worst_come_first() -> None:
+    commands = read_github(render(CHECK, "github"))
+    assert [command for command, _, _ in commands] == ["error", "error", "error", "warning", "notice", "warning"]
+    places = {properties["title"]: (properties.get("file"), properties.get("line")) for _, properties, _ in commands}
+    assert places["detaudit: race: repeatable"] == ("train.py", "7")
+    assert places["detaudit: race: same as baseline"] == ("race.py", None)
+    assert places["detaudit: digits: repeatable"] == (None, None)
+
+
+def test_gitlab_is_given_what_did_not_pass_with_a_place_for_each() -> None:
+    issues = read_gitlab(render(CHECK, "gitlab"))
+    told = {(one["check_name"], one["severity"]): one["location"] for one in issues}
+    assert told == {
+        ("same-as-baseline", "minor"): {"path": "examples/digits.py", "lines": {"begin": 1}},
+        ("same-after-resume", "critical"): {"path": "examples/digits.py", "lines": {"begin": 1}},
+        ("repeatable", "critical"): {"path": "train.py", "lines": {"begin": 7}},
+        ("same-as-baseline", "major"): {"path": "race.py", "lines": {"begin": 1}},
+    }
+    assert read_gitlab(render(REPORTS["same"], "gitlab")) == []
+
+
+@pytest.mark.parametrize("report", [AUDITS["nondeterministic"], CHECK, BISECTIONS["mended"]])
+def test_an_interruption_is_no_pass(report: Audit | Check) -> None:
+    passed = [one for one in findings(report) if one.status is Outcome.PASSED]
+    unfinished = msgspec.structs.replace(report, interrupted=True)
+    told = findings(unfinished)
+    assert [one for one in told if one.status is Outcome.PASSED] == passed
+    assert Outcome.UNKNOWN in {one.status for one in told}
+    assert read_junit(render(unfinished, "junit")).get("errors") != "0"
+    assert read_sarif(render(unfinished, "sarif"))["invocations"][0]["exitCode"] == ExitCode.INTERRUPTED
+
+
+def test_nothing_checked_and_interrupted_is_no_pass() -> None:
+    nothing = msgspec.structs.replace(CHECK, checked=(), interrupted=True)
+    assert [(one.suite, one.rule, one.status) for one in findings(nothing)] == [
+        ("detaudit", "complete", Outcome.UNKNOWN)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "successful", "status"),
+    [("check", True, 1), ("inconclusive", False, 130), ("mended", True, 0), ("same", True, 0), ("different", True, 1)],
+)
+def test_sarif_holds_the_exit_status(name: str, successful: bool, status: int) -> None:
+    run = read_sarif(render(ALL[name], "sarif"))
+    invocation = run["invocations"][0]
+    assert (invocation["executionSuccessful"], invocation["exitCode"]) == (successful, status)
+    assert bool(run["results"]) == (status != 0)
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
+
+
+def test_the_fingerprint_stays_where_the_line_moves() -> None:
+    def moved(line_: int) -> Audit:
+        audit = AUDITS["nondeterministic"]
+        source = Source(file="train.py", line=line_, what="a seed")
+        group = msgspec.structs.replace(audit.groups[0], sources=(source,))
+        return msgspec.structs.replace(audit, groups=(group, *audit.groups[1:]))
+
+    a, b = (read_gitlab(render(moved(number), "gitlab"))[0] for number in (7, 70))
+    assert a["location"] != b["location"]
+    assert a["fingerprint"] == b["fingerprint"]
+
+
+def test_a_file_outside_the_repository_is_a_whole_uri_and_spaces_are_quoted() -> None:
+    def uri(file: str) -> str:
+        audit = AUDITS["nondeterministic"]
+        source = Source(file=file, line=7, what="a seed")
+        group = msgspec.structs.replace(audit.groups[0], sources=(source,))
+        results = read_sarif(render(msgspec.structs.replace(audit, groups=(group,)), "sarif"))["results"]
+        return str(results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
+
+    assert uri("/elsewhere/a b.py") == "file:///elsewhere/a%20b.py"
+    assert uri("my code/a%.py") == "my%20code/a%25.py"
+
+
+HOSTILE = '\x1b[31mred\x1b[0m \x00\x07\ud800 ]]> <b> & "q" 100%25\r\n::error::x, y: z ￿ é 字'
+
+
+def hostile(text: str) -> Audit:
+    """Return an audit with ``text`` wherever a script, a path or a recipe can put some."""
+    audit = AUDITS["inconclusive"]
+    group = audit.groups[0]
+    runs = [msgspec.structs.replace(run, stderr_tail=(text, text) if run.stderr_tail else ()) for run in group.runs]
+    recipe = msgspec.structs.replace(group.recipe, name=f"x{text}")
+    group = msgspec.structs.replace(group, recipe=recipe, reason=f"because {text}", runs=tuple(runs))
+    command = ("detaudit", "run", f"{text}.py")
+    return msgspec.structs.replace(audit, groups=(group,), command=command, warnings=(text,))
+
+
+def told_alike(text: str) -> None:
+    audit = hostile(text)
+    message = line(f"because {text}")
+    case = read_junit(render(audit, "junit")).find("testsuite/testcase")
+    assert case is not None
+    assert case.get("name") == line(f"x{text}")
+    assert str(case[0].get("message")).startswith(message)
+    issue = read_gitlab(render(audit, "gitlab"))[0]
+    assert message in issue["description"]
+    command, properties, told = read_github(render(audit, "github"))[0]
+    assert (command, properties["title"].endswith(line(f"x{text}"))) == ("error", True)
+    assert told.startswith(message)
+    assert message in read_sarif(render(audit, "sarif"))["results"][0]["message"]["text"]
+
+
+def test_nothing_that_a_script_writes_breaks_a_format() -> None:
+    told_alike(HOSTILE)
+    for format_ in FORMATS:
+        text = render(hostile(HOSTILE), format_)
+        text.encode()
+        assert not set(text) & {"\x1b", "\x00", "\x07"}
+        assert "red" in text
+        assert "[31m" not in text
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("%:,\r\n\x1b[]0m\x00 =2A\ud800"))))
+def test_any_text_is_read_back(text: str) -> None:
+    told_alike(text)
