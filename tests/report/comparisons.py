@@ -41,7 +41,7 @@ def a_pair(step: int, apart: float) -> LossPair:
 
 
 COMPARISONS = {
-    "different": Comparison(
+    "compared-different": Comparison(
         schema_version=1,
         command=("detaudit", "compare", "detaudit.lock.json#digits", "after"),
         verdict=Likeness.DIFFERENT,
@@ -68,7 +68,7 @@ COMPARISONS = {
             NextStep(command="detaudit compare detaudit.lock.json#digits after --format json", why="the losses"),
         ),
     ),
-    "same": Comparison(
+    "compared-same": Comparison(
         schema_version=1,
         command=("detaudit", "compare", "a", "b"),
         verdict=Likeness.SAME,
@@ -79,7 +79,7 @@ COMPARISONS = {
         stages=(Stage.FORWARD,),
         steps_compared=2,
     ),
-    "different-ranks": Comparison(
+    "compared-ranks": Comparison(
         schema_version=1,
         command=("detaudit", "compare", "a", "b"),
         verdict=Likeness.DIFFERENT,

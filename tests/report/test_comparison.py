@@ -9,7 +9,7 @@ from detaudit.model import Change, Comparison, Difference, LossPair, Stage
 from detaudit.report import comparison
 from tests.report.comparisons import COMPARISONS
 
-DIFFERENT, RANKS = COMPARISONS["different"], COMPARISONS["different-ranks"]
+DIFFERENT, RANKS = COMPARISONS["compared-different"], COMPARISONS["compared-ranks"]
 
 
 def told(found: Comparison, step: int, stage: Stage, *, rank: int = 0, **changed: Any) -> str:
@@ -63,11 +63,11 @@ def test_the_losses_of_the_rank_that_differs_are_shown() -> None:
 def test_equal_losses_are_one_line() -> None:
     assert comparison.curve(RANKS) == []
     assert comparison.losses_line(RANKS) == "the losses agree at all 2 steps that both sides kept"
-    assert comparison.losses_line(DIFFERENT) == comparison.losses_line(COMPARISONS["same"]) == ""
+    assert comparison.losses_line(DIFFERENT) == comparison.losses_line(COMPARISONS["compared-same"]) == ""
 
 
 def test_where_only_the_end_was_kept() -> None:
-    found = msgspec.structs.replace(COMPARISONS["same"], steps_compared=0, stages=())
+    found = msgspec.structs.replace(COMPARISONS["compared-same"], steps_compared=0, stages=())
     assert comparison.sentence(found) == "bit-identical at the end; no step was kept on both sides"
     assert comparison.stages_line(found) == "compared: the end alone"
 
