@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from detaudit.auditor import environment, recordings, store
-from detaudit.errors import BaselineError
+from detaudit.errors import BaselineError, UsageError
 from detaudit.model import Recording, digits
+from detaudit.recipe.names import unknown
 
 LOCK = "detaudit.lock.json"
 LOCK_VERSION = 1
@@ -57,6 +58,22 @@ def _version(path: Path, data: bytes) -> Any:
     if not isinstance(raw, dict) or "audits" not in raw:
         raise BaselineError(f"{path} is no lock file of detaudit: it has no audits", _CURE)
     return raw.get("schema_version")
+
+
+def find(path: Path, name: str) -> Recording:
+    """Return one baseline of a lock file; the only one where ``name`` is empty.
+
+    Raises BaselineError as read_lock does, UnknownNameError for a name that is not there, UsageError for none where
+    there are several.
+    """
+    audits = read_lock(path)
+    if name:
+        if name not in audits:
+            raise unknown("baseline", name, audits)
+        return audits[name]
+    if len(audits) != 1:
+        raise UsageError(f"{path} holds {len(audits)} baselines", f"Name one: {path}#NAME. {', '.join(sorted(audits))}")
+    return next(iter(audits.values()))
 
 
 def write_lock(path: Path, audits: Mapping[str, Recording]) -> None:

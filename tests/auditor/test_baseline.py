@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.baseline import changed, read_lock, write_lock
+from detaudit.auditor.baseline import changed, find, read_lock, write_lock
 from detaudit.auditor.recordings import thinned
-from detaudit.errors import BaselineError, StorageError
+from detaudit.errors import BaselineError, StorageError, UnknownNameError, UsageError
 from detaudit.model import Stage
 from tests.auditor.recorded import outside, recording, trained, weight
 from tests.auditor.test_gates import recording as gates_recording
@@ -102,3 +102,14 @@ def test_what_changed_is_told() -> None:
         "a: digest u, final loss 0.5, 4 steps → digest x, final loss 0.5, 4 steps",
         "a: torch 2.13.0 → 2.14.0",
     ]
+
+
+def test_the_only_baseline_needs_no_name(tmp_path: Path) -> None:
+    write_lock(tmp_path / "lock", {"digits": recording()})
+    assert find(tmp_path / "lock", "") == find(tmp_path / "lock", "digits") == recording()
+    with pytest.raises(UnknownNameError, match="no baseline 'digit'") as error:
+        find(tmp_path / "lock", "digit")
+    assert "'digits'" in error.value.cure
+    write_lock(tmp_path / "lock", {"digits": recording(), "other": recording()})
+    with pytest.raises(UsageError, match="holds 2 baselines"):
+        find(tmp_path / "lock", "")
