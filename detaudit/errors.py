@@ -54,7 +54,3 @@ class AuditNotFoundError(UsageError):
 
 class NothingToCompareError(DetauditError):
     """One of two that were to be compared recorded nothing that can be found to match."""
-
-
-class BaselineError(UsageError):
-    """A lock file is missing, broken, or of another version."""

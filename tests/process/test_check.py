@@ -170,7 +170,7 @@ def test_a_script_that_fails_is_not_judged(trained: Project) -> None:
         ({"detaudit.yaml": "audits:\n  a: {command: no.py}\n"}, [], "the audit 'a': there is no script 'no.py'"),
         ({"detaudit.yaml": ONE + "    recipe: sedes\n"}, [], "Did you mean 'seeds'?"),
         ({"detaudit.yaml": ONE + "    runs: [\n"}, [], "detaudit.yaml:"),
-        ({"detaudit.lock.json": "<<<<<<< HEAD\n"}, [], "detaudit.lock.json:1:1 is no JSON"),
+        ({"detaudit.lock.json": "<<<<<<< HEAD\n"}, [], "detaudit.lock.json:1:1 is no lock file"),
         ({}, ["--config", "none.yaml"], "none.yaml cannot be read"),
     ],
 )
