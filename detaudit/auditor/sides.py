@@ -35,7 +35,7 @@ def load(place: str, recipe: str | None = None, losses: re.Pattern[str] | None =
     Of an audit that is the first run that finished under ``recipe``, by default its first one. What it printed is
     read again with the pattern for ``losses``.
 
-    Raises AuditNotFoundError or BaselineError where nothing can be read, UnknownNameError for a recipe or baseline that
+    Raises AuditNotFoundError or ConfigError where nothing can be read, UnknownNameError for a recipe or baseline that
     is not there, NothingToCompareError where no run recorded anything.
     """
     path, name = _split(place)
