@@ -52,9 +52,5 @@ class AuditNotFoundError(UsageError):
     """No audit.json where one was expected, one that cannot be read, or one whose traces are gone."""
 
 
-class BaselineError(UsageError):
-    """No baseline where one was expected, or a lock file that cannot be read."""
-
-
 class NothingToCompareError(DetauditError):
     """One of two that were to be compared recorded nothing that can be found to match."""

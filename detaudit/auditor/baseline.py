@@ -1,81 +1,80 @@
-"""Reads and writes baselines: the recordings of named audits, in a lock file that is committed beside the code."""
+"""Baselines: what each of a project's audits recorded once, kept in a lock file that is committed."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from detaudit.auditor import environment, recordings, store
-from detaudit.errors import BaselineError
+from detaudit.errors import AuditNotFoundError, ConfigError, UnknownNameError
 from detaudit.model import Recording, digits
+from detaudit.recipe.names import unknown
 
 LOCK = "detaudit.lock.json"
-LOCK_VERSION = 1
-"""Of the lock file: keys only grow; anything else, the digests included, is a new version. 1: first layout."""
 
-_CURE = "`detaudit check --update` writes it anew; git has the one that was there."
+SCHEMA_VERSION = 1
+"""Of the lock file: keys only grow; anything else is a new version. 1: first layout."""
+
+_WRITE = "`detaudit check --update` writes it."
 
 
-class _Lock(msgspec.Struct, frozen=True, kw_only=True):
+class Lock(msgspec.Struct, frozen=True, kw_only=True):
+    """The layout of a lock file."""
+
     schema_version: int
     audits: dict[str, Recording]
 
 
 def read_lock(path: Path) -> dict[str, Recording]:
-    """Return the recordings of a lock file by the names of their audits.
+    """Return the baselines in a lock file by name.
 
-    Raises BaselineError where there is none, or none that this version reads; the message holds line and column of
-    what is no JSON, such as the marks of a merge.
+    Raises AuditNotFoundError where there is none, ConfigError for one that is broken or of another version.
     """
+    cure = "Mend it by hand or from version control, or write it anew with `detaudit check --update`."
     try:
         data = path.read_bytes()
+        version = _version(path, data, cure)
+        if version != SCHEMA_VERSION:
+            told = f"{path} has schema version {version}, this detaudit reads {SCHEMA_VERSION}"
+            raise ConfigError(told, "Write it anew with `detaudit check --update`, or use the detaudit that wrote it.")
+        return msgspec.json.decode(data, type=Lock).audits
     except OSError as error:
-        raise BaselineError(
-            f"there is no baseline at {path}: {error.strerror}", "`detaudit check --update` writes one."
-        ) from error
-    version = _version(path, data)
-    if version != LOCK_VERSION:
-        raise BaselineError(
-            f"{path} has schema version {version}, this detaudit reads {LOCK_VERSION}",
-            "Use the detaudit that wrote it, or write it anew: detaudit check --update",
-        )
-    try:
-        return msgspec.json.decode(data, type=_Lock).audits
+        raise AuditNotFoundError(f"there is no lock file {path}: {error.strerror}", _WRITE) from error
     except msgspec.MsgspecError as error:
-        raise BaselineError(f"{path} is no lock file of detaudit: {error}", _CURE) from error
+        raise ConfigError(f"{path} is no lock file: {error}", cure) from error
 
 
-def _version(path: Path, data: bytes) -> Any:
+def _version(path: Path, data: bytes, cure: str) -> object:
     try:
-        raw = json.loads(data)
+        return msgspec.convert(json.loads(data), dict[str, object]).get("schema_version")
     except json.JSONDecodeError as error:
-        raise BaselineError(f"{path}:{error.lineno}:{error.colno} is no JSON: {error.msg}", _CURE) from error
+        told = f"{path}:{error.lineno}:{error.colno} is no lock file: {error.msg}"
+        raise ConfigError(told, cure) from error
     except UnicodeDecodeError as error:
-        raise BaselineError(f"{path} is no text: {error.reason}", _CURE) from error
-    if not isinstance(raw, dict) or "audits" not in raw:
-        raise BaselineError(f"{path} is no lock file of detaudit: it has no audits", _CURE)
-    return raw.get("schema_version")
+        raise ConfigError(f"{path} is no lock file: {error.reason}", cure) from error
+
+
+def find(path: Path, name: str) -> Recording:
+    """Return one baseline of a lock file; the only one where ``name`` is empty.
+
+    Raises as read_lock does, and UnknownNameError for a name that is not there.
+    """
+    audits = read_lock(path)
+    if not name and len(audits) == 1:
+        return next(iter(audits.values()))
+    if not name:
+        cure = f"Name one of them: {', '.join(f'{path}#{one}' for one in sorted(audits))}."
+        raise UnknownNameError(f"{path} holds {len(audits)} baselines", cure if audits else _WRITE)
+    if name not in audits:
+        raise unknown("baseline", name, sorted(audits))
+    return audits[name]
 
 
 def write_lock(path: Path, audits: Mapping[str, Recording]) -> None:
-    """Write a lock file: the same text for the same recordings, so that git shows what changed.
-
-    Raises StorageError where that fails, and leaves the one that was there.
-    """
-    plain = msgspec.to_builtins(_Lock(schema_version=LOCK_VERSION, audits=dict(audits)), str_keys=True)
-    store.write(path, json.dumps(_ordered(plain), indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n")
-
-
-def _ordered(value: Any) -> Any:
-    """Return a value with its keys sorted, steps by number."""
-    if isinstance(value, dict):
-        keys = sorted(value, key=lambda key: (0, int(key), "") if key.isdecimal() else (1, 0, key))
-        return {key: _ordered(value[key]) for key in keys}
-    if isinstance(value, list | tuple):
-        return [_ordered(item) for item in value]
-    return value
+    """Write a lock file. Raises StorageError where that fails."""
+    lock = Lock(schema_version=SCHEMA_VERSION, audits=dict(sorted(audits.items())))
+    store.write(path, msgspec.json.format(msgspec.json.encode(lock), indent=2) + b"\n")
 
 
 def changed(name: str, old: Recording | None, new: Recording) -> list[str]:

@@ -13,7 +13,7 @@ from detaudit.auditor.compare import streams_of
 from detaudit.auditor.judge import rank_record
 from detaudit.auditor.recordings import record
 from detaudit.auditor.traces import Stream
-from detaudit.errors import AuditNotFoundError, BaselineError, NothingToCompareError, UsageError
+from detaudit.errors import AuditNotFoundError, NothingToCompareError, UsageError
 from detaudit.model import OUTSIDE, Audit, Group, RankRecord, Recording, Run, Stage, Status, Verdict
 from detaudit.recipe.names import unknown
 
@@ -35,8 +35,8 @@ def load(place: str, recipe: str | None = None, losses: re.Pattern[str] | None =
     Of an audit that is the first run that finished under ``recipe``, by default its first one. What it printed is
     read again with the pattern for ``losses``.
 
-    Raises AuditNotFoundError or BaselineError where nothing can be read, UnknownNameError for a recipe or baseline
-    that is not there, NothingToCompareError where no run recorded anything.
+    Raises AuditNotFoundError or ConfigError where nothing can be read, UnknownNameError for a recipe or baseline that
+    is not there, NothingToCompareError where no run recorded anything.
     """
     path, name = _split(place)
     if _is_lock(path) or (name and not path.is_dir()):
@@ -66,15 +66,9 @@ def _is_lock(path: Path) -> bool:
 
 
 def _of_lock(path: Path, name: str) -> Recording:
-    audits = baseline.read_lock(path)
-    if not name and len(audits) != 1:
-        cure = f"Name one of them: {', '.join(f'{path}#{one}' for one in sorted(audits))}." if audits else ""
-        raise BaselineError(f"{path} holds {len(audits)} baselines", cure or "`detaudit check --update` writes one.")
-    if name and name not in audits:
-        raise unknown(f"baseline in {path} called", name, sorted(audits))
-    found = audits[name or next(iter(audits))]
+    found = baseline.find(path, name)
     if not found.ranks:
-        raise NothingToCompareError(f"the baseline {name!r} in {path} is of a run that recorded nothing")
+        raise NothingToCompareError(f"the baseline in {path} is of a run that recorded nothing")
     return found
 
 

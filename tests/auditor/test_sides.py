@@ -14,7 +14,6 @@ from detaudit.auditor.baseline import write_lock
 from detaudit.auditor.sides import load
 from detaudit.errors import (
     AuditNotFoundError,
-    BaselineError,
     ExitCode,
     NothingToCompareError,
     UnknownNameError,
@@ -178,10 +177,10 @@ def lock(folder: Path, *names: str, **audits: Recording) -> Path:
 def test_a_baseline(tmp_path: Path) -> None:
     path = lock(tmp_path, "train", "eval")
     assert load(f"{path}#eval").recording.ranks[0].record.digest == "eval"
-    with pytest.raises(UnknownNameError, match="called 'trian'") as caught:
+    with pytest.raises(UnknownNameError, match="no baseline 'trian'") as caught:
         load(f"{path}#trian")
     assert "Did you mean 'train'?" in caught.value.cure
-    with pytest.raises(BaselineError, match="holds 2 baselines") as named:
+    with pytest.raises(UnknownNameError, match="holds 2 baselines") as named:
         load(str(path))
     assert f"{path}#eval, {path}#train" in named.value.cure
 
@@ -194,7 +193,7 @@ def test_a_lock_file_with_one_baseline_needs_no_name(tmp_path: Path) -> None:
 
 
 def test_lock_files_that_hold_nothing(tmp_path: Path) -> None:
-    with pytest.raises(BaselineError, match="holds 0 baselines"):
+    with pytest.raises(UnknownNameError, match="holds 0 baselines"):
         load(str(lock(tmp_path)))
     with pytest.raises(NothingToCompareError, match="recorded nothing"):
         load(f"{lock(tmp_path, empty=Recording(command=(), recipe=RECIPE, environment={}, ranks=()))}#empty")
@@ -202,7 +201,7 @@ def test_lock_files_that_hold_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["detaudit.lock.json", "detaudit.lock.json#train", "other.json#train"])
 def test_a_lock_file_that_is_not_there(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BaselineError, match="there is no baseline at"):
+    with pytest.raises(AuditNotFoundError, match="there is no lock file"):
         load(str(tmp_path / name))
 
 

@@ -106,7 +106,7 @@ def test_one_side_recorded_nothing(trained: Project) -> None:
 def test_what_cannot_be_compared_is_said(trained: Project) -> None:
     for words, expected in (
         (("before", "gone"), "there is no audit at gone"),
-        (("before", "detaudit.lock.json#a"), "there is no baseline at detaudit.lock.json"),
+        (("before", "detaudit.lock.json#a"), "there is no lock file detaudit.lock.json"),
         (("before", "before", "--recipe", "seed"), "there is no recipe in before called 'seed'"),
         (("before", "before", "--loss-pattern", "("), "--loss-pattern is no regular expression"),
         (("before",), "Missing argument 'B'"),
