@@ -7,7 +7,7 @@ import msgspec
 
 from detaudit.auditor.compare import LADDER, RESULT, unlike_names
 from detaudit.auditor.traces import Stream
-from detaudit.model import OUTSIDE, Difference, Recipe, Recording, Run, Stage, Trained, as_number
+from detaudit.model import NAMED, OUTSIDE, Difference, Recipe, Recording, Run, Stage, Trained, as_number
 
 KEPT_STEPS = 64
 """How many steps of each stage a baseline keeps, beside the powers of two."""
@@ -111,4 +111,4 @@ def _first(rank: int, a: Trained, b: Trained) -> Difference | None:
 
 
 def _site(stage: Stage, ours: str, theirs: str) -> str | None:
-    return unlike_names(ours.split(_JOINT), theirs.split(_JOINT)) if stage is Stage.ARTIFACT else None
+    return unlike_names(ours.split(_JOINT), theirs.split(_JOINT)) if stage in NAMED else None

@@ -25,15 +25,17 @@ from detaudit.model.audit import (
 from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing, Needed, Verified, Without
 from detaudit.model.check import Check, Checked, CheckVerdict, Gate, GateName, GateStatus
 from detaudit.model.compare import Change, Comparison, Likeness, LossPair, Side, WeightPair
-from detaudit.model.enums import OUTSIDE, Stage, Status, Verdict
+from detaudit.model.enums import NAMED, OUTSIDE, Stage, Status, Verdict
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.recording import Recording, Trained, Weight
+from detaudit.model.tensor import FirstMismatch, TensorDifference
 from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
 
 Report: TypeAlias = Audit | Comparison | Check
 """What a reporter can print."""
 
 __all__ = [
+    "NAMED",
     "OUTSIDE",
     "SCHEMA_VERSION",
     "Alternative",
@@ -50,6 +52,7 @@ __all__ = [
     "Difference",
     "Divergence",
     "Failing",
+    "FirstMismatch",
     "FlagState",
     "Gate",
     "GateName",
@@ -73,6 +76,7 @@ __all__ = [
     "Source",
     "Stage",
     "Status",
+    "TensorDifference",
     "Trained",
     "VariationBisection",
     "Varied",
