@@ -24,7 +24,8 @@ is an object whose ``k`` tells its kind:
 - ``generators`` ``states``: the digest of each random generator that was touched, when the first loss of a training
   was seen.
 - ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the
-  loss at stage ``forward``, else null.
+  loss at stage ``forward``, else null. What a test returned is there as step 1 of the framework and stage ``returned``,
+  one event for each part of it, whose digest is followed by a space and the part's name.
 - ``probe``      ``name, n, step, kind, digest, value``: what a script asked to have watched: the n-th ``value`` or
   ``gradient`` of that name in this process, in the training step under way or null; ``value`` is a short text of
   what is one number or string, else null.

@@ -10,7 +10,18 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "detaudit"
-FRAMEWORKS = {"torch", "tensorflow", "keras", "tf_keras", "jax", "numpy", "sklearn", "lightning", "transformers"}
+FRAMEWORKS = {
+    "torch",
+    "tensorflow",
+    "keras",
+    "tf_keras",
+    "jax",
+    "numpy",
+    "sklearn",
+    "lightning",
+    "pytorch_lightning",
+    "transformers",
+}
 
 LAYERS = {
     "wire": set(),
@@ -23,10 +34,19 @@ LAYERS = {
     "report": {"errors", "wire", "model", "probe", "recipe", "launch"},
     "cli": {"errors", "wire", "model", "recipe", "launch", "auditor", "report"},
     "recorder": {"wire"},
+    "pytest_plugin": {"model", "auditor", "report"},
+    "callbacks": set(),
     "__main__": {"cli"},
     "__init__": set(),
 }
 """Who may import whom."""
+
+TRAINERS = {
+    "keras.py": {"keras", "tf_keras"},
+    "lightning.py": {"lightning", "pytorch_lightning"},
+    "transformers.py": {"transformers"},
+}
+"""A callback is a subclass of its trainer's own class, and only a training that uses this trainer imports it."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -71,7 +91,27 @@ def test_there_is_no_circle() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_part_of_the_auditor_imports_a_framework(path: Path) -> None:
-    assert not {name.split(".")[0] for name in imported(path)} & FRAMEWORKS
+    allowed = TRAINERS.get(path.name, set()) if layer(path) == "callbacks" else set()
+    assert {name.split(".")[0] for name in imported(path)} & FRAMEWORKS <= allowed
+
+
+def test_nobody_imports_the_callbacks() -> None:
+    for path in MODULES:
+        assert layer(path) == "callbacks" or not [name for name in imported(path) if "detaudit.callbacks" in name]
+
+
+@pytest.mark.parametrize("name", ["__init__", "mark", "child"])
+def test_every_pytest_session_pays_for_pytest_and_the_standard_library_alone(name: str) -> None:
+    tree = ast.parse((PACKAGE / "pytest_plugin" / f"{name}.py").read_text())
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            own = {f"{node.module}.{alias.name}" for alias in node.names} | {node.module or ""}
+            ours = {f"detaudit.pytest_plugin.{one}" for one in ("mark", "child")}
+            found |= set() if own & ours else {(node.module or "").split(".")[0]}
+    assert found <= {*sys.stdlib_module_names, "pytest"}
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "recorder").rglob("*.py")), ids=lambda path: path.name)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from detaudit.auditor.traces import Process, Stream
-from detaudit.model import OUTSIDE, Difference, Replicas, Stage
+from detaudit.model import NAMED, OUTSIDE, Difference, Replicas, Stage
 
 LADDER = tuple(stage for stage in Stage if stage not in (*OUTSIDE, Stage.STEPS))
 
@@ -69,11 +69,11 @@ def _first(rank: int, a: Stream, b: Stream) -> Difference | None:
 
 
 def _site(stage: Stage, ours: Digests, theirs: Digests) -> str | None:
-    return unlike_names(ours.get(stage, ()), theirs.get(stage, ())) if stage is Stage.ARTIFACT else None
+    return unlike_names(ours.get(stage, ()), theirs.get(stage, ())) if stage in NAMED else None
 
 
 def unlike_names(ours: Iterable[str], theirs: Iterable[str]) -> str:
-    """Return which files and tensors in them differ: the first, and how many more."""
+    """Return which files and tensors in them, or parts of a value, differ: the first, and how many more."""
     first, *more = sorted({part.partition(" ")[2] for part in {*ours} ^ {*theirs}})
     return f"{first} and {len(more)} more" if more else first
 

@@ -13,6 +13,7 @@ _WHAT = {
     Stage.UPDATE: ("the updated weights differ", "the optimizer, or a race on shared memory"),
     Stage.STDOUT: ("a printed loss differs", "what led to it was not seen"),
     Stage.ARTIFACT: ("a file that the script wrote differs", "what led to it was not seen"),
+    Stage.RETURNED: ("the value that the test returned differs", "what led to it was not seen"),
     Stage.STEPS: ("one run has no such step", "control flow depends on time or data"),
 }
 """What is seen where a stage is the first to differ, and the cause if all stages before it were recorded."""

@@ -22,6 +22,7 @@ LIKELY: dict[Stage, tuple[Cause, ...]] = {
     Stage.UPDATE: _LATE,
     Stage.STDOUT: ("seed", "kernel", "hash", "data", "order", "memory", "threads"),
     Stage.ARTIFACT: ("seed", "kernel", "hash", "data", "order", "memory", "threads"),
+    Stage.RETURNED: ("seed", "kernel", "hash", "data", "order", "memory", "threads"),
     Stage.STEPS: ("order", "threads", "seed", "data", "hash", "memory", "kernel"),
 }
 """The causes that a first difference at a stage points to, the likeliest first."""

@@ -8,6 +8,7 @@ import msgspec
 from detaudit.auditor.compare import LADDER, RESULT, unlike_names
 from detaudit.auditor.traces import Stream
 from detaudit.model import (
+    NAMED,
     OUTSIDE,
     Artifact,
     Difference,
@@ -178,4 +179,4 @@ def _first(rank: int, a: Trained, b: Trained) -> Difference | None:
 
 
 def _site(stage: Stage, ours: str, theirs: str) -> str | None:
-    return unlike_names(ours.split(_JOINT), theirs.split(_JOINT)) if stage is Stage.ARTIFACT else None
+    return unlike_names(ours.split(_JOINT), theirs.split(_JOINT)) if stage in NAMED else None

@@ -34,7 +34,7 @@ class Stream:
     """What one framework trained in one process: ``stages[step][stage]`` are digests, in order of arrival.
 
     ``losses`` are by step, in order of arrival, as ``float.hex()`` text. What a run shows without a hook is one too;
-    its framework is the stage's name. The digest of an artifact is followed by a space and the name of what it is of.
+    its framework is the stage's name. In the NAMED stages a space and the name of what it is of follow the digest.
     """
 
     framework: str

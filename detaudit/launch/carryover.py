@@ -8,7 +8,7 @@ from pathlib import Path
 from detaudit.launch.workspace import walk
 
 MOST_WATCHED = 2000
-_SKIPPED = (".git", "__pycache__")
+_SKIPPED = (".git", "__pycache__", ".detaudit")  # other audits may be under way
 
 _Stamp = tuple[int, int, int]
 

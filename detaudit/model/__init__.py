@@ -26,16 +26,18 @@ from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing
 from detaudit.model.check import Check, Checked, CheckVerdict, Gate, GateName, GateStatus
 from detaudit.model.compare import Change, Comparison, Likeness, LossPair, Side, WeightPair
 from detaudit.model.doctor import Diagnosis, Threat
-from detaudit.model.enums import OUTSIDE, Stage, Status, Verdict
+from detaudit.model.enums import NAMED, OUTSIDE, Stage, Status, Verdict
 from detaudit.model.exits import exit_code
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.recording import Recording, Trained, Weight
+from detaudit.model.tensor import FirstMismatch, TensorDifference
 from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
 
 Report: TypeAlias = Audit | Comparison | Check
 """What a reporter can print."""
 
 __all__ = [
+    "NAMED",
     "OUTSIDE",
     "SCHEMA_VERSION",
     "Alternative",
@@ -53,6 +55,7 @@ __all__ = [
     "Difference",
     "Divergence",
     "Failing",
+    "FirstMismatch",
     "FlagState",
     "Gate",
     "GateName",
@@ -76,6 +79,7 @@ __all__ = [
     "Source",
     "Stage",
     "Status",
+    "TensorDifference",
     "Threat",
     "Trained",
     "VariationBisection",

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from detaudit.model.enums import OUTSIDE, Stage, Status, Verdict
+from detaudit.model.enums import NAMED, OUTSIDE, Stage, Status, Verdict
 from detaudit.model.number import Number
 from detaudit.probe import ProbeDifference
 
@@ -15,7 +15,7 @@ SCHEMA_VERSION = 1
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage.
 
-    ``site`` names the file, and the tensor in it, that differs.
+    ``site`` names the file, and the tensor in it, or the part of what a test returned, that differs.
     """
 
     rank: int
@@ -26,7 +26,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def order(self) -> tuple[bool, bool, int, int]:
         """What differences are sorted by: what a hook saw comes first, then what was printed, then files."""
-        return self.stage in OUTSIDE, self.stage is Stage.ARTIFACT, self.step, self.stage.place
+        return self.stage in OUTSIDE, self.stage in NAMED, self.step, self.stage.place
 
 
 class RankRecord(msgspec.Struct, frozen=True, kw_only=True):

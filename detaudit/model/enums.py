@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 
 class Stage(StrEnum):
-    """The ladder of stages within a step, then what was seen without a hook: printed losses, files that were written.
+    """The ladder of stages within a step, then what was seen without a hook: printed losses, files, returned values.
 
     ``STEPS`` means that one run had no such step.
     """
@@ -35,6 +35,7 @@ class Stage(StrEnum):
     UPDATE = "update"
     STDOUT = "stdout"
     ARTIFACT = "artifact"
+    RETURNED = "returned"
     STEPS = "steps"
 
     @property
@@ -43,5 +44,8 @@ class Stage(StrEnum):
         return list(Stage).index(self)
 
 
-OUTSIDE = (Stage.STDOUT, Stage.ARTIFACT)
-"""What a run shows by itself. Printed losses have steps of their own, files have none."""
+OUTSIDE = (Stage.STDOUT, Stage.ARTIFACT, Stage.RETURNED)
+"""What a run shows without a hook. Printed losses have steps of their own; files and what a test returned have none."""
+
+NAMED = (Stage.ARTIFACT, Stage.RETURNED)
+"""The stages whose digests are each followed by a space and the name of what it is of."""

@@ -62,11 +62,12 @@ def _watch_sources(recorder: Recorder, name: str) -> None:
 
 def _watch_script(recorder: Recorder) -> None:
     def prepare(_: ModuleType) -> None:
-        from . import probes, script
+        from . import probes, returned, script
         from .probes import compilers
 
         script.prepare(recorder)
         probes.prepare(recorder)
+        returned.prepare(recorder)
         imports.when_imported("torch", recorder.sink, compilers.torch_imported)
 
     imports.when_imported("detaudit", recorder.sink, prepare)

@@ -23,7 +23,11 @@ class ValueReader(Reader):
     def __init__(self) -> None:
         self._digest: digest.NumpyDigest | None = None
 
-    def _array(self, value: Any) -> Any:
+    def array(self, value: Any) -> Any:
+        """Return numbers and arrays as an array of NumPy's, widened where it has no such type.
+
+        Raises TypeError for anything else.
+        """
         np: Any = sys.modules["numpy"]
         value = value.detach().cpu() if hasattr(value, "detach") else value
         try:
@@ -44,12 +48,12 @@ class ValueReader(Reader):
 
     def part(self, name: str, tensor: Any) -> digest.Part:
         """Return (name, dtype, shape, word digest)."""
-        array = self._array(tensor)
+        array = self.array(tensor)
         return name, str(array.dtype), tuple(array.shape), self._numpy_digest().words(array)
 
     def total(self, tensor: Any) -> float:
         """Return the sum of the elements in float64."""
-        return self._numpy_digest().total(self._array(tensor))
+        return self._numpy_digest().total(self.array(tensor))
 
     def size(self, tensor: Any) -> int:
         """Return the bytes of an array, 0 for a plain number."""
@@ -61,7 +65,7 @@ class ValueReader(Reader):
 
     def scalar(self, tensor: Any) -> float | None:
         """Return the value of a real array of one element."""
-        array = self._array(tensor)
+        array = self.array(tensor)
         return float(array.reshape(-1)[0]) if array.size == 1 and array.dtype.kind in "fiub" else None
 
 

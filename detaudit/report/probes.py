@@ -1,6 +1,6 @@
 """What the reporters for people share about probes."""
 
-from detaudit.model import Group, Status
+from detaudit.model import OUTSIDE, Group, Status
 from detaudit.probe import Probe
 
 
@@ -10,7 +10,7 @@ def sentence(group: Group) -> str:
     if found is None:
         return ""
     a, b = found.runs
-    rank = f" of rank {found.rank}" if found.rank or any(len(run.ranks) > 1 for run in group.runs) else ""
+    rank = f" of rank {found.rank}" if found.rank or several_ranks(group) else ""
     if found.missing is not None:
         how = f", which run {found.missing} does not have"
     elif any(found.values):
@@ -20,6 +20,11 @@ def sentence(group: Group) -> str:
     last = f"; {_probe(found.agrees)} still agrees" if found.agrees else ""
     but = "the results agree all the same, but " if group.distinct == 1 else ""
     return f"{but}the first probe that differs{rank} is {_probe(found)}{how}{last}"
+
+
+def several_ranks(group: Group) -> bool:
+    """Whether any run has several processes or frameworks that trained, so that it must be said which is meant."""
+    return any(sum(rank.framework not in OUTSIDE for rank in run.ranks) > 1 for run in group.runs)
 
 
 def _probe(found: Probe) -> str:

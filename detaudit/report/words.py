@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from detaudit.model import (
+    NAMED,
     OUTSIDE,
     Difference,
     Divergence,
@@ -60,6 +61,8 @@ def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
 def _place(found: Difference | Divergence) -> str:
     if found.stage is Stage.ARTIFACT and found.site:
         return found.site
+    if found.stage is Stage.RETURNED:
+        return f"returned{' ' if found.site else ''}{found.site or ''}"
     return f"step {found.step}, {found.stage}"
 
 
@@ -69,7 +72,7 @@ def rank_name(record: RankRecord) -> str:
 
 
 def _steps(run: Run, record: RankRecord | None) -> str:
-    if record is not None and record.framework == Stage.ARTIFACT:
+    if record is not None and record.framework in NAMED:
         return "-"
     return str(record.steps if record else run.steps)
 
@@ -124,7 +127,8 @@ def _outside(group: Group) -> list[str]:
     names = [f"{file.path} ({file.by})" for file in files[:MOST_FILES]]
     more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
     printed = ["losses from stdout (--loss-pattern)"] if Stage.STDOUT in group.stages else []
-    return printed + ([f"weights from {', '.join(names)}{more}"] if names else [])
+    returned = ["what the test returned"] if Stage.RETURNED in group.stages else []
+    return printed + returned + ([f"weights from {', '.join(names)}{more}"] if names else [])
 
 
 def replicas_line(group: Group) -> str:
@@ -178,6 +182,6 @@ def where(group: Group) -> str:
     if found is None:
         return ""
     a, b = found.runs
-    several = any(len(run.ranks) > 1 for run in group.runs) and found.stage not in OUTSIDE
+    several = probes.several_ranks(group) and found.stage not in OUTSIDE
     rank = f", rank {found.rank}" if several else ""
     return f"runs {a} and {b} first differ at {_place(found)}{rank}: {found.cause}"

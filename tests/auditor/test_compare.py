@@ -84,3 +84,23 @@ def test_a_replica_that_goes_astray_is_named() -> None:
 def test_processes_that_no_launcher_ranked_are_no_replicas() -> None:
     assert replicas(1, [rank(None, stream()), rank(None, stream(update2="x"))]) is None
     assert replicas(1, [rank(0, stream())]) is None
+
+
+def returned(**parts: str) -> Stream:
+    """What a test returned, as the digests of its parts by name."""
+    made = Stream("returned")
+    for name, digest in parts.items():
+        made.add(Event("returned", 1, Stage.RETURNED, f"{digest} {name}", None))
+    made.final = Final("returned", 1, " ".join(parts.values()), "0x0p+0", None, len(parts), False, ())
+    return made
+
+
+def test_a_returned_value_is_a_result_and_its_parts_are_named() -> None:
+    ours, theirs = [stream(), returned(a="1", b="2")], [stream(), returned(a="1", b="3")]
+    assert result_key(ours) != result_key(theirs)
+    assert first_difference(ours, theirs) == Difference(rank=1, step=1, stage=Stage.RETURNED, site="b")
+
+
+def test_a_difference_in_training_comes_before_the_one_in_what_was_returned() -> None:
+    ours, theirs = [stream(), returned(a="1")], [stream(3, "end", update3="x"), returned(a="2")]
+    assert first_difference(ours, theirs) == Difference(rank=0, step=3, stage=Stage.UPDATE)

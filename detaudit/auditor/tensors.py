@@ -1,0 +1,161 @@
+"""How far two tensors are apart, from their bytes alone."""
+
+import math
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from detaudit.model import FirstMismatch, Number, TensorDifference, as_number, digits
+
+PIECE = 4096
+"""Elements that are looked at one by one where anything in them differs."""
+
+_WORDS = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_FLOATS = {"float64": "d", "float32": "f", "float16": "e", "bfloat16": "H"}
+_INTEGERS = {
+    "bool": "B", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
+    "int8": "b", "int16": "h", "int32": "i", "int64": "q",
+}  # fmt: skip
+_COMPLEX = {"complex64": "f", "complex128": "d"}
+
+Value = float | int | complex
+
+
+def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDifference | None:
+    """Return how two tensors of one type and shape differ, None where all their bits are equal.
+
+    ``dtype`` is in NumPy's spelling, or ``bfloat16``; of a type that is not known here only the bits are compared. The
+    bytes are in C order and the machine's own byte order. Raises ValueError where they do not fill the shape.
+    """
+    total = math.prod(shape)
+    if len(a) != len(b) or (len(a) % total if total else a):
+        raise ValueError(f"{len(a)} and {len(b)} bytes do not make {total} elements each")
+    if a == b:
+        return None
+    size = len(a) // total
+    found = _Distances(dtype, size)
+    first = -1
+    for start, places in _mismatches(a, b, size):
+        first = start + places[0] if first < 0 else first
+        pieces = (side[start * size : (start + PIECE) * size] for side in (a, b))
+        found.add(*(b"".join([piece[i * size : (i + 1) * size] for i in places]) for piece in pieces))
+    return TensorDifference(
+        mismatched=found.mismatched,
+        total=total,
+        max_abs=found.number(found.max_abs),
+        max_rel=found.number(found.max_rel),
+        max_ulp=found.max_ulp,
+        nans=found.nans,
+        first=_first(dtype, shape, first, *(side[first * size : (first + 1) * size] for side in (a, b))),
+    )
+
+
+def _mismatches(a: bytes, b: bytes, size: int) -> Iterator[tuple[int, list[int]]]:
+    """Yield the place of each piece in which something differs, and the places in it that do."""
+    for start in range(0, len(a) // size, PIECE):
+        ours, theirs = (_words(side[start * size : (start + PIECE) * size], size) for side in (a, b))
+        places = [i for i, (x, y) in enumerate(zip(ours, theirs, strict=True)) if x != y]
+        if places:
+            yield start, places
+
+
+def _words(raw: bytes, size: int) -> Sequence[int | bytes]:
+    if size in _WORDS:
+        return _unpacked(_WORDS[size], raw)
+    return [raw[i : i + size] for i in range(0, len(raw), size)]
+
+
+def values(dtype: str, raw: bytes) -> Sequence[Value] | None:
+    """Return the elements in ``raw``, None where their type is not known here."""
+    if dtype == "bfloat16":  # the upper half of a float32
+        words = _unpacked("H", raw)
+        return _unpacked("f", struct.pack(f"={len(words)}I", *[word << 16 for word in words]))
+    if dtype in _COMPLEX:
+        parts = iter(_unpacked(_COMPLEX[dtype], raw))
+        return [complex(real, imaginary) for real, imaginary in zip(parts, parts, strict=True)]
+    code = _FLOATS.get(dtype) or _INTEGERS.get(dtype)
+    return _unpacked(code, raw) if code else None
+
+
+def _unpacked(code: str, raw: bytes) -> tuple[Any, ...]:
+    return struct.unpack(f"={len(raw) // struct.calcsize(f'={code}')}{code}", raw)
+
+
+@dataclass
+class _Distances:
+    """The largest distances between the mismatched elements that were added."""
+
+    dtype: str
+    size: int
+    mismatched: int = 0
+    nans: int = 0
+    max_abs: float | int = 0
+    max_rel: float = 0.0
+    max_ulp: int | None = None
+
+    def add(self, a: bytes, b: bytes) -> None:
+        """Take in elements that differ, side by side."""
+        self.mismatched += len(a) // self.size
+        ours, theirs = values(self.dtype, a), values(self.dtype, b)
+        if ours is None or theirs is None:
+            return
+        for place, (x, y) in enumerate(zip(ours, theirs, strict=True)):
+            if x != x or y != y:
+                self.nans += 1
+                continue
+            distance = _distance(x, y)
+            larger = max(abs(x), abs(y))
+            self.max_abs = max(self.max_abs, distance)
+            self.max_rel = max(self.max_rel, math.inf if distance == math.inf else distance / larger if larger else 0.0)
+            if self.dtype in _FLOATS:
+                at = slice(place * self.size, (place + 1) * self.size)
+                self.max_ulp = max(self.max_ulp or 0, abs(_rank(a[at]) - _rank(b[at])))
+
+    def number(self, value: float) -> Number:
+        """Return a distance as it is told, None where there is none."""
+        known = self.dtype in {**_FLOATS, **_INTEGERS, **_COMPLEX}
+        return as_number(float(value)) if known and self.nans < self.mismatched else None
+
+
+def _distance(x: Value, y: Value) -> float | int:
+    try:
+        found = abs(x - y)
+    except OverflowError:  # of complex numbers
+        return math.inf
+    return math.inf if found != found else found  # infinities in both parts
+
+
+def _rank(raw: bytes) -> int:
+    """Return the place of a float among all of its type, where 0 is that of both zeros."""
+    word, sign = int.from_bytes(raw, sys.byteorder), 1 << (8 * len(raw) - 1)
+    return word if word < sign else sign - word
+
+
+def _first(dtype: str, shape: Sequence[int], place: int, a: bytes, b: bytes) -> FirstMismatch:
+    index = []
+    for length in reversed(shape):
+        place, at = divmod(place, length)
+        index.append(at)
+    return FirstMismatch(
+        index=tuple(reversed(index)),
+        values=(_text(dtype, a), _text(dtype, b)),
+        bits=(_bits(dtype, a), _bits(dtype, b)),
+    )
+
+
+def _bits(dtype: str, raw: bytes) -> str:
+    half = len(raw) // 2
+    parts = (raw[:half], raw[half:]) if dtype in _COMPLEX else (raw,)
+    return " ".join(f"0x{int.from_bytes(part, sys.byteorder):0{2 * len(part)}x}" for part in parts)
+
+
+def _text(dtype: str, raw: bytes) -> str:
+    found = values(dtype, raw)
+    if found is None:
+        return ""
+    (value,) = found
+    if dtype == "bool":
+        return str(bool(value))
+    return digits(as_number(value)) if isinstance(value, float) else str(value)

@@ -1,0 +1,34 @@
+"""For the Trainer of transformers: ``Trainer(…, callbacks=[Determinism()])``."""
+
+from typing import Any
+
+from transformers import TrainerCallback
+
+import detaudit
+
+_TIMES = ("_runtime", "_per_second")
+"""How the names of those logged values end that are different in every run."""
+
+
+class Determinism(TrainerCallback):  # type: ignore[misc]  # it is Any where transformers is not installed
+    """Gives an audit the model after each epoch, the model and the loss at each evaluation, and all logged metrics."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        """See TrainerCallback."""
+        metrics = {name: value for name, value in (logs or {}).items() if not name.endswith(_TIMES)}
+        detaudit.monitor(metrics, "logs")
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+        """See TrainerCallback."""
+        detaudit.record(weights=_weights(model))
+
+    def on_evaluate(
+        self, args: Any, state: Any, control: Any, model: Any = None, metrics: Any = None, **kwargs: Any
+    ) -> None:
+        """See TrainerCallback."""
+        detaudit.record(loss=(metrics or {}).get("eval_loss"), weights=_weights(model))
+
+
+def _weights(model: Any) -> dict[str, Any]:
+    """Return all that a model holds by name; of a sharded one, this rank's part."""
+    return {} if model is None else {**dict(model.named_parameters()), **dict(model.named_buffers())}

@@ -1,0 +1,227 @@
+"""The pytest plugin for real: sessions that audit their tests in processes of their own."""
+
+import json
+import re
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ("pytester",)
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A user's folder. No plugin loads by itself, so that all installations are alike."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "detaudit.pytest_plugin")
+    return pytester
+
+
+def audits(session: pytest.Pytester) -> list[Path]:
+    return sorted((session.path / ".detaudit").glob("*/audit.json"))
+
+
+def test_what_is_returned_is_compared(session: pytest.Pytester) -> None:
+    session.makepyfile(
+        """
+        import random, pytest
+
+        @pytest.fixture(scope="session")
+        def noise():
+            return random.Random(3)
+
+        @pytest.mark.deterministic(runs=2)
+        class TestOfAClass:
+            @pytest.mark.parametrize("scale", [2, "a[b]::c d"])
+            def test_equal(self, scale, noise, tmp_path):
+                return {"x": [noise.random(), scale], "where": str(tmp_path)}
+
+        @pytest.mark.deterministic(runs=3)
+        def test_unlike():
+            return {"a": 1, "b": random.random()}
+
+        @pytest.mark.deterministic(runs=2, recipe="seeds", seed=4)
+        def test_seeded_by_the_recipe():
+            return random.random()
+
+        def test_without_the_mark():
+            pass
+        """
+    )
+    result = session.runpytest_subprocess("--strict-markers", "-W", "error")
+    result.assert_outcomes(passed=4, failed=1)
+    out = result.stdout.str()
+    assert "@pytest.mark.deterministic: nondeterministic: runs 1 and 2 first differ at returned ['b']: " in out
+    assert re.search(r"'returned\['b'\]' .*: 0\.\d+ in run 1, 0\.\d+ in run 2", out)
+    assert '@pytest.mark.deterministic(recipe="seeds")' in out
+    assert "pytest_plugin" not in out.replace("detaudit.pytest_plugin", "")  # no traceback through it
+    (kept,) = audits(session)
+    group = json.loads(kept.read_text())["groups"][0]
+    assert len(group["runs"]) == 2  # ended at the first two that differ
+    assert f"the logs of each run: .detaudit/{kept.parent.name}" in out
+    assert (session.path / ".detaudit" / ".gitignore").read_text() == "*\n"
+
+
+def test_what_is_trained_is_compared(session: pytest.Pytester) -> None:
+    example = re.findall(r"```python\n(# test_training.py.*?)```", (ROOT / "docs" / "pytest.md").read_text(), re.DOTALL)
+    session.makepyfile(test_training=example[0])
+    result = session.runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=1)
+    out = result.stdout.str()
+    (told,) = re.findall(r"```\n(@pytest.mark.*?)```", (ROOT / "docs" / "pytest.md").read_text(), re.DOTALL)
+    assert told.strip() in out
+    assert "FAILED test_training.py::test_without_a_seed" in out
+    assert "compared: init, rng, forward, update; what the test returned; not recorded: batch, backward" in out
+
+
+def test_what_cannot_be_judged_fails_with_what_the_run_wrote(session: pytest.Pytester) -> None:
+    session.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def number():
+            return 41
+
+        @pytest.mark.deterministic(runs=2)
+        def test_nothing():
+            pass
+
+        @pytest.mark.deterministic(runs=2)
+        def test_failing(number):
+            print("said on the way")
+            assert number + 1 == 43
+            return 1
+
+        @pytest.mark.deterministic(runs=2)
+        def test_a_set():
+            return {1, 2}
+
+        @pytest.mark.deterministic(runs=2)
+        def test_skipping():
+            pytest.skip("no such device")
+
+        @pytest.mark.xfail(strict=True)
+        @pytest.mark.deterministic(runs=2)
+        def test_expected_to_fail():
+            return 1 / 0
+        """
+    )
+    result = session.runpytest_subprocess("-rs")
+    result.assert_outcomes(failed=3, skipped=1, xfailed=1)
+    out = result.stdout.str()
+    assert out.count("deterministic: inconclusive: it could not be judged") >= 3
+    assert "nothing was trained that detaudit can see" in out
+    assert "A test with this mark trains a model, or returns what is to be compared." in out
+    assert "  | >       assert number + 1 == 43" in out
+    assert "  | said on the way" in out
+    assert "what the test returned cannot be compared: TypeError: numbers, strings, arrays" in out
+    assert "no such device" in out
+
+
+def test_marks_that_cannot_be_obeyed(session: pytest.Pytester) -> None:
+    session.makepyfile(
+        """
+        import unittest, pytest
+
+        @pytest.mark.deterministic(runs=1)
+        def test_one_run():
+            return 1
+
+        @pytest.mark.deterministic(recipes="all")
+        def test_misspelt():
+            return 1
+
+        @pytest.mark.deterministic(recipe="sedes")
+        def test_unknown_recipe():
+            return 1
+
+        @pytest.mark.deterministic
+        async def test_async():
+            return 1
+
+        class TestCase(unittest.TestCase):
+            @pytest.mark.deterministic
+            def test_of_unittest(self):
+                pass
+        """
+    )
+    result = session.runpytest_subprocess()
+    result.assert_outcomes(errors=4, failed=1)
+    out = result.stdout.str()
+    assert "@pytest.mark.deterministic: runs=1: a whole number from 2" in out
+    assert "@pytest.mark.deterministic: takes no argument 'recipes'" in out
+    assert "@pytest.mark.deterministic: error: there is no recipe 'sedes'" in out
+    assert "@pytest.mark.deterministic cannot audit an async test" in out
+    assert "@pytest.mark.deterministic is for functions and methods of plain classes" in out
+    assert audits(session) == []
+
+
+def test_the_users_options_reach_the_runs_and_those_of_the_session_do_not(
+    session: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.makeconftest(
+        """
+        import pytest
+        def pytest_addoption(parser):
+            parser.addoption("--device", default="cpu")
+            parser.addini("scale", "")
+        @pytest.fixture
+        def device(request):
+            return request.config.getoption("device") + request.config.getini("scale")
+        """
+    )
+    session.makefile(
+        ".toml", pyproject='[tool.pytest.ini_options]\naddopts = "--ff -n 2 -p xdist"\nscale = "big"\n'
+        'detaudit_args = "-p no:faulthandler"\n',
+    )  # fmt: skip
+    session.makepyfile(
+        """
+        import os, pytest
+        @pytest.mark.deterministic(runs=2)
+        def test_options(device, request):
+            assert device == "cudabig"
+            assert request.config.getoption("numprocesses", None) is None
+            assert not request.config.pluginmanager.hasplugin("faulthandler")
+            assert not [name for name in os.environ if name.startswith(("PYTEST_XDIST", "DETAUDIT_PYTEST"))]
+            return device
+        """
+    )
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--device=cuda")
+    result = session.runpytest_subprocess()
+    result.assert_outcomes(passed=1)
+    assert "2 workers" in result.stdout.str()
+
+
+def test_bits_that_are_not_equal(session: pytest.Pytester) -> None:
+    text = (ROOT / "docs" / "pytest.md").read_text()
+    (example,) = re.findall(r"```python\n(# test_equal.py.*?)```", text, re.DOTALL)
+    (told,) = re.findall(r"```\n(AssertionError.*?)```", text, re.DOTALL)
+    session.makepyfile(test_equal=example)
+    result = session.runpytest_subprocess()
+    result.assert_outcomes(failed=1)
+    shown = [line.removeprefix("E").strip() for line in result.stdout.lines]
+    for line in told.strip().splitlines():
+        assert line.strip() in shown
+    assert not [line for line in shown if "raise AssertionError" in line]
+
+
+def test_an_installation_brings_the_plugin(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    (name, module), *others = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][
+        "pytest11"
+    ].items()
+    assert not others
+    assert import_module(module).pytest_pyfunc_call
+    info = pytester.mkdir("site") / "detaudit_here-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: detaudit-here\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[pytest11]\n{name} = {module}\n")
+    monkeypatch.setenv("PYTHONPATH", str(info.parent), prepend=":")
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
+    result = pytester.run(sys.executable, "-m", "pytest", "--markers")
+    result.stdout.fnmatch_lines(["@pytest.mark.deterministic(runs=3, *"])
