@@ -89,4 +89,5 @@ class Auditor:
             warnings=(*warnings, *self._stopped),
             next_steps=advice.next_steps(settings, groups),
             interrupted=interrupted,
+            target=settings.target.words,
         )

@@ -142,6 +142,7 @@ class Bisector:
             warnings=advice.warnings(groups, sorted(set(self._runner.carried)), unwatched=self._runner.unwatched),
             next_steps=self._next(file, interrupted),
             interrupted=interrupted,
+            target=question.settings.target.words,
             outcome=outcome,
             needed=self._needed if answer is not None and answer.needed is not None else None,
             not_needed=tuple(sorted(answers.tried(groups) - needed)) if outcome == "mended" else (),

@@ -98,7 +98,9 @@ def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pat
     streams = [stream for _, stream in found]
     tell = msgspec.structs.replace
     shown = tell(run, ranks=tuple(tell(rank, rank=place) for place, (rank, _) in enumerate(found)))
-    recording = record(audit.command, group.recipe, environment.bearing(audit.environment), shown, streams)
+    recording = record(
+        audit.target or audit.command, group.recipe, environment.bearing(audit.environment), shown, streams
+    )
     return Loaded(recording, tuple(_doubts(place, group, run, losses)))
 
 

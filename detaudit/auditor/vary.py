@@ -98,6 +98,7 @@ class VariationBisector:
             warnings=advice.warnings(groups, sorted(set(self._runner.carried)), unwatched=self._runner.unwatched),
             next_steps=blamed.next_steps(question.settings, question.recipe, answer, matters),
             interrupted=interrupted,
+            target=question.settings.target.words,
             answer=answer,
             matters=matters if told is not None and told.blames is not None else None,
             no_matter=tuple(sorted({one.id for one in asked} - {one.variation for one in matters}))

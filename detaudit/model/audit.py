@@ -185,7 +185,10 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """One whole audit, as it is kept in audit.json and printed by every reporter."""
+    """One whole audit, as it is kept in audit.json and printed by every reporter.
+
+    ``command`` is what asked for it, ``target`` what it ran, without the interpreter.
+    """
 
     schema_version: int
     command: tuple[str, ...]
@@ -195,3 +198,4 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     interrupted: bool = False
+    target: tuple[str, ...] = ()

@@ -65,6 +65,9 @@ def test_from_the_first_baseline_to_a_regression(trained: Project) -> None:
     assert (first.code, states(first)) == (125, {"repeatable": "passed", "same as baseline": "unknown"})
     assert "detaudit check small --update" in [step["command"] for step in first.json["next_steps"]]
 
+    again = trained.detaudit("report", str(next((trained.folder / ".detaudit").glob("2*"))))
+    assert "same as baseline  unknown" in again.out
+
     made = check(trained, "--update")
     assert (made.code, len(made.json["updated"])) == (0, 1)
     lock = trained.folder / "detaudit.lock.json"
