@@ -95,12 +95,14 @@ DIFFERENT = Comparison(
     schema_version=1,
     command=("detaudit", "compare", "detaudit.lock.json#digits", ".detaudit/x"),
     verdict=Likeness.DIFFERENT,
-    a=Side(name="detaudit.lock.json#digits", recipe=NONE, ranks=()),
-    b=Side(name=".detaudit/x", recipe=NONE, ranks=()),
+    a=Side(name="detaudit.lock.json#digits", recipe=NONE, ranks=(), command=("train.py", "--lr", "0.1")),
+    b=Side(name=".detaudit/x", recipe=NONE, ranks=(), command=("-m", "pkg.train")),
     environment=ELSEWHERE,
     differs=DIFFERS,
     equal_until=4,
     cause="the updated weights differ: the optimizer",
+    stages=(Stage.FORWARD, Stage.UPDATE),
+    steps_compared=4,
 )
 SAME = Comparison(schema_version=1, command=DIFFERENT.command, verdict=Likeness.SAME, a=DIFFERENT.a, b=DIFFERENT.b)
 
