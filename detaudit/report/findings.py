@@ -231,7 +231,8 @@ def _changes(environment: Iterable[Change]) -> list[str]:
 
 
 def _comparison(report: Comparison) -> Finding:
-    tail = (comparison.losses_line(report), comparison.weights_line(report), comparison.stages_line(report))
+    unlike = f"weights that ended unlike: {len(report.weights)} of {report.weights_compared}" if report.weights else ""
+    tail = (comparison.losses_line(report), unlike, comparison.stages_line(report))
     return Finding(
         rule="same",
         suite="compare",

@@ -129,7 +129,7 @@ def test_gitlab_is_given_what_did_not_pass_with_a_place_for_each() -> None:
         ("repeatable", "critical"): {"path": "train.py", "lines": {"begin": 7}},
         ("same-as-baseline", "major"): {"path": "race.py", "lines": {"begin": 1}},
     }
-    assert read_gitlab(render(ALL["same"], "gitlab")) == []
+    assert read_gitlab(render(ALL["compared-same"], "gitlab")) == []
 
 
 @pytest.mark.parametrize("report", [AUDITS["nondeterministic"], CHECK, BISECTIONS["mended"]])
@@ -152,7 +152,13 @@ def test_nothing_checked_and_interrupted_is_no_pass() -> None:
 
 @pytest.mark.parametrize(
     ("name", "successful", "status"),
-    [("check", True, 1), ("inconclusive", False, 130), ("mended", True, 0), ("same", True, 0), ("different", True, 1)],
+    [
+        ("check", True, 1),
+        ("inconclusive", False, 130),
+        ("mended", True, 0),
+        ("compared-same", True, 0),
+        ("compared-different", True, 1),
+    ],
 )
 def test_sarif_holds_the_exit_status(name: str, successful: bool, status: int) -> None:
     run = read_sarif(render(ALL[name], "sarif"))
