@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
-from detaudit.model import SCHEMA_VERSION, Audit, Bisection, VariationBisection, to_json
+from detaudit.model import SCHEMA_VERSION, Audit, Bisection, Check, VariationBisection, to_json
 
 FILE = "audit.json"
 CHECK = "check.json"
@@ -62,7 +62,18 @@ def load(place: Path) -> Audit:
 
     Raises AuditNotFoundError where there is none, or none that this version reads.
     """
-    path = place / FILE if place.is_dir() else place
+    found = load_report(place)
+    if isinstance(found, Check):
+        names = ", ".join(one.name for one in found.checked)
+        raise AuditNotFoundError(f"{place} holds a check, not an audit", f"Name a folder in it ({names}).")
+    return found
+
+
+def load_report(place: Path) -> Audit | Check:
+    """Read an audit or a check; see load."""
+    path = place
+    if place.is_dir():
+        path = place / (CHECK if (place / CHECK).exists() else FILE)
     try:
         data = path.read_bytes()
         raw = msgspec.json.decode(data)
@@ -72,7 +83,7 @@ def load(place: Path) -> Audit:
                 f"{path} has schema version {version}, this detaudit reads {SCHEMA_VERSION}",
                 "Print it with the detaudit that wrote it.",
             )
-        kinds: dict[str, type[Audit]] = {"outcome": Bisection, "answer": VariationBisection}
+        kinds: dict[str, type[Audit | Check]] = {"outcome": Bisection, "answer": VariationBisection, "checked": Check}
         return msgspec.json.decode(data, type=next((kind for key, kind in kinds.items() if key in raw), Audit))
     except OSError as error:
         raise AuditNotFoundError(

@@ -7,9 +7,9 @@ import click
 from detaudit.auditor import stdout
 from detaudit.auditor.comparing import compare
 from detaudit.auditor.sides import load
-from detaudit.errors import ExitCode
-from detaudit.model import Likeness
-from detaudit.report import FORMATS, render
+from detaudit.cli.telling import tell
+from detaudit.model import exit_code
+from detaudit.report import FORMATS
 
 
 @click.command(options_metavar="[OPTIONS]")
@@ -34,5 +34,5 @@ def command(a: str, b: str, recipe: str | None, loss_pattern: str | None, format
         command=("detaudit", *sys.argv[1:]),
         warnings=(*ours.warnings, *theirs.warnings),
     )
-    click.echo(render(found, format_), nl=False)
-    return ExitCode.DETERMINISTIC if found.verdict is Likeness.SAME else ExitCode.NONDETERMINISTIC
+    tell(found, format_)
+    return exit_code(found)

@@ -1,4 +1,4 @@
-"""``detaudit report``: print an old audit again."""
+"""``detaudit report``: print an old audit or check again."""
 
 from pathlib import Path
 
@@ -13,5 +13,5 @@ from detaudit.report import FORMATS
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--format", "format_", type=click.Choice(list(FORMATS)), default="table", show_default=True)
 def command(folder: Path, format_: str) -> None:
-    """Print the audit in DIR, a folder that `detaudit run` wrote, once more."""
-    tell(store.load(folder), format_)
+    """Print the audit or the check in DIR, a folder that detaudit wrote, once more."""
+    tell(store.load_report(folder), format_)

@@ -23,8 +23,8 @@ from detaudit.model import (
     VariationBisection,
     Verdict,
 )
-from detaudit.report import bisection, probes, variations, words
-from detaudit.report.places import in_repository, script_of
+from detaudit.report import bisection, comparison, probes, variations, words
+from detaudit.report.places import in_repository, script_in, script_of
 from detaudit.report.plain import line, plain
 
 
@@ -231,17 +231,14 @@ def _changes(environment: Iterable[Change]) -> list[str]:
 
 
 def _comparison(report: Comparison) -> Finding:
-    pair = f"{report.a.name} and {report.b.name}"
-    found = report.differs
-    where = f", first at step {found.step}, {found.stage}" if found else ""
-    until = f" (equal at step {report.equal_until})" if found and report.equal_until is not None else ""
-    differ = f"{pair} differ{where}{until}{f': {report.cause}' if report.cause else ''}"
-    same = report.verdict is Likeness.SAME
+    unlike = f"weights that ended unlike: {len(report.weights)} of {report.weights_compared}" if report.weights else ""
+    tail = (comparison.losses_line(report), unlike, comparison.stages_line(report))
     return Finding(
         rule="same",
         suite="compare",
-        name=pair,
-        status=Outcome.PASSED if same else Outcome.FAILED,
-        message=f"{pair} are the same, bit for bit" if same else differ,
-        detail=_lines(_changes(report.environment)),
+        name=f"{report.a.name} and {report.b.name}",
+        status=Outcome.PASSED if report.verdict is Likeness.SAME else Outcome.FAILED,
+        message=comparison.sentence(report),
+        detail=_lines([*tail, *comparison.environment_lines(report)]),
+        script=script_in(report.b.command),
     )

@@ -10,10 +10,11 @@ def script_of(command: Sequence[str]) -> str | None:
     words = list(command[2:])
     at = words.index("--") if "--" in words else len(words)
     own, after = words[:at], words[at + 1 :]
-    return _file(own) or _file(after) or next(iter(after), None)
+    return script_in(own) or script_in(after) or next(iter(after), None)
 
 
-def _file(words: Sequence[str]) -> str | None:
+def script_in(words: Sequence[str]) -> str | None:
+    """Return the first file or module of Python among the words of a command, None where there is none."""
     for place, word in enumerate(words):
         if word.endswith(".py") and not word.startswith("-"):
             return word

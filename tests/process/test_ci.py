@@ -135,6 +135,19 @@ def test_the_exit_status_of_the_action_is_that_of_detaudit(runner: Runner, args:
     assert bool(done.stdout) == runner.summary.exists()
 
 
+def test_without_inputs_the_action_checks_what_the_project_has_named(runner: Runner) -> None:
+    runner.project.write("detaudit.yaml", "audits:\n  mine: {command: train.py, runs: 2, baseline: false}\n")
+    done = runner.step(1)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("::error file=train.py,line=6,title=detaudit%3A mine%3A repeatable::2 runs, 2 ")
+    assert runner.summary.read_text().startswith("## detaudit: failed\n")
+    kept = next((runner.project.folder / ".detaudit").glob("*/check.json")).parent
+    again = runner.project.detaudit("report", str(kept), "--format", "gitlab")
+    assert (again.code, json.loads(again.out)[0]["location"]["lines"]) == (0, {"begin": 6})
+    refused = runner.project.detaudit("compare", str(kept), str(kept / "mine"))
+    assert (refused.code, "Name a folder in it (mine)" in refused.err) == (2, True)
+
+
 def test_files_are_told_from_the_root_of_the_repository(runner: Runner) -> None:
     runner.project.write("sub/train.py", TRAIN)
     done = runner.step(1, command="run", args="train.py --runs 2", working_directory="sub")

@@ -1,4 +1,4 @@
-"""A check with gates of every kind, comparisons and a bisection over variations, for the formats of CI systems."""
+"""For the golden reports: a check with gates of every kind, and a bisection over variations."""
 
 from detaudit.model import (
     Audit,
@@ -6,17 +6,13 @@ from detaudit.model import (
     Check,
     Checked,
     CheckVerdict,
-    Comparison,
     Difference,
     Gate,
     GateName,
     GateStatus,
-    Likeness,
     Matters,
-    Recipe,
     Report,
     Seen,
-    Side,
     Stage,
     VariationBisection,
     Verdict,
@@ -90,20 +86,6 @@ CHECK = Check(
     warnings=("race: 100% of what it read, was left by an earlier run",),
 )
 
-NONE = Recipe(name="none", seed=0, flags=())
-DIFFERENT = Comparison(
-    schema_version=1,
-    command=("detaudit", "compare", "detaudit.lock.json#digits", ".detaudit/x"),
-    verdict=Likeness.DIFFERENT,
-    a=Side(name="detaudit.lock.json#digits", recipe=NONE, ranks=()),
-    b=Side(name=".detaudit/x", recipe=NONE, ranks=()),
-    environment=ELSEWHERE,
-    differs=DIFFERS,
-    equal_until=4,
-    cause="the updated weights differ: the optimizer",
-)
-SAME = Comparison(schema_version=1, command=DIFFERENT.command, verdict=Likeness.SAME, a=DIFFERENT.a, b=DIFFERENT.b)
-
 VARIATIONS = VariationBisection(
     schema_version=1,
     command=("detaudit", "bisect", "-m", "pkg.train", "--over", "variations"),
@@ -130,4 +112,4 @@ VARIATIONS = VariationBisection(
     launches=20,
 )
 
-REPORTS: dict[str, Report] = {"check": CHECK, "different": DIFFERENT, "same": SAME, "variations": VARIATIONS}
+REPORTS: dict[str, Report] = {"check": CHECK, "variations": VARIATIONS}

@@ -32,6 +32,7 @@ from detaudit.model import (
 from detaudit.probe import Probe, ProbeDifference
 from detaudit.report import FORMATS, probes, render
 from tests.report.bisections import BISECTIONS
+from tests.report.checks import REPORTS
 from tests.report.comparisons import COMPARISONS
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -135,12 +136,14 @@ AUDITS = {
 }
 
 
+ALL: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS, **REPORTS}
+
+
 @pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize("name", [*AUDITS, *BISECTIONS, *COMPARISONS])
+@pytest.mark.parametrize("name", ALL)
 def test_a_report_is_the_golden_one(name: str, format_: str) -> None:
-    reports: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS}
     golden = GOLDEN / f"{name}.{format_}"
-    text = click.unstyle(render(reports[name], format_)).replace(__version__, "VERSION")
+    text = click.unstyle(render(ALL[name], format_)).replace(__version__, "VERSION")
     expected = golden.read_text() if golden.exists() else ""
     if text != expected:
         actual = golden.with_suffix(golden.suffix + ".actual")
