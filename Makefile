@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 
-.PHONY: help demo test test-slow test-ecosystem test-corpus test-bisect measure-corpus lint bench bench-bisect clean
+.PHONY: help demo test test-slow test-ecosystem test-corpus test-bisect measure-corpus check lint bench bench-bisect clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -49,6 +49,9 @@ test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known an
 
 measure-corpus: $(VENV)/.dev ## Run every labelled script by itself, 20 times and more, for what is new in it (resumes)
 	$(BIN)/python -m tests.corpus.measure
+
+check: $(VENV)/.dev ## Audit the project's own example, as a user's CI would
+	$(BIN)/detaudit check
 
 lint: $(VENV)/.dev ## Check style, types and the shape of the house
 	$(BIN)/ruff check .

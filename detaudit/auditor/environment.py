@@ -54,7 +54,10 @@ def _processor(root: Path) -> tuple[str, set[str]]:
     told: dict[str, str] = {}
     for key, _, value in rows:
         told.setdefault(key.strip().lower(), value.strip())
-    return told.get("model name", ""), set((told.get("flags") or told.get("features") or "").split())
+    # Virtual machines call processors of several generations by one name.
+    numbers = ", ".join(f"{key} {told[key]}" for key in ("cpu family", "model", "stepping") if key in told)
+    name = " ".join(filter(None, [told.get("model name", ""), f"({numbers})" if numbers else ""]))
+    return name, set((told.get("flags") or told.get("features") or "").split())
 
 
 def _gpus(root: Path) -> list[str]:

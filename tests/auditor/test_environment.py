@@ -6,9 +6,13 @@ from detaudit.auditor import environment
 
 CPUINFO = """processor : 0
 model name : A Processor 9000
+cpu family : 25
+model : 17
+stepping : 1
 flags : fpu avx avx2 avx512f sgx
 
 processor : 1
+cpu family : 6
 model name : Another
 flags : none
 """
@@ -24,7 +28,7 @@ def test_a_machine_is_told_by_what_its_kernels_are_chosen_by(tmp_path: Path) -> 
     (tmp_path / "sys/module/nvidia").mkdir(parents=True)
     (tmp_path / "sys/module/nvidia/version").write_text("550.54\n")
     told = environment.describe({"OMP_NUM_THREADS": "2", "API_TOKEN": "a secret"}, tmp_path)
-    assert (told["cpu"], told["instructions"]) == ("A Processor 9000", ["avx", "avx2", "avx512f"])
+    assert (told["cpu"], told["instructions"]) == ("A Processor 9000 (cpu family 25, model 17, stepping 1)", ["avx", "avx2", "avx512f"])
     assert (told["gpus"], told["driver"]) == (["NVIDIA H100", "NVIDIA H100"], "550.54")
     assert told["variables"] == {"OMP_NUM_THREADS": "2"}
     bears = environment.bearing(told)
