@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from detaudit.auditor.scan import HASH, ID, NUMPY, SET, UNSEEDED, Found, in_text
+from detaudit.auditor.scan import EMPTY, HASH, ID, NUMPY, SET, UNSEEDED, Found, in_text
 from detaudit.model import Source
 
 MOST_BYTES = 1_000_000
@@ -14,39 +14,47 @@ _WORDS = {
     HASH: "calls hash(), which changes with PYTHONHASHSEED for strings",
     ID: "computes with id(), an address, which changes from run to run",
     UNSEEDED: "calls {}() without a seed",
+    EMPTY: "calls {}(), which holds what was in memory until it is written",
 }
+_ORDER = {UNSEEDED: 0, EMPTY: 2}
 _SET_OF_OBJECTS = "iterates over a set, whose order changes with their addresses if it holds objects"
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """What the runs held still: the salt of hash(str), the addresses of objects, the entropy of NumPy and of torch."""
+    """What the runs held still: the salt of hash(str), the addresses of objects, the entropy of NumPy and of torch.
+
+    ``filled`` has the calls whose memory was filled.
+    """
 
     hash_seed: bool = False
     addresses: bool = False
     numpy_entropy: bool = False
     torch_entropy: bool = False
+    filled: frozenset[str] = frozenset()
 
     def words(self, kind: str, name: str) -> str:
         """Return what a candidate comes to in such runs, ``""`` for nothing."""
         if kind == SET and self.hash_seed:
             return "" if self.addresses else _SET_OF_OBJECTS
         unseeded = self.numpy_entropy if name in NUMPY else self.torch_entropy
-        fixed = {HASH: self.hash_seed, ID: self.addresses, UNSEEDED: unseeded}
+        filled = any(name.startswith(call) for call in self.filled)
+        fixed = {HASH: self.hash_seed, ID: self.addresses, UNSEEDED: unseeded, EMPTY: filled}
         return "" if fixed.get(kind) else _WORDS[kind].format(name)
 
 
 def read(root: Path, files: Iterable[str], fixed: Fixed) -> tuple[Source, ...]:
     """Return the candidates in these files, relative to ``root`` or absolute, that nothing holds still.
 
-    A file that cannot be read or parsed holds none. Generators without a seed come first.
+    A file that cannot be read or parsed holds none. Generators without a seed come first, and fresh memory last: most
+    of it is written before it is read.
     """
     found = []
     for file in files:
         for line, kind, name in _scanned(root / file):
             words = fixed.words(kind, name)
             if words:
-                found.append((kind != UNSEEDED, Source(file=file, line=line, what=words, kind="candidate")))
+                found.append((_ORDER.get(kind, 1), Source(file=file, line=line, what=words, kind="candidate")))
     return tuple(source for _, source in sorted(found, key=lambda pair: pair[0]))
 
 

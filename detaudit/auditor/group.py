@@ -123,6 +123,7 @@ class GroupInProgress:
             addresses=self._plan.spec(1).no_aslr and not self._plan.varying.launcher("addresses"),
             numpy_entropy="seed-numpy-entropy" in patches,
             torch_entropy="seed-torch-generators" in patches,
+            filled=frozenset(call for flag in self._plan.recipe.flags for call in flag.mends if call.endswith("empty")),
         )
         files = sorted({file for process in self._trained for file in process.files})
         lines = {(source.file, source.line) for source in seen}

@@ -4,7 +4,7 @@ import ast
 import warnings
 from collections.abc import Iterator
 
-SET, HASH, ID, UNSEEDED = "set", "hash", "id", "unseeded"
+SET, HASH, ID, UNSEEDED, EMPTY = "set", "hash", "id", "unseeded", "empty"
 
 _SETS = {"set", "frozenset"}
 _SET_METHODS = {"union", "intersection", "difference", "symmetric_difference", "copy"}
@@ -17,10 +17,16 @@ _HANDS_ON = {"list", "tuple", "map", "filter"}
 NUMPY = {"RandomState", "SeedSequence", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 """Classes that cannot be wrapped in the process, because scripts ask isinstance. torch.Generator is another."""
 
+_FRESH = {
+    **{f"{module}.{name}": f"numpy.{name}" for module in ("np", "numpy") for name in ("empty", "empty_like")},
+    **{name: name for name in ("torch.empty", "torch.empty_like", "torch.empty_strided")},
+}
+"""Calls that return memory as it was found, and their full names."""
+
 _Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 Found = tuple[int, str, str]
-"""The line, one of the four, and for UNSEEDED what is called."""
+"""The line, one of the five, and for UNSEEDED and EMPTY what is called."""
 
 
 def in_text(text: bytes) -> tuple[Found, ...]:
@@ -51,6 +57,7 @@ class _Reader:
             if isinstance(node, ast.Call):
                 yield from self._hashes(node)
                 yield from _unseeded(node)
+                yield from _fresh(node)
 
     def _scope(self, node: ast.AST) -> ast.AST:
         node = self._parents.get(node, self._tree)
@@ -192,3 +199,10 @@ def _unseeded(call: ast.Call) -> Iterator[Found]:
                 yield call.lineno, UNSEEDED, ast.unparse(call.func)
             case _:
                 pass
+
+
+def _fresh(call: ast.Call) -> Iterator[Found]:
+    if isinstance(call.func, ast.Attribute):
+        name = _FRESH.get(ast.unparse(call.func)) or ("torch.empty" if call.func.attr == "new_empty" else "")
+        if name:
+            yield call.lineno, EMPTY, name

@@ -1,6 +1,7 @@
 """Sets that are iterated and hashes that are computed with are found; what forgets their order is not."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,9 @@ def at(text: str) -> list[int]:
         "x = np.random.Generator(PCG64(None))",
         "g = torch.Generator()\ng.seed()",
         "x = hash(name) % 10",
+        "x = np.empty((2, 3))",
+        "x = torch.empty_like(y)",
+        "x = y.new_empty(3)",
         "x = id(o) % 7",
         "x = sorted(things, key=id)",
     ],
@@ -74,15 +78,17 @@ def test_a_text_that_python_warns_of_is_read_in_silence() -> None:
 
 def test_what_is_held_still_is_left_out(tmp_path: Path) -> None:
     text = "x = list(set(w))\ny = hash(w)\nz = id(w) % 3\nr = RandomState()\ng = Generator()\ng.seed()\n"
+    text += "e = torch.empty_like(x)\n"
     (tmp_path / "a.py").write_text(text)
     (tmp_path / "broken.py").write_text("x = (\n")
 
-    def lines(**fixed: bool) -> list[int]:
+    def lines(**fixed: Any) -> list[int]:
         found = read(tmp_path, ["a.py", "broken.py", "none.py"], Fixed(**fixed))
         assert all(source.kind == "candidate" for source in found)
         return [source.line for source in found]
 
-    assert lines() == [4, 6, 1, 2, 3]
-    assert lines(addresses=True) == [4, 6, 1, 2]
-    assert lines(hash_seed=True, torch_entropy=True) == [4, 1, 3]  # a set of objects is ordered by their addresses
-    assert lines(hash_seed=True, addresses=True, numpy_entropy=True) == [6]
+    assert lines() == [4, 6, 1, 2, 3, 7]
+    assert lines(addresses=True) == [4, 6, 1, 2, 7]
+    # A set of objects is ordered by their addresses.
+    assert lines(hash_seed=True, torch_entropy=True, filled={"torch.empty"}) == [4, 1, 3]
+    assert lines(hash_seed=True, addresses=True, numpy_entropy=True, filled={"numpy.empty"}) == [6, 7]

@@ -28,7 +28,11 @@ def test_a_machine_is_told_by_what_its_kernels_are_chosen_by(tmp_path: Path) -> 
     (tmp_path / "sys/module/nvidia").mkdir(parents=True)
     (tmp_path / "sys/module/nvidia/version").write_text("550.54\n")
     told = environment.describe({"OMP_NUM_THREADS": "2", "API_TOKEN": "a secret"}, tmp_path)
-    assert (told["cpu"], told["instructions"]) == ("A Processor 9000 (cpu family 25, model 17, stepping 1)", ["avx", "avx2", "avx512f"])
+    model, instructions = told["cpu"], told["instructions"]
+    assert (model, instructions) == (
+        "A Processor 9000 (cpu family 25, model 17, stepping 1)",
+        ["avx", "avx2", "avx512f"],
+    )
     assert (told["gpus"], told["driver"]) == (["NVIDIA H100", "NVIDIA H100"], "550.54")
     assert told["variables"] == {"OMP_NUM_THREADS": "2"}
     bears = environment.bearing(told)
