@@ -30,6 +30,9 @@ LIKELY: dict[Stage, tuple[Cause, ...]] = {
 _LAST_RESORT = 2
 """A flag that costs much stands behind those whose cause is one place less likely."""
 
+_SEEN: tuple[Cause, ...] = ("seed", "data", "order")
+"""Causes whose lines the recorder sees: where it saw none, what only mends such a line stands back too."""
+
 
 @dataclass(frozen=True)
 class Clues:
@@ -47,7 +50,8 @@ def order(flags: Iterable[Flag], clues: Clues) -> tuple[list[Flag], int]:
     user's code still; then by cause, at last by the order they came in.
     """
     text = "\n".join(source.what for source in clues.sources)
-    likely = _UNNAMED if clues.stage is Stage.BATCH and not clues.sources else LIKELY[clues.stage]
+    unnamed = clues.stage is Stage.BATCH and not clues.sources
+    likely = _UNNAMED if unnamed else LIKELY[clues.stage]
 
     def seeds(flag: Flag) -> bool:
         return bool(flag.call) and "seed" in flag.causes and (flag.module or flag.framework) in clues.generators
@@ -55,7 +59,9 @@ def order(flags: Iterable[Flag], clues: Clues) -> tuple[list[Flag], int]:
     def place(flag: Flag) -> tuple[bool, bool, int]:
         named = any(words in text for words in flag.mends)
         cause = min(likely.index(cause) for cause in flag.causes)
-        return not seeds(flag), not named, 2 * cause + (_LAST_RESORT + 1 if flag.action == "fallback" else 0)
+        unseen = unnamed and bool(flag.mends) and flag.causes[0] in _SEEN
+        far = (_LAST_RESORT + 1 if flag.action == "fallback" else 0) + (_LAST_RESORT + 1 if unseen else 0)
+        return not seeds(flag), not named, 2 * cause + far
 
     ordered = sorted(flags, key=place)
     return ordered, max(1, sum(map(seeds, ordered)))

@@ -39,6 +39,12 @@ def test_late_differences_point_to_kernels(stage: Stage) -> None:
     assert together == 1
 
 
+def test_batches_that_differ_with_no_line_to_blame_are_a_kernel_rather_than_a_listing() -> None:
+    ids = [flag.id for flag in order(CANDIDATES, Clues(Stage.BATCH))[0]]
+    assert ids.index("torch-deterministic-algorithms") < ids.index("python-sorted-listings")
+    assert ids.index("torch-deterministic-algorithms") < ids.index("numpy-default-rng")
+
+
 def test_what_costs_little_comes_first() -> None:
     ordered, _ = order(CANDIDATES, Clues(Stage.UPDATE))
     ids = [flag.id for flag in ordered]
