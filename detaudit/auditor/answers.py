@@ -5,11 +5,10 @@ from pathlib import Path
 
 import yaml
 
-from detaudit.auditor import store, verdict
-from detaudit.auditor.evidence import RAREST, overlooked
+from detaudit.auditor import store
 from detaudit.auditor.search import NONE, Answer, Outcome, Rules
 from detaudit.auditor.trials import Trials
-from detaudit.model import Alternative, BisectOutcome, Failing, Group, Needed, Status, Verified, Without
+from detaudit.model import Alternative, BisectOutcome, Failing, Group, Needed, Status, Without
 from detaudit.recipe.flags import Catalogue
 
 RECIPE_FILE = "detaudit-recipe.yaml"
@@ -104,18 +103,6 @@ def failing(answer: Answer | None, groups: Sequence[Group]) -> tuple[Failing, ..
         words = run.stderr_tail[-1] if run and run.stderr_tail else (run.problem if run else "") or ""
         found.append(Failing(flag=flag, message=words))
     return tuple(found)
-
-
-def verified(answer: Answer | None) -> Verified | None:
-    """Return what an answer rests on, None where there is none."""
-    if answer is None or answer.needed is None:
-        return None
-    return Verified(
-        runs=answer.matching,
-        confidence=verdict.confidence(answer.matching),
-        rate=RAREST,
-        overlooked=overlooked(answer.matching, RAREST),
-    )
 
 
 def write_recipe(folder: Path, answer: Answer, rules: Rules, seed: int) -> Path | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from detaudit.auditor import advice, answers, environment, ranking, store
+from detaudit.auditor import advice, answers, environment, ranking, store, verdict
 from detaudit.auditor.evidence import ERROR_RATE
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Runner
@@ -148,7 +148,7 @@ class Bisector:
             not_needed=tuple(sorted(answers.tried(groups) - needed)) if outcome == "mended" else (),
             not_applicable=known.reasons,
             failing=answers.failing(answer, groups),
-            verified=answers.verified(answer),
+            verified=None if answer is None or answer.needed is None else verdict.verified(answer.matching),
             launches=self._trials.launches,
             recipe_file=file,
             best=tuple(sorted(best)) if best is not None else None,

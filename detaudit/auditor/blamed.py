@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from detaudit.auditor import advice, verdict
-from detaudit.auditor.blame import Blame, Told
-from detaudit.auditor.evidence import RAREST, overlooked
+from detaudit.auditor import advice
+from detaudit.auditor.blame import Blame
 from detaudit.auditor.varied import VariedTrials
 from detaudit.launch.plan import Settings
-from detaudit.model import Matters, NextStep, Seen, Varied, VaryOutcome, Verified
+from detaudit.model import Matters, NextStep, Seen, Varied, VaryOutcome
 from detaudit.recipe.flags import Catalogue
 from detaudit.recipe.recipes import Recipe
 from detaudit.recipe.variations import Variation
@@ -62,18 +61,6 @@ def _seen(blame: Blame, trials: VariedTrials) -> Seen:
 
 def _values(varied: Sequence[Varied], run: int) -> tuple[str, ...]:
     return tuple(one.values[run - 1] for one in varied if 0 < run <= len(one.values))
-
-
-def verified(told: Told | None) -> Verified | None:
-    """Return what an answer rests on, None where there is none."""
-    if told is None or told.blames is None:
-        return None
-    return Verified(
-        runs=told.matching,
-        confidence=verdict.confidence(told.matching),
-        rate=RAREST,
-        overlooked=overlooked(told.matching, RAREST),
-    )
 
 
 def next_steps(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from detaudit.auditor import advice, blamed, environment, store
+from detaudit.auditor import advice, blamed, environment, store, verdict
 from detaudit.auditor.blame import Blaming, Told
 from detaudit.auditor.evidence import ERROR_RATE
 from detaudit.auditor.observer import Observer
@@ -106,7 +106,7 @@ class VariationBisector:
             else (),
             controls={one.id: one.words(0) for one in asked},
             left_out=dict(self._varying.left_out),
-            verified=blamed.verified(told),
+            verified=None if told is None or told.blames is None else verdict.verified(told.matching),
             launches=self._trials.launches,
         )
 

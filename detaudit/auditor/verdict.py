@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from detaudit.model import Confidence, Verdict
+from detaudit.auditor.evidence import RAREST, overlooked
+from detaudit.model import Confidence, Verdict, Verified
 
 LEVEL = 0.95
 
@@ -16,6 +17,16 @@ def confidence(matching: int, level: float = LEVEL) -> Confidence | None:
     if matching < 2:
         return None
     return Confidence(level=level, max_deviation_rate=1 - (1 - level) ** (1 / (matching - 1)))
+
+
+def verified(matching: int) -> Verified:
+    """Return what an answer rests on that so many matching runs confirm."""
+    return Verified(
+        runs=matching,
+        confidence=confidence(matching),
+        rate=RAREST,
+        overlooked=overlooked(matching, RAREST),
+    )
 
 
 def of_runs(finished: int, planned: int, distinct: int) -> Verdict:

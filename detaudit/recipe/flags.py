@@ -105,9 +105,7 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def where(self) -> str:
         """Return where its line belongs in a script, in words."""
-        return (
-            "before Python starts" if self.when == "before-start" else f"after import {self.module or self.framework}"
-        )
+        return "before Python starts" if self.when == "before-start" else f"after import {self.imported}"
 
     @property
     def needs_value(self) -> bool:

@@ -63,11 +63,12 @@ def read_recipe(name: str) -> RecipeFile:
     return yamlfile.load(_locate(name), RecipeFile)
 
 
-def _collect(name: str, catalogue: Catalogue, devices: Collection[Device], seen: tuple[str, ...]) -> set[str]:
+def _collect(
+    name: str, recipe: RecipeFile, catalogue: Catalogue, devices: Collection[Device], seen: tuple[str, ...] = ()
+) -> set[str]:
     path = _locate(name)
     if str(path) in seen:
         raise ConfigError(f"{path}: the recipe extends itself", "Take the circle out of `extends`.")
-    recipe = read_recipe(name)
     ids = catalogue.automatic(devices) if recipe.flags == "all" else set()
     for number, flag_id in enumerate(recipe.flags if recipe.flags != "all" else ()):
         try:
@@ -79,7 +80,7 @@ def _collect(name: str, catalogue: Catalogue, devices: Collection[Device], seen:
             _locate(base)
         except UsageError as error:
             raise _at(error, path, f".extends[{number}]") from error
-        ids |= _collect(base, catalogue, devices, (*seen, str(path)))
+        ids |= _collect(base, read_recipe(base), catalogue, devices, (*seen, str(path)))
     return ids
 
 
@@ -117,8 +118,8 @@ def load_recipe(
     Raises UnknownNameError for a recipe or flag that does not exist, ConfigError for a broken file, UsageError for
     flags that cannot stand beside each other, that lack their value, or that must stand in the script.
     """
-    ids = _collect(name, catalogue, devices, ())
     recipe = read_recipe(name)
+    ids = _collect(name, recipe, catalogue, devices)
     add = {_applied(catalogue.get(flag_id)) for flag_id in add}
     remove = {catalogue.get(flag_id).id for flag_id in remove}
     ids |= add

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from detaudit.model import Alternative, Bisection, Group, Needed, Status, digits
-from detaudit.report import words
+from detaudit.model import Alternative, Bisection, Group, Needed
+from detaudit.report import trials, words
 
-HEADERS = ("TRIAL", "RUNS", "SUM OF WEIGHTS", "FINAL LOSS", "DIGEST", "RUNS MATCH", "FLAGS")
-ALIGN = ("left", "right", "right", "right", "left", "left", "left")
+HEADERS = (*trials.HEADERS, "RUNS MATCH", "FLAGS")
+ALIGN = trials.ALIGN
 MOST_FLAGS = 3
 
 
@@ -19,16 +19,8 @@ def rows(audit: Bisection) -> list[list[str]]:
 
 def _row(group: Group, mended: frozenset[str] | None) -> list[str]:
     first = next((run for run in group.runs if run.ranks), None)
-    rank = first.ranks[0] if first else None
-    return [
-        group.recipe.name.removeprefix("trial-"),
-        str(len(group.runs)),
-        digits(rank.sum_of_weights) if rank else "-",
-        digits(rank.final_loss) if rank else "-",
-        rank.digest[:8] if rank and rank.digest else "-",
-        _match(group),
-        ("* " if frozenset(group.recipe.flags) == mended else "") + _flags(group.recipe.flags),
-    ]
+    flags = ("* " if frozenset(group.recipe.flags) == mended else "") + _flags(group.recipe.flags)
+    return [*trials.cells(group, len(group.runs), first), trials.match(group), flags]
 
 
 def _flags(flags: tuple[str, ...]) -> str:
@@ -36,16 +28,6 @@ def _flags(flags: tuple[str, ...]) -> str:
         return "none: the script as it stands"
     shown = ", ".join(flags[:MOST_FLAGS])
     return f"{shown} and {len(flags) - MOST_FLAGS} more" if len(flags) > MOST_FLAGS else shown
-
-
-def _match(group: Group) -> str:
-    found = group.divergence
-    if found is not None:
-        return f"no: step {found.step}, {found.stage}"
-    bad = next((run for run in group.runs if run.status is not Status.OK), None)
-    if bad is not None:
-        return f"({bad.status})"
-    return "yes" if len(group.runs) > 1 else "-"
 
 
 def sentence(audit: Bisection) -> str:
@@ -68,12 +50,9 @@ def evidence(audit: Bisection) -> str:
     found = audit.verified
     if found is None:
         return ""
-    bound = found.confidence
-    rate = (
-        f"; with {bound.level:.0%} confidence, at most {bound.max_deviation_rate:.1%} of runs deviate" if bound else ""
-    )
+    them = "nothing set" if not audit.needed else "it" if len(audit.needed) == 1 else "them"
     return (
-        f"{found.runs} runs with {'it' if audit.needed else 'nothing set'} match bit for bit{rate}. A difference that "
+        f"{found.runs} runs with {them} match bit for bit{trials.bound(found.confidence, 'runs')}. A difference that "
         f"shows in one run of {1 / found.rate:.0f} would be missed with probability {found.overlooked:.1%}"
     )
 
@@ -84,7 +63,7 @@ def needed_lines(told: Needed) -> Iterator[str]:
     if told.without is not None:
         a, b = told.without.runs
         yield (
-            f"without it, runs {a} and {b} of trial {told.without.trial.removeprefix('trial-')} differ at "
+            f"without it, runs {a} and {b} of trial {trials.name(told.without.trial)} differ at "
             f"step {told.without.step}, {told.without.stage}"
         )
     else:
@@ -127,10 +106,7 @@ def trouble(audit: Bisection) -> list[str]:
     if audit.outcome != "unresolved" or audit.interrupted or group is None:
         return []
     bad = words.first_failure(group)
-    last = (
-        [f"the end of what run {bad.id} wrote to stderr:", *(f"  | {line}" for line in bad.stderr_tail)] if bad else []
-    )
-    return [group.reason or "", *last]
+    return [group.reason or "", *(words.last_words(bad) if bad else ())]
 
 
 def where(audit: Bisection) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from detaudit.model import Check, Checked, Gate, GateStatus
+from detaudit.report import words
 
 HEADERS = ("AUDIT", "GATE", "RESULT", "RUNS", "TIME")
 ALIGN = ("left", "left", "left", "right", "right")
@@ -57,7 +58,7 @@ def _end(one: Checked, gate: Gate) -> list[str]:
     failed = next((run for group in one.audit.groups for run in group.runs if run.stderr_tail), None)
     if gate.status is not GateStatus.UNKNOWN or failed is None or gate is not one.gates[0]:
         return []
-    return [f"the end of what run {failed.id} wrote to stderr:", *(f"| {line}" for line in failed.stderr_tail)]
+    return words.last_words(failed)
 
 
 def updated(check: Check) -> list[str]:

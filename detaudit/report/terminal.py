@@ -129,4 +129,4 @@ def _failures(group: Group) -> list[str]:
     run = words.first_failure(group)
     if run is None:
         return []
-    return [f"the end of what run {run.id} wrote to stderr:", *(f"  | {line}" for line in run.stderr_tail)]
+    return words.last_words(run)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from detaudit.model import Group, Matters, Seen, Status, VariationBisection, digits
-from detaudit.report import words
+from detaudit.model import Group, Matters, Seen, VariationBisection
+from detaudit.report import trials, words
 
-HEADERS = ("TRIAL", "RUNS", "SUM OF WEIGHTS", "FINAL LOSS", "DIGEST", "AS THE CONTROL", "VARIED")
-ALIGN = ("left", "right", "right", "right", "left", "left", "left")
+HEADERS = (*trials.HEADERS, "AS THE CONTROL", "VARIED")
+ALIGN = trials.ALIGN
 MOST_NAMES = 3
 NOTE = (
     "Runs of unlike environments were compared here: in each trial but the first, what is named varies from run to "
@@ -22,16 +22,8 @@ def rows(audit: VariationBisection) -> list[list[str]]:
 def _row(group: Group, asked: tuple[str, ...]) -> list[str]:
     own = group.runs[1:] if group.varied else group.runs
     last = next((run for run in reversed(own) if run.ranks), None)
-    rank = last.ranks[0] if last else None
-    return [
-        group.recipe.name.removeprefix("trial-"),
-        str(len(own)),
-        digits(rank.sum_of_weights) if rank else "-",
-        digits(rank.final_loss) if rank else "-",
-        rank.digest[:8] if rank and rank.digest else "-",
-        _match(group),
-        _varied([one.id for one in group.varied], asked),
-    ]
+    varied = _varied([one.id for one in group.varied], asked)
+    return [*trials.cells(group, len(own), last), trials.match(group), varied]
 
 
 def _varied(names: list[str], asked: tuple[str, ...]) -> str:
@@ -41,16 +33,6 @@ def _varied(names: list[str], asked: tuple[str, ...]) -> str:
     if len(names) > MOST_NAMES:
         return f"all but {', '.join(rest)}" if rest else f"all {len(names)}"
     return ", ".join(names)
-
-
-def _match(group: Group) -> str:
-    found = group.divergence
-    if found is not None:
-        return f"no: step {found.step}, {found.stage}"
-    bad = next((run for run in group.runs if run.status is not Status.OK), None)
-    if bad is not None:
-        return f"({bad.status})"
-    return "yes" if len(group.runs) > 1 else "-"
 
 
 def sentence(audit: VariationBisection) -> str:
@@ -75,12 +57,7 @@ def evidence(audit: VariationBisection) -> str:
     found = audit.verified
     if found is None:
         return ""
-    bound = found.confidence
-    rate = (
-        f"; with {bound.level:.0%} confidence, at most {bound.max_deviation_rate:.1%} of such runs deviate"
-        if bound
-        else ""
-    )
+    rate = trials.bound(found.confidence, "such runs")
     if not audit.no_matter:
         return f"{found.runs} runs with all of it held still match bit for bit{rate}"
     count = found.runs - 1
@@ -106,7 +83,7 @@ def matters_lines(told: Matters) -> Iterator[str]:
 
 
 def _seen(seen: Seen) -> str:
-    trial = f"run {seen.runs[1]} of trial {seen.trial.removeprefix('trial-')}, {', '.join(seen.values)},"
+    trial = f"run {seen.runs[1]} of trial {trials.name(seen.trial)}, {', '.join(seen.values)},"
     if seen.failed:
         return f"{trial} fails where the control does not: {seen.failed}"
     return f"{trial} first differs from the control at step {seen.step}, {seen.stage}: {seen.cause}"

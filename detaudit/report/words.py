@@ -94,6 +94,11 @@ def first_failure(group: Group) -> Run | None:
     return next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
 
 
+def last_words(run: Run) -> list[str]:
+    """Return the end of what a run wrote to stderr."""
+    return [f"the end of what run {run.id} wrote to stderr:", *(f"  | {line}" for line in run.stderr_tail)]
+
+
 def sources_lines(group: Group) -> list[str]:
     """Return the lines of the user's code that may be the reason, the first few."""
     lines = [f"{source.file}:{source.line}: {source.what}" for source in group.sources[:MOST_SOURCES]]
