@@ -52,3 +52,13 @@ def replace_in_os(name: str, make: Callable[[Callable[..., Any]], Callable[..., 
     for members in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
         if function in members:  # scripts, and shutil, ask whether the function is in here
             members.add(wrapper)
+
+
+def set_in_c(kind: type, **members: Any) -> None:
+    """Set attributes of a class of C, by the dict behind its read-only view: another class would be another type."""
+    import ctypes
+    import gc
+
+    (held,) = gc.get_referents(vars(kind))
+    held.update(members)
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))

@@ -7,7 +7,7 @@ import sys
 import time
 
 from . import digest, sources
-from .replace import replace, replace_in_os
+from .replace import replace, replace_in_os, set_in_c
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,12 +93,9 @@ def _of_clock(read: Callable[..., Any], move: int) -> Callable[..., Any]:
 def move_datetime(_: int) -> None:
     """Have datetime ask ``time.time``, as date and datetime.today() do by themselves.
 
-    The class is changed in place, by the dict behind its read-only view: one of another name could not be pickled,
-    nor would what C makes be one of its instances.
+    The class is changed in place: one of another name could not be pickled, nor would what C makes be one of its
+    instances.
     """
-    import ctypes
-    import gc
-
     module = sys.modules["datetime"]
     kind, utc = module.datetime, module.timezone.utc
 
@@ -108,9 +105,7 @@ def move_datetime(_: int) -> None:
     def utcnow(cls: Any) -> Any:
         return cls.fromtimestamp(time.time(), utc).replace(tzinfo=None)
 
-    members: Any = gc.get_referents(vars(kind))[0]
-    members["now"], members["utcnow"] = classmethod(now), classmethod(utcnow)
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+    set_in_c(kind, now=classmethod(now), utcnow=classmethod(utcnow))
 
 
 VARIATIONS: dict[str, Callable[[int], None]] = {

@@ -6,6 +6,7 @@ import os
 import sys
 
 from .. import frames, sources
+from ..replace import set_in_c
 from . import loaded
 from .entropy import Stream
 
@@ -77,9 +78,6 @@ def seed_numpy(order: Order, changes: Changes) -> None:
 
 def seed_torch(order: Order, changes: Changes) -> None:
     """Have ``torch.Generator.seed()``, and ``torch.seed()`` which calls it on each device, take repeatable seeds."""
-    import ctypes
-    import gc
-
     kind = loaded("torch").Generator
     stream = Stream(order.seed)
     original = vars(kind)["seed"]
@@ -90,15 +88,8 @@ def seed_torch(order: Order, changes: Changes) -> None:
         self.manual_seed(drawn)
         return drawn
 
-    # The class is one of C, whose attributes cannot be set; a class of ours in its place would not be the generators'.
-    (members,) = gc.get_referents(vars(kind))
-
-    def put(function: Any) -> None:
-        members["seed"] = function
-        ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
-
-    put(seed)
-    changes.on_undo(lambda: put(original))
+    set_in_c(kind, seed=seed)
+    changes.on_undo(lambda: set_in_c(kind, seed=original))
     _repeatable(changes, "torch.seed")
 
 
