@@ -64,6 +64,7 @@ class Checker:
         """Carry every audit out, one after another, and return what its gates say."""
         store.prepare(self._out)
         for one in self._asked:
+            self._observer.audit_started(one.name)
             auditor = Auditor(one.settings, self._launcher, self._observer)
             try:
                 audit = auditor.run()

@@ -6,6 +6,9 @@ from detaudit.model import Run
 class Observer:
     """Is told how an audit goes; does nothing by itself."""
 
+    def audit_started(self, name: str) -> None:
+        """Take notice that one of several audits begins."""
+
     def group_started(self, recipe: str, runs: int) -> None:
         """Take notice that the runs of a recipe begin."""
 

@@ -18,7 +18,7 @@ class ProgressLine(Observer):
     def __init__(self, silent: bool) -> None:
         self._silent = silent
         self._live: Live | None = None
-        self._recipe, self._runs, self._number = "", 0, 0
+        self._audit, self._recipe, self._runs, self._number = "", "", 0, 0
         self._started = 0.0
         self._took: list[float] = []
         self._step, self._loss = 0, ""
@@ -38,6 +38,10 @@ class ProgressLine(Observer):
     ) -> None:
         if self._live is not None:
             self._live.stop()
+
+    def audit_started(self, name: str) -> None:
+        """See Observer."""
+        self._audit = f"{name}, "
 
     def group_started(self, recipe: str, runs: int) -> None:
         """See Observer."""
@@ -65,7 +69,7 @@ class ProgressLine(Observer):
         if not self._number:
             return ""
         elapsed = time.monotonic() - self._started
-        parts = [f"{self._recipe}: run {self._number} of {self._runs}", f"step {self._step}"]
+        parts = [f"{self._audit}{self._recipe}: run {self._number} of {self._runs}", f"step {self._step}"]
         parts += [f"loss {self._loss}"] if self._loss else []
         parts.append(f"{elapsed:.0f} s")
         if self._took:
