@@ -67,6 +67,15 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
     return tuple(NextStep(command=command_, why=why) for command_, why in steps)
 
 
+def go_on(settings: Settings) -> tuple[NextStep, ...]:
+    """Return the command that goes on with a bisection that was interrupted."""
+    return (
+        NextStep(
+            command=f"detaudit bisect --resume {shlex.quote(shown(settings.out))}", why="go on where this stopped"
+        ),
+    )
+
+
 def _log(folder: str) -> str:
     return f"less {shlex.quote(shown(Path(folder) / 'stderr.log'))}"
 

@@ -157,8 +157,7 @@ class Bisector:
     def _next(self, file: str | None, interrupted: bool) -> tuple[NextStep, ...]:
         settings = self._question.settings
         if interrupted:
-            resume = f"detaudit bisect --resume {advice.shown(settings.out)}"
-            return (NextStep(command=resume, why="go on where this stopped"),)
+            return advice.go_on(settings)
         if file is None:
             return ()
         command = advice.command(settings, "--recipe", file)

@@ -118,13 +118,17 @@ class Trials:
     def restore(self, groups: Iterable[Group]) -> None:
         """Take in the trials of an earlier bisection from their traces; runs that did not finish are removed."""
         for group in groups:
-            trial = self._begun(frozenset(group.recipe.flags))
+            trial = self._begun(self._asked_of(group))
             for run in group.runs:
                 if run.counts and run.id == len(trial.group.result().runs) + 1:
                     self._take(trial, self._read(trial, run))
                     self.launches += 1
                 else:
                     shutil.rmtree(trial.plan.spec(run.id).folder, ignore_errors=True)
+
+    def _asked_of(self, group: Group) -> Flags:
+        """Return what was set in a trial that is over."""
+        return frozenset(group.recipe.flags)
 
     def _read(self, trial: Trial, run: Run) -> Result:
         spec = trial.plan.spec(run.id)

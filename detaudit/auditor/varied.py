@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from detaudit.auditor.search import NONE, Finding, Flags, Outcome
 from detaudit.auditor.trials import Trial, Trials
-from detaudit.model import Run, Status
+from detaudit.model import Group, Run, Status
 
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.NO_RECORD)
 
@@ -25,6 +25,10 @@ class VariedTrials(Trials):
         if known is None and flags and control is not None and control.first is not None:
             self._take(trial, control.first)
         return trial
+
+    def _asked_of(self, group: Group) -> Flags:
+        """Return what varied in a trial that is over."""
+        return frozenset(one.id for one in group.varied)
 
     def _finding(self, trial: Trial) -> Finding:
         """Return what came of a trial; where the control ends and a variation makes the training fail, it matters."""

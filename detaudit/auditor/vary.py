@@ -12,7 +12,7 @@ from detaudit.auditor.search import NONE, Finding, Flags, Outcome
 from detaudit.auditor.varied import VariedTrials
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
-from detaudit.model import SCHEMA_VERSION, VariationBisection, VaryOutcome, Verdict
+from detaudit.model import SCHEMA_VERSION, Group, VariationBisection, VaryOutcome, Verdict
 from detaudit.recipe.flags import Catalogue
 from detaudit.recipe.recipes import Recipe
 from detaudit.recipe.variations import Variation
@@ -39,8 +39,15 @@ class VaryQuestion:
 class VariationBisector:
     """Carries out one bisection over variations. After an interruption, ``result`` holds what is known by then."""
 
-    def __init__(self, question: VaryQuestion, launcher: Launcher, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        question: VaryQuestion,
+        launcher: Launcher,
+        observer: Observer | None = None,
+        earlier: tuple[Group, ...] = (),
+    ) -> None:
         settings, observer = question.settings, observer or Observer()
+        self._earlier = earlier
         self._question, self._environment = question, environment.describe()
         self._runner = Runner(settings, launcher, observer)
         self._varying = settings.varying.under(question.recipe)
@@ -51,7 +58,10 @@ class VariationBisector:
 
     def run(self) -> VariationBisection:
         """Find the variations that matter."""
-        store.prepare(self._question.settings.out)
+        if self._earlier:
+            self._trials.restore(self._earlier)
+        else:
+            store.prepare(self._question.settings.out)
         self._told = self._blaming.run()
         control = self._trials.of(NONE)
         if control is not None and control.first is not None:
@@ -96,7 +106,9 @@ class VariationBisector:
             verdict=VERDICTS[answer],
             groups=groups,
             warnings=advice.warnings(groups, sorted(set(self._runner.carried)), unwatched=self._runner.unwatched),
-            next_steps=blamed.next_steps(question.settings, question.recipe, answer, matters),
+            next_steps=advice.go_on(question.settings)
+            if interrupted
+            else blamed.next_steps(question.settings, question.recipe, answer, matters),
             interrupted=interrupted,
             target=question.settings.target.words,
             answer=answer,

@@ -15,6 +15,7 @@ from detaudit.cli.common import TargetCommand, run_options, settings_of, target_
 from detaudit.cli.story import audit
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
+from detaudit.launch.plan import Settings
 from detaudit.model import Bisection, Group, VariationBisection
 from detaudit.recipe.flags import Catalogue, Flag, load_catalogue
 from detaudit.recipe.recipes import DEFAULT_SEED, load_recipe
@@ -51,31 +52,58 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, resume: Path | Non
     Runs it as it stands, then with flags, in the order in which the first difference suggests them, until a smallest
     set is found under which all runs match, bit for bit, and without any one of which they do not.
     """
-    over = options.pop("over")
-    if over == "variations":
-        return _over_variations(ctx.meta.get("after_dashes", ()), resume, format_, quiet, **options)
-    if options["vary"]:
-        raise UsageError("--vary is for a bisection over variations", "Add --over variations.")
+    over, after_dashes = options.pop("over"), ctx.meta.get("after_dashes", ())
     if resume is not None:
         return _resumed(ctx, resume, format_, quiet)
-    question = _question(ctx.meta.get("after_dashes", ()), **options)
-    return _carry_out(question, (), format_, quiet)
+    if over == "variations":
+        return _over_variations(_varying_question(after_dashes, **options), (), format_, quiet)
+    if options["vary"]:
+        raise UsageError("--vary is for a bisection over variations", "Add --over variations.")
+    return _over_flags(_question(after_dashes, **options), (), format_, quiet)
 
 
-def _carry_out(question: Question, earlier: tuple[Group, ...], format_: str, quiet: bool) -> int:
+def _over_flags(question: Question, earlier: tuple[Group, ...], format_: str, quiet: bool) -> int:
     def story(observer: Observer) -> Bisector:
         return Bisector(question, LocalLauncher(), observer, earlier)
 
     return audit(question.settings, story, format_=format_, quiet=quiet)
 
 
-def _over_variations(
-    after_dashes: tuple[str, ...], resume: Path | None, format_: str, quiet: bool, **options: Any
-) -> int:
-    if resume is not None or options["alternatives"]:
-        option = "--alternatives" if resume is None else "--resume"
-        raise UsageError(f"{option} is for a bisection over flags", f"Leave {option} out.")
-    recipes = options.pop("recipes")
+def _over_variations(question: VaryQuestion, earlier: tuple[Group, ...], format_: str, quiet: bool) -> int:
+    def story(observer: Observer) -> VariationBisector:
+        return VariationBisector(question, LocalLauncher(), observer, earlier)
+
+    return audit(question.settings, story, format_=format_, quiet=quiet)
+
+
+def _resumed(ctx: click.Context, folder: Path, format_: str, quiet: bool) -> int:
+    """Ask again what was asked in ``folder``, with the trials that are there."""
+    earlier = store.load(folder)
+    if not isinstance(earlier, Bisection | VariationBisection):
+        raise UsageError(f"{folder} holds no bisection", "Name a folder that `detaudit bisect` wrote.")
+    asked = list(earlier.command[2:])
+    with command.make_context("bisect", asked, parent=ctx.parent) as context:
+        options = {name: value for name, value in context.params.items() if name not in _NOT_ASKED}
+        after_dashes = context.meta.get("after_dashes", ())
+    if options["artifacts_"]:
+        raise UsageError(
+            "a bisection with --artifact cannot go on: the files of its runs are gone",
+            "Start it again without --resume.",
+        )
+
+    def again(settings: Settings) -> Settings:
+        return replace(settings, out=folder.resolve(), command=earlier.command)
+
+    if isinstance(earlier, VariationBisection):
+        varying = _varying_question(after_dashes, **options)
+        return _over_variations(replace(varying, settings=again(varying.settings)), earlier.groups, format_, quiet)
+    question = _question(after_dashes, **options)
+    return _over_flags(replace(question, settings=again(question.settings)), earlier.groups, format_, quiet)
+
+
+def _varying_question(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> VaryQuestion:
+    if options["alternatives"]:
+        raise UsageError("--alternatives is for a bisection over flags", "Leave --alternatives out.")
     if len(recipes) > 1:
         raise UsageError("every run has one recipe", "Name one --recipe.")
     catalogue = load_catalogue()
@@ -85,32 +113,7 @@ def _over_variations(
     settings = settings_of(after_dashes, (), 1, **options)
     if not settings.varying.under(recipe).moving:
         raise UsageError(f"the recipe {recipe.name} holds all that was to vary still", "Name another variation.")
-    question = VaryQuestion(settings, catalogue, recipe, options["confirm"], options["error"])
-
-    def story(observer: Observer) -> VariationBisector:
-        return VariationBisector(question, LocalLauncher(), observer)
-
-    return audit(settings, story, format_=format_, quiet=quiet)
-
-
-def _resumed(ctx: click.Context, folder: Path, format_: str, quiet: bool) -> int:
-    """Ask again what was asked in ``folder``, with the trials that are there."""
-    earlier = store.load(folder)
-    if isinstance(earlier, VariationBisection):
-        raise UsageError("a bisection over variations cannot go on where it stopped", "Start it again.")
-    if not isinstance(earlier, Bisection):
-        raise UsageError(f"{folder} holds no bisection", "Name a folder that `detaudit bisect` wrote.")
-    asked = list(earlier.command[2:])
-    with command.make_context("bisect", asked, parent=ctx.parent) as context:
-        options = {name: value for name, value in context.params.items() if name not in _NOT_ASKED}
-        question = _question(context.meta.get("after_dashes", ()), **options)
-    if question.settings.artifacts:
-        raise UsageError(
-            "a bisection with --artifact cannot go on: the files of its runs are gone",
-            "Start it again without --resume.",
-        )
-    settings = replace(question.settings, out=folder.resolve(), command=earlier.command)
-    return _carry_out(replace(question, settings=settings), earlier.groups, format_, quiet)
+    return VaryQuestion(settings, catalogue, recipe, options["confirm"], options["error"])
 
 
 def _question(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> Question:

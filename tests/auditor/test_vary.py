@@ -181,6 +181,25 @@ def test_an_interruption_keeps_what_is_known(tmp_path: Path) -> None:
     assert "interrupted" in click.unstyle(render(kept, "table"))
 
 
+@pytest.mark.parametrize("stop_after", [1, 6, 9, 20])
+def test_an_interrupted_one_goes_on_without_asking_again(tmp_path: Path, stop_after: int) -> None:
+    catalogue = load_catalogue()
+    question = VaryQuestion(varying(tmp_path), catalogue, load_recipe("none", catalogue))
+    first, second, whole = Training(HASH, stop_after=stop_after), Training(HASH), Training(HASH)
+    bisector = VariationBisector(question, first)
+    with pytest.raises(KeyboardInterrupt):
+        bisector.run()
+    kept = bisector.result(interrupted=True)
+    assert "--resume" in kept.next_steps[0].command
+    audit = VariationBisector(question, second, earlier=kept.groups).run()
+    other = tmp_path / "other"
+    other.mkdir()
+    expected = bisect(other, whole)
+    assert audit.matters == expected.matters
+    assert [group.verdict for group in audit.groups] == [group.verdict for group in expected.groups]
+    assert len(first.launched) + len(second.launched) == len(whole.launched) == audit.launches
+
+
 def test_audit_json_holds_all_of_it_and_the_formats_for_people_tell_it(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training(HASH))
     assert store.load(tmp_path / "out") == audit

@@ -88,6 +88,24 @@ def test_interrupted_and_resumed(project: Project) -> None:
     assert [rank["digest"] for rank in finished[0]["ranks"]] == digests[:1]
 
 
+def test_over_variations_interrupted_and_resumed(project: Project) -> None:
+    project.write("train.py", "import detaudit\ndetaudit.record(loss=1.0, weights=[hash('a')])\n")
+    words = ("--over", "variations", "--vary", "hash-seed", "--vary", "time-zone", "--out", "found")
+    with subprocess.Popen(
+        project.command("bisect", "train.py", *words),
+        cwd=project.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as running:  # fmt: skip
+        wait_for_runs(project.folder / "found" / "audit.json", 2)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert "detaudit bisect --resume found" in out
+    done = project.detaudit("bisect", "--resume", "found", "--format", "json")
+    assert done.code == 1, done.err
+    assert [told["variation"] for told in done.json["matters"]] == ["hash-seed"]
+    assert done.json["launches"] == sum(len(list(path.iterdir())) for path in (project.folder / "found/runs").iterdir())
+
+
 def wait_for_runs(path: Path, runs: int) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
