@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -75,6 +76,18 @@ class Project:
         )
         assert "Traceback" not in done.stderr, done.stderr
         return Finished(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start detaudit, to be interrupted."""
+        return subprocess.Popen(
+            self.command(*words),
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A shell's background job starts with SIGINT ignored, and a test run may be one.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
 
     def run(self, *words: str, **options: Any) -> Finished:
         """Run ``detaudit run`` with JSON as its result."""

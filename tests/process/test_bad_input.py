@@ -300,15 +300,7 @@ SLOW_SECOND = """
 
 
 def start_and_wait_for(project: Project, name: str, *words: str) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        project.command("run", "train.py", "--format", "json", *words),
-        cwd=project.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell's background job starts with SIGINT ignored, and a test run may be one.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    process = project.start("run", "train.py", "--format", "json", *words)
     limit = time.monotonic() + 60
     while not (project.folder / name).exists() or not (project.folder / name).read_text():
         assert process.poll() is None, process.communicate()

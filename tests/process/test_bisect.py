@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -68,10 +67,7 @@ def test_what_no_flag_mends_is_told_with_its_line(project: Project) -> None:
 
 def test_interrupted_and_resumed(project: Project) -> None:
     project.write("train.py", TWO_CAUSES)
-    with subprocess.Popen(
-        project.command("bisect", "train.py", *QUICK, "--out", "found"),
-        cwd=project.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as running:  # fmt: skip
+    with project.start("bisect", "train.py", *QUICK, "--out", "found") as running:
         kept = project.folder / "found" / "audit.json"
         wait_for_runs(kept, 3)
         running.send_signal(signal.SIGINT)
@@ -91,10 +87,7 @@ def test_interrupted_and_resumed(project: Project) -> None:
 def test_over_variations_interrupted_and_resumed(project: Project) -> None:
     project.write("train.py", "import detaudit\ndetaudit.record(loss=1.0, weights=[hash('a')])\n")
     words = ("--over", "variations", "--vary", "hash-seed", "--vary", "time-zone", "--out", "found")
-    with subprocess.Popen(
-        project.command("bisect", "train.py", *words),
-        cwd=project.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as running:  # fmt: skip
+    with project.start("bisect", "train.py", *words) as running:
         wait_for_runs(project.folder / "found" / "audit.json", 2)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import time
 from typing import Any
 
@@ -188,9 +187,7 @@ def test_a_mistake_is_said_with_its_cure(trained: Project, files: dict[str, str]
 
 def test_an_interruption_tells_what_had_finished(trained: Project) -> None:
     trained.write("detaudit.yaml", ONE + "  slow: {command: train.py --seconds 5}\n")
-    with subprocess.Popen(
-        trained.command("check", "--update"), cwd=trained.folder, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with trained.start("check", "--update") as process:
         deadline = time.monotonic() + 60
         while not list((trained.folder / ".detaudit").glob("*/slow/live/trace/*")) and time.monotonic() < deadline:
             time.sleep(0.1)
