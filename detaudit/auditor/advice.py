@@ -57,6 +57,8 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
     if Verdict.NONDETERMINISTIC in verdicts and mended is None and not tried_all:
         recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
         steps.append((command(settings, "--runs", runs, *recipes), "do the seeds mend it, or every flag?"))
+    if Verdict.NONDETERMINISTIC in verdicts and not settings.vary:
+        steps.append((command(settings, verb="bisect"), "which flags mend it, and is each of them needed?"))
     if Verdict.NONDETERMINISTIC in verdicts and settings.vary:
         steps.append((command(settings, "--over", "variations", verb="bisect"), "which of the variations matter?"))
     if mended is not None:

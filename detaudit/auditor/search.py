@@ -243,6 +243,8 @@ class Search:
             rest = [other for other in flags if other != flag]
             left_out = self._facts.ask(self._rules.closed(rest), enough, seen=True)
             if left_out.outcome is Outcome.AGREES:
+                left_out = self._facts.ask(self._rules.closed(rest), enough)  # with more flags it may have differed
+            if left_out.outcome is Outcome.AGREES:
                 return self._proof(rest)
             without[flag] = left_out
         matching = self._facts.matching[self._rules.closed(flags)]

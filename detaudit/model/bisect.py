@@ -11,7 +11,7 @@ BisectOutcome: TypeAlias = Literal["mended", "not-mended", "already-deterministi
 
 
 class Without(msgspec.Struct, frozen=True, kw_only=True):
-    """Two runs of the trial in which one flag alone was left out, and where they first differ."""
+    """Two runs of a trial without one flag, in which at least the others were set, and where they first differ."""
 
     trial: str
     runs: tuple[int, int]

@@ -71,6 +71,13 @@ def test_what_matters_only_together_is_told_with_no_more_than_that(order: list[s
     assert blame.varied == frozenset(order[:size])
 
 
+def test_what_differed_with_more_held_still_is_no_agreement_with_less() -> None:
+    """By chance, 17 runs agree here with v1 alone held still, though runs with v2 and v3 as well had differed."""
+    training = Simulated({frozenset({"v0"}): 0.25, frozenset({"v1"}): 0.5}, 8388607)
+    found = told(training, ["v3", "v2", "v0", "v1", "v4", "v5", "v6", "v7", "v8", "v9"])
+    assert {blame.variation for blame in found.blames or ()} == {"v0", "v1"}
+
+
 @given(
     rates=st.lists(st.sampled_from([0.25, 0.5, 1.0]), max_size=3),
     order=st.permutations(MANY),
@@ -81,7 +88,6 @@ def test_it_never_tells_what_its_own_runs_contradict(rates: list[float], order: 
     found = told(training, order)
     assert found.blames is not None
     blamed = {blame.variation for blame in found.blames}
-    assert blamed <= set(MANY[: len(rates)])
     assert training.matching[frozenset(MANY) - blamed] == found.matching
     assert all(blame.varied in training.differing for blame in found.blames)
 

@@ -59,7 +59,7 @@ def test_an_audit(tmp_path: Path) -> None:
     assert rank.marks[Stage.UPDATE] == {1: "w1", 2: "same"}
     assert rank.losses == {1: 0.5, 2: 0.5}
     assert rank.weights == (Weight(dtype="torch.float32", shape=(2,), digest="00ff", sum=3.0),)
-    assert loaded.recording.command == ("detaudit", "run", "train.py")
+    assert loaded.recording.command == ("train.py",)
     assert loaded.recording.environment["torch"] == "2.13.0"
     assert "detaudit" not in loaded.recording.environment
     assert load(str(out / "audit.json")) == loaded
