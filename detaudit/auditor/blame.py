@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from detaudit.auditor.evidence import ERROR_RATE, PROBE_ERROR, RAREST, runs_needed
-from detaudit.auditor.search import NONE, Ask, Finding, Flags, Outcome, Rank, Search, smallest
+from detaudit.auditor.quickxplain import smallest
+from detaudit.auditor.search import NONE, Ask, Finding, Flags, Outcome, Rank, Search
 
 
 @dataclass(frozen=True)

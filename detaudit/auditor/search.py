@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from detaudit.auditor.evidence import ERROR_RATE, PROBE_ERROR, RAREST, runs_needed
+from detaudit.auditor.quickxplain import smallest
 
 Flags: TypeAlias = frozenset[str]
 NONE: Flags = frozenset()
@@ -93,19 +94,21 @@ class Facts:
         return min((1 / max(1, found.runs - 1) for found in self._differs.values()), default=1.0)
 
     def ask(self, flags: Flags, runs: int, seen: bool = False) -> Finding:
-        """Return what is known of these flags, else ask; ``seen`` takes nothing that was only concluded."""
+        """Return what is known of these flags, else ask.
+
+        ``seen`` asks also where two runs with more flags differ, which counts for more than many that match by chance.
+        """
         for known in (self._differs, self._fails):
             if flags in known:
                 return known[flags]
-        if not seen:
-            more = next((found for more, found in self._differs.items() if flags < more), None)
-            if more is not None:
-                return more
-        if self.matching.get(flags, 0) >= runs:
-            return Finding(Outcome.AGREES, self.matching[flags])
-        found = self._ask(flags, runs)
-        self._take(flags, found)
-        return found
+        concluded = next((found for more, found in self._differs.items() if flags < more), None)
+        if concluded is not None and not seen:
+            return concluded
+        found = Finding(Outcome.AGREES, self.matching.get(flags, 0))
+        if found.runs < runs:
+            found = self._ask(flags, runs)
+            self._take(flags, found)
+        return found if concluded is None or found.outcome is not Outcome.AGREES else concluded
 
     def _take(self, flags: Flags, found: Finding) -> None:
         if found.outcome is Outcome.AGREES:
@@ -113,25 +116,6 @@ class Facts:
             return
         self.matching.pop(flags, None)
         (self._differs if found.outcome is Outcome.DIFFERS else self._fails)[flags] = found
-
-
-def smallest(items: Sequence[str], enough: Callable[[list[str]], bool]) -> list[str]:
-    """Return a smallest set of items that is enough, as all of them are, by QuickXplain (Junker 2004).
-
-    Earlier ones are preferred.
-    """
-
-    def needed(background: list[str], added: bool, rest: list[str]) -> list[str]:
-        if added and enough(background):
-            return []
-        if len(rest) == 1:
-            return rest
-        first, last = rest[: len(rest) // 2], rest[len(rest) // 2 :]
-        of_last = needed([*background, *first], True, last)
-        of_first = needed([*background, *of_last], bool(of_last), first)
-        return [*of_first, *of_last]
-
-    return needed([], False, list(items)) if items else []
 
 
 class Search:
@@ -242,8 +226,6 @@ class Search:
         for flag in reversed(flags):
             rest = [other for other in flags if other != flag]
             left_out = self._facts.ask(self._rules.closed(rest), enough, seen=True)
-            if left_out.outcome is Outcome.AGREES:
-                left_out = self._facts.ask(self._rules.closed(rest), enough)  # with more flags it may have differed
             if left_out.outcome is Outcome.AGREES:
                 return self._proof(rest)
             without[flag] = left_out
