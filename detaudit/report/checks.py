@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from detaudit.model import Check, Checked, Gate, GateStatus
+from detaudit.model import Check, Checked, Gate, GateName, GateStatus
 from detaudit.report import words
 
 HEADERS = ("AUDIT", "GATE", "RESULT", "RUNS", "TIME")
@@ -44,7 +44,17 @@ def told(check: Check) -> Iterator[tuple[str, list[str]]]:
     for one in check.checked:
         for gate in one.gates:
             if gate.status is not GateStatus.PASSED or gate.environment:
-                yield f"{one.name}, {gate.name}: {result(gate)}", [gate.message, *_changes(gate), *_end(one, gate)]
+                yield (
+                    f"{one.name}, {gate.name}: {result(gate)}",
+                    [gate.message, *_sources(one, gate), *_changes(gate), *_end(one, gate)],
+                )
+
+
+def _sources(one: Checked, gate: Gate) -> list[str]:
+    """Return the lines of the user's code that may be why runs differ."""
+    if gate.name is not GateName.REPEATABLE or gate.status is not GateStatus.FAILED:
+        return []
+    return [line for group in one.audit.groups for line in words.sources_lines(group)]
 
 
 def _changes(gate: Gate) -> list[str]:
