@@ -21,7 +21,8 @@ from tests.corpus.measure import HERE, SCRIPTS
 
 _HEAD = """# The corpus: which flags detaudit finds to be needed
 
-Written by `make test-bisect`: `detaudit bisect` of each script whose needed flags are known
+Written by `python -m tests.corpus.bisect_corpus --write docs/bisect.md`, of which `make test-bisect` asks for five
+repetitions, and which goes on where it stopped: `detaudit bisect` of each script whose needed flags are known
 (tests/corpus/answers.yaml). *Answer* is what it found, with what goes with it, bold where that is not one of the
 label's sets. *Launches* are all runs, and those of the proof among them. *Search* is the time of all other runs, in
 times of a run of the script as it stands (medians over the repetitions).
