@@ -65,10 +65,10 @@ bench: $(VENV)/.dev ## Measure the cost of detaudit itself
 	$(BIN)/python benchmarks/digest.py
 	$(BIN)/python benchmarks/keras.py
 
-# -P, because Python has a module bisect of its own; picire asks for a setuptools that still has pkg_resources.
+# picire asks for a setuptools that still has pkg_resources.
 bench-bisect: $(VENV)/.dev ## Count the launches of the search beside ddmin and one flag at a time
 	$(BIN)/pip install --quiet picire 'setuptools<81'
-	$(BIN)/python -P -W ignore benchmarks/bisect.py
+	$(BIN)/python -W ignore benchmarks/search.py
 
 clean: ## Remove what the targets above made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .detaudit
