@@ -24,7 +24,7 @@ class Auditor:
         self._runner = Runner(settings, launcher, self._observer)
         self._environment: dict[str, Any] = environment.describe({**os.environ, **settings.env})
         self._groups: list[Group] = []
-        self._recording: Recording | None = None
+        self._first: tuple[Group, Result] | None = None
         self._stopped: list[str] = []
 
     def run(self) -> Audit:
@@ -57,21 +57,21 @@ class Auditor:
             group.add(result.run, result.processes, result.streams)
             environment.add_processes(self._environment, result.processes)
             self._groups[-1] = group.result()
-            if self._recording is None and result.run.status is Status.OK:
-                self._recording = self._record(self._groups[-1], result)
+            if self._first is None and result.run.status is Status.OK:
+                self._first = self._groups[-1], result
             store.save(self._settings.out, self.result())
             self._observer.run_finished(self._groups[-1].runs[-1])
             if group.differs and self._settings.fail_fast:
                 break
 
-    def _record(self, group: Group, result: Result) -> Recording:
-        where = environment.bearing(self._environment)
-        return recordings.record(self._settings.target.words, group.recipe, where, result.run, result.streams)
-
     @property
     def recording(self) -> Recording | None:
         """What the first run that finished recorded, None where there is none."""
-        return self._recording
+        if self._first is None:
+            return None
+        group, result = self._first
+        where = environment.bearing(self._environment)
+        return recordings.record(self._settings.target.words, group.recipe, where, result.run, result.streams)
 
     def result(self, interrupted: bool = False) -> Audit:
         """Return the audit as it stands."""

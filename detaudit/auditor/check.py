@@ -68,13 +68,14 @@ class Checker:
             auditor = Auditor(one.settings, self._launcher, self._observer)
             try:
                 audit = auditor.run()
-                gates_ = self._gates(one, audit.groups[0], auditor.recording)
+                recording = auditor.recording
+                gates_ = self._gates(one, audit.groups[0], recording)
             except KeyboardInterrupt:
                 self._checked.append(Checked(name=one.name, audit=auditor.result(interrupted=True), gates=()))
                 raise
             self._checked.append(Checked(name=one.name, audit=audit, gates=gates_))
-            if auditor.recording is not None and audit.verdict is Verdict.DETERMINISTIC:
-                self._recordings[one.name] = auditor.recording
+            if recording is not None and audit.verdict is Verdict.DETERMINISTIC:
+                self._recordings[one.name] = recording
         self._keep()
         return self.result()
 
