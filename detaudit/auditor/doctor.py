@@ -38,11 +38,11 @@ def threats(
 ) -> Iterator[Threat]:
     """Yield what may make runs differ here: what is loose, what only seems held, what follows the machine."""
     has = {name.removesuffix("-cpu") for name in told["packages"]}
-    for flag in catalogue:
-        if flag.id in catalogue.automatic(devices) and (flag.framework in _EVERYWHERE or flag.framework in has):
+    for flag in catalogue.select(catalogue.automatic(devices)):
+        if flag.framework in _EVERYWHERE or flag.framework in has:
             yield from _loose(flag, base)
     for name, value in base.items():
-        if (row := retired(f"{name}={value}") or retired(name)) is not None:
+        if (row := retired(f"{name}={value}")) is not None:
             yield Threat(what=f"{name}={value} is set, but {row.why}", cure=row.instead or "Leave it out.")
     if not any(name in base for name in _THREADS):
         yield Threat(

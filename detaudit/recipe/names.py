@@ -1,6 +1,7 @@
 """Names that do not exist: what became of those that people know, and the nearest to those that they misspell."""
 
 import difflib
+import functools
 from collections.abc import Iterable
 from typing import Literal
 
@@ -23,9 +24,10 @@ class Retired(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     source: str
 
 
-def load_retired() -> list[Retired]:
+@functools.cache
+def load_retired() -> tuple[Retired, ...]:
     """Read what is no flag, or no longer one."""
-    return yamlfile.load(yamlfile.configs_dir() / "retired.yaml", list[Retired])
+    return yamlfile.load(yamlfile.configs_dir() / "retired.yaml", tuple[Retired, ...])
 
 
 def normal(name: str) -> str:
