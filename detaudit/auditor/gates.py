@@ -71,7 +71,7 @@ def same_after_resume(group: Group, stopped: Run, resumed: Run, trained: int) ->
     ``trained`` is how many steps the resumed one trained; it may go on counting where the other stopped.
     """
     name = GateName.RESUME
-    whole = next((run for run in group.runs if run.status is Status.OK), None)
+    whole = group.whole
     problem = _no_resume(group, whole, stopped, resumed, trained)
     if whole is None or problem:
         return _gate(name, GateStatus.UNKNOWN, problem)

@@ -8,7 +8,7 @@ from detaudit.auditor.runner import Result, Runner
 from detaudit.launch import RunSpec, refusals
 from detaudit.launch.plan import Settings, plan_group
 from detaudit.launch.target import Target
-from detaudit.model import Group, Status
+from detaudit.model import Group
 
 
 def stop_and_resume(
@@ -18,8 +18,8 @@ def stop_and_resume(
 
     ``stop`` stops by itself; where there is none, the target of ``settings`` is ended after half of its steps.
     """
-    whole = next((run.steps for run in group.runs if run.status is Status.OK), 0)
-    half = max(1, whole // 2) if stop is None else None
+    steps = group.whole.steps if group.whole else 0
+    half = max(1, steps // 2) if stop is None else None
     with runner.space.fresh():
         first = _spec(runner, settings, stop or settings.target, "stopped")
         stopped = runner.run(1, first, last_step=half, carry_on=True)

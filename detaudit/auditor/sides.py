@@ -14,7 +14,7 @@ from detaudit.auditor.judge import rank_record
 from detaudit.auditor.recordings import record
 from detaudit.auditor.traces import Stream
 from detaudit.errors import AuditNotFoundError, NothingToCompareError, UsageError
-from detaudit.model import OUTSIDE, Audit, Group, RankRecord, Recording, Run, Stage, Status, Verdict
+from detaudit.model import OUTSIDE, Audit, Group, RankRecord, Recording, Run, Stage, Verdict
 from detaudit.recipe.names import unknown
 
 _WHERE_RUNS_ARE = 3
@@ -82,7 +82,7 @@ def _group(audit: Audit, recipe: str | None, place: str) -> Group:
 
 
 def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pattern[str] | None) -> Loaded:
-    run = next((run for run in group.runs if run.status is Status.OK), None)
+    run = group.whole
     if run is None or not (run.ranks or losses):
         reason = "nothing but probes was recorded" if run else next((r.problem for r in group.runs), "it has no runs")
         raise NothingToCompareError(

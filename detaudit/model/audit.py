@@ -176,6 +176,11 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     varied: tuple[Varied, ...] = ()
     not_varied: dict[str, str] = {}
 
+    @property
+    def whole(self) -> Run | None:
+        """The first run that finished, None where there is none."""
+        return next((run for run in self.runs if run.status is Status.OK), None)
+
 
 class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     """A command that follows from what was found, and what it is for."""

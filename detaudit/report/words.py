@@ -128,7 +128,7 @@ def stages_line(group: Group) -> str:
 
 
 def _outside(group: Group) -> list[str]:
-    files = next((run.artifacts for run in group.runs if run.status is Status.OK), ())
+    files = group.whole.artifacts if group.whole else ()
     names = [f"{file.path} ({file.by})" for file in files[:MOST_FILES]]
     more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
     printed = ["losses from stdout (--loss-pattern)"] if Stage.STDOUT in group.stages else []
