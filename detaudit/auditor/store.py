@@ -1,11 +1,13 @@
 """Keeps audits on disk: written after every run, read back by ``detaudit report``."""
 
 import os
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
+from detaudit.launch import RESULTS
 from detaudit.model import SCHEMA_VERSION, Audit, Bisection, Check, VariationBisection, to_json
 
 FILE = "audit.json"
@@ -37,6 +39,11 @@ def append(path: Path, data: bytes) -> None:
         raise StorageError(f"cannot add to {path}: {error.strerror}", "Free space, or name another file.") from error
 
 
+def new_folder(mark: str) -> Path:
+    """Return where the results of an audit with this mark are kept by default, relative to where it is started."""
+    return Path(RESULTS, f"{datetime.now():%Y%m%d-%H%M%S}-{mark}")
+
+
 def prepare(out: Path) -> None:
     """Make the folder of an audit, invisible to git.
 
@@ -48,7 +55,7 @@ def prepare(out: Path) -> None:
             raise UsageError(f"the folder for the results, {out}, is not empty", "Remove it, or name another --out.")
     except OSError as error:
         raise StorageError(f"cannot make {out}: {error.strerror}", "Name another folder with --out.") from error
-    if out.parent.name == ".detaudit" and not (out.parent / ".gitignore").exists():
+    if out.parent.name == RESULTS and not (out.parent / ".gitignore").exists():
         write(out.parent / ".gitignore", b"*\n")
 
 

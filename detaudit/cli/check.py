@@ -5,7 +5,6 @@ import secrets
 import shlex
 import sys
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,7 @@ def command(names: tuple[str, ...], update: bool, lock: Path, format_: str, quie
     failed, 125 one could not be judged.
     """
     mark = secrets.token_hex(4)
-    out = (options["out"] or Path(".detaudit", f"{datetime.now():%Y%m%d-%H%M%S}-{mark}")).resolve()
+    out = (options["out"] or store.new_folder(mark)).resolve()
     audits = project.select(project.read(options["config"] or project.find(Path.cwd())), names)
     catalogue = load_catalogue()
     asked = [_asked(name, audit, catalogue, out, mark) for name, audit in audits.items()]

@@ -4,14 +4,13 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from detaudit import wire
-from detaudit.auditor import artifacts, stdout
+from detaudit.auditor import artifacts, stdout, store
 from detaudit.errors import UsageError
 from detaudit.launch.offers import offered
 from detaudit.launch.plan import Settings
@@ -111,7 +110,7 @@ def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs
     isolate = options["isolate"] or options["isolate_root"] is not None
     vary = tuple(dict.fromkeys(options.get("vary", ())))
     varying = varying_of(vary, isolate)
-    out = options["out"] or Path(".detaudit", f"{datetime.now():%Y%m%d-%H%M%S}-{mark}")
+    out = options["out"] or store.new_folder(mark)
     return Settings(
         target=resolve_target(options["words"], after_dashes, options["module"], options["python"]),
         recipes=recipes,

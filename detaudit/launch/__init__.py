@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+RESULTS = ".detaudit"
+"""The folder of all results, where --out names no other."""
+
 SCRATCH = "scratch"
 """Below ``RunSpec.live``: what a run may write there is gone after it."""
 

@@ -5,10 +5,11 @@ import os
 import sys
 from pathlib import Path
 
+from detaudit.launch import RESULTS
 from detaudit.launch.workspace import walk
 
 MOST_WATCHED = 2000
-_SKIPPED = (".git", "__pycache__", ".detaudit")  # other audits may be under way
+_SKIPPED = (".git", "__pycache__", RESULTS)  # other audits may be under way
 
 _Stamp = tuple[int, int, int]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from detaudit.errors import WorkspaceError
+from detaudit.launch import RESULTS
 
 COPY_LIMIT = 4 * 2**30
 """Bytes that --isolate copies for a run, where the file system cannot share them."""
 
 _FICLONE = 0x40049409  # linux/fs.h
-_OURS = ".detaudit"  # the folder of results, where --out names no other
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def walk(root: Path, results: Path) -> Iterator[os.DirEntry[str]]:
         except OSError:
             continue
         for entry in entries:
-            if entry.name == _OURS or entry.path == ours:
+            if entry.name == RESULTS or entry.path == ours:
                 continue
             yield entry
             if entry.is_dir(follow_symlinks=False) and not is_venv(entry):

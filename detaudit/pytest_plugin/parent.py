@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import click
 import msgspec
 import pytest
 
+from detaudit.auditor import store
 from detaudit.model import Audit, NextStep, Run, Status, Verdict
 from detaudit.pytest_plugin.child import SKIPPED, VARIABLE
 from detaudit.pytest_plugin.mark import NAME, Mark
@@ -33,7 +33,7 @@ def audit(item: pytest.Function, mark: Mark, environment: Mapping[str, str], opt
 
     ``environment`` is that in which the session started, ``options`` those of the user's conftest files.
     """
-    out = item.config.rootpath / ".detaudit" / f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+    out = item.config.rootpath / store.new_folder(secrets.token_hex(4))
     with tempfile.TemporaryDirectory(prefix="detaudit-") as folder:
         run = ("run", "--format", "json", "--quiet", *mark.options, "--out", str(out))
         done = subprocess.run(

@@ -4,6 +4,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from detaudit.launch.workspace import repository_root
+
 
 def script_of(command: Sequence[str]) -> str | None:
     """Return the file that a command of detaudit audits: the script, the module's, or the program after ``--``."""
@@ -29,6 +31,5 @@ def in_repository(file: str) -> str:
     One that lies outside comes back as it is.
     """
     here = Path.cwd()
-    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-    path = Path(os.path.normpath(here / file))
+    root, path = repository_root(here), Path(os.path.normpath(here / file))
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else file

@@ -26,7 +26,7 @@ def render(report: Report) -> str:
     found = [one for one in findings(report) if one.status is not Outcome.PASSED]
     rules = list(dict.fromkeys(one.rule for one in found))
     log = {
-        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+        "$schema": _SCHEMA,
         "version": "2.1.0",
         "runs": [
             {
