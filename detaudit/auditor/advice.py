@@ -70,7 +70,9 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
 
 
 def go_on(settings: Settings) -> tuple[NextStep, ...]:
-    """Return the command that goes on with a bisection that was interrupted."""
+    """Return the command that goes on with a bisection that was interrupted; artifacts are gone, and cannot."""
+    if settings.artifacts:
+        return ()
     return (
         NextStep(
             command=f"detaudit bisect --resume {shlex.quote(shown(settings.out))}", why="go on where this stopped"

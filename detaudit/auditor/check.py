@@ -1,5 +1,6 @@
 """The story of a check: each audit that a project has named is carried out, and asked at its gates."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,8 +131,8 @@ class Checker:
             if states.get(GateName.REPEATABLE) is GateStatus.FAILED:
                 steps.append((advice.command(one.settings, verb="bisect"), f"{one.name}: which flags mend it?"))
             if states.get(GateName.BASELINE) in (GateStatus.FAILED, GateStatus.INCOMPARABLE):
-                sides = f"{advice.shown(self._lock)}#{one.name} {advice.shown(one.settings.out)}"
-                steps.append((f"detaudit compare {sides}", f"{one.name}: step by step"))
+                lock, out = (shlex.quote(advice.shown(path)) for path in (self._lock, one.settings.out))
+                steps.append((f"detaudit compare {lock}#{one.name} {out}", f"{one.name}: step by step"))
                 steps.append((f"detaudit check {one.name} --update", "if it is meant to be so"))
             if states.get(GateName.BASELINE) is GateStatus.UNKNOWN and one.name not in self._baselines:
                 steps.append((f"detaudit check {one.name} --update", "write the baseline, to be committed"))

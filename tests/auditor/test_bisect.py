@@ -115,6 +115,12 @@ def test_a_flag_under_which_it_fails_is_told_with_its_last_words(tmp_path: Path)
     assert "put_ has no deterministic kernel" in failing.message
 
 
+def test_an_interrupted_bisection_that_compares_artifacts_offers_no_resume(tmp_path: Path) -> None:
+    asked = question(tmp_path)
+    asked = replace(asked, settings=replace(asked.settings, artifacts=("model.pt",)))
+    assert Bisector(asked, Training(KERNEL)).result(interrupted=True).next_steps == ()
+
+
 def test_an_interrupted_bisection_goes_on_without_asking_again(tmp_path: Path) -> None:
     asked = question(tmp_path)
     first = Training(KERNEL, HASH, stop_after=5)
