@@ -36,6 +36,26 @@ is an object whose ``k`` tells its kind:
 - ``bye``        ``how``: the process ended in order. A file without it was cut off.
 
 Floats travel as ``float.hex()`` text, so that every bit arrives and NaN has a spelling.
+
+A run that is watched more closely (ENV_WATCH) leaves a second file beside each trace, with ``.ops`` in place of
+``.jsonl``, whose lines are:
+
+- ``op``         ``n, thread, step, op, ins, outs, file, line``: one operation that ran, the n-th of the process, from
+  0. ``ins`` has ``[digest, storage]`` of each tensor that went in, ``outs`` has ``[digest, storage, whole]`` of each
+  that it made or wrote to. A digest is ``dtype[shape]:words``, ``""`` of a tensor that is only written to, or of fresh
+  memory that nobody has written to. ``storage`` is a number that stands for the same memory as long as it is in use, -1
+  where that is not known; ``whole`` is whether all of that memory was written. ``file, line`` are the line of the
+  user's code that ran it; for an operation of a backward pass, that of its forward; ``""`` and 0 where there is none.
+  Where they are not false or empty: ``key`` (what tells this operation from others where they run in no order),
+  ``node`` (of a graph), the ``module`` it ran in, ``backward``, ``random`` (it draws numbers), ``fresh`` (it takes
+  memory as it is), ``shared`` (the storages that other processes may write to), ``state`` (the digest of the generator
+  before it drew).
+- ``line``       ``thread, step, lines``: the lines of the user's code that a thread ran in a step, ``[file, line]`` in
+  order.
+- ``assigned``   ``n, thread, step, file, line, name, digest, text``: a variable of the user's code, after that line.
+- ``tensor``     ``role, digest, dtype, shape, file``: a tensor of the operation that was asked for, whose bytes in C
+  order are in the file of that name beside it; ``role`` is ``in0``, ``in1``, …, ``out0``, ….
+- ``trouble``    as above.
 """
 
 # Schema history. 1: first layout.
@@ -58,6 +78,19 @@ that a process which never imports it never pays for parsing.
 
 ENV_STAGES = "DETAUDIT_STAGES"
 """The stages to record, joined by commas; DEFAULT_STAGES where it is not set."""
+
+ENV_WATCH = "DETAUDIT_WATCH"
+"""What to watch more closely, as JSON.
+
+``{"level": one of LEVELS, "first": step, "last": step}``; at level ``tensors`` also ``thread`` and ``n``, or ``key``,
+which tell the operation whose tensors are wanted: the n-th of that thread since the window opened. The window
+holds the steps ``first`` to ``last``, and may hold the one before.
+"""
+
+LEVELS = ("ops", "modules", "lines", "tensors")
+"""What is recorded: every operation, calls of modules alone, lines of the user's code, the tensors of one operation."""
+
+OPS_SUFFIX = ".ops"
 
 ENV_PAD = "DETAUDIT_PAD"
 """Filled so that runs whose other variables vary have environments of one size: it moves addresses."""

@@ -85,6 +85,13 @@ def _watch_system(recorder: Recorder) -> None:
     imports.when_imported("uuid", recorder.sink, lambda uuid: system.watch_uuid(uuid, recorder.sink))
 
 
+def _watch_closely(recorder: Recorder) -> None:
+    if os.environ.get(wire.ENV_WATCH):
+        from . import ops
+
+        ops.prepare(recorder)
+
+
 def start() -> None:
     """Begin recording in this process. Called once, by the bootstrap, before any user code."""
     recorder = Recorder(os.environ[wire.ENV_TRACE])
@@ -99,5 +106,6 @@ def start() -> None:
     for name in ADAPTERS:
         _watch_framework(recorder, name)
     _watch_script(recorder)
+    recorder.sink.guarded("watch", lambda: _watch_closely(recorder))
     recorder.sink.guarded("environ", lambda: _watch_settings(recorder))
     recorder.sink.guarded("os", lambda: _watch_system(recorder))

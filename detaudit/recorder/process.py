@@ -30,6 +30,7 @@ class Recorder:
         self.trainings: list[Training] = []
         self._finishers: list[Callable[[], None]] = []
         self._forgetters: list[Callable[[], None]] = []
+        self._stepped: list[Callable[[int], None]] = []
         self._threads_watched = False
 
     def at_end(self, finish: Callable[[], None], forget: Callable[[], None]) -> None:
@@ -41,6 +42,15 @@ class Recorder:
         if not self._threads_watched:
             self._threads_watched = True
             self._finish_before_joining_threads()
+
+    def at_step(self, observe: Callable[[int], None]) -> None:
+        """Call ``observe(steps)`` whenever a step is done, before it is written."""
+        self._stepped.append(observe)
+
+    def stepped(self, steps: int) -> None:
+        """Tell those who asked that so many steps are done."""
+        for observe in self._stepped:
+            observe(steps)
 
     def step_under_way(self, after_loss: bool) -> int | None:
         """Return the training step under way, None if no framework is there that could train."""

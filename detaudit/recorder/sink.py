@@ -47,6 +47,7 @@ class Sink:
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
+        self._path = ""
         self._descriptor = -1
         self._pid = os.getpid()
         self._troubles = 0
@@ -56,6 +57,15 @@ class Sink:
     def started(self) -> bool:
         """Whether this process has a trace file."""
         return self._descriptor >= 0
+
+    @property
+    def path(self) -> str:
+        """The trace file of this process, which is opened if it was not."""
+        if self._pid != os.getpid():
+            self.reopen()
+        if self._descriptor == -1:
+            self.hello()
+        return self._path
 
     def hello(self) -> None:
         """Open the file and write who this process is."""
@@ -79,7 +89,9 @@ class Sink:
         for number in range(1000):  # a process that called exec keeps its pid and comes here again
             path = os.path.join(self._directory, "%d.%d%s" % (os.getpid(), number, wire.TRACE_SUFFIX))
             try:
-                return os.open(path, options, 0o644)
+                descriptor = os.open(path, options, 0o644)
+                self._path = path
+                return descriptor
             except FileExistsError:
                 continue
             except OSError:

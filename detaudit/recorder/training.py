@@ -68,7 +68,7 @@ class Training:
 
     def __init__(self, framework: str, recorder: Recorder, reader: Reader) -> None:
         self._framework, self._reader = framework, reader
-        self._sink, self._stages = recorder.sink, recorder.stages
+        self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
         self.ends_late = True
         recorder.trainings.append(self)
         self.lock = threading.RLock()
@@ -148,6 +148,7 @@ class Training:
         if self.wants("update") and self._due(self.steps, tensors):
             self.event(self.steps, "update", self._digest(tensors))
         self._hold(key, tensors, owner)
+        self._stepped(self.steps)
         self.write()
 
     def _due(self, step: int, tensors: Sequence[Any]) -> bool:
@@ -160,6 +161,7 @@ class Training:
         """Count a step of which only the losses are known, such as one inside a compiled loop."""
         self.steps += 1
         self._forward(self.steps)
+        self._stepped(self.steps)
 
     def write(self) -> None:
         """Write the events collected so far with one system call."""

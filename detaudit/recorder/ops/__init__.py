@@ -1,0 +1,34 @@
+"""Watches a window of steps operation by operation, or line by line, where that was asked for."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+
+from ... import wire
+from .. import imports
+from .stream import OpStream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ..process import Recorder
+
+FRAMEWORKS = {"torch": "torch_ops"}
+"""Framework, and the file here that watches its operations."""
+
+
+def prepare(recorder: Recorder) -> None:
+    """Watch what ENV_WATCH asks for, in whichever framework is imported."""
+    asked = os.environ.get(wire.ENV_WATCH)
+    if not asked:
+        return
+    stream = OpStream(recorder, json.loads(asked))
+    for name, file in FRAMEWORKS.items():
+
+        def install(module: ModuleType, file: str = file) -> None:
+            importlib.import_module("." + file, __package__).install(module, stream)
+
+        imports.when_imported(name, recorder.sink, install)
