@@ -1,0 +1,167 @@
+"""What a source text binds its names to, which of them are sets, and whether the order of what they hold is used."""
+
+import ast
+import warnings
+from collections.abc import Iterator
+
+_SETS = {"set", "frozenset"}
+_SET_METHODS = {"union", "intersection", "difference", "symmetric_difference", "copy"}
+_KEEP_ORDER = {"list", "tuple", "enumerate", "iter", "zip", "map", "filter", "deque"}
+_KEEP_ORDER_METHODS = {"join", "fromkeys", "extend"}
+_FORGET_ORDER = {"sorted", "set", "frozenset", "len", "min", "max", "any", "all", "Counter"}
+_HANDS_ON = {"list", "tuple", "map", "filter"}
+"""Calls that keep the elements and nothing else: within one of _FORGET_ORDER their order is forgotten too."""
+
+Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+
+
+def parsed(text: bytes | str) -> ast.Module:
+    """Return the tree of a source text, without the warnings that Python has for it. Raises SyntaxError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the script's own invalid escapes
+        return ast.parse(text)
+
+
+class Reader:
+    """Knows every node's parent, and which names of a scope are only ever bound to sets."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        self._bound: dict[ast.AST, dict[str, list[ast.expr | None]]] = {}
+        self._sorted: set[tuple[ast.AST, str]] = set()
+        for node in ast.walk(tree):
+            self._bind(node)
+        self._looked_up: set[tuple[ast.AST, str]] = set()
+
+    def parent(self, node: ast.AST) -> ast.AST:
+        """Return what a node stands in, the module for the module itself."""
+        return self._parents.get(node, self.tree)
+
+    def sets_in_order(self) -> Iterator[ast.expr]:
+        """Yield each set whose elements are taken one by one, where their order is not forgotten at once."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.expr) and self.is_set(node) and self._in_order(node):
+                yield node
+
+    def values(self, node: ast.expr) -> list[ast.expr | None]:
+        """Return all that a name is bound to where it is seen from here, None for what no expression gives."""
+        return self._bindings(node)[1]
+
+    def scope(self, node: ast.AST) -> ast.AST:
+        """Return the innermost function, class or module around a node."""
+        node = self._parents.get(node, self.tree)
+        while not isinstance(node, Scope):
+            node = self._parents[node]
+        return node
+
+    def _bind(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._bind_target(target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                self._bind_target(target, value)
+            case ast.For(target=target) | ast.AsyncFor(target=target) | ast.comprehension(target=target):
+                self._bind_target(target, None)
+            case ast.arg(arg=name):
+                self._bind_name(self.scope(node), name, None)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="sort")):
+                self._sorted.add((self.scope(node), name))
+            case _:
+                pass
+
+    def _bind_target(self, target: ast.expr, value: ast.expr | None) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._bind_name(self.scope(target), name, value)
+            case ast.Attribute(value=ast.Name()):  # self.names, in whichever method
+                self._bind_name(self.tree, ast.unparse(target), value)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                for element in elements:
+                    self._bind_target(element, None)
+            case _:
+                pass
+
+    def _bind_name(self, scope: ast.AST, name: str, value: ast.expr | None) -> None:
+        self._bound.setdefault(scope, {}).setdefault(name, []).append(value)
+
+    def is_set(self, node: ast.expr) -> bool:
+        """Whether an expression gives a set, other than one of numbers, whose order is the same in every run."""
+        match node:
+            case ast.SetComp():
+                return True
+            case ast.Set(elts=elements):
+                return not all(isinstance(e, ast.Constant) and isinstance(e.value, int | float) for e in elements)
+            case ast.Call(func=ast.Name(id=name)):
+                return name in _SETS and not _is_range(node)
+            case ast.Call(func=ast.Attribute(value=value, attr=name)):
+                return name in _SET_METHODS and self.is_set(value)
+            case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub(), right=right):
+                return any(self.is_set(side) or _is_view(side) for side in (left, right))
+            case ast.Name(ctx=ast.Load()) | ast.Attribute(value=ast.Name(), ctx=ast.Load()):
+                return self._is_name_of_set(node)
+            case _:
+                return False
+
+    def _bindings(self, node: ast.expr) -> tuple[tuple[ast.AST, str], list[ast.expr | None]]:
+        name, scope = ast.unparse(node), self.scope(node)
+        while name not in self._bound.get(scope, {}) and scope is not self.tree:
+            scope = self.scope(scope)
+        return (scope, name), self._bound.get(scope, {}).get(name, [])
+
+    def _is_name_of_set(self, node: ast.expr) -> bool:
+        key, values = self._bindings(node)
+        if not values or key in self._looked_up:
+            return False
+        self._looked_up.add(key)  # a = a | b
+        try:
+            return all(value is not None and self.is_set(value) for value in values)
+        finally:
+            self._looked_up.discard(key)
+
+    def _in_order(self, node: ast.expr) -> bool:
+        """Whether the elements of a set are taken one by one here, and their order is not forgotten at once."""
+        parent = self._parents[node]
+        match parent:
+            case ast.For(iter=taken):
+                return taken is node
+            case ast.comprehension(iter=taken):
+                return taken is node and not self.forgotten(self._parents[parent])
+            case ast.Starred():
+                return not self.forgotten(self._parents[parent])
+            case ast.Call(func=ast.Name(id=name)):
+                return node is not parent.func and name in _KEEP_ORDER and not self.forgotten(parent)
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return node is not parent.func and name in _KEEP_ORDER_METHODS
+            case ast.Attribute(attr="pop"):
+                return isinstance(self._parents[parent], ast.Call)
+            case _:
+                return False
+
+    def forgotten(self, node: ast.AST) -> bool:
+        """Whether the order in which ``node`` holds its elements is of no consequence."""
+        if isinstance(node, ast.SetComp | ast.Set):
+            return True
+        parent = self._parents[node]
+        match parent:
+            case ast.Call(func=ast.Name(id=name)) if name in _FORGET_ORDER:
+                return True
+            case ast.Call(func=ast.Name(id=name)) if name in _HANDS_ON:
+                return self.forgotten(parent)
+            case ast.comprehension():
+                return self.forgotten(self._parents[parent])
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                return (self.scope(parent), name) in self._sorted
+            case ast.Compare(ops=[ast.In() | ast.NotIn()]):
+                return True
+            case _:
+                return False
+
+
+def _is_view(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "items")
+
+
+def _is_range(call: ast.Call) -> bool:
+    return any(isinstance(a, ast.Call) and isinstance(a.func, ast.Name) and a.func.id == "range" for a in call.args)
