@@ -41,8 +41,13 @@ def applicable(
     return tuple(fit), reasons
 
 
+def is_gpu(device: str) -> bool:
+    """Whether torch, TensorFlow or JAX calls a GPU by this name."""
+    return device.lower().rpartition("device:")[2].startswith(_GPU)
+
+
 def _kinds(devices: Sequence[str]) -> set[Device]:
-    gpus = sum(device.lower().startswith(_GPU) for name in devices for device in name.split(","))
+    gpus = sum(is_gpu(device) for name in devices for device in name.split(","))
     kinds: set[Device] = {"cpu"}
     if gpus or not devices:
         kinds.add("gpu")

@@ -1,0 +1,83 @@
+"""The table of operations that race: what ships is right, names what the frameworks have, and is found by any name."""
+
+from pathlib import Path
+
+import pytest
+
+from detaudit.errors import ConfigError
+from detaudit.recipe.ops import base_name, known, load_ops
+
+
+def test_every_family_is_named_once() -> None:
+    rows = load_ops()
+    assert len({row.id for row in rows}) == len(rows)
+    for row in rows:
+        assert row.id.startswith(row.framework), row.id
+        assert row.id.endswith("-gpu") == (row.device == "gpu"), row.id
+        assert row.ops
+        assert not (row.measured and row.device == "gpu"), row.id
+
+
+def test_torch_has_every_operation_of_its_families() -> None:
+    torch = pytest.importorskip("torch")
+    assert [
+        op for row in load_ops() if row.framework == "torch" for op in row.ops if not hasattr(torch.ops.aten, op)
+    ] == []
+
+
+@pytest.mark.slow
+@pytest.mark.launches  # uname, which TensorFlow's imports ask
+@pytest.mark.filterwarnings("ignore")  # of TensorFlow and what it imports
+def test_tensorflow_has_every_operation_of_its_families() -> None:
+    tf = pytest.importorskip("tensorflow")
+    assert [
+        op for row in load_ops() if row.framework == "tensorflow" for op in row.ops if not hasattr(tf.raw_ops, op)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [
+        ("aten.index_put_.default", "index_put_"),
+        ("aten::index_put", "index_put"),
+        ("torch.ops.aten._index_put_impl_.default", "_index_put_impl_"),
+        ("ResourceScatterSub", "ResourceScatterSub"),
+        ("sgd/ResourceScatterSub_1", "ResourceScatterSub"),
+        ("gradient_tape/crop/CropAndResizeGradImage", "CropAndResizeGradImage"),
+        ("put_", "put_"),
+    ],
+)
+def test_an_operation_goes_by_several_names(op: str, name: str) -> None:
+    assert base_name(op) == name
+
+
+def test_what_races_depends_on_the_device() -> None:
+    for device in ("cuda:0", "GPU:0", "/job:localhost/replica:0/task:0/device:GPU:0"):
+        assert known("aten.scatter_add_.default", "torch", device) is not None
+    for device in ("cpu", "CPU:0", "/job:localhost/replica:0/task:0/device:CPU:0"):
+        assert known("aten.scatter_add_.default", "torch", device) is None
+    put = known("aten.put_.default", "torch", "cpu")
+    assert put is not None
+    assert put.mended_by == "one-thread"  # deterministic algorithms refuse it
+    assert known("put_", "tensorflow", "cpu") is None
+
+
+ROW = "- {id: a, framework: torch, source: s, device: cpu, "
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (ROW + "ops: [f], mended_by: prayer}", ":1:74: Invalid enum value 'prayer'"),
+        (ROW + "ops: [f], mended_by: edit}", ":1:74: 'a' needs `instead`"),
+        (ROW + "ops: [f], mended_by: one-thread, instead: g}", ":1:74: 'a' needs `instead`"),
+        (ROW + "ops: [f, f], mended_by: one-thread}", ":1:62: 'f' is there twice"),
+        (ROW + "ops: [f], mended_by: one-thread, why: x}", "unknown field `why`"),
+    ],
+)
+def test_a_broken_table_is_told_by_line_and_column(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text(text + "\n")
+    with pytest.raises(ConfigError) as caught:
+        load_ops(path)
+    assert told in caught.value.message
