@@ -187,6 +187,9 @@ class Recorder:
         self.trainings: list[Any] = []
         self.finish: Callable[[], None] = lambda: None
 
+    def stepped(self, steps: int) -> None:
+        pass
+
     def append(self, text: str) -> None:
         self.lines += [json.loads(line) for line in text.splitlines()]
 

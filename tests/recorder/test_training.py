@@ -48,6 +48,9 @@ class Recorder:
         self.trainings: list[Training] = []
         self.lines: list[dict[str, Any]] = []
 
+    def stepped(self, steps: int) -> None:
+        pass
+
     def append(self, text: str) -> None:
         self.lines += [json.loads(line) for line in text.splitlines()]
 

@@ -29,6 +29,7 @@ class OpStream:
         self._recorder = recorder
         self._first, self._last = int(watch["first"]), int(watch["last"])
         self._opened: list[Callable[[bool], None]] = []
+        self._forked: list[Callable[[], None]] = []
         self.lock = threading.RLock()
         self.forget()
         recorder.at_step(self.stepped)
@@ -44,6 +45,12 @@ class OpStream:
         self._descriptor = -1
         self._pid = os.getpid()
         self._troubles = 0
+        for observe in self._forked:
+            observe()
+
+    def when_forked(self, observe: Callable[[], None]) -> None:
+        """Call ``observe()`` in a forked child."""
+        self._forked.append(observe)
 
     def when_open(self, observe: Callable[[bool], None]) -> None:
         """Call ``observe(open)`` now and whenever the window opens or closes, in the thread that trains."""
@@ -94,6 +101,16 @@ class OpStream:
                 os.write(self._descriptor, text.encode("ascii"))
             except OSError:
                 self._descriptor = -1
+
+    def keep(self, role: str, digest: str, dtype: str, shape: list[int], data: bytes) -> None:
+        """Keep a tensor that was asked for in a file of its own; only the first time."""
+        path = self.path(f".{role}.bin")
+        with self.lock:
+            if os.path.exists(path):
+                return
+            with open(path, "wb") as file:
+                file.write(data)
+        self.write("tensor", role=role, digest=digest, dtype=dtype, shape=shape, file=os.path.basename(path))
 
     def path(self, suffix: str) -> str:
         """Return the name of a file beside the trace of this process, opening that if need be."""

@@ -1,0 +1,266 @@
+"""The first operation at which two runs differ, from the streams of what each ran."""
+
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import zip_longest
+
+from detaudit.auditor.oplines import OpLine
+
+MOST_KEPT = 200_000
+"""How many storages and digests are remembered of each run."""
+
+AHEAD = 64
+"""How many operations of a thread are looked at to find where two streams meet again."""
+
+_ALIKE = 3
+"""How many operations must be alike for two streams to have met again."""
+
+_MOST_CANDIDATES = 1000
+_MOST_CAUSES = 8
+
+_ENTERS = ("aten.lift_fresh", "aten.set_")
+
+
+class Kind(StrEnum):
+    """How a difference came in."""
+
+    OUTPUT = "output"
+    """Inputs that are equal to the bit, and an output that differs."""
+    RANDOM = "random"
+    """A generator in another state."""
+    FRESH = "fresh"
+    """Memory that was read before it was written."""
+    OTHER_TENSOR = "other-tensor"
+    """Both runs have both tensors, and take another one here."""
+    OUTSIDE = "outside"
+    """It was in what came in from outside the framework."""
+    WRITTEN_BETWEEN = "written-between"
+    """Someone else wrote to the memory: another thread, another process, or not through the framework."""
+    FORK = "fork"
+    """The two programs went different ways."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The first difference: the operation in either run, None where a run had ended.
+
+    ``place`` is that of the input, or output, that differs. ``before`` is the operation to look at first: the one that
+    took fresh memory, the last writer, or the last one that both runs had in common. ``nth`` is the number of the
+    operation among those of its thread, from 0; None once a thread's streams have forked.
+    """
+
+    kind: Kind
+    a: OpLine | None
+    b: OpLine | None
+    place: int = 0
+    before: OpLine | None = None
+    nth: int | None = None
+    forked: "Finding | None" = None
+
+    @property
+    def op(self) -> OpLine:
+        """The operation in the first of the runs that has one."""
+        found = self.a or self.b
+        if found is None:
+            raise ValueError("a finding without an operation")
+        return found
+
+
+@dataclass(frozen=True)
+class _Input:
+    """Who wrote to a storage last, and who took it fresh if nobody has written all of it."""
+
+    writer: OpLine | None
+    fresh: OpLine | None
+
+
+@dataclass(frozen=True)
+class _Entry:
+    op: OpLine
+    inputs: tuple[_Input, ...]
+
+
+@dataclass
+class _Side:
+    """What is known of one run so far. What was used longest ago is forgotten."""
+
+    writers: OrderedDict[int, OpLine] = field(default_factory=OrderedDict)
+    fresh: OrderedDict[int, OpLine] = field(default_factory=OrderedDict)
+    seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
+
+    def take(self, op: OpLine) -> _Entry:
+        """Take in the next operation, with what was known of its inputs before it."""
+        inputs = tuple(_Input(self.writers.get(storage), self.fresh.get(storage)) for _, storage in op.ins)
+        used = {storage for _, storage in op.ins}
+        for _, storage, whole in op.outs:
+            if storage < 0:
+                continue
+            if op.fresh and storage not in used:
+                self.fresh[storage] = op
+            elif whole or storage not in used:
+                self.fresh.pop(storage, None)
+            self.writers[storage] = op
+            self.writers.move_to_end(storage)
+        for digest in [digest for digest, _ in op.ins] + [digest for digest, _, _ in op.outs]:
+            self.seen[digest] = None
+        for kept in (self.writers, self.fresh, self.seen):
+            while len(kept) > MOST_KEPT:
+                kept.popitem(last=False)
+        return _Entry(op, inputs)
+
+
+class _Thread:
+    """The operations of one thread, or those of one key, that have no partner yet."""
+
+    def __init__(self) -> None:
+        self.waiting: tuple[deque[_Entry], deque[_Entry]] = (deque(), deque())
+        self.count = 0
+        self.last: OpLine | None = None
+        self.parted = False
+        self.forked = False
+
+
+@dataclass
+class _Candidate:
+    """A difference that came from nowhere; ``spread`` once something that was made of it differs too."""
+
+    finding: Finding
+    spread: bool = False
+
+
+def first_difference(a: Iterable[OpLine], b: Iterable[OpLine]) -> Finding | None:
+    """Return the first difference between two runs that has a consequence, None where there is none.
+
+    Operations that run in no order are matched by their keys, others by their place in their thread. A pair is
+    complete when both runs have come by, so a consequence, which in each run comes after its cause, completes after it
+    too. Streams that part are followed to where they meet again.
+
+    A difference that nothing takes up, such as in a workspace of which a part is never written, counts only where no
+    other does; one that all operations absorb does not count.
+    """
+    comparison = _Comparison()
+    for pair in zip_longest(a, b):
+        for side, op in enumerate(pair):
+            if op is not None:
+                comparison.arrived(side, op)
+    return comparison.answer()
+
+
+class _Comparison:
+    def __init__(self) -> None:
+        self._sides = (_Side(), _Side())
+        self._threads: dict[Hashable, _Thread] = {}
+        self._fork: Finding | None = None
+        self._candidates: list[_Candidate] = []
+        self._tainted: OrderedDict[Hashable, list[_Candidate]] = OrderedDict()
+
+    def answer(self) -> Finding | None:
+        """Return what came first, when all operations of both runs have arrived."""
+        for thread in self._threads.values():
+            self._drain(thread, at_end=True)
+        found = next((one for one in self._candidates if one.spread), None)
+        absorbed = {id(one) for one in self._candidates} - {id(one) for held in self._tainted.values() for one in held}
+        if found is None and self._fork is None:
+            found = next((one for one in self._candidates if id(one) not in absorbed), None)
+        if found is None:
+            return self._fork
+        first = self._told_by_the_rest(found.finding)
+        if self._fork is None or first.forked is None:
+            return first
+        # Where the programs had gone different ways, only a kernel whose inputs are equal is still to blame.
+        return first if first.kind is Kind.OUTPUT else self._fork
+
+    def arrived(self, side: int, op: OpLine) -> None:
+        """Take in the next operation of a run."""
+        entry = self._sides[side].take(op)
+        key = op.key or ("thread", op.thread)
+        thread = self._threads.setdefault(key, _Thread())
+        thread.waiting[side].append(entry)
+        self._drain(thread, at_end=False)
+        if op.key and not any(thread.waiting):
+            self._threads.pop(key)
+
+    def _drain(self, thread: _Thread, *, at_end: bool) -> None:
+        ours, theirs = thread.waiting
+        while ours and theirs and not thread.parted:
+            if ours[0].op.signature != theirs[0].op.signature:
+                if not at_end and min(len(ours), len(theirs)) < AHEAD:
+                    return
+                self._part(thread)
+                continue
+            a, b = ours.popleft(), theirs.popleft()
+            self._pair(a, b, None if thread.forked else thread.count)
+            thread.last, thread.count = a.op, thread.count + 1
+
+    def _part(self, thread: _Thread) -> None:
+        """Skip to where the streams of a thread meet again; where they do not, it is followed no further."""
+        ours, theirs = thread.waiting
+        self._fork = self._fork or Finding(Kind.FORK, ours[0].op, theirs[0].op, before=thread.last)
+        thread.forked = True
+        signs = [[entry.op.signature for entry in list(side)[:AHEAD]] for side in (ours, theirs)]
+        skips = sorted(((i, j) for i in range(len(signs[0])) for j in range(len(signs[1]))), key=sum)
+        for i, j in skips:
+            ahead = signs[0][i : i + _ALIKE]
+            if ahead == signs[1][j : j + _ALIKE] and len(ahead) == _ALIKE:
+                for side, count in ((ours, i), (theirs, j)):
+                    for _ in range(count):
+                        side.popleft()
+                return
+        thread.parted = True
+
+    def _pair(self, a: _Entry, b: _Entry, nth: int | None) -> None:
+        ins = [i for i, (x, y) in enumerate(zip(a.op.ins, b.op.ins, strict=True)) if x[0] != y[0]]
+        outs = [i for i, (x, y) in enumerate(zip(a.op.outs, b.op.outs, strict=False)) if x[0] != y[0]]
+        causes = [cause for i in ins for cause in self._tainted.get(_mark(a.op.ins[i]), ())]
+        for digest, storage, whole in a.op.outs:
+            if whole:
+                self._tainted.pop(_mark((digest, storage)), None)
+        if not outs:
+            return
+        for cause in causes:
+            cause.spread = True
+        if not causes and (not ins or not a.op.key):
+            # Of operations that run in no order the cause may be told after its consequence.
+            finding = self._input(a, b, ins[0], nth) if ins else _output(a.op, b.op, outs[0], nth)
+            causes = [_Candidate(replace(finding, forked=self._fork), spread=bool(ins))]
+            self._candidates += causes if len(self._candidates) < _MOST_CANDIDATES else ()
+        for i in outs:
+            self._tainted[_mark(a.op.outs[i])] = causes[:_MOST_CAUSES]
+        while len(self._tainted) > MOST_KEPT:
+            self._tainted.popitem(last=False)
+
+    def _input(self, a: _Entry, b: _Entry, place: int, nth: int | None) -> Finding:
+        mine, other = a.inputs[place], b.inputs[place]
+        (x, storage), (y, _) = a.op.ins[place], b.op.ins[place]
+        found = Finding(Kind.OUTSIDE, a.op, b.op, place, nth=nth)
+        if a.op.op.startswith(_ENTERS):
+            return found
+        if x and y and x in self._sides[1].seen and y in self._sides[0].seen:
+            return replace(found, kind=Kind.OTHER_TENSOR, before=mine.writer)
+        if mine.fresh is not None or other.fresh is not None:
+            return replace(found, kind=Kind.FRESH, before=mine.fresh or other.fresh)
+        if mine.writer is None and storage not in a.op.shared:
+            return found
+        return replace(found, kind=Kind.WRITTEN_BETWEEN, before=mine.writer)
+
+    def _told_by_the_rest(self, found: Finding) -> Finding:
+        """Return ``found``, told from one of values that come in another order: then each run has both somewhere."""
+        if found.kind is Kind.WRITTEN_BETWEEN and found.before is None:
+            return replace(found, before=self._sides[0].writers.get(found.op.ins[found.place][1]))
+        if found.kind is not Kind.OUTSIDE or found.a is None or found.b is None:
+            return found
+        mine, theirs = found.a.ins[found.place][0], found.b.ins[found.place][0]
+        both = mine in self._sides[1].seen and theirs in self._sides[0].seen
+        return replace(found, kind=Kind.OTHER_TENSOR) if both else found
+
+
+def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:
+    """Return what a difference is followed by: the storage, or what is in it where that is not known."""
+    return tensor[1] if tensor[1] >= 0 else tensor[0].rpartition(":")[2]
+
+
+def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> Finding:
+    random = a.random and (a.state != b.state or not a.state)
+    return Finding(Kind.RANDOM if random else Kind.OUTPUT, a, b, place, nth=nth)
