@@ -51,14 +51,15 @@ def read(root: Path, files: Iterable[str], fixed: Fixed) -> tuple[Source, ...]:
     """
     found = []
     for file in files:
-        for line, kind, name in _scanned(root / file):
+        for line, kind, name in scanned(root / file):
             words = fixed.words(kind, name)
             if words:
                 found.append((_ORDER.get(kind, 1), Source(file=file, line=line, what=words, kind="candidate")))
     return tuple(source for _, source in sorted(found, key=lambda pair: pair[0]))
 
 
-def _scanned(path: Path) -> tuple[Found, ...]:
+def scanned(path: Path) -> tuple[Found, ...]:
+    """Return what the code of a file shows, by line; nothing where it cannot be read or parsed."""
     try:
         text = path.read_bytes()
         return in_text(text) if len(text) <= MOST_BYTES else ()

@@ -20,7 +20,7 @@ _ALIKE = 3
 _MOST_CANDIDATES = 1000
 _MOST_CAUSES = 8
 
-_ENTERS = ("aten.lift_fresh", "aten.set_")
+ENTERS = ("aten.lift_fresh", "aten.set_")
 
 
 class Kind(StrEnum):
@@ -235,7 +235,7 @@ class _Comparison:
         mine, other = a.inputs[place], b.inputs[place]
         (x, storage), (y, _) = a.op.ins[place], b.op.ins[place]
         found = Finding(Kind.OUTSIDE, a.op, b.op, place, nth=nth)
-        if a.op.op.startswith(_ENTERS):
+        if a.op.op.startswith(ENTERS):
             return found
         if x and y and x in self._sides[1].seen and y in self._sides[0].seen:
             return replace(found, kind=Kind.OTHER_TENSOR, before=mine.writer)

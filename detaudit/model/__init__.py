@@ -31,6 +31,7 @@ from detaudit.model.exits import exit_code
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.recording import Recording, Trained, Weight
 from detaudit.model.tensor import FirstMismatch, TensorDifference
+from detaudit.model.trace import Bounded, CauseClass, Culprit, Edit, FlagCure, How, Pass, TensorPair, Trace
 from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
 
 Report: TypeAlias = Audit | Comparison | Check
@@ -45,28 +46,35 @@ __all__ = [
     "Audit",
     "BisectOutcome",
     "Bisection",
+    "Bounded",
+    "CauseClass",
     "Change",
     "Check",
     "CheckVerdict",
     "Checked",
     "Comparison",
     "Confidence",
+    "Culprit",
     "Diagnosis",
     "Difference",
     "Divergence",
+    "Edit",
     "Failing",
     "FirstMismatch",
+    "FlagCure",
     "FlagState",
     "Gate",
     "GateName",
     "GateStatus",
     "Group",
+    "How",
     "Likeness",
     "LossPair",
     "Matters",
     "Needed",
     "NextStep",
     "Number",
+    "Pass",
     "RankRecord",
     "Recipe",
     "Recording",
@@ -80,7 +88,9 @@ __all__ = [
     "Stage",
     "Status",
     "TensorDifference",
+    "TensorPair",
     "Threat",
+    "Trace",
     "Trained",
     "VariationBisection",
     "Varied",

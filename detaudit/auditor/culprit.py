@@ -1,0 +1,150 @@
+"""From the first operation that differs to the line of the user's code to blame, the cause, and what mends it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from detaudit.auditor import blamed_line
+from detaudit.auditor.cure import cures
+from detaudit.auditor.opdiff import Finding, Kind
+from detaudit.auditor.oplines import OpLine
+from detaudit.auditor.traces import told_from
+from detaudit.model import CauseClass, Culprit, Difference, FlagCure, Source, Stage, TensorPair
+from detaudit.recipe.flags import Catalogue, Cause
+
+_CAUSES: dict[Kind, CauseClass] = {
+    Kind.OUTPUT: "kernel",
+    Kind.RANDOM: "seed",
+    Kind.FRESH: "memory",
+    Kind.OTHER_TENSOR: "order",
+    Kind.OUTSIDE: "data",
+    Kind.WRITTEN_BETWEEN: "threads",
+    Kind.FORK: "order",
+}
+_BEFORE_THE_FRAMEWORK = (Kind.RANDOM, Kind.OTHER_TENSOR, Kind.OUTSIDE, Kind.FORK)
+"""Where a line of Python that runs before an operation is to blame, if one is known."""
+
+_FRESH_WORDS = "calls torch.empty() or the like, which holds what was in memory until it is written"
+
+MAIN = "MainThread"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is known besides: the lines that bring randomness, where the user's files are, the versions and devices."""
+
+    sources: Sequence[Source]
+    cwd: Path
+    root: Path
+    catalogue: Catalogue
+    frameworks: Mapping[str, str]
+    devices: Sequence[str]
+    near: Sequence[tuple[str, int]] = ()
+
+    def told(self, file: str) -> str:
+        """Return a file as people would name it."""
+        return told_from(file, self.cwd)
+
+
+def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: TensorPair | None = None) -> Culprit:
+    """Return the culprit that the first difference between two streams of operations points to."""
+    op = found.op
+    own = _blamed(found)
+    source = _source(found, scene)
+    cause = _cause(found, source, scene)
+    file, line = (source.file, source.line) if source else (scene.told(own.file), own.line)
+    words = source.what if source else _FRESH_WORDS if found.kind is Kind.FRESH else ""
+    edit = blamed_line.edit_of(source, scene.root) if source else None
+    if found.kind is Kind.FRESH:
+        edit = blamed_line.edit_at(scene.root, file, line, "memory")
+    at = f"{scene.told(op.file)}:{op.line}" if op.file and (scene.told(op.file), op.line) != (file, line) else None
+    culprit = Culprit(
+        how=found.kind.value,
+        cause=cause,
+        rank=differs.rank,
+        step=op.step or differs.step,
+        stage=Stage.BACKWARD if op.backward else differs.stage,
+        file=file or None,
+        line=line or None,
+        words=words,
+        op=op.op,
+        node=op.node or None,
+        module=op.module or None,
+        backward=op.backward,
+        thread=op.thread if op.thread != MAIN else None,
+        at=at,
+        inputs_equal=found.kind in (Kind.OUTPUT, Kind.RANDOM),
+        values=_ways(found, scene) if found.kind is Kind.FORK else None,
+        tensor=tensor,
+        edit=edit,
+        also=tuple(one for one in scene.sources if one is not source)[:5],
+    )
+    return _with_cures(culprit, scene, op.op if found.kind is Kind.OUTPUT else "")
+
+
+def of_source(source: Source, differs: Difference, scene: Scene) -> Culprit:
+    """Return the culprit where a line is known that brings randomness, and no operation was seen to differ."""
+    culprit = Culprit(
+        how="source",
+        cause=blamed_line.cause_of(source, scene.root),
+        rank=differs.rank,
+        step=differs.step,
+        stage=differs.stage,
+        file=source.file,
+        line=source.line,
+        words=source.what,
+        edit=blamed_line.edit_of(source, scene.root),
+        also=tuple(one for one in scene.sources if one is not source)[:5],
+    )
+    return _with_cures(culprit, scene, "")
+
+
+def _with_cures(culprit: Culprit, scene: Scene, op: str) -> Culprit:
+    cause: Cause = "order" if culprit.cause == "address" else culprit.cause
+    found = cures(scene.catalogue, cause, scene.frameworks, scene.devices, culprit.words, op)
+    told = tuple(FlagCure(flag=one.id, title=one.title, in_script=one.in_script, where=one.where) for one in found)
+    return msgspec.structs.replace(culprit, cures=told)
+
+
+def _blamed(found: Finding) -> OpLine:
+    """Return the operation whose line is to blame: who took fresh memory, or who writes to memory that others do."""
+    if found.kind in (Kind.FRESH, Kind.WRITTEN_BETWEEN) and found.before is not None and found.before.file:
+        return found.before
+    if found.kind is Kind.FORK and found.before is not None and not found.op.file:
+        return found.before
+    return found.op
+
+
+def _source(found: Finding, scene: Scene) -> Source | None:
+    if found.kind not in _BEFORE_THE_FRAMEWORK:
+        return None
+    if found.kind is Kind.RANDOM:
+        seeds = [one for one in scene.sources if _seeds_framework(one, found.op)]
+        return next(iter(seeds), None)
+    orders = found.kind in (Kind.OTHER_TENSOR, Kind.FORK)
+    sources = [one for one in scene.sources if not _seeds_framework(one, found.op)]
+    return blamed_line.to_blame(sources, scene.root, orders_only=orders, near=scene.near)
+
+
+def _seeds_framework(source: Source, op: OpLine) -> bool:
+    """Whether a line seeds a generator of the framework that the operation belongs to."""
+    names = ("torch.", ".seed()") if op.op.startswith("aten.") else ("tensorflow.", "keras.")
+    return source.kind not in ("order", "arrival", "unordered") and any(name in source.what for name in names)
+
+
+def _cause(found: Finding, source: Source | None, scene: Scene) -> CauseClass:
+    if source is not None:
+        return blamed_line.cause_of(source, scene.root)
+    op = found.op
+    if found.kind is Kind.OUTPUT and not op.ins:
+        return "data"  # such as the next element of a dataset
+    if found.kind in (Kind.OTHER_TENSOR, Kind.FORK) and op.thread != MAIN:
+        return "threads"
+    return _CAUSES[found.kind]
+
+
+def _ways(found: Finding, scene: Scene) -> tuple[str, str]:
+    ours, theirs = (f"{op.op} at {scene.told(op.file)}:{op.line}" if op else "ended" for op in (found.a, found.b))
+    return ours, theirs

@@ -1,0 +1,210 @@
+"""The story of one trace: two runs that differ, two that are watched around where they do, the culprit, its tensors."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from detaudit import wire
+from detaudit.auditor import advice, bounds, culprit, environment, opdiff, oplines, prelude, store
+from detaudit.auditor.group import GroupInProgress
+from detaudit.auditor.judge import stopped
+from detaudit.auditor.observer import Observer
+from detaudit.auditor.runner import Result, Runner
+from detaudit.auditor.watched import Pair, Watched, Window
+from detaudit.launch import Launcher, refusals
+from detaudit.launch.plan import Settings, plan_group
+from detaudit.model import (
+    SCHEMA_VERSION,
+    Bounded,
+    Culprit,
+    Difference,
+    NextStep,
+    Source,
+    Stage,
+    Status,
+    TensorPair,
+    Trace,
+    Verdict,
+)
+from detaudit.recipe.flags import Catalogue
+from detaudit.recipe.recipes import Recipe
+
+_ATTEMPTS = 4
+"""How often another window is tried: a race may show at another step in each pair of runs."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be traced. ``first`` is the step to watch from, None to find it; ``window`` how many steps."""
+
+    settings: Settings
+    recipe: Recipe
+    catalogue: Catalogue
+    first: int | None = None
+    window: int = 1
+    dump: Path | None = None
+
+
+class Tracer:
+    """Carries out one trace. After an interruption, ``result`` holds what is known by then."""
+
+    def __init__(self, asked: Asked, launcher: Launcher, observer: Observer | None = None) -> None:
+        self._asked, self._observer = asked, observer or Observer()
+        settings = replace(asked.settings, stages=wire.STAGES)
+        self._runner = Runner(settings, launcher, self._observer)
+        refused = refusals.refused(asked.recipe.flags, settings.target)
+        self._plan = plan_group(settings, asked.recipe, self._runner.space, refused)
+        self._watched = Watched(self._runner, self._plan, self._observer, max(2, settings.runs))
+        self._environment = environment.describe({**os.environ, **settings.env})
+        self._group = GroupInProgress(self._plan, settings.cwd)
+        self._first: Result | None = None
+        self._culprit: Culprit | None = None
+        self._bounded: Bounded | None = None
+        self._hidden = False
+        self._runs = 0
+
+    def run(self) -> Trace:
+        """Find where two runs first differ."""
+        asked = self._asked
+        store.prepare(asked.settings.out)
+        window = self._coarse() if asked.first is None else Window(asked.first, asked.first + asked.window - 1)
+        if window is not None:
+            self._narrow(window)
+        return self.result()
+
+    def _coarse(self) -> Window | None:
+        """Run until two runs differ, and return the steps to watch; None where all agree, or one failed."""
+        self._observer.group_started(self._asked.recipe.name, self._plan.runs)
+        for number in range(1, self._plan.runs + 1):
+            spec = self._plan.spec(number)
+            try:
+                result = self._runner.run(number, spec, self._first.streams if self._first else ())
+            except KeyboardInterrupt:
+                self._group.add(stopped(number, spec), (), ())
+                raise
+            self._take(result)
+            self._observer.run_finished(result.run)
+            if self._group.differs or result.run.status is not Status.OK:
+                break
+        found = self._group.result().divergence
+        return self._window(found.step, found.stage) if found else None
+
+    def _window(self, step: int, stage: Stage) -> Window:
+        first = 0 if stage is Stage.INIT or step <= 1 else step
+        return Window(first, max(1, step) + self._asked.window - 1)
+
+    def _take(self, result: Result) -> None:
+        self._runs += 1
+        self._group.add(result.run, result.processes, result.streams)
+        environment.add_processes(self._environment, result.processes)
+        self._first = self._first or (result if result.run.status is Status.OK else None)
+        store.save(self._asked.settings.out, self.result())
+
+    def _narrow(self, window: Window) -> None:
+        """Watch every operation in the window, or in a better one, until the first that differs is known."""
+        differs: Difference | None = None
+        for _ in range(_ATTEMPTS):
+            pair = self._watched.pair("ops", window)
+            if pair is None:
+                self._hidden = self._group.differs
+                break
+            self._take_watched(pair)
+            differs = pair.differs
+            if differs.step < window.first:
+                window = self._window(differs.step, differs.stage)
+                continue
+            found = opdiff.first_difference(*map(oplines.operations, pair.paths()))
+            if found is not None and self._from_before(found, window):
+                window = Window(0, window.last)
+                continue
+            self._culprit = self._named(found, pair, window)
+            break
+        if self._culprit is None:
+            self._bound(window, differs)
+
+    @staticmethod
+    def _from_before(found: opdiff.Finding, window: Window) -> bool:
+        """Whether the difference was there already when the window opened, in a tensor made before."""
+        entered = found.op.op.startswith(opdiff.ENTERS)
+        return window.first > 2 and found.kind is opdiff.Kind.OUTSIDE and not entered and not found.op.key
+
+    def _take_watched(self, pair: Pair) -> None:
+        """Take the runs of a pair for the group's own where no others were started."""
+        if self._asked.first is not None and not self._runs:
+            self._take(pair.a)
+            self._take(pair.b)
+
+    def _named(self, found: opdiff.Finding | None, pair: Pair, window: Window) -> Culprit | None:
+        scene = self._scene(pair)
+        told = prelude.told(self._watched, found, pair, window, scene)
+        if told is not None or found is None:
+            return told
+        wants = found.kind is opdiff.Kind.OUTPUT and (found.nth is not None or found.op.key)
+        tensor = self._tensor(found, pair, window) if wants else None
+        return culprit.of_operation(found, pair.differs, scene, tensor)
+
+    def _tensor(self, found: opdiff.Finding, pair: Pair, window: Window) -> TensorPair | None:
+        dump = self._asked.dump
+        role = f"out{found.place}"
+        return self._watched.tensors(window, found.op, found.nth, role, pair.differs.rank, dump)
+
+    def _scene(self, pair: Pair) -> culprit.Scene:
+        settings = self._asked.settings
+        processes = pair.a.processes
+        return culprit.Scene(
+            sources=self._group.result().sources,
+            cwd=self._plan.spec(1).cwd,
+            root=settings.cwd,
+            catalogue=self._asked.catalogue,
+            frameworks={name: version for process in processes for name, version in process.versions.items()},
+            devices=[device for rank in self._ranks() for device in rank.devices],
+        )
+
+    def _ranks(self) -> Sequence[object]:
+        return [rank for run in self._group.result().runs for rank in run.ranks]
+
+    def _bound(self, window: Window, differs: Difference | None) -> None:
+        """Give the best answer that coarser levels allow, where no operation was seen to differ."""
+        group = self._group.result()
+        divergence = group.divergence
+        if differs is None and divergence is None:
+            return
+        self._bounded = bounds.bounded(self._watched, window, divergence, group.stages)
+
+    def result(self, interrupted: bool = False) -> Trace:
+        """Return the trace as it stands."""
+        settings, group = self._asked.settings, self._group.result()
+        groups = (group,)
+        found = self._culprit is not None or self._bounded is not None
+        verdict = Verdict.NONDETERMINISTIC if found else group.verdict
+        return Trace(
+            schema_version=SCHEMA_VERSION,
+            command=settings.command,
+            environment=msgspec.to_builtins(self._environment),
+            verdict=verdict,
+            groups=groups,
+            warnings=advice.warnings(groups, sorted(set(self._runner.carried)), unwatched=self._runner.unwatched),
+            next_steps=self._next_steps(),
+            interrupted=interrupted,
+            target=settings.target.words,
+            culprit=self._culprit,
+            bounded=self._bounded,
+            observer_effect=self._hidden,
+            passes=tuple(self._watched.passes),
+            launches=self._runs + self._watched.launches,
+        )
+
+    def _next_steps(self) -> tuple[NextStep, ...]:
+        settings, found = self._asked.settings, self._culprit
+        if found is None or not found.cures:
+            return ()
+        command = advice.command(settings, "--runs", str(settings.runs), "--flag", found.cures[0].flag)
+        return (NextStep(command=command, why="is it deterministic with this flag?"),)
+
+
+def suspects(sources: Sequence[Source]) -> tuple[Source, ...]:
+    """Return the lines that may be why, the first few."""
+    return tuple(sources[:5])
