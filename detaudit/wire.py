@@ -50,9 +50,20 @@ A run that is watched more closely (ENV_WATCH) leaves a second file beside each 
   ``node`` (of a graph), the ``module`` it ran in, ``backward``, ``random`` (it draws numbers), ``fresh`` (it takes
   memory as it is), ``shared`` (the storages that other processes may write to), ``state`` (the digest of the generator
   before it drew).
-- ``line``       ``thread, step, lines``: the lines of the user's code that a thread ran in a step, ``[file, line]`` in
-  order.
-- ``assigned``   ``n, thread, step, file, line, name, digest, text``: a variable of the user's code, after that line.
+- ``path``       ``thread, id, lines``: lines of the user's code that a thread ran one after the other, none of them
+  twice, as ``[file, [line, …]]`` for each stretch in one file. From here on the thread calls them by this number,
+  which may have stood for others before.
+- ``line``       ``thread, step, paths``: what a thread ran in a step, or in the next part of one: ``[id, times]`` in
+  order. A thread whose name another had is called ``<name>#2``. Where they are there: ``more``, ``[lines, digest]`` of
+  what ran after that and was too much to keep; ``ended``, the thread ran no more.
+- ``assigned``   ``n, thread, at, step, file, line, name, digest, bag, text``: what a variable of the user's code held
+  after that line, the ``at``-th that the thread ran; it stands before the ``line`` of that part of the step. ``n`` is
+  as above. ``name`` may be ``name.attribute``, or ``function()`` for what it returned or yielded; at the line of a
+  ``def`` it is an argument. What is assigned is told each time; what is only used, where it was changed in place, which
+  is noticed at the line before its next use at the latest. Of one line and name the first 12 times in a step are looked
+  at, then each power of two. ``digest`` is ``type:digest``, of an array as above after its type, or the type alone
+  where the value is not plain; ``bag`` is a digest that is blind to the order of the elements, or ``""``; ``text`` is
+  a short value as people read it, or ``""``.
 - ``tensor``     ``role, digest, dtype, shape, file``: a tensor of the operation that was asked for, whose bytes in C
   order are in the file of that name beside it; ``role`` is ``in0``, ``in1``, …, ``out0``, ….
 - ``trouble``    as above.

@@ -21,11 +21,16 @@ FRAMEWORKS = {"torch": "torch_ops"}
 
 
 def prepare(recorder: Recorder) -> None:
-    """Watch what ENV_WATCH asks for, in whichever framework is imported."""
+    """Watch what ENV_WATCH asks for: lines at once, operations in whichever framework is imported."""
     asked = os.environ.get(wire.ENV_WATCH)
     if not asked:
         return
     stream = OpStream(recorder, json.loads(asked))
+    if stream.level == "lines":
+        from . import lines
+
+        lines.install(stream)
+        return
     for name, file in FRAMEWORKS.items():
 
         def install(module: ModuleType, file: str = file) -> None:

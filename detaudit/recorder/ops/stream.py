@@ -57,6 +57,10 @@ class OpStream:
         self._opened.append(observe)
         observe(self.open)
 
+    def when_over(self, finish: Callable[[], None], forget: Callable[[], None]) -> None:
+        """Call ``finish`` before the process ends, ``forget`` in a forked child; see Recorder.at_end."""
+        self._recorder.at_end(finish, forget)
+
     def stepped(self, steps: int) -> None:
         """Take notice that so many steps are done: the window may open or close, and what was seen is written.
 
