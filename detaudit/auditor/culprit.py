@@ -11,7 +11,7 @@ from detaudit.auditor.cure import cures
 from detaudit.auditor.opdiff import Finding, Kind
 from detaudit.auditor.oplines import OpLine
 from detaudit.auditor.traces import told_from
-from detaudit.model import CauseClass, Culprit, Difference, FlagCure, Source, Stage, TensorPair
+from detaudit.model import CauseClass, Culprit, Difference, Edit, FlagCure, Source, Stage, TensorPair
 from detaudit.recipe.flags import Catalogue, Cause
 
 _CAUSES: dict[Kind, CauseClass] = {
@@ -52,7 +52,7 @@ def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: Tens
     """Return the culprit that the first difference between two streams of operations points to."""
     op = found.op
     own = _blamed(found)
-    source = _source(found, scene)
+    source = source_of(found, scene)
     cause = _cause(found, source, scene)
     file, line = (source.file, source.line) if source else (scene.told(own.file), own.line)
     words = source.what if source else _FRESH_WORDS if found.kind is Kind.FRESH else ""
@@ -101,11 +101,50 @@ def of_source(source: Source, differs: Difference, scene: Scene) -> Culprit:
     return _with_cures(culprit, scene, "")
 
 
+def of_line(file: str, line: int, differs: Difference, scene: Scene) -> Culprit:
+    """Return a culprit of which no more is known than its line."""
+    made = Culprit(
+        how="value",
+        cause="data",
+        rank=differs.rank,
+        step=differs.step,
+        stage=differs.stage,
+        file=file,
+        line=line,
+        also=tuple(scene.sources)[:5],
+    )
+    return msgspec.structs.replace(made, code=_code(scene.root, file, line))
+
+
+def with_values(made: Culprit, how: str, words: str, values: tuple[str, str] | None) -> Culprit:
+    """Return the culprit of a variable that differs."""
+    return msgspec.structs.replace(made, cause="order" if how == "order" else "data", words=words, values=values)
+
+
+def with_fork(made: Culprit, words: str, ways: tuple[str, str], edit: Edit | None, thread: str) -> Culprit:
+    """Return the culprit of programs that went different ways."""
+    elsewhere = thread if thread != MAIN else None
+    cause: CauseClass = "threads" if elsewhere else "order"
+    return msgspec.structs.replace(made, how="fork", cause=cause, words=words, values=ways, edit=edit, thread=elsewhere)
+
+
 def _with_cures(culprit: Culprit, scene: Scene, op: str) -> Culprit:
     cause: Cause = "order" if culprit.cause == "address" else culprit.cause
     found = cures(scene.catalogue, cause, scene.frameworks, scene.devices, culprit.words, op)
     told = tuple(FlagCure(flag=one.id, title=one.title, in_script=one.in_script, where=one.where) for one in found)
-    return msgspec.structs.replace(culprit, cures=told)
+    code = _code(scene.root, culprit.file, culprit.line)
+    return msgspec.structs.replace(culprit, cures=told, code=code)
+
+
+def _code(root: Path, file: str | None, line: int | None) -> str:
+    """Return a line of the user's code, ``""`` where it cannot be read."""
+    if not file or not line:
+        return ""
+    try:
+        lines = (root / file).read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[line - 1].strip() if line <= len(lines) else ""
 
 
 def _blamed(found: Finding) -> OpLine:
@@ -117,15 +156,21 @@ def _blamed(found: Finding) -> OpLine:
     return found.op
 
 
-def _source(found: Finding, scene: Scene) -> Source | None:
-    if found.kind not in _BEFORE_THE_FRAMEWORK:
-        return None
+def source_of(found: Finding, scene: Scene) -> Source | None:
+    """Return the line that brings what an operation was given; None where none is known, or it is itself to blame."""
+    fit = fitting(found, scene)
     if found.kind is Kind.RANDOM:
-        seeds = [one for one in scene.sources if _seeds_framework(one, found.op)]
-        return next(iter(seeds), None)
+        return next(iter(fit), None)
     orders = found.kind in (Kind.OTHER_TENSOR, Kind.FORK)
-    sources = [one for one in scene.sources if not _seeds_framework(one, found.op)]
-    return blamed_line.to_blame(sources, scene.root, orders_only=orders, near=scene.near)
+    return blamed_line.to_blame(fit, scene.root, orders_only=orders, near=scene.near)
+
+
+def fitting(found: Finding, scene: Scene) -> tuple[Source, ...]:
+    """Return the lines that may bring what an operation was given."""
+    if found.kind not in _BEFORE_THE_FRAMEWORK:
+        return ()
+    random = found.kind is Kind.RANDOM
+    return tuple(one for one in scene.sources if _seeds_framework(one, found.op) == random)
 
 
 def _seeds_framework(source: Source, op: OpLine) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RESULTS
-from detaudit.model import SCHEMA_VERSION, Audit, Bisection, Check, VariationBisection, to_json
+from detaudit.model import SCHEMA_VERSION, Audit, Bisection, Check, Trace, VariationBisection, to_json
 
 FILE = "audit.json"
 CHECK = "check.json"
@@ -90,7 +90,12 @@ def load_report(place: Path) -> Audit | Check:
                 f"{path} has schema version {version}, this detaudit reads {SCHEMA_VERSION}",
                 "Print it with the detaudit that wrote it.",
             )
-        kinds: dict[str, type[Audit | Check]] = {"outcome": Bisection, "answer": VariationBisection, "checked": Check}
+        kinds: dict[str, type[Audit | Check]] = {
+            "outcome": Bisection,
+            "answer": VariationBisection,
+            "culprit": Trace,
+            "checked": Check,
+        }
         return msgspec.json.decode(data, type=next((kind for key, kind in kinds.items() if key in raw), Audit))
     except OSError as error:
         raise AuditNotFoundError(

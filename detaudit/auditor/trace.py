@@ -13,6 +13,7 @@ from detaudit.auditor.group import GroupInProgress
 from detaudit.auditor.judge import stopped
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Result, Runner
+from detaudit.auditor.traces import Process
 from detaudit.auditor.watched import Pair, Watched, Window
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings, plan_group
@@ -22,7 +23,6 @@ from detaudit.model import (
     Culprit,
     Difference,
     NextStep,
-    Source,
     Stage,
     Status,
     TensorPair,
@@ -138,7 +138,7 @@ class Tracer:
             self._take(pair.b)
 
     def _named(self, found: opdiff.Finding | None, pair: Pair, window: Window) -> Culprit | None:
-        scene = self._scene(pair)
+        scene = self._scene(pair.a.processes)
         told = prelude.told(self._watched, found, pair, window, scene)
         if told is not None or found is None:
             return told
@@ -151,20 +151,16 @@ class Tracer:
         role = f"out{found.place}"
         return self._watched.tensors(window, found.op, found.nth, role, pair.differs.rank, dump)
 
-    def _scene(self, pair: Pair) -> culprit.Scene:
+    def _scene(self, processes: Sequence[Process]) -> culprit.Scene:
         settings = self._asked.settings
-        processes = pair.a.processes
         return culprit.Scene(
             sources=self._group.result().sources,
             cwd=self._plan.spec(1).cwd,
             root=settings.cwd,
             catalogue=self._asked.catalogue,
             frameworks={name: version for process in processes for name, version in process.versions.items()},
-            devices=[device for rank in self._ranks() for device in rank.devices],
+            devices=[device for run in self._group.result().runs for rank in run.ranks for device in rank.devices],
         )
-
-    def _ranks(self) -> Sequence[object]:
-        return [rank for run in self._group.result().runs for rank in run.ranks]
 
     def _bound(self, window: Window, differs: Difference | None) -> None:
         """Give the best answer that coarser levels allow, where no operation was seen to differ."""
@@ -172,7 +168,8 @@ class Tracer:
         divergence = group.divergence
         if differs is None and divergence is None:
             return
-        self._bounded = bounds.bounded(self._watched, window, divergence, group.stages)
+        scene = self._scene(self._first.processes) if self._first else None
+        self._bounded = bounds.bounded(self._watched, window, divergence, group.stages, scene)
 
     def result(self, interrupted: bool = False) -> Trace:
         """Return the trace as it stands."""
@@ -203,8 +200,3 @@ class Tracer:
             return ()
         command = advice.command(settings, "--runs", str(settings.runs), "--flag", found.cures[0].flag)
         return (NextStep(command=command, why="is it deterministic with this flag?"),)
-
-
-def suspects(sources: Sequence[Source]) -> tuple[Source, ...]:
-    """Return the lines that may be why, the first few."""
-    return tuple(sources[:5])

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,6 +58,7 @@ class Watched:
     def __init__(self, runner: Runner, plan: GroupPlan, observer: Observer, most: int) -> None:
         self.passes: list[Pass] = []
         self.launches = 0
+        self._of_ops: tuple[Result, Path] | None = None
         self._runner, self._plan, self._observer, self._most = runner, plan, observer, most
 
     def pair(self, level: str, window: Window) -> Pair | None:
@@ -65,6 +66,8 @@ class Watched:
         self._observer.group_started(f"{level} of steps {window.first} to {window.last}", self._most)
         reference, folder = self._run(level, window)
         runs, found = 1, None
+        if level == "ops":
+            self._of_ops = reference, folder
         base = _until(reference.streams, window.last)
         while found is None and runs < self._most:
             other, beside = self._run(level, window)
@@ -74,6 +77,13 @@ class Watched:
         differs = found.differs if found else None
         self.passes.append(Pass(level=level, first=window.first, last=window.last, runs=runs, differs=differs))
         return found
+
+    def operations(self) -> Iterator[oplines.OpLine]:
+        """Yield every operation of the run that was watched last at that level."""
+        if self._of_ops is not None:
+            result, folder = self._of_ops
+            for process in result.processes:
+                yield from oplines.operations(oplines.path_of(folder, process))
 
     def tensors(
         self, window: Window, op: oplines.OpLine, nth: int | None, role: str, rank: int, dump: Path | None

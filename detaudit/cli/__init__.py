@@ -12,6 +12,7 @@ from detaudit.errors import DetauditError, ExitCode
 COMMANDS = {
     "run": "Is a training script deterministic? Run it several times and compare.",
     "bisect": "Which flags make it deterministic, and is each of them needed?",
+    "trace": "Where does the first difference enter: step, operation, line of code, and why?",
     "check": "Is it still so? The gate for CI: the audits of this project, against their baselines.",
     "compare": "Where do two audits, or an audit and a baseline, first differ?",
     "doctor": "What bears on determinism on this machine, and what threatens it?",

@@ -64,7 +64,8 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
 
     ``file`` and ``line`` are of the user's code: of an operation of a backward pass, that of its forward. ``op`` is the
     operation that differed, or that took the difference up; ``at`` its own line, where that is another one. ``values``
-    are what a variable was in either run, or the lines to which the programs went. ``words`` say what the line does.
+    are what a variable was in either run, or the lines to which the programs went. ``words`` say what the line does,
+    ``code`` is the line itself.
     """
 
     how: How
@@ -74,6 +75,7 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage
     file: str | None = None
     line: int | None = None
+    code: str = ""
     words: str = ""
     op: str | None = None
     node: str | None = None

@@ -20,10 +20,11 @@ from detaudit.model import (
     Likeness,
     Report,
     Source,
+    Trace,
     VariationBisection,
     Verdict,
 )
-from detaudit.report import bisection, comparison, probes, variations, words
+from detaudit.report import bisection, comparison, probes, traced, variations, words
 from detaudit.report.places import in_repository, script_in, script_of
 from detaudit.report.plain import line, plain
 
@@ -116,6 +117,8 @@ def _findings(report: Report) -> Iterator[Finding]:
             yield _bisection(report)
         case VariationBisection():
             yield _variations(report)
+        case Trace():
+            yield _trace(report)
         case Audit():
             yield from (_group(report, group) for group in report.groups)
         case Check():
@@ -197,6 +200,22 @@ def _variations(audit: VariationBisection) -> Finding:
         detail=_lines([*around, *told, *variations.foot(audit)]),
         seconds=_seconds(audit.groups),
         culprit=_culprit(next((group for group in audit.groups if group.recipe.name == seen), None)),
+        script=script_of(audit.command),
+    )
+
+
+def _trace(audit: Trace) -> Finding:
+    found, message = audit.culprit, traced.sentence(audit)
+    known = found is not None and found.file and found.line
+    return Finding(
+        rule="traceable",
+        suite=_suite(audit.command),
+        name="trace",
+        status=_VERDICTS[audit.verdict],
+        message=message,
+        detail=_lines([*traced.lines(audit), *traced.foot(audit)]),
+        seconds=_seconds(audit.groups),
+        culprit=Source(file=found.file or "", line=found.line or 0, what=message) if found and known else None,
         script=script_of(audit.command),
     )
 

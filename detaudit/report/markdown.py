@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
-from detaudit.model import Audit, Bisection, Check, Comparison, Group, Report, VariationBisection
-from detaudit.report import bisection, checks, comparison, probes, variations, words
+from detaudit.model import Audit, Bisection, Check, Comparison, Group, Report, Trace, VariationBisection
+from detaudit.report import bisection, checks, comparison, probes, traced, variations, words
 
 
 def render(report: Report) -> str:
@@ -27,6 +27,8 @@ def _parts(report: Report) -> list[str]:
             return _bisection(report)
         case VariationBisection():
             return _variations(report)
+        case Trace():
+            return [*(_group(group) for group in report.groups if group.runs), *_trace(report)]
         case Audit():
             return [_group(group) for group in report.groups]
         case Check():
@@ -62,6 +64,11 @@ def _variations(audit: VariationBisection) -> list[str]:
         first, *rest = variations.matters_lines(told)
         parts.append("\n".join([f"### {first}", "", *(f"- {line}" for line in rest)]))
     return [*parts, "\n".join(f"- {line}" for line in variations.foot(audit))]
+
+
+def _trace(trace: Trace) -> list[str]:
+    lines = "\n".join(["```", *told, "```"]) if (told := list(traced.lines(trace))) else ""
+    return [f"**traced**: {traced.sentence(trace)}", lines, "\n".join(f"- {line}" for line in traced.foot(trace))]
 
 
 def _check(check: Check) -> list[str]:

@@ -31,6 +31,10 @@ RULES = {
         "A set of flags must make the training deterministic.",
         "The lines that are named bring what no flag holds still.",
     ),
+    "traceable": Rule(
+        "No line of a training may bring a difference.",
+        "The line, and what mends it, are told with the finding.",
+    ),
     "unvarying": Rule(
         "What must not matter to a training must not change it.",
         "Each variation that matters is told with what holds it still.",

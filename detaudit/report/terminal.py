@@ -14,10 +14,11 @@ from detaudit.model import (
     Group,
     Likeness,
     Report,
+    Trace,
     VariationBisection,
     Verdict,
 )
-from detaudit.report import bisection, checks, comparison, probes, variations, words
+from detaudit.report import bisection, checks, comparison, probes, traced, variations, words
 
 _CHECKED = {CheckVerdict.PASSED: "green", CheckVerdict.FAILED: "red", CheckVerdict.INCONCLUSIVE: "yellow"}
 _COLOURS = {Verdict.DETERMINISTIC: "green", Verdict.NONDETERMINISTIC: "red", Verdict.INCONCLUSIVE: "yellow"}
@@ -42,6 +43,8 @@ def _parts(report: Report) -> list[str]:
             return [_bisection(report)]
         case VariationBisection():
             return [_variations(report)]
+        case Trace():
+            return [*(_group(group) for group in report.groups if group.runs), _trace(report)]
         case Audit():
             return [_group(group) for group in report.groups]
         case Check():
@@ -93,6 +96,12 @@ def _variations(audit: VariationBisection) -> str:
         first, *rest = variations.matters_lines(told)
         lines += ["", click.style(first, bold=True), *(f"  {line}" for line in rest)]
     return "\n".join([*lines, "", *(click.style(line, dim=True) for line in variations.foot(audit))])
+
+
+def _trace(trace: Trace) -> str:
+    heading = click.style("traced", fg=_COLOURS[trace.verdict], bold=True)
+    lines = [f"{heading}: {traced.sentence(trace)}", *(f"  {line}" for line in traced.lines(trace))]
+    return "\n".join([*lines, *(click.style(line, dim=True) for line in traced.foot(trace))])
 
 
 def _check(check: Check) -> str:
