@@ -21,12 +21,12 @@ _ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.ListCo
 
 def taken_set(page: Page, node: ast.AST) -> Mend | None:
     """Sort a set that is taken in order; one of objects that cannot be sorted is made a dict, which keeps its order."""
-    if not isinstance(node, ast.expr) or node not in page.sets:
+    if not isinstance(node, ast.expr) or not page.reader.is_taken_set(node):
         return None
     if isinstance(page.reader.parent(node), ast.Attribute):  # pop
         return UNSAFE
     if not _unsortable(page, node):
-        return Mend(page.around(node, "sorted(", ")"))
+        return Mend(_sorted(page, node))
     start, end = page.span(node)
     match node:
         case ast.Set():
@@ -38,6 +38,14 @@ def taken_set(page: Page, node: ast.AST) -> Mend | None:
             return Mend(page.instead(node.func, "dict.fromkeys"))
         case _:
             return UNSAFE
+
+
+def _sorted(page: Page, node: ast.expr) -> tuple[Edit, ...]:
+    match page.reader.parent(node):
+        case ast.Call(func=ast.Name(id="list") as function, args=[_], keywords=[]):  # sorted() gives a list as well
+            return page.instead(function, "sorted")
+        case _:
+            return page.around(node, "sorted(", ")")
 
 
 def _unsortable(page: Page, node: ast.expr, depth: int = 3) -> bool:
@@ -116,8 +124,9 @@ def listing(page: Page, node: ast.AST) -> Mend | None:
         isinstance(parent, ast.Assign | ast.AnnAssign | ast.NamedExpr) and _is_iterator(page, node, parent)
     ):
         return UNSAFE
-    key = ", key=lambda entry: entry.name" if last(node.func) == "scandir" else ""
-    return Mend(_taken(page, node, page.around(node, "sorted(", f"{key})")))
+    if last(node.func) != "scandir":
+        return Mend(_taken(page, node, _sorted(page, node)))
+    return Mend(_taken(page, node, page.around(node, "sorted(", ", key=lambda entry: entry.name)")))
 
 
 def _is_iterator(page: Page, call: ast.Call, bound: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> bool:

@@ -126,7 +126,7 @@ def fresh_memory(page: Page, node: ast.AST) -> Mend | None:
         return Mend(page.renamed(node, "new_zeros"))
     if f"{module}.{name}" in _FRESH_ONLY or last(node.func) == "new_empty_strided":
         return UNSAFE
-    if module not in _ARRAYS or name not in _ZEROS:
+    if module not in _ARRAYS or name not in _ZEROS or _is_of_objects(node):
         return None
     if given(node, "prototype") or (name == "empty" and given(node, "memory_format")):  # zeros takes no such thing
         return UNSAFE
@@ -135,6 +135,14 @@ def fresh_memory(page: Page, node: ast.AST) -> Mend | None:
         return Mend(page.renamed(node, zeros))
     needed = page.imports.get(zeros) != f"{module}.{zeros}"
     return Mend(page.instead(node.func, zeros), (f"from {module} import {zeros}",) if needed else ())
+
+
+def _is_of_objects(call: ast.Call) -> bool:
+    """Whether an array is of objects, which is full of None from the start."""
+    kind = call.args[1] if len(call.args) > 1 else given(call, "dtype")
+    return (isinstance(kind, ast.Name) and kind.id == "object") or (
+        isinstance(kind, ast.Constant) and kind.value in ("O", "object")
+    )
 
 
 def salted_hash(page: Page, node: ast.AST) -> Mend | None:

@@ -105,11 +105,6 @@ class Page:
                 names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
         return names
 
-    @cached_property
-    def sets(self) -> set[ast.expr]:
-        """The sets that are taken in order."""
-        return set(self.reader.sets_in_order())
-
     def full(self, node: ast.expr) -> str:
         """Return the full dotted name of an expression, ``""`` for one that is no name."""
         if isinstance(node, ast.Attribute):
@@ -150,7 +145,7 @@ def _at(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):
             decorators = [one.lineno for one in getattr(node, "decorator_list", [])]
-            if min([node.lineno, *decorators]) <= line <= _end(node):
+            if min([node.lineno, *decorators]) <= line <= (node.end_lineno or 0) and line <= _end(node):
                 yield node
 
 

@@ -39,10 +39,14 @@ class Reader:
         return self._parents.get(node, self.tree)
 
     def sets_in_order(self) -> Iterator[ast.expr]:
-        """Yield each set whose elements are taken one by one, where their order is not forgotten at once."""
+        """Yield each set that is taken in order."""
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.expr) and self.is_set(node) and self._in_order(node):
+            if isinstance(node, ast.expr) and self.is_taken_set(node):
                 yield node
+
+    def is_taken_set(self, node: ast.expr) -> bool:
+        """Whether this is a set whose elements are taken one by one, and their order is not forgotten at once."""
+        return self.is_set(node) and self._in_order(node)
 
     def values(self, node: ast.expr) -> list[ast.expr | None]:
         """Return all that a name is bound to where it is seen from here, None for what no expression gives."""
@@ -121,7 +125,6 @@ class Reader:
             self._looked_up.discard(key)
 
     def _in_order(self, node: ast.expr) -> bool:
-        """Whether the elements of a set are taken one by one here, and their order is not forgotten at once."""
         parent = self._parents[node]
         match parent:
             case ast.For(iter=taken):
