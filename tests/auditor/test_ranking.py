@@ -24,6 +24,7 @@ def test_generators_that_began_unlike_are_seeded_together() -> None:
     ("words", "flag"),
     [
         ("numpy.random.default_rng() without a seed", "numpy-default-rng"),
+        ("DataLoader(in_order=False) hands out batches as workers finish them", "torch-loader-in-order"),
         ("iterates over a set, whose order changes with PYTHONHASHSEED if it holds strings", "python-hash-seed"),
         ("computes with id(), an address, which changes from run to run", "system-aslr-off"),
     ],

@@ -14,3 +14,12 @@ GENERATORS = ("random", "numpy.random")
 
 SEEDED = ("random", "numpy.random", "torch", "tensorflow", "jax")
 """Modules with functions that take a seed; see sources.py."""
+
+WATCHED = (
+    ("concurrent.futures._base", "arrivals", "watch_futures"),
+    ("concurrent.futures.thread", "threads", "name_tasks"),
+    ("multiprocessing.pool", "arrivals", "watch_pool"),
+    ("queue", "queues", "watch"),
+    ("torch.utils.data.dataloader", "arrivals", "watch_loaders"),
+)
+"""Modules, and the file and the function that watch what is handed out there, before any flag is applied."""
