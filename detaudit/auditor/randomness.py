@@ -47,7 +47,7 @@ def unfixed(runs: Sequence[Seen]) -> tuple[Source, ...]:
         seen = [run[file, line, what] for run in runs if (file, line, what) in run]
         kind = _kind(seen)
         if kind is not None:
-            text = words[kind].format(what)
+            text = words[kind].format(what) + (_global_generator(seen) if kind == "unseeded" else "")
             sources.append(Source(file=file, line=line, what=text, kind=kind))
     return tuple(sorted(sources, key=lambda source: _RANKS.index(source.kind)))
 
@@ -65,6 +65,12 @@ def _kind(seen: Sequence[tuple[tuple[str, str], ...]]) -> str | None:
     # A number may be near the clock by chance, but hardly in every run.
     told = [kind for kind in ("clock", "pid") if all(kind in {k for k, _ in run} for run in seen)]
     return (told or [kind for kind in ("unseeded", "seed") if kind in kinds] or ["seed"])[0]
+
+
+def _global_generator(seen: Sequence[tuple[tuple[str, str], ...]]) -> str:
+    """Return which generator it was that had no seed, ``""`` where the call itself could have been given one."""
+    named = {value for run in seen for kind, value in run if kind == "unseeded" and value}
+    return "".join(f": nobody seeded {generator}" for generator in sorted(named))
 
 
 def _differ(values: Sequence[set[str]]) -> bool:

@@ -52,6 +52,11 @@ def test_no_seed_is_named_even_if_only_one_run_came_by() -> None:
     assert (found.file, found.line, found.what) == ("a.py", 1, "random.seed() without a seed")
 
 
+def test_a_draw_from_a_global_generator_is_named_with_what_has_no_seed() -> None:
+    (found,) = unfixed([{("a.py", 1, "numpy.random.normal"): (("unseeded", "numpy.random"),)}] * 2)
+    assert found.what == "numpy.random.normal() without a seed: nobody seeded numpy.random"
+
+
 def test_a_line_that_one_run_did_not_reach_is_no_source() -> None:
     assert unfixed([{AT: (("seed", "0"),)}, {}, {AT: (("seed", "0"),)}]) == ()
 

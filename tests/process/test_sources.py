@@ -101,6 +101,33 @@ def test_a_seed_that_a_library_sets_for_the_user(project: Project) -> None:
     assert {line for _, line, _ in sources(done)} == {3}
 
 
+UNSEEDED = """
+import multiprocessing, random
+import numpy as np
+import detaudit
+
+def drawn(_):
+    return random.random()
+
+random.seed(3)
+first = random.random()
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    total = first + pool.map(drawn, [0])[0]
+total += np.random.rand()
+detaudit.record(loss=total, weights=[total])
+"""
+
+
+def test_global_generators_that_nobody_seeded_in_this_process(project: Project) -> None:
+    project.write("train.py", UNSEEDED)
+    python = ("train.py", 7, "random.random() without a seed: nobody seeded random")
+    numpy = ("train.py", 13, "numpy.random.rand() without a seed: nobody seeded numpy.random")
+    assert sources(project.run("train.py", "--runs", "2")) == [python, numpy]
+    assert sources(project.run("train.py", "--runs", "2", "--flag", "numpy-seed")) == [python]
+    flags = ("--flag", "numpy-seed", "--flag", "python-seed-generators")
+    assert project.run("train.py", "--runs", "2", *flags).code == 0
+
+
 ARRIVALS = """
 import queue, threading, time
 from concurrent.futures import ThreadPoolExecutor, as_completed
