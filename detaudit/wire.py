@@ -14,8 +14,11 @@ is an object whose ``k`` tells its kind:
 - ``flag``       ``id, state, detail``: a flag was ``applied`` or ``failed``, or is ``unavailable`` in this version.
 - ``source``     ``kind, what, file, line, value``: the script called ``what`` there. By ``kind``: ``seed``, ``clock``
   and ``pid`` gave a seed, ``value`` as text, the latter two one such as the clock or the process id gives; ``unseeded``
-  gave none; ``entropy`` took what is different in every process; ``order`` listed files, ``value`` is ``<digest of the
-  order>/<digest of the names>``; ``setting`` changed what a flag sets.
+  gave none, or drew from the global generator of the module ``value``, which nobody had seeded; ``entropy`` took what
+  is different in every process; ``order`` listed files, ``value`` is ``<digest of the order>/<digest of the names>``;
+  ``arrival`` took results as they were ready, ``value`` is ``<name of the thread>:<how many came so far>/<digest of
+  their order>``, after 1, 2, 4, 8, … of them and at the end; ``unordered`` asked for whatever order there is;
+  ``setting`` changed what a flag sets.
 - ``environ``    ``name, value, file, line, after``: the script set (null: deleted) a variable that bears on
   determinism, after these frameworks were imported.
 - ``settings``   ``values, environ, files, versions``: at the end, the switches by the name that reads them; the

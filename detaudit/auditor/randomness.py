@@ -1,5 +1,6 @@
 """Which lines of the user's code bring randomness that no seed fixed, from what several runs saw."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -26,10 +27,12 @@ _DIFFERS = {
     "clock": "{}() with a seed that follows the clock",
     "pid": "{}() with the process id as its seed",
     "order": "{}() in an order that differs between runs",
+    "arrival": "{}() in an order of arrival that differs between runs",
     "other-files": "{}() found other files in each run",
 }
 _ALWAYS = {
     "unseeded": "{}() without a seed",
+    "unordered": "{} hands out batches as workers finish them",
     "entropy": "{}() gives other values in every run",
 }
 _RANKS = (*_DIFFERS, *_ALWAYS)
@@ -41,15 +44,19 @@ def unfixed(runs: Sequence[Seen]) -> tuple[Source, ...]:
     words = _DIFFERS | _ALWAYS
     sources = []
     for file, line, what in sorted({key for run in runs for key in run}):
-        kind = _kind([run[file, line, what] for run in runs if (file, line, what) in run])
+        seen = [run[file, line, what] for run in runs if (file, line, what) in run]
+        kind = _kind(seen)
         if kind is not None:
-            sources.append(Source(file=file, line=line, what=words[kind].format(what), kind=kind))
+            text = words[kind].format(what) + (_global_generator(seen) if kind == "unseeded" else "")
+            sources.append(Source(file=file, line=line, what=text, kind=kind))
     return tuple(sorted(sources, key=lambda source: _RANKS.index(source.kind)))
 
 
 def _kind(seen: Sequence[tuple[tuple[str, str], ...]]) -> str | None:
     """Return what a line did, from what each run that came by saw; None where it did the same in all of them."""
     kinds = {kind for run in seen for kind, _ in run}
+    if kinds == {"arrival"}:
+        return "arrival" if _arrived_unlike([{value for _, value in run} for run in seen]) else None
     if not _differ([{value for _, value in run} for run in seen]):
         return next((kind for kind in _ALWAYS if kind in kinds), None)
     if kinds == {"order"}:
@@ -60,6 +67,24 @@ def _kind(seen: Sequence[tuple[tuple[str, str], ...]]) -> str | None:
     return (told or [kind for kind in ("unseeded", "seed") if kind in kinds] or ["seed"])[0]
 
 
+def _global_generator(seen: Sequence[tuple[tuple[str, str], ...]]) -> str:
+    """Return which generator it was that had no seed, ``""`` where the call itself could have been given one."""
+    named = {value for run in seen for kind, value in run if kind == "unseeded" and value}
+    return "".join(f": nobody seeded {generator}" for generator in sorted(named))
+
+
 def _differ(values: Sequence[set[str]]) -> bool:
     """Whether two runs saw different values; a run that came by less often than another is no proof of that."""
     return any(not (a <= b or b <= a) for a in values for b in values)
+
+
+def _arrived_unlike(runs: Sequence[set[str]]) -> bool:
+    """Whether two runs saw another order after as many arrivals in a thread of the same name; see wire.py."""
+    orders: list[dict[str, set[str]]] = []
+    for run in runs:
+        told = defaultdict(set)
+        for when, _, order in (value.rpartition("/") for value in run):
+            told[when].add(order)
+        orders.append(told)
+    moments = {when for told in orders for when in told}
+    return any(_differ([told[when] for told in orders if when in told]) for when in moments)

@@ -95,8 +95,8 @@ class FlagState(msgspec.Struct, frozen=True, kw_only=True):
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the user's code that brings randomness which no seed fixed.
 
-    ``kind`` is ``seed``, ``clock``, ``pid``, ``order`` or ``other-files`` where runs were seen to differ; ``unseeded``
-    or ``entropy`` where they must; ``candidate`` where the code alone shows that they may.
+    ``kind`` is ``seed``, ``clock``, ``pid``, ``order``, ``arrival`` or ``other-files`` where runs were seen to differ;
+    ``unseeded``, ``unordered`` or ``entropy`` where they must; ``candidate`` where the code alone shows that they may.
     """
 
     file: str

@@ -7,7 +7,7 @@ import os
 
 from .. import wire
 from . import flags, imports, system
-from .adapters import ADAPTERS, GENERATORS, SEEDED
+from .adapters import ADAPTERS, GENERATORS, SEEDED, WATCHED
 from .process import Recorder
 from .settings import FRAMEWORKS, Settings
 
@@ -85,6 +85,15 @@ def _watch_system(recorder: Recorder) -> None:
     imports.when_imported("uuid", recorder.sink, lambda uuid: system.watch_uuid(uuid, recorder.sink))
 
 
+def _watch_calls(recorder: Recorder, name: str, where: str, function: str) -> None:
+    def watch(module: ModuleType) -> None:
+        import importlib
+
+        getattr(importlib.import_module("." + where, __package__), function)(module, recorder)
+
+    imports.when_imported(name, recorder.sink, watch)
+
+
 def _watch_closely(recorder: Recorder) -> None:
     if os.environ.get(wire.ENV_WATCH):
         from . import ops
@@ -97,6 +106,8 @@ def start() -> None:
     recorder = Recorder(os.environ[wire.ENV_TRACE])
     recorder.sink.hello()
     _watch_ends(recorder)
+    for watched in WATCHED:
+        _watch_calls(recorder, *watched)
     for module, order in flags.orders(os.environ.get(wire.ENV_FLAGS, "")):
         imports.when_imported(module, recorder.sink, flags.applier(order, recorder.sink))
     for name in GENERATORS:

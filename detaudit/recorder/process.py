@@ -35,13 +35,17 @@ class Recorder:
 
     def at_end(self, finish: Callable[[], None], forget: Callable[[], None]) -> None:
         """Register an adapter: ``finish`` before the process ends, ``forget`` in a forked child."""
+        self.before_bye(finish, forget)
+        if not self._threads_watched:
+            self._threads_watched = True
+            self._finish_before_joining_threads()
+
+    def before_bye(self, finish: Callable[[], None], forget: Callable[[], None]) -> None:
+        """Register the same of what can wait until the threads were joined."""
         self._finishers.append(finish)
         self._forgetters.append(forget)
         # After the framework's own registrations, hence before its own teardown.
         atexit.register(self.finish)
-        if not self._threads_watched:
-            self._threads_watched = True
-            self._finish_before_joining_threads()
 
     def at_step(self, observe: Callable[[int], None]) -> None:
         """Call ``observe(steps)`` whenever a step is done, before it is written."""

@@ -42,6 +42,11 @@ def _numpy() -> bytes:
 _readers: dict[str, Callable[[], bytes]] = {"random": _python, "numpy.random": _numpy}
 
 
+def state(name: str) -> bytes:
+    """Return the state of a generator as it is."""
+    return _readers[name]()
+
+
 def watch(name: str, read: Callable[[], bytes] | None = None) -> None:
     """Remember the state in which a generator was found; ``read`` for those that are not Python's or NumPy's."""
     if read is not None:

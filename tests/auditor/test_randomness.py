@@ -29,6 +29,7 @@ def test_seeds_that_differ_between_runs_are_named(values: list[set[str]]) -> Non
         ("pid", ("17", "18"), "torch.manual_seed() with the process id as its seed"),
         ("order", ("a/n", "b/n"), "torch.manual_seed() in an order that differs between runs"),
         ("order", ("a/n", "b/m"), "torch.manual_seed() found other files in each run"),
+        ("arrival", (":1/a", ":1/b"), "torch.manual_seed() in an order of arrival that differs between runs"),
     ],
 )
 def test_a_line_is_told_by_what_it_did(kind: str, values: tuple[str, ...], words: str) -> None:
@@ -36,7 +37,7 @@ def test_a_line_is_told_by_what_it_did(kind: str, values: tuple[str, ...], words
     assert found.what == words
 
 
-@pytest.mark.parametrize("kind", ["seed", "clock", "pid", "order"])
+@pytest.mark.parametrize("kind", ["seed", "clock", "pid", "order", "arrival"])
 def test_what_is_the_same_in_every_run_is_no_source(kind: str) -> None:
     assert unfixed([{AT: ((kind, "1"),)}] * 3) == ()
 
@@ -51,8 +52,28 @@ def test_no_seed_is_named_even_if_only_one_run_came_by() -> None:
     assert (found.file, found.line, found.what) == ("a.py", 1, "random.seed() without a seed")
 
 
+def test_a_draw_from_a_global_generator_is_named_with_what_has_no_seed() -> None:
+    (found,) = unfixed([{("a.py", 1, "numpy.random.normal"): (("unseeded", "numpy.random"),)}] * 2)
+    assert found.what == "numpy.random.normal() without a seed: nobody seeded numpy.random"
+
+
 def test_a_line_that_one_run_did_not_reach_is_no_source() -> None:
     assert unfixed([{AT: (("seed", "0"),)}, {}, {AT: (("seed", "0"),)}]) == ()
+
+
+def test_arrivals_are_compared_where_as_many_have_come() -> None:
+    def run(*values: str) -> Seen:
+        return {AT: tuple(("arrival", value) for value in values)}
+
+    three, four = run(":1/a", ":2/b", ":3/c"), run(":1/a", ":2/b", ":4/d")
+    assert unfixed([three, four]) == ()
+    assert unfixed([run(":1/a", "Thread-1:1/c"), run(":1/a", "Thread-2:1/d")]) == ()
+    assert unfixed([three, four, run(":1/a", ":2/b", ":4/e")]) != ()
+
+
+def test_batches_without_order_are_named_even_if_only_one_run_came_by() -> None:
+    (found,) = unfixed([{}, {("a.py", 1, "DataLoader(in_order=False)"): (("unordered", ""),)}])
+    assert found.what == "DataLoader(in_order=False) hands out batches as workers finish them"
 
 
 def test_what_was_seen_to_differ_comes_first() -> None:

@@ -24,6 +24,9 @@ def test_generators_that_began_unlike_are_seeded_together() -> None:
     ("words", "flag"),
     [
         ("numpy.random.default_rng() without a seed", "numpy-default-rng"),
+        ("numpy.random.normal() without a seed: nobody seeded numpy.random", "numpy-seed"),
+        ("random.shuffle() without a seed: nobody seeded random", "python-random-seed"),
+        ("DataLoader(in_order=False) hands out batches as workers finish them", "torch-loader-in-order"),
         ("iterates over a set, whose order changes with PYTHONHASHSEED if it holds strings", "python-hash-seed"),
         ("computes with id(), an address, which changes from run to run", "system-aslr-off"),
     ],

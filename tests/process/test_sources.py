@@ -99,3 +99,66 @@ def test_a_seed_that_a_library_sets_for_the_user(project: Project) -> None:
     done = project.run("train.py", "--runs", "2", env={"KERAS_BACKEND": "torch"})
     assert ("train.py", 3, "torch.manual_seed() with a seed that follows the clock") in sources(done)
     assert {line for _, line, _ in sources(done)} == {3}
+
+
+UNSEEDED = """
+import multiprocessing, random
+import numpy as np
+import detaudit
+
+def drawn(_):
+    return random.random()
+
+random.seed(3)
+first = random.random()
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    total = first + pool.map(drawn, [0])[0]
+total += np.random.rand()
+detaudit.record(loss=total, weights=[total])
+"""
+
+
+def test_global_generators_that_nobody_seeded_in_this_process(project: Project) -> None:
+    project.write("train.py", UNSEEDED)
+    python = ("train.py", 7, "random.random() without a seed: nobody seeded random")
+    numpy = ("train.py", 13, "numpy.random.rand() without a seed: nobody seeded numpy.random")
+    assert sources(project.run("train.py", "--runs", "2")) == [python, numpy]
+    assert sources(project.run("train.py", "--runs", "2", "--flag", "numpy-seed")) == [python]
+    flags = ("--flag", "numpy-seed", "--flag", "python-seed-generators")
+    assert project.run("train.py", "--runs", "2", *flags).code == 0
+
+
+ARRIVALS = """
+import queue, threading, time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+import detaudit
+
+def late(seconds):
+    time.sleep(seconds)
+    return seconds
+
+first = open("first", "a")
+once = first.tell() == 0
+first.write("x")
+first.close()
+with ThreadPoolExecutor(2) as pool:
+    waits = [0.3, 0.01] if once else [0.01, 0.3]
+    took = [f.result() for f in as_completed([pool.submit(late, wait) for wait in waits])]
+    same = [f.result() for f in as_completed([pool.submit(late, wait) for wait in (0.01, 0.3)])]
+items = queue.Queue()
+for place, name in enumerate(("one", "other") if once else ("other", "one")):
+    threading.Thread(target=items.put, args=(place,), name=name).start()
+    time.sleep(0.1)
+got = [items.get(), items.get()]
+threading.Thread(target=items.put, args=(2,), name="third").start()
+got.append(items.get())
+detaudit.record(loss=time.time(), weights=[sum(took + got)])
+"""
+
+
+def test_lines_that_take_results_in_the_order_of_their_arrival(project: Project) -> None:
+    project.write("train.py", ARRIVALS)
+    assert sources(project.run("train.py", "--runs", "2")) == [
+        ("train.py", 16, "concurrent.futures.as_completed() in an order of arrival that differs between runs"),
+        ("train.py", 22, "queue.Queue.get() in an order of arrival that differs between runs"),
+    ]
