@@ -9,15 +9,16 @@ from detaudit.model import Source
 
 MOST_BYTES = 1_000_000
 
+SET_WORDS = "iterates over a set, whose order changes with PYTHONHASHSEED if it holds strings"
+SET_OF_OBJECTS = "iterates over a set, whose order changes with their addresses if it holds objects"
 _WORDS = {
-    SET: "iterates over a set, whose order changes with PYTHONHASHSEED if it holds strings",
+    SET: SET_WORDS,
     HASH: "calls hash(), which changes with PYTHONHASHSEED for strings",
     ID: "computes with id(), an address, which changes from run to run",
     UNSEEDED: "calls {}() without a seed",
     EMPTY: "calls {}(), which holds what was in memory until it is written",
 }
 _ORDER = {UNSEEDED: 0, EMPTY: 2}
-_SET_OF_OBJECTS = "iterates over a set, whose order changes with their addresses if it holds objects"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Fixed:
     def words(self, kind: str, name: str) -> str:
         """Return what a candidate comes to in such runs, ``""`` for nothing."""
         if kind == SET and self.hash_seed:
-            return "" if self.addresses else _SET_OF_OBJECTS
+            return "" if self.addresses else SET_OF_OBJECTS
         unseeded = self.numpy_entropy if name in NUMPY else self.torch_entropy
         filled = any(name.startswith(call) for call in self.filled)
         fixed = {HASH: self.hash_seed, ID: self.addresses, UNSEEDED: unseeded, EMPTY: filled}

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from detaudit.auditor import blamed_line
+from detaudit.auditor.candidates import SET_OF_OBJECTS, SET_WORDS
 from detaudit.auditor.cure import cures
 from detaudit.auditor.opdiff import Finding, Kind
 from detaudit.auditor.oplines import OpLine
@@ -64,7 +65,7 @@ def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: Tens
         how=found.kind.value,
         cause=cause,
         rank=differs.rank,
-        step=op.step or differs.step,
+        step=differs.step if differs.stage is Stage.INIT and not op.backward else op.step or differs.step,
         stage=Stage.BACKWARD if op.backward else differs.stage,
         file=file or None,
         line=line or None,
@@ -130,6 +131,8 @@ def with_fork(made: Culprit, words: str, ways: tuple[str, str], edit: Edit | Non
 
 def _with_cures(culprit: Culprit, scene: Scene, op: str) -> Culprit:
     cause: Cause = "order" if culprit.cause == "address" else culprit.cause
+    if culprit.cause == "address" and culprit.words == SET_WORDS:
+        culprit = msgspec.structs.replace(culprit, words=SET_OF_OBJECTS)
     found = cures(scene.catalogue, cause, scene.frameworks, scene.devices, culprit.words, op)
     told = tuple(FlagCure(flag=one.id, title=one.title, in_script=one.in_script, where=one.where) for one in found)
     code = _code(scene.root, culprit.file, culprit.line)

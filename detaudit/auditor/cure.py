@@ -19,6 +19,9 @@ _SWITCHES: dict[tuple[str, MendedBy], tuple[str, ...]] = {
 _OWN_SEED = ("with a seed that", "as its seed")
 """How a line is told of that brings a seed of its own, which no flag can take from it."""
 
+_ARRIVAL = "in an order of arrival"
+"""How a line is told of that takes what is ready first: no switch makes others wait."""
+
 _TRAINERS = ("torch", "tensorflow", "keras", "jax")
 _IN_KERNELS = ("kernel", "threads")
 """Causes that no word about a line tells of: there a flag that mends certain lines too is not the less apt."""
@@ -48,6 +51,8 @@ def cures(
     if named:
         needed = {name for flag in named for name in flag.requires}
         return _distinct(named, (flag for flag in fit if flag.id in needed and cause in flag.causes))
+    if _ARRIVAL in words:
+        return ()
     framework = _framework(op, frameworks) if op else ""
     held = _sorted((flag for flag in fit if _may_hold(flag, cause, words, framework)), cause)
     stand_ins = {name: place for flag in held[:1] for place, name in enumerate(flag.instead)}

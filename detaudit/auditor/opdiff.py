@@ -251,7 +251,7 @@ class _Comparison:
             return replace(found, before=self._sides[0].writers.get(found.op.ins[found.place][1]))
         if found.kind is not Kind.OUTSIDE or found.a is None or found.b is None:
             return found
-        mine, theirs = found.a.ins[found.place][0], found.b.ins[found.place][0]
+        mine, theirs = (_came_in(op, found.place) for op in (found.a, found.b))
         both = mine in self._sides[1].seen and theirs in self._sides[0].seen
         return replace(found, kind=Kind.OTHER_TENSOR) if both else found
 
@@ -262,5 +262,12 @@ def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:
 
 
 def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> Finding:
+    if a.op.startswith(ENTERS):
+        return Finding(Kind.OUTSIDE, a, b, place, nth=nth)
     random = a.random and (a.state != b.state or not a.state)
     return Finding(Kind.RANDOM if random else Kind.OUTPUT, a, b, place, nth=nth)
+
+
+def _came_in(op: OpLine, place: int) -> str:
+    """Return what an operation was given from outside: some show it only as what they return."""
+    return op.ins[place][0] if place < len(op.ins) and op.ins[place][0] else op.outs[place][0]
