@@ -41,7 +41,7 @@ class Assigned(Line, frozen=True, tag="assigned"):
     text: str = ""
 
 
-_DECODER = msgspec.json.Decoder(Stretch | Ran | Assigned)
+DECODER = msgspec.json.Decoder(Stretch | Ran | Assigned)
 
 
 def watched(path: Path) -> Iterator[Line]:
@@ -49,7 +49,7 @@ def watched(path: Path) -> Iterator[Line]:
     with path.open("rb") as file:
         for raw in file:
             try:
-                yield _DECODER.decode(raw)
+                yield DECODER.decode(raw)
             except msgspec.ValidationError:
                 continue  # of another kind
             except msgspec.DecodeError:

@@ -23,6 +23,8 @@ else:
 
     Told = namedtuple("Told", "digest bag text")
 
+# Values are known by type(value), never by isinstance: the __class__ of a proxy is the user's code.
+
 _MOST_ELEMENTS = 10_000
 """Looked at within one value."""
 
@@ -49,7 +51,7 @@ _SECRETS = ("auth", "cookie", "credential", "key", "passw", "secret", "token")
 
 def can_change(value: Any) -> bool:
     """Whether a value may become another while it stays the same object, and is one that can be digested."""
-    return isinstance(value, (list, dict, set, bytearray)) or is_array(value)
+    return issubclass(type(value), (list, dict, set, bytearray)) or is_array(value)
 
 
 class Values:
@@ -65,7 +67,7 @@ class Values:
         if is_array(value):
             return Told(*self._memory.told(value), "")
         bag = ""
-        if isinstance(value, _CONTAINERS):
+        if issubclass(type(value), _CONTAINERS):
             parts = list(self._parts(value, 1))
             bag = "%d:%016x" % (len(parts), sum([_word(part) for part in parts]) % 2**64) if self._left > 0 else ""
             token = _joined(value, parts)
@@ -77,10 +79,10 @@ class Values:
     def _token(self, value: Any, depth: int) -> str:
         self._left -= 1
         kind = _kind(value)
-        if value is None or isinstance(value, _SCALARS):
+        if value is None or issubclass(type(value), _SCALARS):
             return _plain(value)
-        if isinstance(value, _CONTAINERS):
-            return _joined(value, self._parts(value, depth + 1)) if depth < _DEPTH else "%s:%d" % (kind, len(value))
+        if issubclass(type(value), _CONTAINERS):
+            return _joined(value, self._parts(value, depth + 1)) if depth < _DEPTH else "%s:%d" % (kind, _length(value))
         if is_array(value):
             return self._memory.told(value)[0]
         if (type(value).__module__, type(value).__name__) in _SPOKEN:
@@ -111,15 +113,13 @@ class Values:
             yield from self._weights(child, seen)
 
     def _parts(self, value: Any, depth: int) -> Iterator[str]:
-        # By the methods of the plain type: those of a subclass are the user's code.
-        if isinstance(value, dict):
+        if issubclass(type(value), dict):
             for key, item in dict.items(value):
                 if self._left <= 0:
                     return
                 yield self._token(key, depth) + "\2" + self._token(item, depth)
             return
-        plain = next(kind for kind in _CONTAINERS if isinstance(value, kind))
-        for item in plain.__iter__(value):
+        for item in _base(value).__iter__(value):
             if self._left <= 0:
                 return
             yield self._token(item, depth)
@@ -131,14 +131,13 @@ def _kind(value: Any) -> str:
 
 
 def _is(value: Any, module: str, name: str) -> bool:
-    # By its type, not by isinstance: a proxy's __class__ is the user's code.
     return issubclass(type(value), getattr(sys.modules.get(module), name, ()))
 
 
 def _plain(value: Any) -> str:
     if value is None:
         return "NoneType:None"
-    plain = next(kind for kind in _SCALARS if isinstance(value, kind))
+    plain = next(kind for kind in _SCALARS if issubclass(type(value), kind))
     # Python refuses to write an int of thousands of digits as a decimal.
     text = int.__format__(value, "x") if plain is int else plain.__repr__(value)
     # The parts of a container are joined: a long one is folded, so that their text stays short.
@@ -146,7 +145,16 @@ def _plain(value: Any) -> str:
 
 
 def _joined(value: Any, parts: Iterable[str]) -> str:
-    return "%s:%s" % (_kind(value), digest.of_bytes(_encoded("\1".join([str(len(value)), *parts]))))
+    return "%s:%s" % (_kind(value), digest.of_bytes(_encoded("\1".join([str(_length(value)), *parts]))))
+
+
+def _length(value: Any) -> int:
+    return int(_base(value).__len__(value))
+
+
+def _base(value: Any) -> Any:
+    """Return the plain type of a container. The methods of a subclass are the user's code."""
+    return next(kind for kind in _CONTAINERS if issubclass(type(value), kind))
 
 
 def _encoded(text: str) -> bytes:
