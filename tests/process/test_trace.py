@@ -1,0 +1,137 @@
+"""detaudit trace, as a real process: the line, the operation, the tensors, and what is said where there are none."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.process.conftest import Project
+
+RACE = """
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    to = torch.randint(0, 500, (200_000,))
+    x, y = torch.randn(200_000, 8), torch.randn(500, 1)
+    model = nn.ModuleDict({"encoder": nn.Linear(8, 8), "head": nn.Linear(8, 1)})
+    for _ in range(4):
+        summed = torch.zeros(500, 8).index_put_((to,), model["encoder"](x), accumulate=True) / 20
+        F.mse_loss(model["head"](summed), y).backward()
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= 0.002 * p.grad
+                p.grad = None
+"""
+
+GRADIENT_DESCENT = """
+    import os, random, detaudit, numpy as np
+    x = np.linspace(0, 1, 200).reshape(50, 4)
+    HERE
+    w = np.zeros(4)
+    for _ in range(5):
+        w -= 0.1 * (x * order[:, None]).T @ (x @ w - 1) / 50
+        detaudit.record(loss=float(w.sum()), weights=w)
+"""
+
+
+def script(here: str) -> str:
+    return GRADIENT_DESCENT.replace("HERE", here)
+
+
+def line_of(path: Path, text: str) -> int:
+    return next(number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line)
+
+
+def test_a_race_is_named_with_its_operation_its_line_and_its_tensors(project: Project) -> None:
+    path = project.write("train.py", RACE)
+    done = project.detaudit("trace", "train.py", "--format", "json", "--dump", "kept/two.npz", "--out", "results")
+    assert done.code == 1, done.err
+    found = done.json["culprit"]
+    assert (found["file"], found["line"]) == ("train.py", line_of(path, "index_put_"))
+    assert (found["op"], found["how"], found["cause"]) == ("aten.index_put_.default", "output", "kernel")
+    assert found["inputs_equal"] is True
+    assert [cure["flag"] for cure in found["cures"]] == ["torch-deterministic-algorithms"]
+    tensor = found["tensor"]
+    assert (tensor["dtype"], tensor["shape"], tensor["difference"]["total"]) == ("float32", [500, 8], 4000)
+    with np.load(project.folder / "kept" / "two.npz") as kept:
+        assert int((kept["a"] != kept["b"]).sum()) == tensor["difference"]["mismatched"]
+    again = project.detaudit("report", "results")
+    assert f"train.py:{found['line']}, aten.index_put_.default (kernel)" in again.out
+    assert "torch.use_deterministic_algorithms(True)" in again.out
+
+
+def test_a_training_whose_runs_agree_has_nothing_to_trace(project: Project, seeded: str) -> None:
+    done = project.detaudit("trace", seeded, "--runs", "2")
+    assert done.code == 0
+    assert "there is nothing to trace" in done.out
+
+
+def test_a_variable_that_differs_is_named_where_no_framework_was_watched(project: Project) -> None:
+    path = project.write("train.py", script("order = np.frombuffer(os.urandom(50), 'u1') / 255"))
+    done = project.detaudit("trace", "train.py", "--format", "json")
+    found = done.json["culprit"]
+    assert (found["file"], found["line"]) == ("train.py", line_of(path, "os.urandom"))
+    assert found["cause"] == "seed"
+
+
+def test_a_value_that_no_known_source_explains_is_named_by_its_variable(project: Project) -> None:
+    path = project.write("train.py", script("order = np.full(50, float(os.stat('/proc/self').st_ctime_ns % 1000))"))
+    done = project.detaudit("trace", "train.py", "--format", "json")
+    found = done.json["culprit"]
+    assert (found["file"], found["line"]) == ("train.py", line_of(path, "st_ctime_ns"))
+    assert (found["how"], found["words"]) == ("value", "order has another value")
+
+
+def test_programs_that_go_different_ways_are_told_apart_at_the_line_where_they_do(project: Project) -> None:
+    path = project.write(
+        "train.py",
+        """
+        import os, detaudit
+        w = [1.0]
+        for step in range(2 + os.getpid() % 7919 % 50):
+            w = [w[0] * 0.9]
+            detaudit.record(loss=w[0], weights=w)
+        """,
+    )
+    done = project.detaudit("trace", "train.py", "--format", "json", "--runs", "9")
+    found = done.json["culprit"]
+    assert (found["how"], found["line"]) == ("fork", line_of(path, "for step"))
+
+
+def test_an_edit_that_mends_it_is_shown(project: Project) -> None:
+    project.write("train.py", script("order = np.random.default_rng().random(50)"))
+    done = project.detaudit("trace", "train.py")
+    assert "+ order = np.random.default_rng(0).random(50)" in done.out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--loss-pattern", "(.*)"), "not files or printed losses"),
+        (("--artifact", "model.pt"), "not files or printed losses"),
+        (("--runs", "1"), "1 is not in the range"),
+        (("--flag", "torch-sed"), "torch-seed"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused(project: Project, seeded: str, options: tuple[str, ...], said: str) -> None:
+    done = project.detaudit("trace", seeded, *options)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_a_script_that_fails_cannot_be_judged(project: Project) -> None:
+    project.write("train.py", "raise SystemExit(3)\n")
+    done = project.detaudit("trace", "train.py", "--format", "json")
+    assert done.code == 125
+    assert done.json["culprit"] is None
+
+
+@pytest.mark.parametrize("format_", ["markdown", "junit", "github", "gitlab", "sarif"])
+def test_every_format_names_the_line(project: Project, format_: str) -> None:
+    project.write("train.py", script("order = np.random.default_rng().random(50)"))
+    project.detaudit("trace", "train.py", "--out", "results")
+    done = project.detaudit("report", "results", "--format", format_)
+    assert "train.py" in done.out
+    assert "default_rng" in done.out
