@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Numbers = dict[int, tuple[int, Optional[tuple[str, int]]]]
     """What each future is told by, under its id: its place among those that were given, and its own number."""
 
-_MOST = 2**14
+_MOST = 2**12
 _BARS = ("tqdm", "rich")
 """Libraries that hand on what they iterate over, and show how far they are."""
 

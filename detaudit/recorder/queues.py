@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .process import Recorder
 
 _PUTTERS = "_detaudit_putters"
-_MOST = 2**14
+_MOST = 2**12
 
 
 class _Putters:
@@ -28,13 +28,13 @@ class _Putters:
         self.left = _MOST
 
     def put(self, held: int) -> None:
-        if self.left and len(self.waiting) + 1 == held:
+        if len(self.waiting) + 1 == held:
             self.waiting.append(threads.name())
         else:
             self._give_up()  # something else fills or empties the queue too
 
     def taken(self, held: int) -> str | None:
-        if not self.left or len(self.waiting) != held + 1:
+        if len(self.waiting) != held + 1:
             self._give_up()
             return None
         self.left -= 1
@@ -56,7 +56,8 @@ def watch(queue: Any, recorder: Recorder) -> None:
             putters = self.__dict__.get(_PUTTERS)
             if putters is None:
                 putters = self.__dict__[_PUTTERS] = _Putters()
-            sink.guarded("Queue.put", lambda: putters.put(self._qsize()))
+            if putters.left:
+                sink.guarded("Queue.put", lambda: putters.put(self._qsize()))
 
         return _put
 
