@@ -141,6 +141,7 @@ class Operations:
 
     def _completed(self, site: Site, written: Sequence[int]) -> Site:
         backward = site.backward or self._places.in_gradient or "gradient_tape/" in site.node
+        backward = backward or site.graph.startswith("__backward_")
         return site._replace(
             written=tuple(written),
             backward=backward or site.op.endswith("Grad"),
