@@ -39,8 +39,11 @@ class VariableReader(Reader):
     def part(self, name: str, tensor: Any) -> digest.Part:
         """Return (name, dtype, shape, word digest)."""
         array = self.array(tensor)
-        raw = self._np.frombuffer(_flat(array), self._np.uint8) if array.dtype.kind in "OUS" else array
-        return name, str(array.dtype), tuple(array.shape), self._digest.words(raw)
+        return name, str(array.dtype), tuple(array.shape), self._digest.words(self.raw(array))
+
+    def raw(self, array: Any) -> Any:
+        """Return an array whose bytes are the elements: that of texts holds addresses."""
+        return self._np.frombuffer(_flat(array), self._np.uint8) if array.dtype.kind in "OUS" else array
 
     def total(self, tensor: Any) -> float:
         """Return the sum of the elements in float64."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..process import Recorder
 
-FRAMEWORKS = {"torch": "torch_ops"}
+FRAMEWORKS = {"torch": "torch_ops", "tensorflow": "tensorflow_ops"}
 """Framework, and the file here that watches its operations."""
 
 

@@ -1,0 +1,73 @@
+"""What is known of TensorFlow's operations by their type: which are left out, which touch variables, which may race."""
+
+from __future__ import annotations
+
+import re
+
+PLUMBING = frozenset(
+    (
+        *("Const", "Placeholder", "PlaceholderWithDefault", "NoOp", "Assert", "Identity", "IdentityN", "StopGradient"),
+        *(
+            "Enter",
+            "Exit",
+            "LoopCond",
+            "Merge",
+            "NextIteration",
+            "Switch",
+            "If",
+            "StatelessIf",
+            "Case",
+            "StatelessCase",
+        ),
+        *("While", "StatelessWhile", "PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient"),
+        *("VarHandleOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp", "TensorListReserve"),
+        *("Shape", "ShapeN", "Rank", "Size", "Cast", "Reshape", "ExpandDims", "Squeeze", "Fill", "ZerosLike"),
+        *("OnesLike", "StridedSlice", "Pack", "BroadcastGradientArgs"),
+    )
+)
+"""Operations that are never recorded: control flow, constants, and what only reshapes or counts."""
+
+SOURCES = frozenset(
+    (
+        *("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "OptionalGetValue"),
+        *("DatasetToSingleElement", "ReduceDataset"),
+    )
+)
+"""Operations that bring data: what they read from is no tensor, so they have no inputs.
+
+Outside of graphs an optional holds what a function returned, such as the losses of Keras.
+"""
+
+DTYPES = frozenset(
+    (
+        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool", "string"),
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    )
+)
+"""Those that NumPy can look at."""
+
+READS_VARIABLE = re.compile(r"(ReadVariableOp|ResourceGather|ResourceGatherNd|ResourceStridedSlice)$")
+
+WRITES_VARIABLE = re.compile(
+    r"(Assign(Add|Sub)?VariableOp|Resource(Scatter|Apply|SparseApply)\w+|ResourceStridedSliceAssign"
+    r"|ResourceCountUpTo|Stateful(?!Partitioned)\w+|Rng(Skip|ReadAndSkip))$"
+)
+
+ONLY_WRITES = frozenset(("AssignVariableOp",))
+"""Those whose result does not depend on what was in the variable."""
+
+RANDOM = re.compile(
+    r"(RandomStandardNormal|RandomUniform(Int)?|(Parameterized)?TruncatedNormal|Multinomial|RandomShuffle|RandomGamma"
+    r"|RandomPoisson(V2)?|Stateful(?!Partitioned)\w+|Rng(Skip|ReadAndSkip)|NonDeterministicInts|SampleDistorted\w+"
+    r"|Fractional(Avg|Max)Pool)$"
+)
+"""Operations that draw numbers from a state of their own or from a generator."""
+
+RACES = re.compile(
+    r"((Resource)?Scatter(Nd)?(Add|Sub)|ResourceSparseApply\w+|CropAndResizeGradImage|(Dense|Sparse|Ragged)?Bincount"
+    r"|Fractional(Avg|Max)Pool|Timestamp|NonDeterministicInts|SampleDistorted\w+)$"
+)
+"""Operations that add from several threads in any order, or that take what no seed decides."""
+
+RACES_IN_PARALLEL = re.compile(RANDOM.pattern + r"|(Eager)?PyFunc(Stateless)?$")
+"""Operations that are repeatable one after another, but not in the functions of tf.data or in parallel iterations."""

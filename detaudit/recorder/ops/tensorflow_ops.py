@@ -1,0 +1,134 @@
+"""Watches every operation of TensorFlow, eager or in the graph of a tf.function, while the window is open.
+
+Behind each operation of a graph comes one of ours that is handed its inputs and outputs, and is asked at each run
+whether the window is open. What the user's code computes is left as it is, but more slowly, and what would be fused
+into one operation is not. Such an operation cannot be compiled by XLA: ``jit_compile`` is off in a run that is watched.
+The functions of tf.data are left alone, what comes out of them is not; nor are the graphs of tf.compat.v1 watched.
+
+At level ``modules`` no graph is changed: what may race is listed when it is traced. At level ``tensors``, ``n`` counts
+the operations of a thread that ran eagerly, those without a key.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import threading
+
+from .tensorflow_calls import Calls
+from .tensorflow_operations import GraphNames, Operations
+from .tensorflow_places import Places
+from .tensorflow_scan import Scan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from .stream import OpStream
+
+
+class _Watcher:
+    """The hooks into TensorFlow. A callback for operations belongs to one thread: each has to be given it."""
+
+    def __init__(self, tf: Any, stream: OpStream) -> None:
+        self._stream = stream
+        self._inside = threading.local()
+        self._calls = Calls()
+        self._looks_only = stream.level == "modules"
+        self._context: Any = importlib.import_module("tensorflow.python.eager.context")
+        self._add: Any = importlib.import_module("tensorflow.python.framework.op_callbacks").add_op_callback
+        self._seen: Callable[..., None]
+        self._before_call: Callable[[], None] = lambda: None
+        if self._looks_only:
+            self._seen = Scan(stream, Places(), GraphNames().of, self._calls, self._inside).seen
+        else:
+            operations = Operations(tf, stream, self._calls)
+            self._seen, self._before_call = operations.seen, operations.before_call
+
+    def install(self) -> None:
+        """Put the hooks in place."""
+        functions = "tensorflow.python.eager.polymorphic_function."
+        function = importlib.import_module(functions + "polymorphic_function").Function
+        self._calls.watch(function, self._on_call)
+        self._calls.watch(importlib.import_module(functions + "concrete_function").ConcreteFunction, self._on_call)
+        if not self._looks_only:
+            self._compile_nothing(function)
+        self._mark_data(importlib.import_module("tensorflow.python.data.ops.structured_function"))
+        self._watch_threads()
+        self._watch_thread()
+
+    def _on_call(self) -> None:
+        self._watch_thread()
+        self._before_call()
+
+    def _watch_thread(self) -> None:
+        if not getattr(self._inside, "watched", False):
+            self._inside.watched = True
+            self._add(self._callback)
+
+    def _watch_threads(self) -> None:
+        run = threading.Thread.run
+        watch = self._watch_thread
+
+        @functools.wraps(run)
+        def run_(thread: threading.Thread) -> None:
+            try:
+                watch()
+            except Exception as error:
+                self._stream.trouble("thread", error)
+            run(thread)
+
+        threading.Thread.run = run_  # type: ignore[method-assign,assignment]
+
+    @staticmethod
+    def _compile_nothing(function: Any) -> None:
+        make = function.__init__
+
+        @functools.wraps(make)
+        def __init__(function_: Any, *args: Any, **kwargs: Any) -> None:
+            if kwargs.get("jit_compile"):
+                kwargs["jit_compile"] = None
+            make(function_, *args, **kwargs)
+
+        function.__init__ = __init__
+
+    def _mark_data(self, module: Any) -> None:
+        make = module.StructuredFunctionWrapper.__init__
+        inside = self._inside
+
+        @functools.wraps(make)
+        def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:
+            inside.data = getattr(inside, "data", 0) + 1
+            try:
+                make(wrapper, *args, **kwargs)
+            finally:
+                inside.data -= 1
+
+        module.StructuredFunctionWrapper.__init__ = __init__
+
+    def _callback(
+        self, op_type: Any, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None
+    ) -> None:
+        inside = self._inside
+        if graph is None and not self._stream.open and not self._looks_only:
+            return
+        if getattr(inside, "busy", False) or (getattr(inside, "data", 0) and not self._looks_only):
+            return
+        inside.busy = True
+        try:
+            kind = op_type.decode() if isinstance(op_type, bytes) else op_type
+            name = op_name.decode() if isinstance(op_name, bytes) else op_name
+            self._seen(kind, inputs, outputs, name, graph, sys._getframe(1))
+        except Exception as error:
+            self._stream.trouble("operation", error)
+        finally:
+            inside.busy = False
+
+
+def install(module: ModuleType, stream: OpStream) -> None:
+    """Watch the operations of this TensorFlow from now on."""
+    if stream.level in ("ops", "tensors", "modules"):
+        _Watcher(module, stream).install()
