@@ -21,13 +21,13 @@ _MOST_SUSPECTS = 10
 
 
 def bounded(
-    watched: Watched, window: Window, divergence: Divergence | None, stages: Sequence[Stage], scene: Scene | None
+    watched: Watched, window: Window, divergence: Divergence | None, stages: Sequence[Stage], scene: Scene
 ) -> Bounded | None:
     """Watch calls of modules alone, and say between which two the difference enters; else between which two stages.
 
     The lines that run an operation which is known to race go with it.
     """
-    suspects = _suspects(watched, scene) if scene else ()
+    suspects = _suspects(watched, scene)
     pair = watched.pair("modules", window)
     found = opdiff.first_difference(*map(oplines.operations, pair.paths())) if pair else None
     if found is not None and pair is not None:

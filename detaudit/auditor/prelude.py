@@ -15,20 +15,22 @@ _MOST_NEAR = 200
 """Variables that differ, of which the lines are remembered."""
 
 
-def told(watched: Watched, found: Finding | None, pair: Pair, window: Window, scene: culprit.Scene) -> Culprit | None:
+def told(
+    watched: Watched, found: Finding | None, differs: Difference, window: Window, scene: culprit.Scene
+) -> Culprit | None:
     """Return the culprit where it lies before the framework, None where ``found`` says enough or says more.
 
     Two runs are watched line by line where the programs went different ways, and where what came in has no line that
     explains it, or several that might.
     """
-    forked = pair.differs.stage is Stage.STEPS or (found is not None and found.kind is Kind.FORK)
+    forked = differs.stage is Stage.STEPS or (found is not None and found.kind is Kind.FORK)
     if not forked and not _came_in(found):
         return None
     source = culprit.source_of(found, scene) if found is not None else next(iter(scene.sources), None)
     alone = source is not None and (found is None or len(culprit.fitting(found, scene)) == 1)
     if alone and source is not None and not forked:
-        return None if found is not None else culprit.of_source(source, pair.differs, scene)
-    steps = Window(0, _ALL_STEPS) if pair.differs.stage is Stage.STEPS else Window(0, window.last)
+        return None if found is not None else culprit.of_source(source, differs, scene)
+    steps = Window(0, _ALL_STEPS) if differs.stage is Stage.STEPS else Window(0, window.last)
     lines = watched.pair("lines", steps)
     if lines is None:
         return None
@@ -37,7 +39,7 @@ def told(watched: Watched, found: Finding | None, pair: Pair, window: Window, sc
         return _forked(ways, lines.differs, scene)
     near = _differing(lines)
     if found is not None and culprit.fitting(found, scene):
-        return culprit.of_operation(found, pair.differs, replace(scene, near=_places(near, scene)))
+        return culprit.of_operation(found, differs, replace(scene, near=_places(near, scene)))
     return _first_value(near, lines.differs, scene, found)
 
 

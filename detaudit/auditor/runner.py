@@ -2,8 +2,10 @@
 
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from detaudit.auditor import traces
 from detaudit.auditor.follow import Follower
@@ -51,15 +53,16 @@ class Runner:
         reference: Sequence[traces.Stream] = (),
         *,
         last_step: int | None = None,
+        trained_by: int = 1,
         carry_on: bool = False,
     ) -> Result:
-        """Run ``spec`` to its end, or until it differs from ``reference``, or has done ``last_step``.
+        """Run ``spec`` to its end, or until it differs from ``reference``, or ``trained_by`` processes did ``last_step``.
 
         Where it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder.
         """
         self._observer.run_started(number, spec.timeout)
         space = self.space.elsewhere(spec.place)
-        tick = _Followed(spec, Follower(reference), last_step, self._observer)
+        tick = _Followed(spec, Follower(reference), last_step, trained_by, self._observer)
         carry = None if carry_on else self._carry
         started = time.monotonic()
         with contextlib.nullcontext() if carry_on else space.fresh():
@@ -93,17 +96,25 @@ class Runner:
 class _Followed:
     """Looks at each tick at what a run has written; raises EnoughError where it need not go on."""
 
-    def __init__(self, spec: RunSpec, follower: Follower, last_step: int | None, observer: Observer) -> None:
-        self._growing, self._tail = traces.Growing(spec.live), traces.Tail()
-        self._follower, self._last_step, self._observer = follower, last_step, observer
+    def __init__(
+        self, spec: RunSpec, follower: Follower, last_step: int | None, trained_by: int, observer: Observer
+    ) -> None:
+        self._growing = traces.Growing(spec.live)
+        self._tails: defaultdict[Path, traces.Tail] = defaultdict(traces.Tail)
+        self._follower, self._last_step, self._trained_by, self._observer = follower, last_step, trained_by, observer
 
     def __call__(self) -> None:
         differs = False
         for path, raw in self._growing.new():
-            self._tail.take(raw)
+            self._tails[path].take(raw)
             differs = differs or self._follower.differs(path, raw)
-        self._observer.progress(self._tail.step, self._tail.loss)
+        furthest = max(self._tails.values(), key=lambda tail: tail.step, default=traces.Tail())
+        self._observer.progress(furthest.step, furthest.loss)
         if differs:
             raise EnoughError("ended at its first difference")
-        if self._last_step is not None and self._tail.step >= self._last_step:
-            raise EnoughError(f"ended after step {self._tail.step}")
+        if self._last_step is not None and self._done(self._last_step) >= self._trained_by:
+            raise EnoughError(f"ended after step {furthest.step}")
+
+    def _done(self, step: int) -> int:
+        """Return how many processes have done a step."""
+        return sum(tail.step >= step for tail in self._tails.values())

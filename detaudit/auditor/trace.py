@@ -1,7 +1,6 @@
 """The story of one trace: two runs that differ, two that are watched around where they do, the culprit, its tensors."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from detaudit.auditor.group import GroupInProgress
 from detaudit.auditor.judge import stopped
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Result, Runner
-from detaudit.auditor.traces import Process
 from detaudit.auditor.watched import Pair, Watched, Window
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings, plan_group
@@ -100,13 +98,19 @@ class Tracer:
         self._runs += 1
         self._group.add(result.run, result.processes, result.streams)
         environment.add_processes(self._environment, result.processes)
-        self._first = self._first or (result if result.run.status is Status.OK else None)
+        usable = result.run.status is Status.OK or result.streams
+        self._first = self._first or (result if usable else None)
+        self._watched.trained_by = max(self._watched.trained_by, len(result.run.ranks))
         store.save(self._asked.settings.out, self.result())
 
     def _narrow(self, window: Window) -> None:
         """Watch every operation in the window, or in a better one, until the first that differs is known."""
-        differs: Difference | None = None
-        for _ in range(_ATTEMPTS):
+        differs = self._difference()
+        if differs is not None and (differs.stage is Stage.STEPS or not self._has_operations()):
+            self._culprit = prelude.told(self._watched, None, differs, window, self._scene())
+            if self._culprit is not None:
+                return
+        for attempt in range(_ATTEMPTS):
             pair = self._watched.pair("ops", window)
             if pair is None:
                 self._hidden = self._group.differs
@@ -114,16 +118,28 @@ class Tracer:
             self._take_watched(pair)
             differs = pair.differs
             if differs.step < window.first:
-                window = self._window(differs.step, differs.stage)
+                window = self._window(differs.step, differs.stage) if attempt == 0 else Window(0, window.last)
                 continue
             found = opdiff.first_difference(*map(oplines.operations, pair.paths()))
             if found is not None and self._from_before(found, window):
                 window = Window(0, window.last)
                 continue
+            if found is None and attempt + 1 < _ATTEMPTS and not self._group.result().sources:
+                window = Window(window.first, window.last + 4 * (attempt + 1))  # the steps of threads are hard to count
+                continue
             self._culprit = self._named(found, pair, window)
             break
         if self._culprit is None:
             self._bound(window, differs)
+
+    def _difference(self) -> Difference | None:
+        """Return where two runs that were not watched differ."""
+        found = self._group.result().divergence
+        return Difference(rank=found.rank, step=found.step, stage=found.stage, site=found.site) if found else None
+
+    def _has_operations(self) -> bool:
+        """Whether a framework was imported whose operations can be watched."""
+        return not self._first or bool({"torch", "tensorflow"}.intersection(self._scene().frameworks))
 
     @staticmethod
     def _from_before(found: opdiff.Finding, window: Window) -> bool:
@@ -138,8 +154,8 @@ class Tracer:
             self._take(pair.b)
 
     def _named(self, found: opdiff.Finding | None, pair: Pair, window: Window) -> Culprit | None:
-        scene = self._scene(pair.a.processes)
-        told = prelude.told(self._watched, found, pair, window, scene)
+        scene = self._scene()
+        told = prelude.told(self._watched, found, pair.differs, window, scene)
         if told is not None or found is None:
             return told
         wants = found.kind is opdiff.Kind.OUTPUT and (found.nth is not None or found.op.key)
@@ -151,8 +167,9 @@ class Tracer:
         role = f"out{found.place}"
         return self._watched.tensors(window, found.op, found.nth, role, pair.differs.rank, dump)
 
-    def _scene(self, processes: Sequence[Process]) -> culprit.Scene:
+    def _scene(self) -> culprit.Scene:
         settings = self._asked.settings
+        processes = self._first.processes if self._first else ()
         return culprit.Scene(
             sources=self._group.result().sources,
             cwd=self._plan.spec(1).cwd,
@@ -168,8 +185,7 @@ class Tracer:
         divergence = group.divergence
         if differs is None and divergence is None:
             return
-        scene = self._scene(self._first.processes) if self._first else None
-        self._bounded = bounds.bounded(self._watched, window, divergence, group.stages, scene)
+        self._bounded = bounds.bounded(self._watched, window, divergence, group.stages, self._scene())
 
     def result(self, interrupted: bool = False) -> Trace:
         """Return the trace as it stands."""

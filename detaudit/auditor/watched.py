@@ -53,11 +53,15 @@ def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
 
 
 class Watched:
-    """Starts watched runs, at most ``most`` of a kind; ``passes`` tells of them."""
+    """Starts watched runs, at most ``most`` of a kind; ``passes`` tells of them.
+
+    ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window.
+    """
 
     def __init__(self, runner: Runner, plan: GroupPlan, observer: Observer, most: int) -> None:
         self.passes: list[Pass] = []
         self.launches = 0
+        self.trained_by = 1
         self._of_ops: tuple[Result, Path] | None = None
         self._runner, self._plan, self._observer, self._most = runner, plan, observer, most
 
@@ -110,7 +114,7 @@ class Watched:
         spec = self._plan.spec(1)
         folder = self._plan.folder.parent / "watched" / str(self.launches)
         spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)
-        result = self._runner.run(self.launches, spec, last_step=window.last)
+        result = self._runner.run(self.launches, spec, last_step=window.last, trained_by=self.trained_by)
         self._observer.run_finished(result.run)
         return result, folder
 

@@ -206,7 +206,9 @@ def _variations(audit: VariationBisection) -> Finding:
 
 def _trace(audit: Trace) -> Finding:
     found, message = audit.culprit, traced.sentence(audit)
-    known = found is not None and found.file and found.line
+    culprit = None
+    if found is not None and found.file and found.line:
+        culprit = Source(file=found.file, line=found.line, what=traced.why(found))
     return Finding(
         rule="traceable",
         suite=_suite(audit.command),
@@ -215,7 +217,9 @@ def _trace(audit: Trace) -> Finding:
         message=message,
         detail=_lines([*traced.lines(audit), *traced.foot(audit)]),
         seconds=_seconds(audit.groups),
-        culprit=Source(file=found.file or "", line=found.line or 0, what=message) if found and known else None,
+        culprit=Source(file=found.file or "", line=found.line or 0, what=traced.why(found))
+        if found and known
+        else None,
         script=script_of(audit.command),
     )
 

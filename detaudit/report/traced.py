@@ -35,6 +35,11 @@ def _place(found: Culprit) -> str:
     return f"{where}, {found.op}" if found.op and found.how in ("output", "random", "written-between") else where
 
 
+def why(found: Culprit) -> str:
+    """Return the line, and what is wrong with it."""
+    return f"{found.code}: {found.words or _HOW[found.how]}"
+
+
 def lines(trace: Trace) -> Iterator[str]:
     """Yield what else is known of the culprit."""
     found = trace.culprit
