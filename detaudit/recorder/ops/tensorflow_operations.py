@@ -85,12 +85,12 @@ class Operations:
             self._observe_in_graph(site, operation, ins, outs, writes, numbers)
 
     def _is_watched(self, op_type: str, inputs: Sequence[Any], graph: Any) -> bool:
+        if graph is not None and not hasattr(graph, "control_outputs"):
+            return False  # of tf.compat.v1: what nobody fetches does not run
         if op_type in kinds.SOURCES:
             return graph is not None or op_type != "OptionalGetValue"
         if op_type in kinds.PLUMBING or op_type.startswith("__") or "Dataset" in op_type or "Iterator" in op_type:
             return False
-        if graph is not None and not hasattr(graph, "control_outputs"):
-            return False  # of tf.compat.v1: what nobody fetches does not run
         # What came out of a list or an optional is no doing of the operation that takes it out.
         return not any(tensor.dtype == self._tf.variant for tensor in inputs) and not op_type.startswith("TensorArray")
 

@@ -42,17 +42,12 @@ class Runs:
         self._reader = VariableReader()
         self._keeps = stream.level == "tensors"
         self.variables = Variables(self._state)
-        self.forget()
+        self._lock = threading.RLock()
+        self._counts: dict[int, int] = {}
         stream.when_open(self._opened)
 
-    def forget(self) -> None:
-        """Start anew, as in a forked child."""
-        self.lock = threading.RLock()
-        self._counts: dict[int, int] = {}
-        self.variables.states.clear()
-
     def _opened(self, _: bool) -> None:
-        with self.lock:
+        with self._lock:
             self._counts.clear()
             self.variables.states.clear()
 
@@ -61,7 +56,7 @@ class Runs:
         if not self._stream.open:
             return
         try:
-            with self.lock:
+            with self._lock:
                 self._ran(site, ins, outs)
         except Exception as error:
             self._stream.trouble("operation", error)

@@ -43,7 +43,7 @@ class Variables:
     def number(self, handle: Any) -> int:
         """Return the number of the variable whose handle this is, also where a function captured it."""
         while not isinstance(handle, self._ops.EagerTensor):
-            outside = [outer for outer, inner in handle.graph.captures if inner is handle]
+            outside = [outer for outer, inner in getattr(handle.graph, "captures", ()) if inner is handle]
             if not outside:
                 return UNKNOWN
             handle = outside[0]
