@@ -27,7 +27,12 @@ _CAUSES: dict[Kind, CauseClass] = {
 _BEFORE_THE_FRAMEWORK = (Kind.RANDOM, Kind.OTHER_TENSOR, Kind.OUTSIDE, Kind.FORK)
 """Where a line of Python that runs before an operation is to blame, if one is known."""
 
-_FRESH_WORDS = "calls torch.empty() or the like, which holds what was in memory until it is written"
+_WORDS = {
+    Kind.FRESH: "calls torch.empty() or the like, which holds what was in memory until it is written",
+    Kind.WRITTEN_BETWEEN: "writes to memory to which another thread or process writes as well, in no fixed order",
+}
+_NO_FLAG = ("written-between", "fork")
+"""What no flag mends: only the program can wait for another thread, or go the same way."""
 
 MAIN = "MainThread"
 
@@ -56,7 +61,7 @@ def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: Tens
     source = source_of(found, scene)
     cause = _cause(found, source, scene)
     file, line = (source.file, source.line) if source else (scene.told(own.file), own.line)
-    words = source.what if source else _FRESH_WORDS if found.kind is Kind.FRESH else ""
+    words = source.what if source else _WORDS.get(found.kind, "")
     edit = blamed_line.edit_of(source, scene.root) if source else None
     if found.kind is Kind.FRESH:
         edit = blamed_line.edit_at(scene.root, file, line, "memory")
@@ -133,7 +138,8 @@ def _with_cures(culprit: Culprit, scene: Scene, op: str) -> Culprit:
     cause: Cause = "order" if culprit.cause == "address" else culprit.cause
     if culprit.cause == "address" and culprit.words == SET_WORDS:
         culprit = msgspec.structs.replace(culprit, words=SET_OF_OBJECTS)
-    found = cures(scene.catalogue, cause, scene.frameworks, scene.devices, culprit.words, op)
+    flags = () if culprit.how in _NO_FLAG else tuple(scene.catalogue)
+    found = cures(flags, cause, scene.frameworks, scene.devices, culprit.words, op)
     told = tuple(FlagCure(flag=one.id, title=one.title, in_script=one.in_script, where=one.where) for one in found)
     code = _code(scene.root, culprit.file, culprit.line)
     return msgspec.structs.replace(culprit, cures=told, code=code)

@@ -217,9 +217,7 @@ def _trace(audit: Trace) -> Finding:
         message=message,
         detail=_lines([*traced.lines(audit), *traced.foot(audit)]),
         seconds=_seconds(audit.groups),
-        culprit=Source(file=found.file or "", line=found.line or 0, what=traced.why(found))
-        if found and known
-        else None,
+        culprit=culprit,
         script=script_of(audit.command),
     )
 
