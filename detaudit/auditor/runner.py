@@ -58,7 +58,8 @@ class Runner:
     ) -> Result:
         """Run ``spec`` to its end, or until it differs from ``reference``, or enough processes have done ``last_step``.
 
-        ``trained_by`` is how many are enough. Where it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder.
+        ``trained_by`` is how many are enough. Where it is to ``carry_on``, it works in what an earlier run left; the
+        caller has made the folder.
         """
         self._observer.run_started(number, spec.timeout)
         space = self.space.elsewhere(spec.place)
