@@ -67,6 +67,8 @@ A run that is watched more closely (ENV_WATCH) leaves a second file beside each 
   at, then each power of two. ``digest`` is ``type:digest``, of an array as above after its type, or the type alone
   where the value is not plain; ``bag`` is a digest that is blind to the order of the elements, or ``""``; ``text`` is
   a short value as people read it, or ``""``.
+- ``opened``     ``path, file, line``: at level ``lines``, a file below the working directory that this line opened to
+  read.
 - ``tensor``     ``role, digest, dtype, shape, file``: a tensor of the operation that was asked for, whose bytes in C
   order are in the file of that name beside it; ``role`` is ``in0``, ``in1``, …, ``out0``, ….
 - ``trouble``    as above.

@@ -41,7 +41,15 @@ class Assigned(Line, frozen=True, tag="assigned"):
     text: str = ""
 
 
-DECODER = msgspec.json.Decoder(Stretch | Ran | Assigned)
+class Opened(Line, frozen=True, tag="opened"):
+    """A file below the working directory that a line of the user's code opened to read."""
+
+    path: str
+    file: str
+    line: int
+
+
+DECODER = msgspec.json.Decoder(Stretch | Ran | Assigned | Opened)
 
 
 def watched(path: Path) -> Iterator[Line]:

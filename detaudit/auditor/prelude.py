@@ -1,15 +1,13 @@
 """What happened before the framework: which way the program went, and which variable differed first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from detaudit.auditor import blamed_line, culprit, linediff, linelines
 from detaudit.auditor.lines import Line
 from detaudit.auditor.opdiff import Finding, Kind
-from detaudit.auditor.watched import Pair, Watched, Window
+from detaudit.auditor.watched import ALL_STEPS, Pair, Watched, Window
 from detaudit.model import Culprit, Difference, Stage
-
-_ALL_STEPS = 10**9
 
 _MOST_NEAR = 200
 """Variables that differ, of which the lines are remembered."""
@@ -30,7 +28,7 @@ def told(
     alone = source is not None and (found is None or len(culprit.fitting(found, scene)) == 1)
     if alone and source is not None and not forked:
         return None if found is not None else culprit.of_source(source, differs, scene)
-    steps = Window(0, _ALL_STEPS) if differs.stage is Stage.STEPS else Window(0, window.last)
+    steps = ALL_STEPS if differs.stage is Stage.STEPS else Window(0, window.last)
     lines = watched.pair("lines", steps)
     if lines is None:
         return None
@@ -41,6 +39,22 @@ def told(
     if found is not None and culprit.fitting(found, scene):
         return culprit.of_operation(found, differs, replace(scene, near=_places(near, scene)))
     return _first_value(near, lines.differs, scene, found)
+
+
+def carried(watched: Watched, files: Sequence[str], differs: Difference, scene: culprit.Scene) -> Culprit | None:
+    """Return the line that reads one of the files that an earlier run wrote, None where none was seen to.
+
+    The runs are watched to their ends: one that is ended early leaves nothing to the next.
+    """
+    lines = watched.pair("lines", ALL_STEPS)
+    if lines is None:
+        return None
+    reads = [line for stream in _streams(lines) for line in stream if isinstance(line, linelines.Opened)]
+    found = next((read for read in reads if read.path in files), None)
+    if found is None:
+        return None
+    made = culprit.of_line(scene.told(found.file), found.line, differs, scene)
+    return culprit.with_values(made, "value", f"reads {found.path}, which an earlier run wrote", None)
 
 
 def _came_in(found: Finding | None) -> bool:

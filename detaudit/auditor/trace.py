@@ -30,8 +30,12 @@ from detaudit.model import (
 from detaudit.recipe.flags import Catalogue
 from detaudit.recipe.recipes import Recipe
 
-_ATTEMPTS = 4
+_ATTEMPTS = 5
 """How often another window is tried: a race may show at another step in each pair of runs."""
+
+
+_WIDE = 8
+"""Steps before and after the window that are watched as well where two runs agree in it."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +110,19 @@ class Tracer:
     def _narrow(self, window: Window) -> None:
         """Watch every operation in the window, or in a better one, until the first that differs is known."""
         differs = self._difference()
+        self._culprit = self._carried(differs)
+        if self._culprit is not None:
+            return
         if differs is not None and (differs.stage is Stage.STEPS or not self._has_operations()):
             self._culprit = prelude.told(self._watched, None, differs, window, self._scene())
             if self._culprit is not None:
                 return
         for attempt in range(_ATTEMPTS):
-            pair = self._watched.pair("ops", window)
+            wide = window.last - window.first >= _WIDE
+            pair = self._watched.pair("ops", window, None if wide else 2)
+            if pair is None and not wide:  # a rare race shows at another step, if it does
+                window = Window(max(0, window.first - _WIDE), window.last + _WIDE)
+                continue
             if pair is None:
                 self._hidden = self._group.differs
                 break
@@ -131,6 +142,11 @@ class Tracer:
             break
         if self._culprit is None:
             self._bound(window, differs)
+
+    def _carried(self, differs: Difference | None) -> Culprit | None:
+        """Return the line at which a run took up what an earlier one had left, None where none left anything."""
+        files = sorted(set(self._runner.carried))
+        return prelude.carried(self._watched, files, differs, self._scene()) if files and differs else None
 
     def _difference(self) -> Difference | None:
         """Return where two runs that were not watched differ."""

@@ -47,6 +47,9 @@ class Window:
     last: int
 
 
+ALL_STEPS = Window(0, 10**9)
+
+
 def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
     found = [process for process in processes for _ in process.trained]
     return found[rank] if rank < len(found) else None
@@ -65,15 +68,16 @@ class Watched:
         self._of_ops: tuple[Result, Path] | None = None
         self._runner, self._plan, self._observer, self._most = runner, plan, observer, most
 
-    def pair(self, level: str, window: Window) -> Pair | None:
-        """Return two runs that differ in or before the window, None where all agree."""
-        self._observer.group_started(f"{level} of steps {window.first} to {window.last}", self._most)
+    def pair(self, level: str, window: Window, most: int | None = None) -> Pair | None:
+        """Return two runs that differ in or before the window, None where all agree, of which there are ``most``."""
+        most = most or self._most
+        self._observer.group_started(f"{level} of steps {window.first} to {window.last}", most)
         reference, folder = self._run(level, window)
         runs, found = 1, None
         if level == "ops":
             self._of_ops = reference, folder
         base = _until(reference.streams, window.last)
-        while found is None and runs < self._most:
+        while found is None and runs < most:
             other, beside = self._run(level, window)
             runs += 1
             differs = compare.first_difference(base, _until(other.streams, window.last))

@@ -40,6 +40,10 @@ class Traced(NamedTuple):
     launches: int
 
 
+RARE = ("--runs", "30")
+"""For a race that shows in fewer than one run of three."""
+
+
 def trace(script: str, options: Sequence[str]) -> Traced:
     """Return what one trace says of a script, in a copy of its folder."""
     with tempfile.TemporaryDirectory() as folder:
@@ -98,10 +102,13 @@ def main() -> int:
     parser.add_argument("--options", default="", help="further options of detaudit trace, such as '--runs 10'")
     options = parser.parse_args()
     labels = yaml.safe_load((HERE / "culprits.yaml").read_text())
+    rare = {name for name, label in yaml.safe_load((HERE / "labels.yaml").read_text()).items() if label.get("rare")}
     kept, seen = Kept("trace", Traced), {}
     for script in options.scripts or labels:
         while len(kept.of(script, options.options)) < options.repeats:
-            kept.add(script, options.options, trace(script, options.options.split()))
+            kept.add(
+                script, options.options, trace(script, [*options.options.split(), *(RARE if script in rare else ())])
+            )
             last = kept.of(script, options.options)[-1]
             print(script, "right" if right(labels[script], last) else "WRONG", *last, file=sys.stderr, flush=True)
         seen[script] = kept.of(script, options.options)[: options.repeats]

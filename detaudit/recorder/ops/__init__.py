@@ -27,8 +27,9 @@ def prepare(recorder: Recorder) -> None:
         return
     stream = OpStream(recorder, json.loads(asked))
     if stream.level == "lines":
-        from . import lines
+        from . import lines, opened
 
+        opened.install(stream)
         lines.install(stream)
         return
     for name, file in FRAMEWORKS.items():
