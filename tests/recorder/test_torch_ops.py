@@ -1,0 +1,181 @@
+"""Every operation of torch in a window of steps, in one real process: what each was given, made, and where it ran."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from detaudit import wire
+from detaudit.auditor.oplines import OpLine, operations
+from detaudit.launch.environment import BOOTSTRAP
+
+pytestmark = pytest.mark.launches
+
+SCRIPT = """
+import threading
+import numpy as np
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0] * 2  # own backward
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+        self.table = nn.Parameter(torch.empty(10, 4).uniform_())
+    def forward(self, x, which):
+        return self.layers(x) + self.table[which]  # indexed
+
+model = Model()
+outside = np.ones((3, 4), "f4")
+x = torch.from_numpy(outside)  # entered
+which = torch.tensor([0, 1, 1])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def work():
+    torch.ones(3).cumsum(0)  # in a thread
+
+for step in range(4):
+    padded = torch.empty(4, 4)  # fresh
+    padded[:3] = x
+    padded[3] = 0
+    thread = threading.Thread(target=work, name="worker")
+    thread.start()
+    thread.join()
+    loss = Squared.apply(model(padded[:3], which)).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def run(folder: Path, script: str, watch: dict[str, object]) -> list[OpLine]:
+    (folder / "trace").mkdir()
+    (folder / "train.py").write_text(script)
+    env = {**os.environ, wire.ENV_TRACE: str(folder / "trace"), wire.ENV_WATCH: json.dumps(watch)}
+    env["PYTHONPATH"] = str(BOOTSTRAP)
+    subprocess.run([sys.executable, "train.py"], cwd=folder, env=env, check=True)
+    (trace,) = (folder / "trace").glob("*.jsonl")
+    assert "trouble" not in trace.read_text()
+    (path,) = (folder / "trace").glob("*.ops")
+    return list(operations(path))
+
+
+@pytest.fixture(scope="module")
+def ops(tmp_path_factory: pytest.TempPathFactory) -> list[OpLine]:
+    return run(tmp_path_factory.mktemp("ops"), SCRIPT, {"level": "ops", "first": 0, "last": 2})
+
+
+def of(ops: list[OpLine], name: str) -> list[OpLine]:
+    return [op for op in ops if op.op.startswith(f"aten.{name}.")]
+
+
+def line(op: OpLine) -> str:
+    return Path(op.file).read_text().splitlines()[op.line - 1]
+
+
+def test_views_are_passed_over(ops: list[OpLine]) -> None:
+    assert ops
+    assert not [op for op in ops if op.op in ("aten.t.default", "aten.view.default", "aten.slice.Tensor")]
+
+
+def test_the_window_ends_with_its_last_step(ops: list[OpLine]) -> None:
+    assert len(of(ops, "addmm")) == 2
+    assert {op.step for op in of(ops, "addmm")} == {1, 2}
+
+
+def test_the_module_and_the_line_of_a_forward(ops: list[OpLine]) -> None:
+    first = of(ops, "addmm")[0]
+    assert first.module == "layers.0"
+    assert "self.layers(x)" in line(first)
+
+
+def test_an_operation_of_a_backward_pass_has_the_line_and_the_module_of_its_forward(ops: list[OpLine]) -> None:
+    found = next(op for op in ops if op.node == "IndexBackward0" and "index_put" in op.op)
+    assert found.backward
+    assert "# indexed" in line(found)
+    assert found.module == "Model"
+
+
+def test_a_function_of_the_users_own_has_its_own_line(ops: list[OpLine]) -> None:
+    assert any("# own backward" in line(op) for op in ops if op.backward)
+
+
+def test_fresh_memory_has_no_digest_and_what_is_written_to_it_in_part_says_so(ops: list[OpLine]) -> None:
+    fresh = next(op for op in ops if op.fresh and "# fresh" in line(op))
+    ((digest, storage, _),) = fresh.outs
+    assert digest == ""
+    written = next(op for op in of(ops, "copy_") if op.outs[0][1] == storage)
+    assert written.ins[0] == ("", storage)
+    assert not written.outs[0][2]
+
+
+def test_what_comes_in_from_outside(ops: list[OpLine]) -> None:
+    assert "# entered" in line(of(ops, "lift_fresh")[0])
+
+
+def test_random_numbers_with_the_state_of_their_generator(ops: list[OpLine]) -> None:
+    drawn = of(ops, "uniform_")
+    assert all(op.random and op.state for op in drawn)
+    assert len({op.state for op in drawn}) == len(drawn)
+
+
+def test_a_storage_keeps_its_number(ops: list[OpLine]) -> None:
+    stores = [op.ins[2][1] for op in of(ops, "addmm")]
+    assert len(set(stores)) == 1
+
+
+def test_other_threads_are_watched(ops: list[OpLine]) -> None:
+    (first, *_) = of(ops, "cumsum")
+    assert first.thread == "worker"
+    assert "# in a thread" in line(first)
+
+
+def test_what_is_written_past_torch_is_seen(tmp_path: Path) -> None:
+    script = """
+import numpy as np, torch
+outside = np.ones(4, "f4")
+x = torch.from_numpy(outside)
+x.sum()
+outside[0] = 2
+x.sum()
+"""
+    first, second = of(run(tmp_path, script, {"level": "ops", "first": 0, "last": 1}), "sum")
+    assert first.ins[0][1] == second.ins[0][1]
+    assert first.ins[0][0] != second.ins[0][0]
+
+
+def test_the_tensors_of_one_operation(tmp_path: Path) -> None:
+    script = "import torch\nx = torch.arange(3.) * 2\ny = x + 1\n"
+    run(tmp_path, script, {"level": "tensors", "first": 0, "last": 1, "thread": "MainThread", "n": 2})
+    (data,) = (tmp_path / "trace").glob("*.out0.bin")
+    assert data.read_bytes() == b"\0\0\x80?\0\0@@\0\0\xa0@"
+    (given,) = (tmp_path / "trace").glob("*.in0.bin")
+    assert given.read_bytes() == b"\0\0\0\0\0\0\0@\0\0\x80@"
+
+
+def test_calls_of_modules_alone(tmp_path: Path) -> None:
+    script = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU()))
+model(torch.ones(1, 2))
+"""
+    ops = run(tmp_path, script, {"level": "modules", "first": 0, "last": 1})
+    assert [(op.op, op.module) for op in ops] == [
+        ("module", "0"), ("module", "1.0"), ("module", "1"), ("module", "Sequential"),
+    ]  # fmt: skip
+    assert all(op.ins and op.outs and op.line == 6 for op in ops)
