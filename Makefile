@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 
-.PHONY: help demo test test-slow test-ecosystem test-corpus test-bisect measure-corpus check lint bench bench-bisect clean
+.PHONY: help demo test test-slow test-ecosystem test-corpus test-bisect test-trace measure-corpus check lint bench bench-bisect bench-trace clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -46,6 +46,12 @@ test-corpus: $(VENV)/.dev ## Audit every labelled script three times and write d
 
 test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known and write docs/bisect.md (hours; it can be resumed)
 	$(BIN)/python -m tests.corpus.bisect_corpus --write docs/bisect.md
+
+test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times and write docs/trace.md (hours; it can be resumed)
+	$(BIN)/python -m tests.corpus.trace_corpus --write docs/trace.md
+
+bench-trace: $(VENV)/.dev ## Measure what watching every operation costs beside torch's DebugMode, and how soon a trace answers
+	$(BIN)/python benchmarks/trace.py
 
 measure-corpus: $(VENV)/.dev ## Run every labelled script by itself, 20 times and more, for what is new in it (resumes)
 	$(BIN)/python -m tests.corpus.measure

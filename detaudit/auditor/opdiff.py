@@ -2,14 +2,12 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import zip_longest
 
 from detaudit.auditor.oplines import OpLine
-
-MOST_KEPT = 200_000
-"""How many storages and digests are remembered of each run."""
+from detaudit.auditor.opstate import MOST_KEPT, Entry, Side
 
 AHEAD = 64
 """How many operations of a thread are looked at to find where two streams meet again."""
@@ -68,54 +66,11 @@ class Finding:
         return found
 
 
-@dataclass(frozen=True)
-class _Input:
-    """Who wrote to a storage last, and who took it fresh if nobody has written all of it."""
-
-    writer: OpLine | None
-    fresh: OpLine | None
-
-
-@dataclass(frozen=True)
-class _Entry:
-    op: OpLine
-    inputs: tuple[_Input, ...]
-
-
-@dataclass
-class _Side:
-    """What is known of one run so far. What was used longest ago is forgotten."""
-
-    writers: OrderedDict[int, OpLine] = field(default_factory=OrderedDict)
-    fresh: OrderedDict[int, OpLine] = field(default_factory=OrderedDict)
-    seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
-
-    def take(self, op: OpLine) -> _Entry:
-        """Take in the next operation, with what was known of its inputs before it."""
-        inputs = tuple(_Input(self.writers.get(storage), self.fresh.get(storage)) for _, storage in op.ins)
-        used = {storage for _, storage in op.ins}
-        for _, storage, whole in op.outs:
-            if storage < 0:
-                continue
-            if op.fresh and storage not in used:
-                self.fresh[storage] = op
-            elif whole or storage not in used:
-                self.fresh.pop(storage, None)
-            self.writers[storage] = op
-            self.writers.move_to_end(storage)
-        for digest in [digest for digest, _ in op.ins] + [digest for digest, _, _ in op.outs]:
-            self.seen[digest] = None
-        for kept in (self.writers, self.fresh, self.seen):
-            while len(kept) > MOST_KEPT:
-                kept.popitem(last=False)
-        return _Entry(op, inputs)
-
-
 class _Thread:
     """The operations of one thread, or those of one key, that have no partner yet."""
 
     def __init__(self) -> None:
-        self.waiting: tuple[deque[_Entry], deque[_Entry]] = (deque(), deque())
+        self.waiting: tuple[deque[Entry], deque[Entry]] = (deque(), deque())
         self.count = 0
         self.last: OpLine | None = None
         self.parted = False
@@ -150,7 +105,7 @@ def first_difference(a: Iterable[OpLine], b: Iterable[OpLine]) -> Finding | None
 
 class _Comparison:
     def __init__(self) -> None:
-        self._sides = (_Side(), _Side())
+        self._sides = (Side(), Side())
         self._threads: dict[Hashable, _Thread] = {}
         self._fork: Finding | None = None
         self._candidates: list[_Candidate] = []
@@ -210,7 +165,7 @@ class _Comparison:
                 return
         thread.parted = True
 
-    def _pair(self, a: _Entry, b: _Entry, nth: int | None) -> None:
+    def _pair(self, a: Entry, b: Entry, nth: int | None) -> None:
         ins = [i for i, (x, y) in enumerate(zip(a.op.ins, b.op.ins, strict=True)) if x[0] != y[0]]
         outs = [i for i, (x, y) in enumerate(zip(a.op.outs, b.op.outs, strict=False)) if x[0] != y[0]]
         causes = [cause for i in ins for cause in self._tainted.get(_mark(a.op.ins[i]), ())]
@@ -231,7 +186,7 @@ class _Comparison:
         while len(self._tainted) > MOST_KEPT:
             self._tainted.popitem(last=False)
 
-    def _input(self, a: _Entry, b: _Entry, place: int, nth: int | None) -> Finding:
+    def _input(self, a: Entry, b: Entry, place: int, nth: int | None) -> Finding:
         mine, other = a.inputs[place], b.inputs[place]
         (x, storage), (y, _) = a.op.ins[place], b.op.ins[place]
         found = Finding(Kind.OUTSIDE, a.op, b.op, place, nth=nth)

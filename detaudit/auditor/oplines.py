@@ -46,6 +46,7 @@ class TensorLine(msgspec.Struct, frozen=True, tag_field="k", tag="tensor"):
 
 
 _DECODER = msgspec.json.Decoder(OpLine | TensorLine)
+_OURS = (b'{"k":"op"', b'{"k":"tensor"')
 
 
 def path_of(folder: Path, process: Process) -> Path | None:
@@ -62,8 +63,11 @@ def read(path: Path | None) -> Iterator[OpLine | TensorLine]:
         for raw in file:
             try:
                 yield _DECODER.decode(raw)
+            except msgspec.ValidationError:
+                if raw.startswith(_OURS):  # else a line of another level
+                    raise
             except msgspec.DecodeError:
-                continue
+                return
 
 
 def operations(path: Path | None) -> Iterator[OpLine]:

@@ -108,40 +108,45 @@ class Tracer:
         store.save(self._asked.settings.out, self.result())
 
     def _narrow(self, window: Window) -> None:
-        """Watch every operation in the window, or in a better one, until the first that differs is known."""
+        """Look in the user's code where no operations can tell, else among the operations; else bound it."""
         differs = self._difference()
-        self._culprit = self._carried(differs)
-        if self._culprit is not None:
-            return
-        if differs is not None and (differs.stage is Stage.STEPS or not self._has_operations()):
-            self._culprit = prelude.told(self._watched, None, differs, window, self._scene())
-            if self._culprit is not None:
-                return
+        self._culprit = self._without_operations(differs, window) or self._among_operations(window)
+        if self._culprit is None:
+            self._bound(window, differs)
+
+    def _without_operations(self, differs: Difference | None, window: Window) -> Culprit | None:
+        found = self._carried(differs)
+        if found is None and differs is not None and (differs.stage is Stage.STEPS or not self._has_operations()):
+            found = prelude.told(self._watched, None, differs, window, self._scene())
+        return found
+
+    def _among_operations(self, window: Window) -> Culprit | None:
+        """Watch every operation in the window, or in a better one, until the first that differs is known."""
         for attempt in range(_ATTEMPTS):
             wide = window.last - window.first >= _WIDE
             pair = self._watched.pair("ops", window, None if wide else 2)
-            if pair is None and not wide:  # a rare race shows at another step, if it does
-                window = Window(max(0, window.first - _WIDE), window.last + _WIDE)
-                continue
-            if pair is None:
+            if pair is None and wide:
                 self._hidden = self._group.differs
-                break
-            self._take_watched(pair)
-            differs = pair.differs
-            if differs.step < window.first:
-                window = self._window(differs.step, differs.stage) if attempt == 0 else Window(0, window.last)
-                continue
-            found = opdiff.first_difference(*map(oplines.operations, pair.paths()))
-            if found is not None and self._from_before(found, window):
-                window = Window(0, window.last)
-                continue
-            if found is None and attempt + 1 < _ATTEMPTS and not self._group.result().sources:
-                window = Window(window.first, window.last + 4 * (attempt + 1))  # the steps of threads are hard to count
-                continue
-            self._culprit = self._named(found, pair, window)
-            break
-        if self._culprit is None:
-            self._bound(window, differs)
+                return None
+            found = opdiff.first_difference(*map(oplines.operations, pair.paths())) if pair else None
+            better = self._better(pair, found, window, attempt)
+            if pair is not None and better is None:
+                self._take_watched(pair)
+                return self._named(found, pair, window)
+            window = better or window
+        return None
+
+    def _better(self, pair: Pair | None, found: opdiff.Finding | None, window: Window, attempt: int) -> Window | None:
+        """Return another window, where what two runs showed in this one is no answer."""
+        if pair is None:  # a rare race shows at another step, if it does
+            return Window(max(0, window.first - _WIDE), window.last + _WIDE)
+        if pair.differs.step < window.first:
+            return self._window(pair.differs.step, pair.differs.stage) if attempt == 0 else Window(0, window.last)
+        if found is not None and self._from_before(found, window):
+            return Window(0, window.last)
+        if found is None and attempt + 1 < _ATTEMPTS and not self._group.result().sources:
+            return Window(window.first, window.last + 4 * (attempt + 1))  # the steps of threads are hard to count
+        return None
 
     def _carried(self, differs: Difference | None) -> Culprit | None:
         """Return the line at which a run took up what an earlier one had left, None where none left anything."""

@@ -1,13 +1,13 @@
 """Runs that are watched more closely: pairs of them that differ, and the tensors of one operation."""
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from detaudit import wire
-from detaudit.auditor import compare, oplines, tensors
+from detaudit.auditor import compare, oplines, store, tensors
+from detaudit.auditor.formats import npy, npz
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Result, Runner
 from detaudit.auditor.traces import Process, Stream
@@ -156,16 +156,8 @@ def _pair(
 
 
 def _dump(path: Path, line: oplines.TensorLine, a: bytes, b: bytes) -> str:
-    """Keep both tensors, under the names ``a`` and ``b``; what NumPy has no type for, as its bytes."""
-    import numpy as np
-
-    def array(raw: bytes) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
-        try:
-            return np.frombuffer(raw, dtype=line.dtype).reshape(line.shape)
-        except TypeError:
-            size = len(raw) // (math.prod(line.shape) or 1)
-            return np.frombuffer(raw, dtype=f"V{size}").reshape(line.shape)
-
+    """Keep both tensors, under the names ``a`` and ``b``."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(path, a=array(a), b=array(b))
+    files = {name: npy.written(line.dtype, line.shape, raw) for name, raw in (("a", a), ("b", b))}
+    store.write(path, npz.written(files))
     return str(path)

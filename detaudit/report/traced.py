@@ -9,8 +9,8 @@ _HOW: dict[How, str] = {
     "output": "its inputs are equal to the bit, and its output differs",
     "random": "it draws from a generator that is in another state",
     "fresh": "memory was read before it was written",
-    "other-tensor": "both runs have both tensors, and take another one here: it is an order",
-    "outside": "what the framework was given here differs",
+    "other-tensor": "both runs have both tensors, and take them in another order",
+    "outside": "what the framework was given differs",
     "written-between": "somebody else wrote to the memory of its input",
     "fork": "the two programs went different ways",
     "value": "a variable differs after this line",
@@ -48,7 +48,7 @@ def lines(trace: Trace) -> Iterator[str]:
         yield from _hidden(trace)
         return
     yield from filter(None, [found.code and f"> {found.code}"])
-    yield f"{_HOW[found.how]}{f': {found.words}' if found.words else ''}"
+    yield found.words or _HOW[found.how]
     yield from filter(None, [_operation(found)])
     if found.values is not None:
         yield f"in one run: {found.values[0]}; in the other: {found.values[1]}"
@@ -74,7 +74,8 @@ def _operation(found: Culprit) -> str:
         f"rank {found.rank}" if found.rank else "",
         f"seen at {found.at}" if found.at else "",
     ]
-    return f"operation: {', '.join([found.op, *filter(None, parts)])}"
+    how = f": {_HOW[found.how]}" if found.words else ""
+    return f"operation: {', '.join([found.op, *filter(None, parts)])}{how}"
 
 
 def _mends(found: Culprit) -> Iterator[str]:

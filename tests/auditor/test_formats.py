@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from detaudit.auditor import artifacts
-from detaudit.auditor.formats import PIECE, UnusableError
+from detaudit.auditor.formats import PIECE, UnusableError, npy, npz
 
 TENSORS = st.dictionaries(st.text(min_size=1, max_size=8), st.binary(min_size=1, max_size=40), min_size=1, max_size=4)
 
@@ -316,3 +316,22 @@ def test_without_h5py_the_cure_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(UnusableError, match=r"pip install 'detaudit\[artifacts\]'"):
         artifacts.read(path)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
+def test_an_npz_that_was_written_holds_the_arrays(tmp_path: Path, dtype: str, shape: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    path = tmp_path / "two.npz"
+    path.write_bytes(npz.written({"a": npy.written(dtype, shape, array.tobytes())}))
+    with np.load(path) as kept:
+        assert kept["a"].dtype == array.dtype
+        np.testing.assert_array_equal(kept["a"], array)
+
+
+def test_a_type_that_numpy_has_not_is_kept_as_its_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "two.npz"
+    path.write_bytes(npz.written({"a": npy.written("bfloat16", (2,), b"\x80\x3f\x00\x40")}))
+    with np.load(path) as kept:
+        assert kept["a"].dtype == np.dtype("V2")
+        assert kept["a"].tobytes() == b"\x80\x3f\x00\x40"

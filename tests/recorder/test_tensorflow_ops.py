@@ -119,7 +119,7 @@ def test_each_operation_is_told_once_with_the_line_that_it_comes_from(
     assert [entry["random"] for entry in of("RandomStandardNormal", "noise")] == [True, True]
     assert all(entry["backward"] for entry in of("Cos", "eager loss"))
     assert len(of("Cos", "eager loss")) == 2
-    assert {entry["thread"] for entry in told} == {0}
+    assert {entry["thread"] for entry in told} == {"MainThread"}
 
 
 def test_the_state_of_a_variable_goes_in_and_comes_out(watched: tuple[str, list[dict[str, Any]]]) -> None:
@@ -157,7 +157,7 @@ def test_the_tensors_of_one_operation(folder: Path, watched: tuple[str, list[dic
 
     eager = [entry for entry in watched[1] if "key" not in entry]
     (place, *_) = [n for n, entry in enumerate(eager) if entry["op"] == "Sin"]
-    _, told, _ = ran(folder, {"level": "tensors", "first": 1, "last": 5, "thread": 0, "n": place})
+    _, told, _ = ran(folder, {"level": "tensors", "first": 1, "last": 5, "thread": "MainThread", "n": place})
     assert [(entry["role"], entry["digest"]) for entry in told] == [
         ("in0", eager[place]["ins"][0][0]),
         ("out0", eager[place]["outs"][0][0]),

@@ -34,6 +34,7 @@ from detaudit.report import FORMATS, probes, render
 from tests.report.bisections import BISECTIONS
 from tests.report.checks import REPORTS
 from tests.report.comparisons import COMPARISONS
+from tests.report.traces import TRACES
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -136,7 +137,7 @@ AUDITS = {
 }
 
 
-ALL: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS, **REPORTS}
+ALL: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS, **REPORTS, **TRACES}
 
 
 @pytest.mark.parametrize("format_", FORMATS)

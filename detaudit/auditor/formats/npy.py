@@ -4,7 +4,7 @@ The layout is at https://numpy.org/doc/stable/reference/generated/numpy.lib.form
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -12,6 +12,7 @@ from detaudit.auditor.formats import Part, pieces
 
 MOST_HEADER = 2**20
 _MAGIC = b"\x93NUMPY"
+_KINDS = (("bool", "b"), ("uint", "u"), ("int", "i"), ("float", "f"), ("complex", "c"))
 
 
 def parts(path: Path) -> Iterator[Part]:
@@ -32,3 +33,16 @@ def array(file: IO[bytes], name: str) -> Part:
     order = " F" if header["fortran_order"] else ""
     dtype = header["descr"] if isinstance(header["descr"], str) else repr(header["descr"])
     return Part(name, pieces(file), f"{dtype}{order}", tuple(header["shape"]))
+
+
+def written(dtype: str, shape: Sequence[int], data: bytes) -> bytes:
+    """Return the file that holds an array, given as bytes in C order; of a type that NumPy has not, its raw bytes.
+
+    Version 1.0 of the format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+    """
+    size = int("".join(filter(str.isdigit, dtype)) or 8) // 8
+    code = next((code for kind, code in _KINDS if dtype.startswith(kind)), "") if dtype[:6] != "float8" else ""
+    head = {"descr": f"<{code}{size}" if code else f"|V{size}", "fortran_order": False, "shape": tuple(shape)}
+    text = repr(head).encode()
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    return _MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text + data

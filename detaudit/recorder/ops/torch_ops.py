@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 
+from .torch_kinds import OpKind
 from .torch_memory import Memory, tensors_in
 from .torch_where import Where, enter_in_threads
 
@@ -20,42 +21,6 @@ if TYPE_CHECKING:
 
     from .stream import OpStream
 
-_OVERWRITES = {
-    f"aten::{name}_"
-    for name in (
-        "uniform", "normal", "fill", "zero", "copy", "random", "bernoulli", "exponential", "geometric", "cauchy",
-        "log_normal", "set", "resize", "_foreach_copy", "_foreach_zero",
-    )
-}  # fmt: skip
-"""They only write to their first argument: what is in it before is no input."""
-
-_ENTERS = ("aten::lift_fresh", "aten::set_")
-"""Through these, memory comes in that torch did not make."""
-
-
-class _Kind:
-    """What is to be known of an operation, from its schema."""
-
-    def __init__(self, torch: Any, func: Any) -> None:
-        schema = func._schema
-        name: str = schema.name
-        self.name = str(func)
-        written = [argument for argument in schema.arguments if _is_written(argument)]
-        self.written = {argument.name for argument in written}
-        self.places = {place for place, argument in enumerate(schema.arguments) if _is_written(argument)}
-        self.only_written = {argument.name for argument in written if argument.is_out}
-        self.overwrites = name in _OVERWRITES
-        returns = schema.returns
-        aliases = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
-        views = (aliases and not written) or name in ("aten::_unsafe_view", "aten::_reshape_alias")
-        self.passed_over = (views and name not in _ENTERS) or name.startswith(("profiler::", "prim::"))
-        self.fresh = "empty" in name or name == "aten::resize_"
-        self.random = torch.Tag.nondeterministic_seeded in func.tags
-
-
-def _is_written(argument: Any) -> bool:
-    return argument.alias_info is not None and argument.alias_info.is_write
-
 
 class Watcher:
     """Writes a line for each operation in the window."""
@@ -63,7 +28,7 @@ class Watcher:
     def __init__(self, torch: Any, stream: OpStream) -> None:
         self._torch, self._stream = torch, stream
         self._memory, self.where = Memory(torch), Where(torch)
-        self._kinds: dict[Any, _Kind] = {}
+        self._kinds: dict[Any, OpKind] = {}
         self._node: Callable[[], Any] = torch._C._current_autograd_node
         self._counts: dict[str, int] = {}
         stream.when_forked(self._forget)
@@ -76,7 +41,7 @@ class Watcher:
         """Carry an operation out, and write what it did."""
         kind = self._kinds.get(func)
         if kind is None:
-            kind = self._kinds[func] = _Kind(self._torch, func)
+            kind = self._kinds[func] = OpKind(self._torch, func)
         if kind.passed_over:
             self._guarded(lambda: self._passed(frame))
             return func(*args, **kwargs)
@@ -98,7 +63,7 @@ class Watcher:
         if self._node() is None:
             self.where.passed(frame)
 
-    def _before(self, kind: _Kind, args: Any, kwargs: Any, frame: FrameType) -> tuple[dict[str, Any], list[Any]]:
+    def _before(self, kind: OpKind, args: Any, kwargs: Any, frame: FrameType) -> tuple[dict[str, Any], list[Any]]:
         memory, node = self._memory, self._node()
         file, line, module = self.where.place(frame, node)
         grad = self._torch.is_grad_enabled()
@@ -147,7 +112,7 @@ class Watcher:
         return "%016x" % words
 
     def _after(
-        self, kind: _Kind, args: Any, kwargs: Any, result: Any, fields: dict[str, Any], wanted: list[bool]
+        self, kind: OpKind, args: Any, kwargs: Any, result: Any, fields: dict[str, Any], wanted: list[bool]
     ) -> None:
         if not wanted:
             return

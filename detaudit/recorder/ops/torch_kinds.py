@@ -1,0 +1,43 @@
+"""What is to be known of an operation of torch before it runs: what it writes, draws, or only looks at."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_OVERWRITES = {
+    f"aten::{name}_"
+    for name in (
+        "uniform", "normal", "fill", "zero", "copy", "random", "bernoulli", "exponential", "geometric", "cauchy",
+        "log_normal", "set", "resize", "_foreach_copy", "_foreach_zero",
+    )
+}  # fmt: skip
+"""They only write to their first argument: what is in it before is no input."""
+
+ENTERS = ("aten::lift_fresh", "aten::set_")
+"""Through these, memory comes in that torch did not make."""
+
+
+class OpKind:
+    """What is to be known of an operation, from its schema."""
+
+    def __init__(self, torch: Any, func: Any) -> None:
+        schema = func._schema
+        name: str = schema.name
+        self.name = str(func)
+        written = [argument for argument in schema.arguments if _is_written(argument)]
+        self.written = {argument.name for argument in written}
+        self.places = {place for place, argument in enumerate(schema.arguments) if _is_written(argument)}
+        self.only_written = {argument.name for argument in written if argument.is_out}
+        self.overwrites = name in _OVERWRITES
+        returns = schema.returns
+        aliases = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+        views = (aliases and not written) or name in ("aten::_unsafe_view", "aten::_reshape_alias")
+        self.passed_over = (views and name not in ENTERS) or name.startswith(("profiler::", "prim::"))
+        self.fresh = "empty" in name or name == "aten::resize_"
+        self.random = torch.Tag.nondeterministic_seeded in func.tags
+
+
+def _is_written(argument: Any) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write
