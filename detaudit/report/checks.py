@@ -46,7 +46,12 @@ def told(check: Check) -> Iterator[tuple[str, list[str]]]:
             if gate.status is not GateStatus.PASSED or gate.environment:
                 yield (
                     f"{one.name}, {gate.name}: {result(gate)}",
-                    [gate.message, *_sources(one, gate), *_changes(gate), *_end(one, gate)],
+                    [
+                        gate.message,
+                        *_sources(one, gate),
+                        *words.changes(gate.environment, MOST_CHANGES, "in check.json"),
+                        *_end(one, gate),
+                    ],
                 )
 
 
@@ -55,12 +60,6 @@ def _sources(one: Checked, gate: Gate) -> list[str]:
     if gate.name is not GateName.REPEATABLE or gate.status is not GateStatus.FAILED:
         return []
     return [line for group in one.audit.groups for line in words.sources_lines(group)]
-
-
-def _changes(gate: Gate) -> list[str]:
-    lines = [f"{change.name}: {change.a or '-'} → {change.b or '-'}" for change in gate.environment[:MOST_CHANGES]]
-    more = len(gate.environment) - MOST_CHANGES
-    return lines + ([f"and {more} more in check.json"] if more > 0 else [])
 
 
 def _end(one: Checked, gate: Gate) -> list[str]:

@@ -151,13 +151,7 @@ def stages_line(found: Comparison) -> str:
 
 def environment_lines(found: Comparison) -> list[str]:
     """Return what is not the same of both environments."""
-    lines = [f"{change.name}: {_value(change.a)} → {_value(change.b)}" for change in found.environment[:MOST_CHANGES]]
-    more = len(found.environment) - MOST_CHANGES
-    return lines + ([f"and {more} more (--format json)"] if more > 0 else [])
-
-
-def _value(value: str | None) -> str:
-    return "none" if value is None else value
+    return words.changes(found.environment, MOST_CHANGES, "(--format json)")
 
 
 def weights_line(found: Comparison) -> str:

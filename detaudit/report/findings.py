@@ -9,7 +9,6 @@ import msgspec
 from detaudit.model import (
     Audit,
     Bisection,
-    Change,
     Check,
     Checked,
     Comparison,
@@ -171,55 +170,45 @@ def _seconds(groups: Iterable[Group]) -> float:
     return sum(run.wall_s for group in groups for run in group.runs)
 
 
+def _of_audit(
+    audit: Audit, rule: str, name: str, message: str, detail: Iterable[str], culprit: Source | None
+) -> Finding:
+    return Finding(
+        rule=rule,
+        suite=_suite(audit.command),
+        name=name,
+        status=_VERDICTS[audit.verdict],
+        message=message,
+        detail=_lines(detail),
+        seconds=_seconds(audit.groups),
+        culprit=culprit,
+        script=script_of(audit.command),
+    )
+
+
 def _bisection(audit: Bisection) -> Finding:
     needed = [text for told in audit.needed or () for text in bisection.needed_lines(told)]
     around = [bisection.evidence(audit), *bisection.trouble(audit), *bisection.where(audit)]
-    return Finding(
-        rule="mendable",
-        suite=_suite(audit.command),
-        name="flags",
-        status=_VERDICTS[audit.verdict],
-        message=bisection.sentence(audit),
-        detail=_lines([*around, *needed, *bisection.foot(audit)]),
-        seconds=_seconds(audit.groups),
-        culprit=_culprit(bisection.unmended(audit)),
-        script=script_of(audit.command),
-    )
+    detail = [*around, *needed, *bisection.foot(audit)]
+    culprit = _culprit(bisection.unmended(audit))
+    return _of_audit(audit, "mendable", "flags", bisection.sentence(audit), detail, culprit)
 
 
 def _variations(audit: VariationBisection) -> Finding:
     told = [text for one in audit.matters or () for text in variations.matters_lines(one)]
     seen = next((one.seen.trial for one in audit.matters or ()), None)
     around = [variations.evidence(audit), *variations.where(audit), *variations.last_words(audit)]
-    return Finding(
-        rule="unvarying",
-        suite=_suite(audit.command),
-        name="variations",
-        status=_VERDICTS[audit.verdict],
-        message=variations.sentence(audit),
-        detail=_lines([*around, *told, *variations.foot(audit)]),
-        seconds=_seconds(audit.groups),
-        culprit=_culprit(next((group for group in audit.groups if group.recipe.name == seen), None)),
-        script=script_of(audit.command),
-    )
+    detail = [*around, *told, *variations.foot(audit)]
+    culprit = _culprit(next((group for group in audit.groups if group.recipe.name == seen), None))
+    return _of_audit(audit, "unvarying", "variations", variations.sentence(audit), detail, culprit)
 
 
 def _trace(audit: Trace) -> Finding:
-    found, message = audit.culprit, traced.sentence(audit)
-    culprit = None
+    found, culprit = audit.culprit, None
     if found is not None and found.file and found.line:
         culprit = Source(file=found.file, line=found.line, what=traced.why(found))
-    return Finding(
-        rule="traceable",
-        suite=_suite(audit.command),
-        name="trace",
-        status=_VERDICTS[audit.verdict],
-        message=message,
-        detail=_lines([*traced.lines(audit), *traced.foot(audit)]),
-        seconds=_seconds(audit.groups),
-        culprit=culprit,
-        script=script_of(audit.command),
-    )
+    detail = [*traced.lines(audit), *traced.foot(audit)]
+    return _of_audit(audit, "traceable", "trace", traced.sentence(audit), detail, culprit)
 
 
 def _gate(checked: Checked, gate: Gate) -> Finding:
@@ -232,7 +221,7 @@ def _gate(checked: Checked, gate: Gate) -> Finding:
         name=gate.name,
         status=_status(gate),
         message=gate.message,
-        detail=_lines([*details, *_changes(gate.environment)]),
+        detail=_lines([*details, *words.changes(gate.environment)]),
         seconds=_seconds(own) if own else None,
         culprit=_culprit(next(iter(own), None)),
         script=script_of(checked.audit.command),
@@ -245,10 +234,6 @@ def _status(gate: Gate) -> Outcome:
     if not gate.blocks:
         return Outcome.WARNED
     return Outcome.UNKNOWN if gate.status is GateStatus.UNKNOWN else Outcome.FAILED
-
-
-def _changes(environment: Iterable[Change]) -> list[str]:
-    return [f"{change.name}: {change.a or 'none'} → {change.b or 'none'}" for change in environment]
 
 
 def _comparison(report: Comparison) -> Finding:

@@ -1,10 +1,11 @@
 """What the reporters for people share: rows and sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from detaudit.model import (
     NAMED,
     OUTSIDE,
+    Change,
     Difference,
     Divergence,
     Group,
@@ -190,3 +191,10 @@ def where(group: Group) -> str:
     several = probes.several_ranks(group) and found.stage not in OUTSIDE
     rank = f", rank {found.rank}" if several else ""
     return f"runs {a} and {b} first differ at {_place(found)}{rank}: {found.cause}"
+
+
+def changes(environment: Sequence[Change], most: int | None = None, rest: str = "") -> list[str]:
+    """Return what is not the same of two environments, of more than ``most`` only so many; the rest is in ``rest``."""
+    lines = [f"{one.name}: {one.a or 'none'} → {one.b or 'none'}" for one in environment[:most]]
+    more = len(environment) - len(lines)
+    return lines + ([f"and {more} more {rest}"] if more > 0 else [])
