@@ -59,6 +59,8 @@ def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, .
         steps.append((command(settings, "--runs", runs, *recipes), "do the seeds mend it, or every flag?"))
     if Verdict.NONDETERMINISTIC in verdicts and not settings.vary:
         steps.append((command(settings, verb="bisect"), "which flags mend it, and is each of them needed?"))
+        if not settings.artifacts and settings.loss_pattern is None:
+            steps.append((command(settings, verb="trace"), "where does the difference enter?"))
     if Verdict.NONDETERMINISTIC in verdicts and settings.vary:
         steps.append((command(settings, "--over", "variations", verb="bisect"), "which of the variations matter?"))
     if mended is not None:

@@ -17,6 +17,9 @@ _HOW: dict[How, str] = {
     "source": "this line brings it",
 }
 
+_ALL = 10**9
+"""No training has so many steps."""
+
 
 def sentence(trace: Trace) -> str:
     """Return the answer in one sentence."""
@@ -102,7 +105,8 @@ def foot(trace: Trace) -> Iterator[str]:
     """Yield how the runs were watched."""
     for one in trace.passes:
         differ = f", two differ first at {_where(one.differs)}" if one.differs else ", all agree"
-        yield f"watched: {one.level} of steps {one.first} to {one.last}, {one.runs} runs{differ}"
+        steps = f"steps {one.first} to {one.last}" if one.last < _ALL else "all steps"
+        yield f"watched: {one.level} of {steps}, {one.runs} runs{differ}"
     yield f"{trace.launches} runs in all"
 
 

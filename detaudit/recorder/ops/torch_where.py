@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 import weakref
 
@@ -136,13 +135,3 @@ def enter_in_threads(enter: Callable[[], Callable[[], None]]) -> None:
             leave()
 
     thread._bootstrap_inner = _bootstrap_inner  # type: ignore[attr-defined]
-
-
-def users_thread_name() -> str:
-    """Return the name of this thread; it is the same in every run, as threads count themselves."""
-    return threading.current_thread().name
-
-
-def caller() -> FrameType:
-    """Return the frame of whoever called the function that asks."""
-    return sys._getframe(2)
