@@ -12,6 +12,9 @@ from detaudit.model import FirstMismatch, Number, TensorDifference, as_number, d
 PIECE = 4096
 """Elements that are looked at one by one where anything in them differs."""
 
+FEW = 4
+"""Elements that differ which are told one by one."""
+
 _WORDS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _FLOATS = {"float64": "d", "float32": "f", "float16": "e", "bfloat16": "H"}
 _INTEGERS = {
@@ -36,11 +39,12 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
         return None
     size = len(a) // total
     found = _Distances(dtype, size)
-    first = -1
+    few: list[int] = []
     for start, places in _mismatches(a, b, size):
-        first = start + places[0] if first < 0 else first
+        few += [start + place for place in places[: FEW - len(few)]]
         pieces = (side[start * size : (start + PIECE) * size] for side in (a, b))
         found.add(*(b"".join([piece[i * size : (i + 1) * size] for i in places]) for piece in pieces))
+    told = [_told(dtype, shape, place, *(side[place * size : (place + 1) * size] for side in (a, b))) for place in few]
     return TensorDifference(
         mismatched=found.mismatched,
         total=total,
@@ -48,7 +52,8 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
         max_rel=found.number(found.max_rel),
         max_ulp=found.max_ulp,
         nans=found.nans,
-        first=_first(dtype, shape, first, *(side[first * size : (first + 1) * size] for side in (a, b))),
+        first=told[0],
+        then=tuple(told[1:]),
     )
 
 
@@ -133,7 +138,7 @@ def _rank(raw: bytes) -> int:
     return word if word < sign else sign - word
 
 
-def _first(dtype: str, shape: Sequence[int], place: int, a: bytes, b: bytes) -> FirstMismatch:
+def _told(dtype: str, shape: Sequence[int], place: int, a: bytes, b: bytes) -> FirstMismatch:
     index = []
     for length in reversed(shape):
         place, at = divmod(place, length)

@@ -6,7 +6,7 @@ from detaudit.model.number import Number
 
 
 class FirstMismatch(msgspec.Struct, frozen=True, kw_only=True):
-    """The first element that differs: its index, both values with all their digits, and their bits in hexadecimal."""
+    """An element that differs: its index, both values with all their digits, and their bits in hexadecimal."""
 
     index: tuple[int, ...]
     values: tuple[str, str]
@@ -18,7 +18,7 @@ class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     The largest distances among them are absolute, relative to the larger of the two, and in units in the last place;
     null where the type of the elements has no such distance. ``nans`` of the mismatched have a NaN on one side or on
-    both, and are left out of the distances.
+    both, and are left out of the distances. ``then`` are the next few after the first.
     """
 
     mismatched: int
@@ -28,3 +28,4 @@ class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
     max_ulp: int | None
     nans: int
     first: FirstMismatch
+    then: tuple[FirstMismatch, ...] = ()

@@ -17,7 +17,10 @@ def lines(found: TensorDifference) -> list[str]:
     ours, theirs = (
         f"{value} ({bits})" if value else bits for value, bits in zip(first.values, first.bits, strict=True)
     )
-    told = [f"{found.mismatched} of {found.total} elements differ, the first{at}: {ours} against {theirs}"]
+    share = f"{found.mismatched} of {found.total} elements ({found.mismatched / found.total:.1%}) differ"
+    told = [f"{share}, the first{at}: {ours} against {theirs}"]
+    if found.then:
+        told.append(f"the next at {', '.join(str(list(one.index)) for one in found.then)}")
     if found.max_abs is not None:
         ulp = "" if found.max_ulp is None else f", {found.max_ulp} ulp"
         told.append(f"largest distance: {digits(found.max_abs)}, relative {digits(found.max_rel)}{ulp}")

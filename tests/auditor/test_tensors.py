@@ -36,6 +36,7 @@ def test_it_finds_what_numpy_finds(pair: tuple[str, Any, Any]) -> None:
         return
     assert found is not None
     assert (found.mismatched, found.total, found.first.index) == (unlike.size, a.size, (unlike[0],))
+    assert [one.index for one in found.then] == [(place,) for place in unlike[1:4]]
     x, y = (side[unlike].tolist() for side in (a, b))
     known = [(p, q) for p, q in zip(x, y, strict=True) if not (math.isnan(p) or math.isnan(q))]
     assert found.nans == len(x) - len(known)

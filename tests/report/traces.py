@@ -39,6 +39,7 @@ TENSOR = TensorPair(
         max_ulp=1280,
         nans=0,
         first=FirstMismatch(index=(0, 3), values=("0.1", "0.2"), bits=("0x3dcccccd", "0x3e4ccccd")),
+        then=(FirstMismatch(index=(0, 4), values=("1", "2"), bits=("0x3f800000", "0x40000000")),),
     ),
 )
 
