@@ -46,7 +46,8 @@ class Watcher:
             self._guarded(lambda: self._passed(frame))
             return func(*args, **kwargs)
         seen: list[Any] = []
-        self._guarded(lambda: seen.append(self._before(kind, args, kwargs, frame)))
+        forward = self._torch.is_grad_enabled() and self._node() is None
+        self._guarded(lambda: seen.append(self._before(kind, args, kwargs, frame, forward)))
         result = func(*args, **kwargs)
         if seen:
             self._guarded(lambda: self._after(kind, args, kwargs, result, *seen[0]))
@@ -63,14 +64,15 @@ class Watcher:
         if self._node() is None:
             self.where.passed(frame)
 
-    def _before(self, kind: OpKind, args: Any, kwargs: Any, frame: FrameType) -> tuple[dict[str, Any], list[Any]]:
+    def _before(
+        self, kind: OpKind, args: Any, kwargs: Any, frame: FrameType, forward: bool
+    ) -> tuple[dict[str, Any], list[Any]]:
         memory, node = self._memory, self._node()
         file, line, module = self.where.place(frame, node)
-        grad = self._torch.is_grad_enabled()
         fields = {
             "n": 0,
             "thread": threading.current_thread().name,
-            "step": self._stream.step(node is not None or not grad),
+            "step": self._stream.step(not forward),
             "op": kind.name,
             "file": file,
             "line": line,
@@ -222,14 +224,19 @@ def _enter(torch: Any, mode: Any, stream: OpStream) -> None:
             entered.pop()
 
     def enter() -> Callable[[], None]:
-        inside = _mode_of(mode)
-        inside.__enter__()
-        return lambda: inside.__exit__(None, None, None)
+        inside = type(mode)()  # each keeps what it must restore
+        try:
+            inside.__enter__()
+        except Exception as error:
+            stream.trouble("thread", error)
+            return lambda: None
+        return lambda: leave(inside)
+
+    def leave(inside: Any) -> None:
+        try:
+            inside.__exit__(None, None, None)
+        except Exception as error:
+            stream.trouble("thread", error)
 
     stream.when_open(opened)
     enter_in_threads(enter)
-
-
-def _mode_of(mode: Any) -> Any:
-    """Return another mode of the same class: each keeps what it must restore."""
-    return type(mode)()

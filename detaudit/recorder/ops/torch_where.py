@@ -122,7 +122,7 @@ class Where:
 
 
 def enter_in_threads(enter: Callable[[], Callable[[], None]]) -> None:
-    """Call ``enter()`` at the start of each new thread of Python's, and what it returned at its end."""
+    """Call ``enter()``, which never raises, in each new thread of Python's, and what it returned at its end."""
     thread = threading.Thread
     run: Any = thread._bootstrap_inner  # type: ignore[attr-defined]
 
