@@ -87,7 +87,7 @@ def test_from_the_first_baseline_to_a_regression(trained: Project) -> None:
     elsewhere = check(trained, env={"OMP_NUM_THREADS": "1"})
     assert (elsewhere.code, states(elsewhere)["same as baseline"]) == (1, "incomparable")
     shown = trained.detaudit("check", env={"OMP_NUM_THREADS": "1"}).out
-    assert "OMP_NUM_THREADS: - → 1" in shown
+    assert "OMP_NUM_THREADS: none → 1" in shown
 
     trained.write("detaudit.yaml", ONE + "    policy: rebase\n")
     rebased = check(trained, env={"OMP_NUM_THREADS": "1"})
