@@ -125,8 +125,8 @@ class Tracer:
         for attempt in range(_ATTEMPTS):
             wide = window.last - window.first >= _WIDE
             pair = self._watched.pair("ops", window, None if wide else 2)
-            if pair is None and wide:
-                self._hidden = self._group.differs
+            if pair is None and (wide or self._watched.problems):
+                self._hidden = self._group.differs and not self._watched.problems
                 return None
             found = opdiff.first_difference(*map(oplines.operations, pair.paths())) if pair else None
             better = self._better(pair, found, window, attempt)
@@ -220,7 +220,10 @@ class Tracer:
             environment=msgspec.to_builtins(self._environment),
             verdict=verdict,
             groups=groups,
-            warnings=advice.warnings(groups, sorted(set(self._runner.carried)), unwatched=self._runner.unwatched),
+            warnings=(
+                *advice.warnings(groups, sorted(set(self._runner.carried)), unwatched=self._runner.unwatched),
+                *dict.fromkeys(self._watched.problems),
+            ),
             next_steps=self._next_steps(),
             interrupted=interrupted,
             target=settings.target.words,

@@ -12,7 +12,7 @@ from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Result, Runner
 from detaudit.auditor.traces import Process, Stream
 from detaudit.launch.plan import GroupPlan
-from detaudit.model import Difference, Pass, TensorPair
+from detaudit.model import Difference, Pass, Status, TensorPair
 
 _Kept = tuple[oplines.TensorLine, bytes]
 
@@ -58,13 +58,15 @@ def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
 class Watched:
     """Starts watched runs, at most ``most`` of a kind; ``passes`` tells of them.
 
-    ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window.
+    ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window. ``problems``
+    say which runs failed while they were watched.
     """
 
     def __init__(self, runner: Runner, plan: GroupPlan, observer: Observer, most: int) -> None:
         self.passes: list[Pass] = []
         self.launches = 0
         self.trained_by = 1
+        self.problems: list[str] = []
         self._of_ops: tuple[Result, Path] | None = None
         self._runner, self._plan, self._observer, self._most = runner, plan, observer, most
 
@@ -77,10 +79,10 @@ class Watched:
         if level == "ops":
             self._of_ops = reference, folder
         base = _until(reference.streams, window.last)
-        while found is None and runs < most:
+        while found is None and runs < most and not self.problems:
             other, beside = self._run(level, window)
             runs += 1
-            differs = compare.first_difference(base, _until(other.streams, window.last))
+            differs = compare.first_difference(base, _until(other.streams, window.last)) if not self.problems else None
             found = Pair(reference, other, (folder, beside), differs) if differs else None
         differs = found.differs if found else None
         self.passes.append(Pass(level=level, first=window.first, last=window.last, runs=runs, differs=differs))
@@ -120,6 +122,8 @@ class Watched:
         spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)
         result = self._runner.run(self.launches, spec, last_step=window.last, trained_by=self.trained_by)
         self._observer.run_finished(result.run)
+        if result.run.status not in (Status.OK, Status.STOPPED):
+            self.problems.append(f"a run whose {level} were watched came to nothing: {result.run.problem}")
         return result, folder
 
 

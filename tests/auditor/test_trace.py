@@ -41,6 +41,7 @@ class Watched:
     asked: list[dict[str, Any]] = field(default_factory=list)
     launches: int = 0
     stop_after: int | None = None
+    fails: bool = False
 
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
         self.launches += 1
@@ -52,6 +53,8 @@ class Watched:
         lines = training(words)
         if self.earlier and watch and not hidden:
             lines = training(words, steps=1)
+        if watch and self.fails:
+            return run(lines[:2], exit_code=1, stderr="out of memory")(spec)
         outcome = run(lines)(spec)
         if watch:
             self.asked.append(watch)
@@ -139,6 +142,14 @@ def test_a_race_that_hides_from_all_watching_is_bounded_by_stages(tmp_path: Path
     assert audit.bounded is not None
     assert (audit.bounded.step, audit.bounded.after, audit.bounded.before) == (2, "the loss", "the updated weights")
     assert audit.verdict is Verdict.NONDETERMINISTIC
+
+
+def test_runs_that_fail_while_they_are_watched_are_told_and_hide_nothing(tmp_path: Path) -> None:
+    audit = trace(tmp_path, Watched(fails=True))
+    assert not audit.observer_effect
+    assert audit.culprit is None
+    assert audit.verdict is Verdict.NONDETERMINISTIC
+    assert "a run whose ops were watched came to nothing: the script failed with exit status 1" in audit.warnings
 
 
 def test_a_step_that_is_given_is_not_looked_for(tmp_path: Path) -> None:
