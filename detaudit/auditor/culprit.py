@@ -62,6 +62,8 @@ def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: Tens
     cause = _cause(found, source, scene)
     file, line = (source.file, source.line) if source else (scene.told(own.file), own.line)
     words = source.what if source else _WORDS.get(found.kind, "")
+    if found.kind is Kind.OUTPUT and op.op.startswith("c10d."):
+        words = "a collective, whose result depends on what other ranks sent as well"
     edit = blamed_line.edit_of(source, scene.root) if source else None
     if found.kind is Kind.FRESH:
         edit = blamed_line.edit_at(scene.root, file, line, "memory")

@@ -31,6 +31,10 @@ class OpKind:
         self.places = {place for place, argument in enumerate(schema.arguments) if _is_written(argument)}
         self.only_written = {argument.name for argument in written if argument.is_out}
         self.overwrites = name in _OVERWRITES
+        self.collective = name.startswith("c10d::")
+        if self.collective:  # whose schema says nothing of what it writes to: its first argument
+            self.places = {0}
+            self.overwrites = schema.arguments[0].name.startswith("output") or name.startswith("c10d::recv")
         returns = schema.returns
         aliases = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
         views = (aliases and not written) or name in ("aten::_unsafe_view", "aten::_reshape_alias")

@@ -49,6 +49,8 @@ class Watcher:
         forward = self._torch.is_grad_enabled() and self._node() is None
         self._guarded(lambda: seen.append(self._before(kind, args, kwargs, frame, forward)))
         result = func(*args, **kwargs)
+        if seen and kind.collective:
+            self._guarded(lambda: self._wait(result))
         if seen:
             self._guarded(lambda: self._after(kind, args, kwargs, result, *seen[0]))
         return result
@@ -59,6 +61,11 @@ class Watcher:
                 observe()
         except Exception as error:
             self._stream.trouble("an operation of torch", error)
+
+    def _wait(self, result: Any) -> None:
+        """Wait for a collective: what it received is there only then."""
+        work = result[-1] if isinstance(result, tuple) else result
+        self._torch._C._distributed_c10d.Work.unbox(work).wait()
 
     def _passed(self, frame: FrameType) -> None:
         if self._node() is None:
