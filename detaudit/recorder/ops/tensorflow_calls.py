@@ -85,3 +85,8 @@ class Calls:
             self._seen = {}
         self._running.append(started)
         return started
+
+
+def named(thread: int) -> str:
+    """Return what a thread is called: its number is that of its first appearance."""
+    return "MainThread" if thread == 0 else f"thread-{thread}"

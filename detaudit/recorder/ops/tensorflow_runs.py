@@ -7,7 +7,7 @@ import threading
 from typing import NamedTuple
 
 from ..adapters.tensorflow_reader import VariableReader
-from .tensorflow_calls import Calls
+from .tensorflow_calls import Calls, named
 from .tensorflow_places import Place
 from .tensorflow_variables import UNKNOWN, State, Variables
 
@@ -78,7 +78,7 @@ class Runs:
 
     def _is_wanted(self, thread: int, place: int) -> bool:
         wanted = self._stream.wanted
-        return not wanted.get("key") and wanted.get("thread") == _named(thread) and wanted.get("n") == place
+        return not wanted.get("key") and wanted.get("thread") == named(thread) and wanted.get("n") == place
 
     def _write(self, site: Site, thread: int, key: str, ins: Sequence[Any], outs: Sequence[Any]) -> None:
         made = [self._state(array) for array in outs]
@@ -88,7 +88,7 @@ class Runs:
         storages = [-1] * (len(made) - len(site.written)) + list(site.written)
         fields: dict[str, Any] = {
             "n": self._stream.next_number(),
-            "thread": _named(thread),
+            "thread": named(thread),
             # Eagerly, what writes to a variable comes after the loss of its step.
             "step": self._stream.step(bool(not key and site.written)),
             "op": site.op,
@@ -148,8 +148,3 @@ class Runs:
     def _digest(self, tensor: Any) -> str:
         _, dtype, shape, words = self._reader.part("", tensor)
         return "%s[%s]:%016x" % (dtype, ",".join([str(size) for size in shape]), words)
-
-
-def _named(thread: int) -> str:
-    """Return what a thread is called: its number is that of its first appearance."""
-    return "MainThread" if thread == 0 else f"thread-{thread}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import tensorflow_kinds as kinds
+from .tensorflow_calls import named
 from .tensorflow_places import Places, is_own
 
 TYPE_CHECKING = False
@@ -57,7 +58,7 @@ class Scan:
         self._stream.write(
             "op",
             n=self._stream.next_number(),
-            thread=self._calls.thread(),
+            thread=named(self._calls.thread()),
             step=self._stream.step(False),
             op=op_type,
             ins=[],
