@@ -85,6 +85,7 @@ def to_blame(
     """
     places = set(near)
     fitting = [source for source in sources if not orders_only or _brings_order(source, root)] or list(sources)
+    fitting.sort(key=lambda source: source.kind == "seed")  # a seed that is given may follow from another order
     met = [source for source in fitting if (source.file, source.line) in places]
     return next(iter([*met, *fitting]), None)
 

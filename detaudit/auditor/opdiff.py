@@ -219,8 +219,14 @@ def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:
 def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> Finding:
     if a.op.startswith(ENTERS):
         return Finding(Kind.OUTSIDE, a, b, place, nth=nth)
+    if a.shared:  # it may be written to while the operation reads it
+        return Finding(Kind.WRITTEN_BETWEEN, a, b, _place_of(a, a.shared[0]), nth=nth)
     random = a.random and (a.state != b.state or not a.state)
     return Finding(Kind.RANDOM if random else Kind.OUTPUT, a, b, place, nth=nth)
+
+
+def _place_of(op: OpLine, storage: int) -> int:
+    return next((place for place, (_, number) in enumerate(op.ins) if number == storage), 0)
 
 
 def _came_in(op: OpLine, place: int) -> str:

@@ -141,6 +141,20 @@ def test_memory_that_another_process_writes_to_names_the_line_that_writes_it_her
     assert finding.before.line == 8
 
 
+def test_shared_memory_that_changes_while_an_operation_reads_it_is_no_kernel() -> None:
+    def run(words: str) -> list[OpLine]:
+        return [
+            op("mm", [("x", 0), ("w", 1)], [(words, 2)], shared=(1,), line=5),
+            op("sum", [(words, 2)], [(words * 2, 3)], line=6),
+            op("sub_", [("w", 1)], [("v", 1)], shared=(1,), line=8),
+        ]
+
+    finding = found(run("y"), run("z"))
+    assert (finding.kind, finding.place) == (Kind.WRITTEN_BETWEEN, 1)
+    assert finding.before is not None
+    assert finding.before.line == 8
+
+
 def test_programs_that_went_different_ways() -> None:
     common = [op("one", line=1), op("two", line=2)]
     a = [*common, *(op("load", line=4) for _ in range(5))]
