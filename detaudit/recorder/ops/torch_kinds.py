@@ -38,7 +38,8 @@ class OpKind:
         returns = schema.returns
         aliases = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
         views = (aliases and not written) or name in ("aten::_unsafe_view", "aten::_reshape_alias")
-        self.passed_over = (views and name not in ENTERS) or name.startswith(("profiler::", "prim::"))
+        self.enters = name.startswith(ENTERS)
+        self.passed_over = (views and not self.enters) or name.startswith(("profiler::", "prim::"))
         self.fresh = "empty" in name or name == "aten::resize_"
         self.random = torch.Tag.nondeterministic_seeded in func.tags
 

@@ -76,9 +76,9 @@ class Watcher:
     ) -> tuple[dict[str, Any], list[Any]]:
         memory, node = self._memory, self._node()
         file, line, module = self.where.place(frame, node)
+        thread = threading.current_thread().name
         fields = {
-            "n": 0,
-            "thread": threading.current_thread().name,
+            "thread": thread,
             "step": self._stream.step(not forward),
             "op": kind.name,
             "file": file,
@@ -89,15 +89,16 @@ class Watcher:
         if node is not None:
             fields["backward"], fields["node"] = True, node.name()
         tensors = list(tensors_in((args, kwargs), self._torch.Tensor))
-        wanted = self._wants(threading.current_thread().name)
+        wanted = self._wants(thread)
         if self._stream.level == "tensors" and not wanted:
             return fields, []
         numbers = [memory.number(tensor) for tensor in tensors]
         unread = {id(kwargs[name]) for name in kind.only_written if name in kwargs}
         if kind.overwrites:
             unread |= {id(tensor) for tensor in tensors_in(args[0], self._torch.Tensor)}
-        read = [tensor for tensor in tensors if id(tensor) not in unread]
-        texts = dict(zip(map(id, read), memory.digests(read, [memory.number(tensor) for tensor in read])))
+        read = [(tensor, number) for tensor, number in zip(tensors, numbers) if id(tensor) not in unread]
+        given = [tensor for tensor, _ in read]
+        texts = dict(zip(map(id, given), memory.digests(given, [number for _, number in read])))
         fields["ins"] = [[texts.get(id(tensor), ""), number] for tensor, number in zip(tensors, numbers)]
         shared = sorted(memory.shared.intersection(numbers))
         if shared:
@@ -105,7 +106,7 @@ class Watcher:
         if kind.random:
             fields["random"], fields["state"] = True, self._generator_state(kwargs, tensors)
         if wanted:
-            self._keep("in", read, [texts[id(tensor)] for tensor in read])
+            self._keep("in", given, [texts[id(tensor)] for tensor in given])
         return fields, [wanted]
 
     def _generator_state(self, kwargs: dict[str, Any], tensors: Sequence[Any]) -> str:
@@ -131,7 +132,7 @@ class Watcher:
         written += [kwargs[name] for name in kind.written if name in kwargs]
         outs = list({id(one): one for one in [*made, *tensors_in(written, tensor)]}.values())
         known = {number for _, number in fields["ins"]}
-        numbers = [memory.number(one, made=not kind.name.startswith(("aten.lift_fresh", "aten.set_"))) for one in outs]
+        numbers = [memory.number(one, made=not kind.enters) for one in outs]
         memory.written(numbers)
         texts = [""] * len(outs) if kind.fresh else memory.digests(outs, numbers, ahead=1 if kind.written else 0)
         wholes = [self._whole(one) for one in outs]
