@@ -108,6 +108,9 @@ LEVELS = ("ops", "modules", "lines", "tensors")
 
 OPS_SUFFIX = ".ops"
 
+MAIN_THREAD = "MainThread"
+"""What the main thread is called in the lines of that file."""
+
 ENV_PAD = "DETAUDIT_PAD"
 """Filled so that runs whose other variables vary have environments of one size: it moves addresses."""
 

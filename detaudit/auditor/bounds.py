@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from detaudit.auditor import opdiff, oplines
+from detaudit.auditor import opdiff
 from detaudit.auditor.culprit import Scene
 from detaudit.auditor.watched import Pair, Watched, Window
 from detaudit.model import Bounded, Divergence, Source, Stage
@@ -29,7 +29,7 @@ def bounded(
     """
     suspects = _suspects(watched, scene)
     pair = watched.pair("modules", window)
-    found = opdiff.first_difference(*map(oplines.operations, pair.paths())) if pair else None
+    found = pair.first_operation() if pair else None
     if found is not None and pair is not None:
         return _of_modules(found, pair, suspects)
     if divergence is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from detaudit import wire
 from detaudit.auditor import blamed_line
 from detaudit.auditor.candidates import SET_OF_OBJECTS, SET_WORDS
 from detaudit.auditor.cure import cures
@@ -33,8 +34,6 @@ _WORDS = {
 }
 _NO_FLAG = ("written-between", "fork")
 """What no flag mends: only the program can wait for another thread, or go the same way."""
-
-MAIN = "MainThread"
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: Tens
         node=op.node or None,
         module=op.module or None,
         backward=op.backward,
-        thread=op.thread if op.thread != MAIN else None,
+        thread=op.thread if op.thread != wire.MAIN_THREAD else None,
         at=at,
         inputs_equal=found.kind in (Kind.OUTPUT, Kind.RANDOM),
         values=_ways(found, scene) if found.kind is Kind.FORK else None,
@@ -131,7 +130,7 @@ def with_values(made: Culprit, how: str, words: str, values: tuple[str, str] | N
 
 def with_fork(made: Culprit, words: str, ways: tuple[str, str], edit: Edit | None, thread: str) -> Culprit:
     """Return the culprit of programs that went different ways."""
-    elsewhere = thread if thread != MAIN else None
+    elsewhere = thread if thread != wire.MAIN_THREAD else None
     cause: CauseClass = "threads" if elsewhere else "order"
     return msgspec.structs.replace(made, how="fork", cause=cause, words=words, values=ways, edit=edit, thread=elsewhere)
 
@@ -196,7 +195,7 @@ def _cause(found: Finding, source: Source | None, scene: Scene) -> CauseClass:
     op = found.op
     if found.kind is Kind.OUTPUT and not op.ins:
         return "data"  # such as the next element of a dataset
-    if found.kind in (Kind.OTHER_TENSOR, Kind.FORK) and op.thread != MAIN:
+    if found.kind in (Kind.OTHER_TENSOR, Kind.FORK) and op.thread != wire.MAIN_THREAD:
         return "threads"
     return _CAUSES[found.kind]
 

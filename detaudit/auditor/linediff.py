@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from detaudit import wire
 from detaudit.auditor.linelines import Assigned
 from detaudit.auditor.lineruns import Pair, Place, Rest, together
 from detaudit.auditor.lines import Line
-
-_MAIN = "MainThread"
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Fork:
     @property
     def order(self) -> tuple[int, bool, str]:
         """What comes first: steps have a common clock, lines of different threads have none."""
-        return self.step, self.thread != _MAIN, self.thread
+        return self.step, self.thread != wire.MAIN_THREAD, self.thread
 
 
 @dataclass(frozen=True)

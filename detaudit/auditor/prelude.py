@@ -6,7 +6,7 @@ from dataclasses import replace
 from detaudit.auditor import blamed_line, culprit, linediff, linelines
 from detaudit.auditor.lines import Line
 from detaudit.auditor.opdiff import Finding, Kind
-from detaudit.auditor.watched import ALL_STEPS, Pair, Watched, Window
+from detaudit.auditor.watched import EVERY_STEP, Pair, Watched, Window
 from detaudit.model import Culprit, Difference, Stage
 
 _MOST_NEAR = 200
@@ -24,11 +24,12 @@ def told(
     forked = differs.stage is Stage.STEPS or (found is not None and found.kind is Kind.FORK)
     if not forked and not _came_in(found):
         return None
-    source = culprit.source_of(found, scene) if found is not None else next(iter(scene.sources), None)
-    alone = source is not None and (found is None or len(culprit.fitting(found, scene)) == 1)
-    if alone and source is not None and not forked:
-        return None if found is not None else culprit.of_source(source, differs, scene)
-    steps = ALL_STEPS if differs.stage is Stage.STEPS else Window(0, window.last)
+    fitting = culprit.fitting(found, scene) if found is not None else scene.sources
+    if not forked and found is None and fitting:
+        return culprit.of_source(fitting[0], differs, scene)
+    if not forked and len(fitting) == 1:
+        return None
+    steps = EVERY_STEP if differs.stage is Stage.STEPS else Window(0, window.last)
     lines = watched.pair("lines", steps)
     if lines is None:
         return None
@@ -36,7 +37,7 @@ def told(
     if ways is not None and ways.last is not None:
         return _forked(ways, lines.differs, scene)
     near = _differing(lines)
-    if found is not None and culprit.fitting(found, scene):
+    if found is not None and fitting:
         return culprit.of_operation(found, differs, replace(scene, near=_places(near, scene)))
     return _first_value(near, lines.differs, scene, found)
 
@@ -46,7 +47,7 @@ def carried(watched: Watched, files: Sequence[str], differs: Difference, scene: 
 
     The runs are watched to their ends: one that is ended early leaves nothing to the next.
     """
-    lines = watched.pair("lines", ALL_STEPS)
+    lines = watched.pair("lines", EVERY_STEP)
     if lines is None:
         return None
     reads = [line for stream in _streams(lines) for line in stream if isinstance(line, linelines.Opened)]

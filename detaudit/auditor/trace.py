@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from detaudit import wire
-from detaudit.auditor import advice, bounds, culprit, environment, opdiff, oplines, prelude, store
+from detaudit.auditor import advice, bounds, culprit, environment, opdiff, prelude, store
 from detaudit.auditor.group import GroupInProgress
 from detaudit.auditor.judge import stopped
 from detaudit.auditor.observer import Observer
@@ -128,7 +128,7 @@ class Tracer:
             if pair is None and (wide or self._watched.problems):
                 self._hidden = self._group.differs and not self._watched.problems
                 return None
-            found = opdiff.first_difference(*map(oplines.operations, pair.paths())) if pair else None
+            found = pair.first_operation() if pair else None
             better = self._better(pair, found, window, attempt)
             if pair is not None and better is None:
                 self._take_watched(pair)

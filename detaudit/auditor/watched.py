@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from detaudit import wire
-from detaudit.auditor import compare, oplines, store, tensors
+from detaudit.auditor import compare, opdiff, oplines, store, tensors
 from detaudit.auditor.formats import npy, npz
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Result, Runner
 from detaudit.auditor.traces import Process, Stream
 from detaudit.launch.plan import GroupPlan
-from detaudit.model import Difference, Pass, Status, TensorPair
+from detaudit.model import ALL_STEPS, Difference, Pass, Status, TensorPair
 
 _Kept = tuple[oplines.TensorLine, bytes]
 
@@ -38,6 +38,10 @@ class Pair:
             return None, None
         return oplines.path_of(self.folders[0], both[0]), oplines.path_of(self.folders[1], both[1])
 
+    def first_operation(self) -> opdiff.Finding | None:
+        """Return the first operation, or call of a module, at which those two processes differ."""
+        return opdiff.first_difference(*map(oplines.operations, self.paths()))
+
 
 @dataclass(frozen=True)
 class Window:
@@ -47,7 +51,7 @@ class Window:
     last: int
 
 
-ALL_STEPS = Window(0, 10**9)
+EVERY_STEP = Window(0, ALL_STEPS)
 
 
 def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
@@ -145,9 +149,7 @@ def _kept(path: Path | None, role: str) -> _Kept | None:
     return None
 
 
-def _pair(
-    a: tuple[oplines.TensorLine, bytes], b: tuple[oplines.TensorLine, bytes], dump: Path | None
-) -> TensorPair | None:
+def _pair(a: _Kept, b: _Kept, dump: Path | None) -> TensorPair | None:
     line = a[0]
     try:
         found = tensors.difference(line.dtype, line.shape, a[1], b[1])

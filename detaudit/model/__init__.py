@@ -31,13 +31,14 @@ from detaudit.model.exits import exit_code
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.recording import Recording, Trained, Weight
 from detaudit.model.tensor import FirstMismatch, TensorDifference
-from detaudit.model.trace import Bounded, CauseClass, Culprit, Edit, FlagCure, How, Pass, TensorPair, Trace
+from detaudit.model.trace import ALL_STEPS, Bounded, CauseClass, Culprit, Edit, FlagCure, How, Pass, TensorPair, Trace
 from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
 
 Report: TypeAlias = Audit | Comparison | Check
 """What a reporter can print."""
 
 __all__ = [
+    "ALL_STEPS",
     "NAMED",
     "OUTSIDE",
     "SCHEMA_VERSION",

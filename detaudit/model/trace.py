@@ -8,6 +8,9 @@ from detaudit.model.audit import Audit, Difference, Source
 from detaudit.model.enums import Stage
 from detaudit.model.tensor import TensorDifference
 
+ALL_STEPS = 10**9
+"""The last step of a window that does not end: no training has so many."""
+
 CauseClass: TypeAlias = Literal["seed", "data", "kernel", "memory", "threads", "hash", "order", "address"]
 """What kind of cause a difference has."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from detaudit.model import Bounded, Culprit, Difference, How, Trace, Verdict
+from detaudit.model import ALL_STEPS, Bounded, Culprit, Difference, How, Trace, Verdict
 from detaudit.report import tensors, words
 
 _HOW: dict[How, str] = {
@@ -16,9 +16,6 @@ _HOW: dict[How, str] = {
     "value": "a variable differs after this line",
     "source": "this line brings it",
 }
-
-_ALL = 10**9
-"""No training has so many steps."""
 
 
 def sentence(trace: Trace) -> str:
@@ -105,7 +102,7 @@ def foot(trace: Trace) -> Iterator[str]:
     """Yield how the runs were watched."""
     for one in trace.passes:
         differ = f", two differ first at {_where(one.differs)}" if one.differs else ", all agree"
-        steps = f"steps {one.first} to {one.last}" if one.last < _ALL else "all steps"
+        steps = f"steps {one.first} to {one.last}" if one.last < ALL_STEPS else "all steps"
         yield f"watched: {one.level} of {steps}, {one.runs} runs{differ}"
     yield f"{trace.launches} runs in all"
 

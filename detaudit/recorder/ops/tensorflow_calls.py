@@ -8,6 +8,8 @@ import itertools
 import threading
 from typing import NamedTuple
 
+from ... import wire
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,4 +91,4 @@ class Calls:
 
 def named(thread: int) -> str:
     """Return what a thread is called: its number is that of its first appearance."""
-    return "MainThread" if thread == 0 else f"thread-{thread}"
+    return wire.MAIN_THREAD if thread == 0 else f"thread-{thread}"
