@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -25,19 +25,25 @@ LETTERS = {"deterministic": "D", "nondeterministic": "N", "inconclusive": "?"}
 CARRIED_OVER = "an earlier run wrote"
 
 
-def audit(script: str, runs: int) -> Audited:
-    """Return what one audit says of a script, in a copy of its folder: some scripts leave files."""
-    options = [word for recipe in RECIPES for word in ("--recipe", recipe)]
+def detaudit(verb: str, script: str, options: Iterable[str]) -> dict[str, Any]:
+    """Return the JSON that detaudit prints of a script, in a copy of its folder: some scripts leave files."""
     with tempfile.TemporaryDirectory() as folder:
         project = shutil.copytree(SCRIPTS, Path(folder) / "project", ignore=shutil.ignore_patterns("__pycache__"))
         finished = subprocess.run(
-            [sys.executable, "-m", "detaudit", "run", f"{script}.py", "--runs", str(runs), "--fail-fast", *options,
+            [sys.executable, "-m", "detaudit", verb, f"{script}.py", *options,
              "--timeout", "600", "--out", f"{folder}/out", "--format", "json", "--quiet"],
             cwd=project, capture_output=True, text=True, check=False,
         )  # fmt: skip
     if not finished.stdout:
         raise RuntimeError(finished.stderr)
-    found = json.loads(finished.stdout)
+    printed: dict[str, Any] = json.loads(finished.stdout)
+    return printed
+
+
+def audit(script: str, runs: int) -> Audited:
+    """Return what one audit says of a script."""
+    recipes = [word for recipe in RECIPES for word in ("--recipe", recipe)]
+    found = detaudit("run", script, ["--runs", str(runs), "--fail-fast", *recipes])
     verdicts = {group["recipe"]["name"]: LETTERS[group["verdict"]] for group in found["groups"]}
     return Audited(letters="".join(verdicts[recipe] for recipe in RECIPES), named=named(found))
 

@@ -4,20 +4,16 @@ What was bisected is kept below .detaudit/, for one state of detaudit and of the
 """
 
 import argparse
-import json
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from tests.corpus.audit_corpus import Kept
-from tests.corpus.measure import HERE, SCRIPTS
+from tests.corpus.audit_corpus import Kept, detaudit
+from tests.corpus.measure import HERE
 
 _HEAD = """# The corpus: which flags detaudit finds to be needed
 
@@ -42,17 +38,8 @@ class Found(NamedTuple):
 
 
 def bisect(script: str, options: Sequence[str]) -> Found:
-    """Return what one bisection says of a script, in a copy of its folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        project = shutil.copytree(SCRIPTS, Path(folder) / "project", ignore=shutil.ignore_patterns("__pycache__"))
-        finished = subprocess.run(
-            [sys.executable, "-m", "detaudit", "bisect", f"{script}.py", *options,
-             "--timeout", "600", "--out", f"{folder}/out", "--format", "json", "--quiet"],
-            cwd=project, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    if not finished.stdout:
-        raise RuntimeError(finished.stderr)
-    return told(json.loads(finished.stdout))
+    """Return what one bisection says of a script, as a user would ask."""
+    return told(detaudit("bisect", script, options))
 
 
 def told(audit: dict[str, Any]) -> Found:
