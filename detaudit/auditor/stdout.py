@@ -8,7 +8,7 @@ from pathlib import Path
 
 from detaudit.auditor.traces import Stream
 from detaudit.errors import UsageError
-from detaudit.launch.local import was_cut
+from detaudit.launch.log import was_cut
 from detaudit.model import Stage
 
 LOSS, STEP = "loss", "step"

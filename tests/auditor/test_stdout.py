@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from detaudit.auditor import stdout
 from detaudit.errors import UsageError
-from detaudit.launch import local
+from detaudit.launch import log as log_file
 from detaudit.model import Stage
 
 
@@ -106,12 +106,11 @@ def test_more_losses_than_anybody_reads(log: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_log_that_was_cut_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "LOG_LIMIT", 100)
-    monkeypatch.setattr(local, "LOG_TAIL", 20)
+    monkeypatch.setattr(log_file, "LIMIT", 100)
+    monkeypatch.setattr(log_file, "TAIL", 20)
     path = tmp_path / "stdout.log"
-    with open(path, "a+b", buffering=0) as file:
-        file.write(b"loss 1\n" * 20)
-        local._bound(file)
+    with log_file.Log(path) as log:
+        log.file.write(b"loss 1\n" * 20)
     found = stdout.read(path, stdout.compiled(r"loss (\S+)"))
     assert found.stream is None
     assert "more than is kept" in found.problem
