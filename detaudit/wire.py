@@ -100,11 +100,13 @@ ENV_WATCH = "DETAUDIT_WATCH"
 
 ``{"level": one of LEVELS, "first": step, "last": step}``; at level ``tensors`` also ``thread`` and ``n``, or ``key``,
 which tell the operation whose tensors are wanted: the n-th of that thread since the window opened. The window
-holds the steps ``first`` to ``last``, and may hold the one before.
+holds the steps ``first`` to ``last``, and may hold the one before. ``racing`` are the names of the operations that are
+known to race: level ``racing`` watches these alone; TensorFlow also those that only race in parallel.
 """
 
-LEVELS = ("ops", "modules", "lines", "tensors")
-"""What is recorded: every operation, calls of modules alone, lines of the user's code, the tensors of one operation."""
+LEVELS = ("ops", "racing", "modules", "lines", "tensors")
+"""What is recorded: every operation, those known to race, calls of modules alone, lines of the user's code, or the
+tensors of one operation."""
 
 OPS_SUFFIX = ".ops"
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from detaudit.auditor import opdiff
 from detaudit.auditor.culprit import Scene
+from detaudit.auditor.oplines import OpLine
 from detaudit.auditor.watched import Pair, Watched, Window
 from detaudit.model import Bounded, Divergence, Source, Stage
 from detaudit.recipe.ops import known
@@ -27,8 +28,8 @@ def bounded(
 
     The lines that run an operation which is known to race go with it.
     """
-    suspects = _suspects(watched, scene)
     pair = watched.pair("modules", window)
+    suspects = _suspects(watched, scene)
     found = pair.first_operation() if pair else None
     if found is not None and pair is not None:
         return _of_modules(found, pair, suspects)
@@ -49,13 +50,25 @@ def _of_modules(found: opdiff.Finding, pair: Pair, suspects: tuple[Source, ...])
 
 
 def _suspects(watched: Watched, scene: Scene) -> tuple[Source, ...]:
-    """Return the lines of the user's code that ran an operation which is known to race."""
-    framework = "tensorflow" if "tensorflow" in scene.frameworks else "torch"
+    """Return the lines of the user's code that run an operation which may race."""
     found: dict[tuple[str, int], Source] = {}
-    for op in watched.operations():
-        row = known(op.op, framework, next(iter(scene.devices), "cpu"))
-        place = scene.told(op.file), op.line
-        if row is not None and op.file and place not in found:
-            what = f"runs {op.op}, which is known to race" + (f" where {row.when}" if row.when else "")
-            found[place] = Source(file=place[0], line=place[1], what=what, kind="candidate")
+    for level in ("ops", "modules"):  # of TensorFlow, the latter lists nothing but what may race
+        for op in watched.operations(level):
+            place = scene.told(op.file), op.line
+            what = _why(op, scene, listed=level == "modules")
+            if what and op.file and place not in found:
+                found[place] = Source(file=place[0], line=place[1], what=what, kind="candidate")
     return tuple(found.values())[:_MOST_SUSPECTS]
+
+
+def _why(op: OpLine, scene: Scene, *, listed: bool) -> str:
+    """Return why an operation is a suspect, "" where it is none."""
+    framework = "torch" if op.op.startswith("aten.") else "tensorflow"
+    row = known(op.op, framework, next(iter(scene.devices), "cpu"))
+    if row is not None:
+        return f"runs {op.op}, which is known to race" + (f" where {row.when}" if row.when else "")
+    if listed and op.op != "module":
+        return (
+            f"runs {op.op} in parallel, in whatever order it comes; one at a time (parallel_iterations=1) it keeps one"
+        )
+    return ""

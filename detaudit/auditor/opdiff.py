@@ -219,8 +219,9 @@ def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:
 def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> Finding:
     if a.op.startswith(ENTERS):
         return Finding(Kind.OUTSIDE, a, b, place, nth=nth)
-    if a.shared:  # it may be written to while the operation reads it
-        return Finding(Kind.WRITTEN_BETWEEN, a, b, _place_of(a, a.shared[0]), nth=nth)
+    shared = a.shared or b.shared
+    if shared:  # it may be written to while the operation reads it
+        return Finding(Kind.WRITTEN_BETWEEN, a, b, _place_of(a, shared[0]), nth=nth)
     random = a.random and (a.state != b.state or not a.state)
     return Finding(Kind.RANDOM if random else Kind.OUTPUT, a, b, place, nth=nth)
 

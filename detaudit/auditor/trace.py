@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 
 from detaudit import wire
-from detaudit.auditor import advice, bounds, culprit, environment, opdiff, prelude, store
+from detaudit.auditor import advice, bounds, culprit, environment, opdiff, prelude, store, windows
 from detaudit.auditor.group import GroupInProgress
 from detaudit.auditor.judge import stopped
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Result, Runner
-from detaudit.auditor.watched import Pair, Watched, Window
+from detaudit.auditor.watched import EVERY_STEP, Pair, Watched, Window
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings, plan_group
 from detaudit.model import (
@@ -27,15 +27,9 @@ from detaudit.model import (
     Trace,
     Verdict,
 )
+from detaudit.recipe import ops
 from detaudit.recipe.flags import Catalogue
 from detaudit.recipe.recipes import Recipe
-
-_ATTEMPTS = 5
-"""How often another window is tried: a race may show at another step in each pair of runs."""
-
-
-_WIDE = 8
-"""Steps before and after the window that are watched as well where two runs agree in it."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +86,7 @@ class Tracer:
             if self._group.differs or result.run.status is not Status.OK:
                 break
         found = self._group.result().divergence
-        return self._window(found.step, found.stage) if found else None
-
-    def _window(self, step: int, stage: Stage) -> Window:
-        first = 0 if stage is Stage.INIT or step <= 1 else step
-        return Window(first, max(1, step) + self._asked.window - 1)
+        return windows.around(found.step, found.stage, self._asked.window) if found else None
 
     def _take(self, result: Result) -> None:
         self._runs += 1
@@ -105,12 +95,15 @@ class Tracer:
         usable = result.run.status is Status.OK or result.streams
         self._first = self._first or (result if usable else None)
         self._watched.trained_by = max(self._watched.trained_by, len(result.run.ranks))
+        self._watched.racing = ops.names(self._scene().frameworks, self._scene().devices)
         store.save(self._asked.settings.out, self.result())
 
     def _narrow(self, window: Window) -> None:
         """Look in the user's code where no operations can tell, else among the operations; else bound it."""
         differs = self._difference()
         self._culprit = self._without_operations(differs, window) or self._among_operations(window)
+        if self._culprit is None and self._group.differs and not self._watched.problems:
+            self._culprit = self._among_racing()
         if self._culprit is None:
             self._bound(window, differs)
 
@@ -122,31 +115,29 @@ class Tracer:
 
     def _among_operations(self, window: Window) -> Culprit | None:
         """Watch every operation in the window, or in a better one, until the first that differs is known."""
-        for attempt in range(_ATTEMPTS):
-            wide = window.last - window.first >= _WIDE
+        for attempt in range(windows.ATTEMPTS):
+            wide = window.last - window.first >= windows.WIDE
             pair = self._watched.pair("ops", window, None if wide else 2)
             if pair is None and (wide or self._watched.problems):
                 self._hidden = self._group.differs and not self._watched.problems
                 return None
             found = pair.first_operation() if pair else None
-            better = self._better(pair, found, window, attempt)
+            better = windows.better(window, pair, found, attempt, bool(self._group.result().sources))
             if pair is not None and better is None:
                 self._take_watched(pair)
                 return self._named(found, pair, window)
             window = better or window
         return None
 
-    def _better(self, pair: Pair | None, found: opdiff.Finding | None, window: Window, attempt: int) -> Window | None:
-        """Return another window, where what two runs showed in this one is no answer."""
-        if pair is None:  # a rare race shows at another step, if it does
-            return Window(max(0, window.first - _WIDE), window.last + _WIDE)
-        if pair.differs.step < window.first:
-            return self._window(pair.differs.step, pair.differs.stage) if attempt == 0 else Window(0, window.last)
-        if found is not None and self._from_before(found, window):
-            return Window(0, window.last)
-        if found is None and attempt + 1 < _ATTEMPTS and not self._group.result().sources:
-            return Window(window.first, window.last + 4 * (attempt + 1))  # the steps of threads are hard to count
-        return None
+    def _among_racing(self) -> Culprit | None:
+        """Watch only the operations that are known to race, at every step: it hides less, and finds what is rare."""
+        if not self._has_operations():
+            return None
+        pair = self._watched.pair("racing", EVERY_STEP)
+        found = pair.first_operation() if pair else None
+        if pair is None or found is None or found.kind not in (opdiff.Kind.OUTPUT, opdiff.Kind.RANDOM):
+            return None
+        return culprit.of_operation(found, pair.differs, self._scene())
 
     def _carried(self, differs: Difference | None) -> Culprit | None:
         """Return the line at which a run took up what an earlier one had left, None where none left anything."""
@@ -161,12 +152,6 @@ class Tracer:
     def _has_operations(self) -> bool:
         """Whether a framework was imported whose operations can be watched."""
         return not self._first or bool({"torch", "tensorflow"}.intersection(self._scene().frameworks))
-
-    @staticmethod
-    def _from_before(found: opdiff.Finding, window: Window) -> bool:
-        """Whether the difference was there already when the window opened, in a tensor made before."""
-        entered = found.op.op.startswith(opdiff.ENTERS)
-        return window.first > 2 and found.kind is opdiff.Kind.OUTSIDE and not entered and not found.op.key
 
     def _take_watched(self, pair: Pair) -> None:
         """Take the runs of a pair for the group's own where no others were started."""

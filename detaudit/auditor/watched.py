@@ -62,16 +62,17 @@ def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
 class Watched:
     """Starts watched runs, at most ``most`` of a kind; ``passes`` tells of them.
 
-    ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window. ``problems``
-    say which runs failed while they were watched.
+    ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window. ``racing``
+    names the operations that are known to race. ``problems`` say which runs failed while they were watched.
     """
 
     def __init__(self, runner: Runner, plan: GroupPlan, observer: Observer, most: int) -> None:
         self.passes: list[Pass] = []
         self.launches = 0
         self.trained_by = 1
+        self.racing: tuple[str, ...] = ()
         self.problems: list[str] = []
-        self._of_ops: tuple[Result, Path] | None = None
+        self._latest: dict[str, tuple[Result, Path]] = {}
         self._runner, self._plan, self._observer, self._most = runner, plan, observer, most
 
     def pair(self, level: str, window: Window, most: int | None = None) -> Pair | None:
@@ -80,8 +81,7 @@ class Watched:
         self._observer.group_started(f"{level} of steps {window.first} to {window.last}", most)
         reference, folder = self._run(level, window)
         runs, found = 1, None
-        if level == "ops":
-            self._of_ops = reference, folder
+        self._latest[level] = reference, folder
         base = _until(reference.streams, window.last)
         while found is None and runs < most and not self.problems:
             other, beside = self._run(level, window)
@@ -92,10 +92,10 @@ class Watched:
         self.passes.append(Pass(level=level, first=window.first, last=window.last, runs=runs, differs=differs))
         return found
 
-    def operations(self) -> Iterator[oplines.OpLine]:
-        """Yield every operation of the run that was watched last at that level."""
-        if self._of_ops is not None:
-            result, folder = self._of_ops
+    def operations(self, level: str) -> Iterator[oplines.OpLine]:
+        """Yield what a run recorded that was watched at that level, the last such run."""
+        if level in self._latest:
+            result, folder = self._latest[level]
             for process in result.processes:
                 yield from oplines.operations(oplines.path_of(folder, process))
 
@@ -120,7 +120,8 @@ class Watched:
 
     def _run(self, level: str, window: Window, **wanted: object) -> tuple[Result, Path]:
         self.launches += 1
-        asked = json.dumps({"level": level, "first": window.first, "last": window.last, **wanted})
+        more = {"racing": self.racing} if level in ("racing", "modules") else wanted
+        asked = json.dumps({"level": level, "first": window.first, "last": window.last, **more})
         spec = self._plan.spec(1)
         folder = self._plan.folder.parent / "watched" / str(self.launches)
         spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)

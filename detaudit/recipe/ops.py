@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -61,6 +62,13 @@ def base_name(op: str) -> str:
 def known(op: str, framework: str, device: str) -> Row | None:
     """Return the family of an operation that may race on a device such as ``cuda:0``, None for any other."""
     return _table().get((framework, "gpu" if is_gpu(device) else "cpu", base_name(op)))
+
+
+def names(frameworks: Iterable[str], devices: Iterable[str]) -> tuple[str, ...]:
+    """Return what may race in these frameworks, on devices such as ``cuda:0``; on the CPU where none is given."""
+    kinds = {"gpu" if is_gpu(device) else "cpu" for device in devices} or {"cpu"}
+    known_by = set(frameworks)
+    return tuple(op for framework, device, op in _table() if framework in known_by and device in kinds)
 
 
 @functools.cache

@@ -125,8 +125,20 @@ def test_runs_that_agree_leave_nothing_to_trace(tmp_path: Path) -> None:
     assert launcher.launches == 3
 
 
+def test_a_race_that_hides_where_everything_is_watched_may_show_where_only_what_races_is(tmp_path: Path) -> None:
+    launcher = Watched(hides=("ops",))
+    audit = trace(tmp_path, launcher)
+    assert audit.observer_effect
+    assert audit.culprit is not None
+    assert (audit.culprit.op, audit.culprit.line) == ("aten.index_put_.default", 3)
+    assert audit.bounded is None
+    asked = launcher.asked[-1]
+    assert (asked["level"], asked["first"]) == ("racing", 0)
+    assert {"index_put_", "put_"} <= set(asked["racing"])
+
+
 def test_a_race_that_hides_from_the_watching_is_bounded_by_modules(tmp_path: Path) -> None:
-    audit = trace(tmp_path, Watched(hides=("ops",)))
+    audit = trace(tmp_path, Watched(hides=("ops", "racing")))
     assert audit.observer_effect
     assert audit.culprit is None
     assert audit.bounded is not None
@@ -137,7 +149,7 @@ def test_a_race_that_hides_from_the_watching_is_bounded_by_modules(tmp_path: Pat
 
 
 def test_a_race_that_hides_from_all_watching_is_bounded_by_stages(tmp_path: Path) -> None:
-    audit = trace(tmp_path, Watched(hides=("ops", "modules")))
+    audit = trace(tmp_path, Watched(hides=("ops", "racing", "modules")))
     assert audit.observer_effect
     assert audit.bounded is not None
     assert (audit.bounded.step, audit.bounded.after, audit.bounded.before) == (2, "the loss", "the updated weights")

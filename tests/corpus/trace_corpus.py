@@ -12,14 +12,15 @@ from typing import Any, NamedTuple
 import yaml
 
 from tests.corpus.audit_corpus import Kept, detaudit
-from tests.corpus.measure import HERE
+from tests.corpus.measure import HERE, SCRIPTS
 
 _HEAD = """# The corpus: where detaudit finds that the difference enters
 
 Written by `python -m tests.corpus.trace_corpus --write docs/trace.md`, of which `make test-trace` asks for five
 repetitions, and which goes on where it stopped: `detaudit trace` of each script whose culprit is known
 (tests/corpus/culprits.yaml). *Right* is how many of the traces named the labelled line, cause and operation; an answer
-that is not the label's is bold. *Runs* are all launches, the median over the repetitions.
+that is not the label's is bold. Where watching hides the race, there is no cause: the line is the first suspect that
+goes with the bounded answer. *Runs* are all launches, the median over the repetitions.
 
 | script | right | cause | line | operation | runs |
 |---|---|---|---|---|---|
@@ -36,27 +37,39 @@ class Traced(NamedTuple):
     launches: int
 
 
+SUSPECT = "suspect: "
+
 RARE = ("--runs", "30")
 """For a race that shows in fewer than one run of three."""
 
 
 def trace(script: str, options: Sequence[str]) -> Traced:
     """Return what one trace says of a script, as a user would ask."""
-    return told(detaudit("trace", script, options))
+    return told(detaudit("trace", script, options), script)
 
 
-def told(audit: dict[str, Any]) -> Traced:
-    """Return what the JSON of a trace holds."""
+def told(audit: dict[str, Any], script: str) -> Traced:
+    """Return what the JSON of a trace of a script holds."""
     found, launches, hidden = audit["culprit"], audit["launches"], audit["observer_effect"]
     if found is None:
-        between = audit["bounded"]
-        words = f"between {between['after']} and {between['before']}" if between else ""
-        return Traced("", words, "", hidden, launches)
+        return Traced("", _bounded(audit["bounded"], script), "", hidden, launches)
     return Traced(found["cause"], found["code"], found["op"] or "", hidden, launches)
 
 
+def _bounded(between: dict[str, Any] | None, script: str) -> str:
+    if between is None:
+        return ""
+    words = f"between {between['after']} and {between['before']}"
+    for suspect in between["suspects"][:1]:
+        text = (SCRIPTS / f"{script}.py").read_text().splitlines()[suspect["line"] - 1].strip()
+        words += f"; {SUSPECT}{text}"
+    return words
+
+
 def right(label: dict[str, Any], found: Traced) -> bool:
-    """Return whether a trace names the labelled line, cause and operation."""
+    """Return whether a trace names the labelled line, cause and operation; where it is hidden, the line alone."""
+    if found.hidden and not found.cause:
+        return any(text in found.code.partition(SUSPECT)[2] for text in label["lines"])
     causes = [label["cause"]] if isinstance(label["cause"], str) else label["cause"]
     op = found.op.rsplit(".", 1)[0] if found.op.startswith("aten.") else found.op
     line = any(text in found.code for text in label["lines"])

@@ -56,15 +56,15 @@ print(float(tf.reduce_sum(table)), float(tf.reduce_sum(eager)), keras.random.nor
 """
 
 
-def line(comment: str) -> int:
-    """Return the number of the line of SCRIPT that has a comment."""
-    (number,) = [n for n, text in enumerate(SCRIPT.splitlines(), 1) if text.endswith(f"# {comment}")]
+def line(comment: str, script: str = SCRIPT) -> int:
+    """Return the number of the line of a script that has a comment."""
+    (number,) = [n for n, text in enumerate(script.splitlines(), 1) if text.endswith(f"# {comment}")]
     return number
 
 
-def ran(folder: Path, watch: dict[str, Any] | None) -> tuple[str, list[dict[str, Any]], Path]:
-    """Run SCRIPT; return what it printed, the lines of its second file, and the folder of its trace."""
-    (folder / "train.py").write_text(SCRIPT)
+def ran(folder: Path, watch: dict[str, Any] | None, script: str = SCRIPT) -> tuple[str, list[dict[str, Any]], Path]:
+    """Run a script; return what it printed, the lines of its second file, and the folder of its trace."""
+    (folder / "train.py").write_text(script)
     trace = folder / f"trace{len(list(folder.iterdir()))}"
     trace.mkdir()
     env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -164,7 +164,57 @@ def test_the_tensors_of_one_operation(folder: Path, watched: tuple[str, list[dic
     ]
 
 
+RACING = ["ResourceScatterSub"]
+
+
+def test_what_may_race_is_watched_alone(folder: Path, watched: tuple[str, list[dict[str, Any]]]) -> None:
+    printed, told, _ = ran(folder, {"level": "racing", "first": 1, "last": 5, "racing": RACING})
+    assert printed == watched[0]
+    assert [(entry["op"], entry["line"], entry["step"]) for entry in told] == [
+        ("ResourceScatterSub", line("scatter"), step) for step in (1, 2, 3)
+    ]
+    whole = [entry for entry in watched[1] if entry["op"] == "ResourceScatterSub"]
+    assert [(entry["ins"], entry["outs"]) for entry in told] == [(entry["ins"], entry["outs"]) for entry in whole]
+
+
 def test_what_may_race_is_listed_without_touching_a_graph(folder: Path) -> None:
-    _, told, _ = ran(folder, {"level": "modules", "first": 1, "last": 5})
+    _, told, _ = ran(folder, {"level": "modules", "first": 1, "last": 5, "racing": RACING})
     assert [(entry["op"], entry["line"]) for entry in told] == [("ResourceScatterSub", line("scatter"))]
     assert (told[0]["ins"], told[0]["outs"]) == ([], [])
+
+
+THREADS = """
+import threading
+import keras, tensorflow as tf
+keras.utils.set_random_seed(1)
+weight = tf.Variable(tf.ones((4,)))
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(weight * x)
+    weight.assign_sub(0.1 * tape.gradient(loss, weight))
+
+def train(first):
+    for number in range(3):
+        meet.wait()
+        step(tf.fill((4,), float(first + number)))  # called
+
+step(tf.zeros(4))
+meet = threading.Barrier(2)
+threads = [threading.Thread(target=train, args=(first,), name=f"trainer-{first}") for first in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_calls_by_threads_are_told_with_what_they_found_and_left(folder: Path) -> None:
+    _, told, _ = ran(folder, {"level": "ops", "first": 0, "last": 20}, THREADS)
+    calls = [entry for entry in told if entry["op"] == "tf.function"]
+    assert sorted(entry["thread"] for entry in calls) == ["trainer-0"] * 3 + ["trainer-1"] * 3
+    assert {entry["line"] for entry in calls} == {line("called", THREADS)}
+    assert all(len(entry["ins"]) == 2 for entry in calls)
+    alone = [entry for entry in told if entry["thread"] == "MainThread"]
+    assert {entry["line"] for entry in alone if entry["op"] == "AssignSubVariableOp"} == {11}

@@ -166,6 +166,23 @@ def test_the_tensors_of_one_operation(tmp_path: Path) -> None:
     assert given.read_bytes() == b"\0\0\0\0\0\0\0@\0\0\x80@"
 
 
+def test_only_operations_that_are_known_to_race(tmp_path: Path) -> None:
+    script = """
+import torch
+torch.manual_seed(0)
+x, which = torch.zeros(4, requires_grad=True), torch.tensor([0, 1, 1])
+y = x[which].exp()
+y.sum().backward()  # backward
+torch.zeros(4).index_put_((which,), torch.ones(3), accumulate=True)
+z = torch.zeros(3)
+z.numpy()[0] = 1
+z.index_add_(0, torch.tensor([0]), torch.ones(1))
+"""
+    ops = run(tmp_path, script, {"level": "racing", "first": 0, "last": 1, "racing": ["index_put", "index_put_"]})
+    assert [(op.op, op.line) for op in ops] == [("aten.index_put.default", 5), ("aten.index_put_.default", 7)]
+    assert all(digest for op in ops for digest, _ in op.ins)
+
+
 def test_calls_of_modules_alone(tmp_path: Path) -> None:
     script = """
 import torch

@@ -25,6 +25,7 @@ class OpStream:
     def __init__(self, recorder: Recorder, watch: dict[str, Any]) -> None:
         self.level: str = watch["level"]
         self.wanted = watch
+        self.racing = frozenset(watch.get("racing", ()))
         self.open = False
         self._recorder = recorder
         self._first, self._last = int(watch["first"]), int(watch["last"])

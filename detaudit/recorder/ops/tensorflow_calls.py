@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-import itertools
 import threading
-from typing import NamedTuple
 
 from ... import wire
 
@@ -16,26 +14,32 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Call(NamedTuple):
-    """The n-th outermost call of a thread."""
+class Call:
+    """The n-th outermost call of a thread; ``alone`` as long as no other thread of the script was inside one."""
 
-    thread: int
-    number: int
+    def __init__(self, thread: str, number: int) -> None:
+        self.thread, self.number = thread, number
+        self.alone = True
+
+    @property
+    def name(self) -> str:
+        """What tells this call from all others."""
+        return str(self.number) if self.thread == wire.MAIN_THREAD else f"{self.thread}.{self.number}"
 
 
 class Calls:
-    """Counts the outermost calls of each thread. Threads count by first appearance, the main one is 0.
+    """Counts the outermost calls of each thread.
 
     What runs inside a function runs in threads of TensorFlow's own: where two threads of the script are inside
-    functions at once, it counts as the later call's.
+    functions at once, nobody knows whose it is.
     """
 
     def __init__(self) -> None:
         self._local = threading.local()
-        self._threads = itertools.count(1)
+        self._counts: dict[str, int] = {}
         self._running: list[Call] = []
-        self._latest = Call(0, 0)
-        self._seen: dict[tuple[Call, str, str], int] = {}
+        self._latest = Call(wire.MAIN_THREAD, 0)
+        self._seen: dict[tuple[str, str, str], int] = {}
         self._eager: Any = importlib.import_module("tensorflow.python.eager.context").executing_eagerly
 
     @property
@@ -44,24 +48,18 @@ class Calls:
         running = self._running
         return running[-1] if running else self._latest
 
-    def thread(self) -> int:
-        """Return the number of this thread."""
-        number: int | None = getattr(self._local, "number", None)
-        if number is None:
-            main = threading.current_thread() is threading.main_thread()
-            number = self._local.number = 0 if main else next(self._threads)
-        return number
-
     def key(self, graph: str, node: str) -> str:
         """Return what tells this run of a node from all others."""
-        call = self.current
+        call = self.current.name
         occurrence = self._seen.get((call, graph, node), 0)
         self._seen[call, graph, node] = occurrence + 1
-        number = f"{call.thread}.{call.number}" if call.thread else str(call.number)
-        return f"{number}/{graph}/{node}/{occurrence}"
+        return f"{call}/{graph}/{node}/{occurrence}"
 
-    def watch(self, function: Any, begin: Callable[[], None]) -> None:
-        """Count the calls of this class of functions; ``begin``, which never raises, comes before each."""
+    def watch(self, function: Any, around: Callable[[Call, Any], Callable[[], None]]) -> None:
+        """Count the calls of this class of functions; ``around``, which never raises, comes before each.
+
+        It is given the call and its arguments, and returns what comes after it.
+        """
         call = function.__call__
 
         @functools.wraps(call)
@@ -71,8 +69,10 @@ class Calls:
             self._local.inside = True
             started = self._begin()
             try:
-                begin()
-                return call(function_, *args, **kwargs)
+                after = around(started, (args, kwargs))
+                result = call(function_, *args, **kwargs)
+                after()
+                return result
             finally:
                 self._local.inside = False
                 self._latest = started
@@ -81,14 +81,13 @@ class Calls:
         function.__call__ = __call__
 
     def _begin(self) -> Call:
-        self._local.count = getattr(self._local, "count", 0) + 1
-        started = Call(self.thread(), self._local.count)
+        thread = threading.current_thread().name
+        number = self._counts[thread] = self._counts.get(thread, 0) + 1
+        started = Call(thread, number)
         if not self._running:
             self._seen = {}
         self._running.append(started)
+        if len(self._running) > 1:
+            for one in list(self._running):
+                one.alone = False
         return started
-
-
-def named(thread: int) -> str:
-    """Return what a thread is called: its number is that of its first appearance."""
-    return wire.MAIN_THREAD if thread == 0 else f"thread-{thread}"

@@ -1,4 +1,4 @@
-"""What is known of TensorFlow's operations by their type: which are left out, which touch variables, which may race."""
+"""What is known of TensorFlow's operations by their types: which are left out, touch variables, or race in parallel."""
 
 from __future__ import annotations
 
@@ -62,12 +62,6 @@ RANDOM = re.compile(
     r"|Fractional(Avg|Max)Pool)$"
 )
 """Operations that draw numbers from a state of their own or from a generator."""
-
-RACES = re.compile(
-    r"((Resource)?Scatter(Nd)?(Add|Sub)|ResourceSparseApply\w+|CropAndResizeGradImage|(Dense|Sparse|Ragged)?Bincount"
-    r"|Fractional(Avg|Max)Pool|Timestamp|NonDeterministicInts|SampleDistorted\w+)$"
-)
-"""Operations that add from several threads in any order, or that take what no seed decides."""
 
 RACES_IN_PARALLEL = re.compile(RANDOM.pattern + r"|(Eager)?PyFunc(Stateless)?$")
 """Operations that are repeatable one after another, but not in the functions of tf.data or in parallel iterations."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import importlib
 
 from . import tensorflow_kinds as kinds
+from .tensorflow_concurrent import ThreadCalls
 from .tensorflow_places import Places, is_own
 from .tensorflow_runs import Runs, Site
 from .tensorflow_variables import UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import FrameType
     from typing import Any
 
     from .stream import OpStream
-    from .tensorflow_calls import Calls
+    from .tensorflow_calls import Call, Calls
+    from .tensorflow_racing import Racing
 
 
 class GraphNames:
@@ -38,10 +40,12 @@ class GraphNames:
 class Operations:
     """Sees each operation when it runs eagerly, and when it is added to a graph."""
 
-    def __init__(self, tf: Any, stream: OpStream, calls: Calls) -> None:
-        self._tf, self._stream = tf, stream
+    def __init__(self, tf: Any, stream: OpStream, calls: Calls, racing: Racing) -> None:
+        self._tf, self._stream, self._racing = tf, stream, racing
+        self._racing_only = stream.level == "racing"
         self._runs = Runs(stream, calls)
         self._variables = self._runs.variables
+        self._threads = ThreadCalls(stream, self._runs)
         self._places = Places()
         self._names = GraphNames()
         self._record: Any = importlib.import_module("tensorflow.python.eager.record")
@@ -49,13 +53,19 @@ class Operations:
         self._places.watch_gradients()
         stream.when_open(lambda _: self._places.forget())
 
-    def before_call(self) -> None:
-        """Look at the variables that are not known, before an outermost function runs."""
+    def around_call(self, call: Call, arguments: Any) -> Callable[[], None]:
+        """Look at the variables that are not known, before an outermost function runs; return what comes after it."""
+        found: list[Callable[[], None] | None] = []
         if self._stream.open:
-            try:
-                self._variables.look_at_all()
-            except Exception as error:
-                self._stream.trouble("variables", error)
+            self._guarded(self._variables.look_at_all)
+            self._guarded(lambda: found.append(self._threads.around(call, arguments)))
+        return lambda: self._guarded(found[0]) if found and found[0] else None
+
+    def _guarded(self, observe: Callable[[], object]) -> None:
+        try:
+            observe()
+        except Exception as error:
+            self._stream.trouble("variables", error)
 
     def seen(
         self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], name: str, graph: Any, frame: FrameType
@@ -87,6 +97,8 @@ class Operations:
     def _is_watched(self, op_type: str, inputs: Sequence[Any], graph: Any) -> bool:
         if graph is not None and not hasattr(graph, "control_outputs"):
             return False  # of tf.compat.v1: what nobody fetches does not run
+        if self._racing_only and not self._racing.may(op_type, graph):
+            return False
         if op_type in kinds.SOURCES:
             return graph is not None or op_type != "OptionalGetValue"
         if op_type in kinds.PLUMBING or op_type.startswith("__") or "Dataset" in op_type or "Iterator" in op_type:

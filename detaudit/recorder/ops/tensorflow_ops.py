@@ -5,7 +5,8 @@ whether the window is open. What the user's code computes is left as it is, but 
 into one operation is not. Such an operation cannot be compiled by XLA: ``jit_compile`` is off in a run that is watched.
 The functions of tf.data are left alone, what comes out of them is not; nor are the graphs of tf.compat.v1 watched.
 
-At level ``modules`` no graph is changed: what may race is listed when it is traced. At level ``tensors``, ``n`` counts
+At level ``modules`` no graph is changed: what may race is listed when it is traced. At level ``racing`` only what may
+race is followed by an operation of ours, so that watching hides less. At level ``tensors``, ``n`` counts
 the operations of a thread that ran eagerly, those without a key.
 """
 
@@ -19,6 +20,7 @@ import threading
 from .tensorflow_calls import Calls
 from .tensorflow_operations import GraphNames, Operations
 from .tensorflow_places import Places
+from .tensorflow_racing import Racing
 from .tensorflow_scan import Scan
 
 TYPE_CHECKING = False
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .stream import OpStream
+    from .tensorflow_calls import Call
 
 
 class _Watcher:
@@ -37,16 +40,17 @@ class _Watcher:
         self._stream = stream
         self._inside = threading.local()
         self._calls = Calls()
+        self._racing = Racing(stream.racing)
         self._looks_only = stream.level == "modules"
         self._context: Any = importlib.import_module("tensorflow.python.eager.context")
         self._add: Any = importlib.import_module("tensorflow.python.framework.op_callbacks").add_op_callback
         self._seen: Callable[..., None]
-        self._before_call: Callable[[], None] = lambda: None
+        self._around_call: Callable[[Call, Any], Callable[[], None]] = lambda call, arguments: lambda: None
         if self._looks_only:
-            self._seen = Scan(stream, Places(), GraphNames().of, self._calls, self._inside).seen
+            self._seen = Scan(stream, Places(), GraphNames().of, self._racing).seen
         else:
-            operations = Operations(tf, stream, self._calls)
-            self._seen, self._before_call = operations.seen, operations.before_call
+            operations = Operations(tf, stream, self._calls, self._racing)
+            self._seen, self._around_call = operations.seen, operations.around_call
 
     def install(self) -> None:
         """Put the hooks in place."""
@@ -56,13 +60,13 @@ class _Watcher:
         self._calls.watch(importlib.import_module(functions + "concrete_function").ConcreteFunction, self._on_call)
         if not self._looks_only:
             self._compile_nothing(function)
-        self._mark_data(importlib.import_module("tensorflow.python.data.ops.structured_function"))
+        self._racing.watch_data(importlib.import_module("tensorflow.python.data.ops.structured_function"))
         self._watch_threads()
         self._watch_thread()
 
-    def _on_call(self) -> None:
+    def _on_call(self, call: Call, arguments: Any) -> Callable[[], None]:
         self._watch_thread()
-        self._before_call()
+        return self._around_call(call, arguments)
 
     def _watch_thread(self) -> None:
         if not getattr(self._inside, "watched", False):
@@ -95,27 +99,13 @@ class _Watcher:
 
         function.__init__ = __init__
 
-    def _mark_data(self, module: Any) -> None:
-        make = module.StructuredFunctionWrapper.__init__
-        inside = self._inside
-
-        @functools.wraps(make)
-        def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:
-            inside.data = getattr(inside, "data", 0) + 1
-            try:
-                make(wrapper, *args, **kwargs)
-            finally:
-                inside.data -= 1
-
-        module.StructuredFunctionWrapper.__init__ = __init__
-
     def _callback(
         self, op_type: Any, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None
     ) -> None:
         inside = self._inside
         if graph is None and not self._stream.open and not self._looks_only:
             return
-        if getattr(inside, "busy", False) or (getattr(inside, "data", 0) and not self._looks_only):
+        if getattr(inside, "busy", False) or (self._racing.in_data and not self._looks_only):
             return
         inside.busy = True
         try:
@@ -130,5 +120,5 @@ class _Watcher:
 
 def install(module: ModuleType, stream: OpStream) -> None:
     """Watch the operations of this TensorFlow from now on."""
-    if stream.level in ("ops", "tensors", "modules"):
+    if stream.level in ("ops", "racing", "tensors", "modules"):
         _Watcher(module, stream).install()

@@ -7,7 +7,7 @@ import threading
 from typing import NamedTuple
 
 from ..adapters.tensorflow_reader import VariableReader
-from .tensorflow_calls import Calls, named
+from .tensorflow_calls import Calls
 from .tensorflow_places import Place
 from .tensorflow_variables import UNKNOWN, State, Variables
 
@@ -43,12 +43,17 @@ class Runs:
         self._keeps = stream.level == "tensors"
         self.variables = Variables(self._state)
         self._lock = threading.RLock()
-        self._counts: dict[int, int] = {}
+        self._counts: dict[str, int] = {}
         stream.when_open(self._opened)
 
     def _opened(self, _: bool) -> None:
         with self._lock:
             self._counts.clear()
+            self.forget()
+
+    def forget(self) -> None:
+        """Forget what is in the variables."""
+        with self._lock:
             self.variables.states.clear()
 
     def ran(self, site: Site, ins: Sequence[Any], outs: Sequence[Any]) -> None:
@@ -63,9 +68,13 @@ class Runs:
 
     def _ran(self, site: Site, ins: Sequence[Any], outs: Sequence[Any]) -> None:
         if site.node:
-            thread, key = self._calls.current.thread, self._calls.key(site.graph, site.node)
+            call = self._calls.current
+            if not call.alone:
+                self.forget()
+                return
+            thread, key = call.thread, self._calls.key(site.graph, site.node)
         else:
-            thread, key = self._calls.thread(), ""
+            thread, key = threading.current_thread().name, ""
         place = self._counts.get(thread, 0)
         if not key:
             self._counts[thread] = place + 1
@@ -76,19 +85,19 @@ class Runs:
         elif site.written:
             self._written(site, [self._state(array) for array in outs[-len(site.written) :]])
 
-    def _is_wanted(self, thread: int, place: int) -> bool:
+    def _is_wanted(self, thread: str, place: int) -> bool:
         wanted = self._stream.wanted
-        return not wanted.get("key") and wanted.get("thread") == named(thread) and wanted.get("n") == place
+        return not wanted.get("key") and wanted.get("thread") == thread and wanted.get("n") == place
 
-    def _write(self, site: Site, thread: int, key: str, ins: Sequence[Any], outs: Sequence[Any]) -> None:
+    def _write(self, site: Site, thread: str, key: str, ins: Sequence[Any], outs: Sequence[Any]) -> None:
         made = [self._state(array) for array in outs]
         came = [[self._found(number, site, made), number] for number in site.found]
-        came += [[self._digest(array), -1] for array in ins]
+        came += [[self.digest(array), -1] for array in ins]
         self._written(site, made[len(made) - len(site.written) :])
         storages = [-1] * (len(made) - len(site.written)) + list(site.written)
         fields: dict[str, Any] = {
             "n": self._stream.next_number(),
-            "thread": named(thread),
+            "thread": thread,
             # Eagerly, what writes to a variable comes after the loss of its step.
             "step": self._stream.step(bool(not key and site.written)),
             "op": site.op,
@@ -134,7 +143,7 @@ class Runs:
         self._stream.write(
             "tensor",
             role=role,
-            digest=self._digest(array),
+            digest=self.digest(array),
             dtype=str(array.dtype),
             shape=list(array.shape),
             file=os.path.basename(path),
@@ -143,8 +152,9 @@ class Runs:
     def _state(self, tensor: Any) -> State:
         array = self._reader.array(tensor)
         # What NumPy is shown may be the variable's own memory.
-        return State("", array.copy()) if self._keeps else State(self._digest(array), None)
+        return State("", array.copy()) if self._keeps else State(self.digest(array), None)
 
-    def _digest(self, tensor: Any) -> str:
+    def digest(self, tensor: Any) -> str:
+        """Return the dtype, shape and digest of a tensor or an array."""
         _, dtype, shape, words = self._reader.part("", tensor)
         return "%s[%s]:%016x" % (dtype, ",".join([str(size) for size in shape]), words)

@@ -20,9 +20,9 @@ ENTERS = ("aten::lift_fresh", "aten::set_")
 
 
 class OpKind:
-    """What is to be known of an operation, from its schema."""
+    """What is to be known of an operation, from its schema. All but those in ``only`` are passed over, if given."""
 
-    def __init__(self, torch: Any, func: Any) -> None:
+    def __init__(self, torch: Any, func: Any, only: frozenset[str] | None = None) -> None:
         schema = func._schema
         name: str = schema.name
         self.name = str(func)
@@ -40,6 +40,7 @@ class OpKind:
         views = (aliases and not written) or name in ("aten::_unsafe_view", "aten::_reshape_alias")
         self.enters = name.startswith(ENTERS)
         self.passed_over = (views and not self.enters) or name.startswith(("profiler::", "prim::"))
+        self.passed_over |= only is not None and name.removeprefix("aten::") not in only
         self.fresh = "empty" in name or name == "aten::resize_"
         self.random = torch.Tag.nondeterministic_seeded in func.tags
 

@@ -27,6 +27,14 @@ def tensors_in(value: Any, tensor: type) -> Iterator[Any]:
             yield from tensors_in(item, tensor)
 
 
+def is_whole(tensor: Any) -> bool:
+    """Whether a tensor is all of its storage, or has none."""
+    try:
+        return bool(tensor.numel() * tensor.element_size() >= tensor.untyped_storage().nbytes())
+    except (NotImplementedError, RuntimeError):
+        return True
+
+
 class Memory:
     """Numbers storages by first appearance, and digests tensors.
 

@@ -10,7 +10,7 @@ import sys
 import threading
 
 from .torch_kinds import OpKind
-from .torch_memory import Memory, tensors_in
+from .torch_memory import Memory, is_whole, tensors_in
 from .torch_where import Where, enter_in_threads
 
 TYPE_CHECKING = False
@@ -31,6 +31,7 @@ class Watcher:
         self._kinds: dict[Any, OpKind] = {}
         self._node: Callable[[], Any] = torch._C._current_autograd_node
         self._counts: dict[str, int] = {}
+        self._only = stream.racing if stream.level == "racing" else None
         stream.when_forked(self._forget)
 
     def _forget(self) -> None:
@@ -41,7 +42,7 @@ class Watcher:
         """Carry an operation out, and write what it did."""
         kind = self._kinds.get(func)
         if kind is None:
-            kind = self._kinds[func] = OpKind(self._torch, func)
+            kind = self._kinds[func] = OpKind(self._torch, func, self._only)
         if kind.passed_over:
             self._guarded(lambda: self._passed(frame))
             return func(*args, **kwargs)
@@ -132,25 +133,18 @@ class Watcher:
         written += [kwargs[name] for name in kind.written if name in kwargs]
         outs = list({id(one): one for one in [*made, *tensors_in(written, tensor)]}.values())
         known = {number for _, number in fields["ins"]}
-        numbers = [memory.number(one, made=not kind.enters) for one in outs]
+        numbers = [memory.number(one, made=not kind.enters and self._only is None) for one in outs]
         memory.written(numbers)
         texts = [""] * len(outs) if kind.fresh else memory.digests(outs, numbers, ahead=1 if kind.written else 0)
-        wholes = [self._whole(one) for one in outs]
+        wholes = [is_whole(one) for one in outs]
         fields["outs"] = [list(out) for out in zip(texts, numbers, wholes)]
         if kind.fresh and not known.issuperset(numbers):
             fields["fresh"] = True
         if wanted[0]:
             self._keep("out", outs, texts)
-        elif self._stream.level == "ops":
+        elif self._stream.level in ("ops", "racing"):
             fields["n"] = self._stream.next_number()
             self._stream.write("op", **fields)
-
-    @staticmethod
-    def _whole(tensor: Any) -> bool:
-        try:
-            return bool(tensor.numel() * tensor.element_size() >= tensor.untyped_storage().nbytes())
-        except (NotImplementedError, RuntimeError):
-            return True
 
     def _wants(self, thread: str) -> bool:
         """Whether this is the operation whose tensors are wanted: the n-th of its thread."""
@@ -211,7 +205,7 @@ def install(torch: ModuleType, stream: OpStream) -> None:
     watcher = Watcher(torch, stream)
     if stream.level == "modules":
         watcher.where.follow_modules(watcher.called)
-    elif stream.level in ("ops", "tensors"):
+    elif stream.level in ("ops", "racing", "tensors"):
         watcher.where.follow_modules()
         _enter(torch, _mode(torch, watcher, stream), stream)
 
