@@ -66,9 +66,10 @@ def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: Tens
     edit = blamed_line.edit_of(source, scene.root) if source else None
     if found.kind is Kind.FRESH:
         edit = blamed_line.edit_at(scene.root, file, line, "memory")
+    brought = found.kind is Kind.OUTPUT and not op.ins  # such as the next element of a dataset
     at = f"{scene.told(op.file)}:{op.line}" if op.file and (scene.told(op.file), op.line) != (file, line) else None
     culprit = Culprit(
-        how=found.kind.value,
+        how=Kind.OUTSIDE.value if brought else found.kind.value,
         cause=cause,
         rank=differs.rank,
         step=differs.step if differs.stage is Stage.INIT and not op.backward else op.step or differs.step,
@@ -82,13 +83,22 @@ def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: Tens
         backward=op.backward,
         thread=op.thread if op.thread != wire.MAIN_THREAD else None,
         at=at,
-        inputs_equal=found.kind in (Kind.OUTPUT, Kind.RANDOM),
+        inputs_equal=found.kind in (Kind.OUTPUT, Kind.RANDOM) and not brought,
         values=_ways(found, scene) if found.kind is Kind.FORK else None,
         tensor=tensor,
         edit=edit,
         also=tuple(one for one in scene.sources if one is not source)[:5],
     )
     return _with_cures(culprit, scene, op.op if found.kind is Kind.OUTPUT else "")
+
+
+def of_pipeline(made: Culprit, sources: Sequence[Source], op: str, scene: Scene) -> Culprit:
+    """Return the culprit of data that came out of a pipeline: the first of its lines that may race, by ``op``."""
+    first = sources[0]
+    at = f"{made.file}:{made.line}" if made.file else None
+    also = (*sources[1:], *made.also)[:5]
+    made = msgspec.structs.replace(made, file=first.file, line=first.line, words=first.what, at=at, also=also)
+    return _with_cures(made, scene, op)
 
 
 def of_source(source: Source, differs: Difference, scene: Scene) -> Culprit:

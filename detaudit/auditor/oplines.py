@@ -30,6 +30,11 @@ class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
     state: str = ""
 
     @property
+    def listed(self) -> bool:
+        """Whether it was only told that the operation may race: what went in and came out was not looked at."""
+        return not self.ins and not self.outs
+
+    @property
     def signature(self) -> tuple[str, str, int, int]:
         """What is the same wherever a program does the same: the operation, its line, how many tensors go in."""
         return self.op, self.file, self.line, len(self.ins)

@@ -12,6 +12,7 @@ from detaudit.auditor.group import GroupInProgress
 from detaudit.auditor.judge import stopped
 from detaudit.auditor.observer import Observer
 from detaudit.auditor.runner import Result, Runner
+from detaudit.auditor.suspects import suspects
 from detaudit.auditor.watched import EVERY_STEP, Pair, Watched, Window
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings, plan_group
@@ -54,6 +55,7 @@ class Tracer:
         refused = refusals.refused(asked.recipe.flags, settings.target)
         self._plan = plan_group(settings, asked.recipe, self._runner.space, refused)
         self._watched = Watched(self._runner, self._plan, self._observer, max(2, settings.runs))
+        self._watched.racing = ops.names(("torch", "tensorflow"), ())
         self._environment = environment.describe({**os.environ, **settings.env})
         self._group = GroupInProgress(self._plan, settings.cwd)
         self._first: Result | None = None
@@ -166,7 +168,10 @@ class Tracer:
             return told
         wants = found.kind is opdiff.Kind.OUTPUT and (found.nth is not None or found.op.key)
         tensor = self._tensor(found, pair, window) if wants else None
-        return culprit.of_operation(found, pair.differs, scene, tensor)
+        made = culprit.of_operation(found, pair.differs, scene, tensor)
+        listed = [op for op in self._watched.operations("ops") if op.listed and op.file]
+        lines = suspects(listed, scene) if made.cause == "data" and not found.op.ins else ()
+        return culprit.of_pipeline(made, lines, listed[0].op, scene) if lines else made
 
     def _tensor(self, found: opdiff.Finding, pair: Pair, window: Window) -> TensorPair | None:
         dump = self._asked.dump

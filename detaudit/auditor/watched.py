@@ -120,8 +120,8 @@ class Watched:
 
     def _run(self, level: str, window: Window, **wanted: object) -> tuple[Result, Path]:
         self.launches += 1
-        more = {"racing": self.racing} if level in ("racing", "modules") else wanted
-        asked = json.dumps({"level": level, "first": window.first, "last": window.last, **more})
+        steps = {"first": window.first, "last": window.last}
+        asked = json.dumps({"level": level, **steps, "racing": self.racing, **wanted})
         spec = self._plan.spec(1)
         folder = self._plan.folder.parent / "watched" / str(self.launches)
         spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)

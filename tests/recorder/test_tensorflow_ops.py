@@ -218,3 +218,29 @@ def test_calls_by_threads_are_told_with_what_they_found_and_left(folder: Path) -
     assert all(len(entry["ins"]) == 2 for entry in calls)
     alone = [entry for entry in told if entry["thread"] == "MainThread"]
     assert {entry["line"] for entry in alone if entry["op"] == "AssignSubVariableOp"} == {11}
+
+
+PIPELINE = """
+import tensorflow as tf, keras
+keras.utils.set_random_seed(1)
+weight = tf.Variable(tf.ones((4,)))
+optimizer = keras.optimizers.SGD(0.1)
+optimizer.build([weight])
+
+def augment(x):
+    return x + tf.random.normal((4,))  # drawn
+
+for x in tf.data.Dataset.from_tensor_slices(tf.ones((6, 4))).map(augment, num_parallel_calls=2):  # mapped
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(weight * x)
+    optimizer.apply([tape.gradient(loss, weight)], [weight])
+"""
+
+
+def test_what_may_race_in_a_pipeline_is_listed_beside_what_came_out_of_it(folder: Path) -> None:
+    _, told, _ = ran(folder, {"level": "ops", "first": 1, "last": 2, "racing": ["ParallelMapDatasetV2"]}, PIPELINE)
+    listed = [(entry["op"], entry["line"]) for entry in told if not entry["ins"] and not entry["outs"]]
+    assert listed == [
+        ("RandomStandardNormal", line("drawn", PIPELINE)), ("ParallelMapDatasetV2", line("mapped", PIPELINE)),
+    ]  # fmt: skip
+    assert "Mul" in {entry["op"] for entry in told}

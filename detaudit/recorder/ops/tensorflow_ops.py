@@ -3,7 +3,8 @@
 Behind each operation of a graph comes one of ours that is handed its inputs and outputs, and is asked at each run
 whether the window is open. What the user's code computes is left as it is, but more slowly, and what would be fused
 into one operation is not. Such an operation cannot be compiled by XLA: ``jit_compile`` is off in a run that is watched.
-The functions of tf.data are left alone, what comes out of them is not; nor are the graphs of tf.compat.v1 watched.
+In the functions of tf.data, what may race is only listed; what comes out of them is watched. The graphs of
+tf.compat.v1 are not.
 
 At level ``modules`` no graph is changed: what may race is listed when it is traced. At level ``racing`` only what may
 race is followed by an operation of ours, so that watching hides less. At level ``tensors``, ``n`` counts
@@ -44,11 +45,10 @@ class _Watcher:
         self._looks_only = stream.level == "modules"
         self._context: Any = importlib.import_module("tensorflow.python.eager.context")
         self._add: Any = importlib.import_module("tensorflow.python.framework.op_callbacks").add_op_callback
-        self._seen: Callable[..., None]
+        self._list = Scan(stream, Places(), GraphNames().of, self._racing).seen
+        self._seen: Callable[..., None] = self._list
         self._around_call: Callable[[Call, Any], Callable[[], None]] = lambda call, arguments: lambda: None
-        if self._looks_only:
-            self._seen = Scan(stream, Places(), GraphNames().of, self._racing).seen
-        else:
+        if not self._looks_only:
             operations = Operations(tf, stream, self._calls, self._racing)
             self._seen, self._around_call = operations.seen, operations.around_call
 
@@ -103,15 +103,14 @@ class _Watcher:
         self, op_type: Any, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None
     ) -> None:
         inside = self._inside
-        if graph is None and not self._stream.open and not self._looks_only:
-            return
-        if getattr(inside, "busy", False) or (self._racing.in_data and not self._looks_only):
+        kind = op_type.decode() if isinstance(op_type, bytes) else op_type
+        listed = self._looks_only or self._racing.in_data or "Dataset" in kind
+        if getattr(inside, "busy", False) or not (listed or graph is not None or self._stream.open):
             return
         inside.busy = True
         try:
-            kind = op_type.decode() if isinstance(op_type, bytes) else op_type
             name = op_name.decode() if isinstance(op_name, bytes) else op_name
-            self._seen(kind, inputs, outputs, name, graph, sys._getframe(1))
+            (self._list if listed else self._seen)(kind, inputs, outputs, name, graph, sys._getframe(1))
         except Exception as error:
             self._stream.trouble("operation", error)
         finally:
