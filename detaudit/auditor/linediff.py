@@ -84,11 +84,3 @@ def assignments(a: Iterable[Line], b: Iterable[Line]) -> Iterator[Differing]:
         for of_a, of_b in pair.values(over):
             if of_a is None or of_b is None or of_a.digest != of_b.digest:
                 yield Differing(of_a, of_b)
-
-
-def first_assignment(a: Iterable[Line], b: Iterable[Line]) -> Differing | None:
-    """Return the first difference in what was assigned."""
-    first: dict[str, Differing] = {}
-    for found in assignments(a, b):
-        first.setdefault(found.one.thread, found)
-    return min(first.values(), key=lambda one: one.order, default=None)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.auditor import lineruns
-from detaudit.auditor.linediff import Differing, Fork, assignments, first_assignment, fork
+from detaudit.auditor.linediff import Differing, Fork, assignments, fork
 from detaudit.auditor.linelines import DECODER, Assigned, watched
 from detaudit.auditor.lineruns import Place
 from detaudit.auditor.lines import Line
@@ -159,30 +159,25 @@ def test_the_first_value_that_differs_is_found(program: list[Place], data: st.Da
     different = {at: "other" if at in changed else value for at, value in values.items()}
     a = Run().ran(program, values=values, ended=True)
     b = Run().ran(program, values=different, ended=True)
-    found = list(assignments(a.lines(), b.lines()))
-    assert [one.one.at for one in found] == sorted(changed)
-    first = first_assignment(a.lines(), b.lines())
-    assert first == (found[0] if found else None)
+    assert [one.one.at for one in assignments(a.lines(), b.lines())] == sorted(changed)
 
 
 def test_values_after_a_fork_are_not_compared() -> None:
     a = Run().ran([A, B, B], values={2: "b", 3: "b"})
     b = Run().ran([A, C, C], values={2: "c", 3: "c"})
-    assert first_assignment(a.lines(), b.lines()) is None
+    assert list(assignments(a.lines(), b.lines())) == []
     a, b = Run().ran([A, B], values={1: "a"}), Run().ran([A, C], values={1: "b"})
-    found = first_assignment(a.lines(), b.lines())
-    assert found is not None
+    (found,) = assignments(a.lines(), b.lines())
     assert found.one.line == A.line
 
 
 def test_a_change_that_only_one_run_saw_differs() -> None:
     a, b = Run().ran([A, B, C], values={2: "changed"}), Run().ran([A, B, C])
-    found = first_assignment(a.lines(), b.lines())
-    assert found is not None
+    (found,) = assignments(a.lines(), b.lines())
     assert (found.one.line, found.b, found.how) == (B.line, None, "value")
     # At a fork, what a run looked at depends on where it went.
     a, b = Run().ran([A, B], values={1: "changed"}), Run().ran([A, C])
-    assert first_assignment(a.lines(), b.lines()) is None
+    assert list(assignments(a.lines(), b.lines())) == []
 
 
 def test_another_order_is_told_from_another_value() -> None:

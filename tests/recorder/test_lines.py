@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from detaudit.auditor.linediff import first_assignment, fork
+from detaudit.auditor.linediff import assignments, fork
 from detaudit.auditor.linelines import watched
 from detaudit.recorder import frames
 from detaudit.recorder.ops import lines
@@ -396,5 +396,5 @@ def test_two_processes_that_part(tmp_path: Path, text: str, line: int) -> None:
 def test_two_processes_whose_values_differ(tmp_path: Path, text: str, line: int, how: str) -> None:
     a, b = runs(tmp_path, text)
     assert fork(watched(a), watched(b)) is None
-    found = first_assignment(watched(a), watched(b))
+    found = min(assignments(watched(a), watched(b)), key=lambda one: one.order, default=None)
     assert (found.one.line if found else 0, found.how if found else "") == (line, how)

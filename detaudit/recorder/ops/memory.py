@@ -26,7 +26,7 @@ def is_array(value: Any) -> bool:
     return (kind.__module__, kind.__name__) in _ARRAYS
 
 
-class Memory:
+class MemoryDigest:
     """Digests for one thread: the buffer that this needs is nobody else's."""
 
     def __init__(self) -> None:

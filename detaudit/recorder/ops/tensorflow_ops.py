@@ -18,6 +18,7 @@ import importlib
 import sys
 import threading
 
+from .in_threads import enter_in_threads
 from .tensorflow_calls import Calls
 from .tensorflow_operations import GraphNames, Operations
 from .tensorflow_places import Places
@@ -61,7 +62,7 @@ class _Watcher:
         if not self._looks_only:
             self._compile_nothing(function)
         self._racing.watch_data(importlib.import_module("tensorflow.python.data.ops.structured_function"))
-        self._watch_threads()
+        enter_in_threads(self._enter)
         self._watch_thread()
 
     def _on_call(self, call: Call, arguments: Any) -> Callable[[], None]:
@@ -73,19 +74,11 @@ class _Watcher:
             self._inside.watched = True
             self._add(self._callback)
 
-    def _watch_threads(self) -> None:
-        run = threading.Thread.run
-        watch = self._watch_thread
-
-        @functools.wraps(run)
-        def run_(thread: threading.Thread) -> None:
-            try:
-                watch()
-            except Exception as error:
-                self._stream.trouble("thread", error)
-            run(thread)
-
-        threading.Thread.run = run_  # type: ignore[method-assign,assignment]
+    def _enter(self) -> None:
+        try:
+            self._watch_thread()
+        except Exception as error:
+            self._stream.trouble("thread", error)
 
     @staticmethod
     def _compile_nothing(function: Any) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import sys
 import threading
 
+from .in_threads import enter_in_threads
 from .torch_kinds import OpKind
 from .torch_memory import Memory, is_whole, tensors_in
-from .torch_where import Where, enter_in_threads
+from .torch_where import Where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,13 +226,13 @@ def _enter(torch: Any, mode: Any, stream: OpStream) -> None:
             mode.__exit__(None, None, None)
             entered.pop()
 
-    def enter() -> Callable[[], None]:
+    def enter() -> Callable[[], None] | None:
         inside = type(mode)()  # each keeps what it must restore
         try:
             inside.__enter__()
         except Exception as error:
             stream.trouble("thread", error)
-            return lambda: None
+            return None
         return lambda: leave(inside)
 
     def leave(inside: Any) -> None:

@@ -119,19 +119,3 @@ class Where:
             return names.get(id(module)) or type(module).__name__
         except Exception:  # the user's own __getattr__, __hash__ or __eq__
             return type(module).__name__
-
-
-def enter_in_threads(enter: Callable[[], Callable[[], None]]) -> None:
-    """Call ``enter()``, which never raises, in each new thread of Python's, and what it returned at its end."""
-    thread = threading.Thread
-    run: Any = thread._bootstrap_inner  # type: ignore[attr-defined]
-
-    @functools.wraps(run)
-    def _bootstrap_inner(self: Any) -> None:
-        leave = enter()
-        try:
-            run(self)
-        finally:
-            leave()
-
-    thread._bootstrap_inner = _bootstrap_inner  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .. import digest
-from .memory import Memory, is_array
+from .memory import MemoryDigest, is_array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Values:
     """Digests values for one thread."""
 
     def __init__(self) -> None:
-        self._memory = Memory()
+        self._memory = MemoryDigest()
         self._left = 0
 
     def told(self, name: str, value: Any) -> Told:
