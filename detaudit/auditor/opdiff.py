@@ -79,10 +79,14 @@ class _Thread:
 
 @dataclass
 class _Candidate:
-    """A difference that came from nowhere; ``spread`` once something that was made of it differs too."""
+    """A difference that came from nowhere; ``spread`` once something that was made of it differs too.
+
+    It is ``lost`` where it is followed no further: nobody knows whether it was absorbed.
+    """
 
     finding: Finding
     spread: bool = False
+    lost: bool = False
 
 
 def first_difference(a: Iterable[OpLine], b: Iterable[OpLine]) -> Finding | None:
@@ -118,7 +122,7 @@ class _Comparison:
         found = next((one for one in self._candidates if one.spread), None)
         absorbed = {id(one) for one in self._candidates} - {id(one) for held in self._tainted.values() for one in held}
         if found is None and self._fork is None:
-            found = next((one for one in self._candidates if id(one) not in absorbed), None)
+            found = next((one for one in self._candidates if one.lost or id(one) not in absorbed), None)
         if found is None:
             return self._fork
         first = self._told_by_the_rest(found.finding)
@@ -184,7 +188,8 @@ class _Comparison:
         for i in outs:
             self._tainted[_mark(a.op.outs[i])] = causes[:_MOST_CAUSES]
         while len(self._tainted) > MOST_KEPT:
-            self._tainted.popitem(last=False)
+            for one in self._tainted.popitem(last=False)[1]:
+                one.lost = True
 
     def _input(self, a: Entry, b: Entry, place: int, nth: int | None) -> Finding:
         mine, other = a.inputs[place], b.inputs[place]

@@ -1,11 +1,13 @@
 """The first operation that differs: told apart by what went in, what came out, and who had written to the memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit.auditor import opdiff, opstate
 from detaudit.auditor.opdiff import Finding, Kind, first_difference
 from detaudit.auditor.oplines import OpLine
 
@@ -232,3 +234,26 @@ def test_threads_that_interleave_in_another_way_are_no_difference_and_hide_none(
 
     assert first_difference(interleaved(run("y")), interleaved(run("y"))) is None
     assert found(interleaved(run("y")), interleaved(run("z"))).op.line == culprit
+
+
+def test_what_is_remembered_is_bounded_however_long_the_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opstate, "MOST_KEPT", 100)
+    monkeypatch.setattr(opdiff, "MOST_KEPT", 100)
+
+    def stream(run: str) -> Iterator[OpLine]:
+        for number in range(2000):
+            words = run if number >= 500 else ""
+            yield op("mul", [("x", 0)], [(f"{number}{words}", number + 1, number % 2 == 0)])
+
+    comparison = opdiff._Comparison()
+    for a, b in zip(stream("a"), stream("b"), strict=True):
+        comparison.arrived(0, a)
+        comparison.arrived(1, b)
+    for side in comparison._sides:
+        assert max(len(side.writers), len(side.fresh), len(side.seen)) <= 100
+    assert len(comparison._tainted) <= 100
+    assert len(comparison._candidates) <= opdiff._MOST_CANDIDATES
+    assert [len(thread.waiting[0]) for thread in comparison._threads.values()] == [0]
+    answer = comparison.answer()
+    assert answer is not None
+    assert answer.nth == 500

@@ -62,6 +62,43 @@ def test_a_race_is_named_with_its_operation_its_line_and_its_tensors(project: Pr
     assert "torch.use_deterministic_algorithms(True)" in again.out
 
 
+RANKS = """
+    import os, tempfile
+    import numpy as np
+    import torch, torch.distributed as dist
+    from torch import nn
+
+    def train(rank, meeting):
+        torch.set_num_threads(1)
+        dist.init_process_group("gloo", init_method=f"file://{meeting}/gloo", rank=rank, world_size=2)
+        torch.manual_seed(0)
+        model = nn.parallel.DistributedDataParallel(nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        generator = np.random.default_rng(rank)
+        for step in range(4):
+            if rank == 1 and step == 1:
+                generator = np.random.default_rng()  # without a seed
+            x = torch.from_numpy(generator.normal(size=(8, 4)).astype("f4"))
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+        os._exit(0)  # taking the group apart can deadlock
+
+    if __name__ == "__main__":
+        with tempfile.TemporaryDirectory() as meeting:
+            torch.multiprocessing.spawn(train, (meeting,), nprocs=2)
+"""
+
+
+def test_the_rank_at_which_it_enters_is_named(project: Project) -> None:
+    path = project.write("train.py", RANKS)
+    done = project.detaudit("trace", "train.py", "--format", "json")
+    assert done.code == 1, done.err
+    found = done.json["culprit"]
+    assert (found["rank"], found["step"], found["cause"]) == (1, 2, "seed")
+    assert (found["file"], found["line"]) == ("train.py", line_of(path, "without a seed"))
+
+
 def test_a_training_whose_runs_agree_has_nothing_to_trace(project: Project, seeded: str) -> None:
     done = project.detaudit("trace", seeded, "--runs", "2")
     assert done.code == 0

@@ -183,6 +183,69 @@ z.index_add_(0, torch.tensor([0]), torch.ones(1))
     assert all(digest for op in ops for digest, _ in op.ins)
 
 
+def test_collectives_are_operations(tmp_path: Path) -> None:
+    script = """
+import torch, torch.distributed as dist
+from torch import nn
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+torch.manual_seed(0)
+model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+model(torch.ones(1, 2)).sum().backward()  # backward
+total = torch.ones(2)
+dist.all_reduce(total)  # summed
+"""
+    ops = [op for op in run(tmp_path, script, {"level": "ops", "first": 0, "last": 1}) if op.op.startswith("c10d.")]
+    assert ops[-1].op == "c10d.allreduce_.default"
+    assert line(ops[-1]).endswith("# summed")
+    assert ops[-1].ins[0][0] == ops[-1].outs[0][0] != ""
+
+
+@pytest.mark.parametrize("option", ["foreach=True", "fused=True"])
+def test_optimizers_that_update_all_weights_at_once(tmp_path: Path, option: str) -> None:
+    script = f"""
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.Adam(model.parameters(), {option})
+for _ in range(2):
+    optimizer.zero_grad()
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()  # updated
+"""
+    ops = run(tmp_path, script, {"level": "ops", "first": 0, "last": 2})
+    updates = [op for op in ops if op.op.startswith(("aten._foreach_", "aten._fused_adam_"))]
+    assert updates
+    assert all(line(op).endswith("# updated") for op in updates)
+    changed = updates[-1]
+    assert {storage for _, storage, _ in changed.outs} <= {storage for _, storage in changed.ins}
+    assert len({digest for digest, _, _ in changed.outs}) > 1
+
+
+def test_a_compiled_region_leaves_the_same_bits_and_what_is_outside_of_it_is_seen(tmp_path: Path) -> None:
+    script = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Linear(3, 1)
+compiled = torch.compile(model, backend="aot_eager")
+for _ in range(3):
+    loss = compiled(torch.ones(2, 3)).square().mean()  # outside
+    loss.backward()
+    with torch.no_grad():
+        for p in model.parameters():
+            p -= 0.1 * p.grad
+            p.grad = None
+print([p.tolist() for p in model.parameters()])
+"""
+    (tmp_path / "plain.py").write_text(script)
+    plain = subprocess.run([sys.executable, "plain.py"], cwd=tmp_path, capture_output=True, check=True).stdout
+    saved = "print(", "open('printed', 'w').write(str("
+    ops = run(tmp_path, script.replace(*saved) + ")", {"level": "ops", "first": 0, "last": 3})
+    assert (tmp_path / "printed").read_text().encode() == plain.strip()
+    assert {line(op).rpartition("# ")[2] for op in of(ops, "mean")} == {"outside"}
+
+
 def test_calls_of_modules_alone(tmp_path: Path) -> None:
     script = """
 import torch
