@@ -66,7 +66,7 @@ def known(op: str, framework: str, device: str) -> Row | None:
 
 def names(frameworks: Iterable[str], devices: Iterable[str]) -> tuple[str, ...]:
     """Return what may race in these frameworks, on devices such as ``cuda:0``; on the CPU where none is given."""
-    kinds = {"gpu" if is_gpu(device) else "cpu" for device in devices} or {"cpu"}
+    kinds = {"gpu" if is_gpu(device) else "cpu" for one in devices for device in one.split(",")} or {"cpu"}
     known_by = set(frameworks)
     return tuple(op for framework, device, op in _table() if framework in known_by and device in kinds)
 

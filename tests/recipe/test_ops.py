@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from detaudit.errors import ConfigError
-from detaudit.recipe.ops import base_name, known, load_ops
+from detaudit.recipe.ops import base_name, known, load_ops, names
 
 
 def test_every_family_is_named_once() -> None:
@@ -81,3 +81,17 @@ def test_a_broken_table_is_told_by_line_and_column(tmp_path: Path, text: str, to
     with pytest.raises(ConfigError) as caught:
         load_ops(path)
     assert told in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("frameworks", "devices", "some", "none"),
+    [
+        (["torch"], [], "put_", "scatter_add_"),
+        (["torch"], ["cuda:0,cpu"], "scatter_add_", "ResourceScatterSub"),
+        (["tensorflow", "numpy"], ["CPU:0"], "ResourceScatterSub", "put_"),
+    ],
+)
+def test_the_names_of_what_may_race(frameworks: list[str], devices: list[str], some: str, none: str) -> None:
+    found = names(frameworks, devices)
+    assert some in found
+    assert none not in found
