@@ -209,7 +209,9 @@ class _Comparison:
         """Return ``found``, told from one of values that come in another order: then each run has both somewhere."""
         if found.kind is Kind.WRITTEN_BETWEEN and found.before is None:
             return replace(found, before=self._sides[0].writers.get(found.op.ins[found.place][1]))
-        if found.kind is not Kind.OUTSIDE or found.a is None or found.b is None:
+        if found.kind not in (Kind.OUTSIDE, Kind.WRITTEN_BETWEEN) or found.a is None or found.b is None:
+            return found
+        if found.kind is Kind.WRITTEN_BETWEEN and (found.a.shared or found.b.shared or _updates(found.a, found.place)):
             return found
         mine, theirs = (_came_in(op, found.place) for op in (found.a, found.b))
         both = mine in self._sides[1].seen and theirs in self._sides[0].seen
@@ -233,6 +235,11 @@ def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> Finding:
 
 def _place_of(op: OpLine, storage: int) -> int:
     return next((place for place, (_, number) in enumerate(op.ins) if number == storage), 0)
+
+
+def _updates(op: OpLine, place: int) -> bool:
+    """Whether an operation writes to the memory of one of its inputs: who came before it matters, not what is taken."""
+    return place < len(op.ins) and op.ins[place][1] >= 0 and op.ins[place][1] in {number for _, number, _ in op.outs}
 
 
 def _came_in(op: OpLine, place: int) -> str:

@@ -130,6 +130,26 @@ def test_another_tensor_that_both_runs_have() -> None:
     assert (finding.kind, finding.op.line) == (Kind.OTHER_TENSOR, 7)
 
 
+def test_results_of_tasks_that_are_taken_in_another_order_are_no_memory_that_others_write_to() -> None:
+    def stream(first: str, second: str) -> list[OpLine]:
+        tasks = {name: op("grad", [], [(name, 0)], thread=name) for name in (first, second)}
+        sums = [op("add", [(name, 0)], [(f"sum of {number} {name}", 1)], line=7) for number, name in enumerate(tasks)]
+        return [tasks[first], sums[0], tasks[second], sums[1]]
+
+    finding = found(stream("g1", "g2"), stream("g2", "g1"))
+    assert (finding.kind, finding.op.op, finding.op.line) == (Kind.OTHER_TENSOR, "aten.add", 7)
+
+
+def test_threads_that_add_to_one_memory_write_to_it_in_another_order() -> None:
+    def stream(first: str, second: str) -> list[OpLine]:
+        made = [op("grad", [], [(name, number)], thread=name) for number, name in enumerate((first, second))]
+        added = op("add_", [(first, 0)], [(f"{first} and more", 0)], thread="t", line=7)
+        return [made[0], added, made[1]]
+
+    finding = found(stream("g1", "g2"), stream("g2", "g1"))
+    assert (finding.kind, finding.op.line) == (Kind.WRITTEN_BETWEEN, 7)
+
+
 def test_memory_that_another_process_writes_to_names_the_line_that_writes_it_here() -> None:
     def run(words: str) -> list[OpLine]:
         return [

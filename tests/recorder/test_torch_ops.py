@@ -143,6 +143,23 @@ def test_other_threads_are_watched(ops: list[OpLine]) -> None:
     assert "# in a thread" in line(first)
 
 
+def test_a_task_of_a_pool_is_told_by_its_number_whichever_thread_takes_it(tmp_path: Path) -> None:
+    script = """
+import torch
+from concurrent.futures import ThreadPoolExecutor
+def work(number):
+    return torch.full((2,), float(number)).cumsum(0)
+with ThreadPoolExecutor(2) as pool:
+    list(pool.map(work, range(4)))
+"""
+    ops = of(run(tmp_path, script, {"level": "ops", "first": 0, "last": 1}), "cumsum")
+    digests = {op.thread: op.ins[0][0] for op in ops}
+    assert sorted(digests) == ["task 1", "task 2", "task 3", "task 4"]
+    (tmp_path / "again").mkdir()
+    again = of(run(tmp_path / "again", script, {"level": "ops", "first": 0, "last": 1}), "cumsum")
+    assert {op.thread: op.ins[0][0] for op in again} == digests
+
+
 def test_what_is_written_past_torch_is_seen(tmp_path: Path) -> None:
     script = """
 import numpy as np, torch

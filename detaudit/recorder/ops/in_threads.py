@@ -1,14 +1,23 @@
-"""Enters every new thread of Python's, for what a framework keeps for each thread by itself."""
+"""Threads of Python's: what each is called, and what a framework keeps for each by itself."""
 
 from __future__ import annotations
 
 import functools
 import threading
 
+from ... import wire
+from .. import threads
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+
+def name() -> str:
+    """Return the name of this thread, or of the task of a pool: which thread takes that may be chance."""
+    known = threads.name()
+    return wire.MAIN_THREAD if known == "" else (known or threading.current_thread().name).strip()
 
 
 def enter_in_threads(enter: Callable[[], Callable[[], None] | None]) -> None:

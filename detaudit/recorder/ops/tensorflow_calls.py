@@ -7,6 +7,7 @@ import importlib
 import threading
 
 from ... import wire
+from . import in_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Calls:
         function.__call__ = __call__
 
     def _begin(self) -> Call:
-        thread = threading.current_thread().name
+        thread = in_threads.name()
         number = self._counts[thread] = self._counts.get(thread, 0) + 1
         started = Call(thread, number)
         if not self._running:

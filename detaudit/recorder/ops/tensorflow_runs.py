@@ -7,6 +7,7 @@ import threading
 from typing import NamedTuple
 
 from ..adapters.tensorflow_reader import VariableReader
+from . import in_threads
 from .tensorflow_calls import Calls
 from .tensorflow_places import Place
 from .tensorflow_variables import UNKNOWN, State, Variables
@@ -74,7 +75,7 @@ class Runs:
                 return
             thread, key = call.thread, self._calls.key(site.graph, site.node)
         else:
-            thread, key = threading.current_thread().name, ""
+            thread, key = in_threads.name(), ""
         place = self._counts.get(thread, 0)
         if not key:
             self._counts[thread] = place + 1

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-
+from . import in_threads
 from . import tensorflow_kinds as kinds
 from .tensorflow_places import Places, is_own
 
@@ -50,7 +49,7 @@ class Scan:
         self._stream.write(
             "op",
             n=self._stream.next_number(),
-            thread=threading.current_thread().name,
+            thread=in_threads.name(),
             step=self._stream.step(False),
             op=op_type,
             ins=[],

@@ -7,9 +7,8 @@ operation of torch. Processes and threads of Python are watched each for themsel
 from __future__ import annotations
 
 import sys
-import threading
 
-from .in_threads import enter_in_threads
+from . import in_threads
 from .torch_kinds import OpKind
 from .torch_memory import Memory, is_whole, tensors_in
 from .torch_where import Where
@@ -78,7 +77,7 @@ class Watcher:
     ) -> tuple[dict[str, Any], list[Any]]:
         memory, node = self._memory, self._node()
         file, line, module = self.where.place(frame, node)
-        thread = threading.current_thread().name
+        thread = in_threads.name()
         fields = {
             "thread": thread,
             "step": self._stream.step(not forward),
@@ -177,7 +176,7 @@ class Watcher:
 
         file, line, _ = self.where.place(sys._getframe(4), None)
         self._stream.write(
-            "op", n=self._stream.next_number(), thread=threading.current_thread().name, step=self._stream.step(False),
+            "op", n=self._stream.next_number(), thread=in_threads.name(), step=self._stream.step(False),
             op="module", file=file, line=line, module=path,
             ins=[[text, -1] for text in digested(inputs)], outs=[[text, -1, True] for text in digested(outputs)],
         )  # fmt: skip
@@ -242,4 +241,4 @@ def _enter(torch: Any, mode: Any, stream: OpStream) -> None:
             stream.trouble("thread", error)
 
     stream.when_open(opened)
-    enter_in_threads(enter)
+    in_threads.enter_in_threads(enter)
