@@ -66,10 +66,9 @@ def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: Tens
     edit = blamed_line.edit_of(source, scene.root) if source else None
     if found.kind is Kind.FRESH:
         edit = blamed_line.edit_at(scene.root, file, line, "memory")
-    brought = found.kind is Kind.OUTPUT and not op.ins  # such as the next element of a dataset
     at = f"{scene.told(op.file)}:{op.line}" if op.file and (scene.told(op.file), op.line) != (file, line) else None
     culprit = Culprit(
-        how=Kind.OUTSIDE.value if brought else found.kind.value,
+        how=Kind.OUTSIDE.value if found.brought else found.kind.value,
         cause=cause,
         rank=differs.rank,
         step=differs.step if differs.stage is Stage.INIT and not op.backward else op.step or differs.step,
@@ -83,7 +82,7 @@ def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: Tens
         backward=op.backward,
         thread=op.thread if op.thread != wire.MAIN_THREAD else None,
         at=at,
-        inputs_equal=found.kind in (Kind.OUTPUT, Kind.RANDOM) and not brought,
+        inputs_equal=found.kind in (Kind.OUTPUT, Kind.RANDOM) and not found.brought,
         values=_ways(found, scene) if found.kind is Kind.FORK else None,
         tensor=tensor,
         edit=edit,
@@ -203,8 +202,8 @@ def _cause(found: Finding, source: Source | None, scene: Scene) -> CauseClass:
     if source is not None:
         return blamed_line.cause_of(source, scene.root)
     op = found.op
-    if found.kind is Kind.OUTPUT and not op.ins:
-        return "data"  # such as the next element of a dataset
+    if found.brought:
+        return "data"
     if found.kind in (Kind.OTHER_TENSOR, Kind.FORK) and op.thread != wire.MAIN_THREAD:
         return "threads"
     return _CAUSES[found.kind]

@@ -65,6 +65,11 @@ class Finding:
             raise ValueError("a finding without an operation")
         return found
 
+    @property
+    def brought(self) -> bool:
+        """Whether what differs came in by an operation that is given nothing, such as a dataset's next element."""
+        return self.kind is Kind.OUTPUT and not self.op.ins
+
 
 class _Thread:
     """The operations of one thread, or those of one key, that have no partner yet."""
@@ -126,10 +131,9 @@ class _Comparison:
         if found is None:
             return self._fork
         first = self._told_by_the_rest(found.finding)
-        if self._fork is None or first.forked is None:
-            return first
         # Where the programs had gone different ways, only a kernel whose inputs are equal is still to blame.
-        return first if first.kind is Kind.OUTPUT else self._fork
+        blamed = self._fork is None or first.forked is None or first.kind is Kind.OUTPUT
+        return first if blamed else self._fork
 
     def arrived(self, side: int, op: OpLine) -> None:
         """Take in the next operation of a run."""
@@ -226,8 +230,7 @@ def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:
 def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> Finding:
     if a.op.startswith(ENTERS):
         return Finding(Kind.OUTSIDE, a, b, place, nth=nth)
-    shared = a.shared or b.shared
-    if shared:  # it may be written to while the operation reads it
+    if shared := a.shared or b.shared:  # it may be written to while the operation reads it
         return Finding(Kind.WRITTEN_BETWEEN, a, b, _place_of(a, shared[0]), nth=nth)
     random = a.random and (a.state != b.state or not a.state)
     return Finding(Kind.RANDOM if random else Kind.OUTPUT, a, b, place, nth=nth)

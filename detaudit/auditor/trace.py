@@ -97,7 +97,8 @@ class Tracer:
         usable = result.run.status is Status.OK or result.streams
         self._first = self._first or (result if usable else None)
         self._watched.trained_by = max(self._watched.trained_by, len(result.run.ranks))
-        self._watched.racing = ops.names(self._scene().frameworks, self._scene().devices)
+        scene = self._scene()
+        self._watched.racing = ops.names(scene.frameworks, scene.devices)
         store.save(self._asked.settings.out, self.result())
 
     def _narrow(self, window: Window) -> None:
@@ -169,9 +170,10 @@ class Tracer:
         wants = found.kind is opdiff.Kind.OUTPUT and (found.nth is not None or found.op.key)
         tensor = self._tensor(found, pair, window) if wants else None
         made = culprit.of_operation(found, pair.differs, scene, tensor)
+        if not found.brought:
+            return made
         listed = [op for op in self._watched.operations("ops") if op.listed and op.file]
-        lines = suspects(listed, scene) if made.cause == "data" and not found.op.ins else ()
-        return culprit.of_pipeline(made, lines, listed[0].op, scene) if lines else made
+        return culprit.of_pipeline(made, suspects(listed, scene), listed[0].op, scene) if listed else made
 
     def _tensor(self, found: opdiff.Finding, pair: Pair, window: Window) -> TensorPair | None:
         dump = self._asked.dump

@@ -1,4 +1,4 @@
-"""What a run prints: kept in a file, of which no more than a limit is on disk at any time."""
+"""What a run prints: kept in a file that is emptied whenever it is found to be longer than a limit."""
 
 import os
 from pathlib import Path

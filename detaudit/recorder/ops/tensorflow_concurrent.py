@@ -9,7 +9,6 @@ import importlib
 import sys
 
 from ... import wire
-from .tensorflow_places import Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,15 +17,15 @@ if TYPE_CHECKING:
 
     from .stream import OpStream
     from .tensorflow_calls import Call
+    from .tensorflow_places import Places
     from .tensorflow_runs import Runs
 
 
 class ThreadCalls:
     """Writes a line for each outermost call, inside the window, of a thread that is not the main one."""
 
-    def __init__(self, stream: OpStream, runs: Runs) -> None:
-        self._stream, self._runs = stream, runs
-        self._places = Places()
+    def __init__(self, stream: OpStream, runs: Runs, places: Places) -> None:
+        self._stream, self._runs, self._places = stream, runs, places
         self._flatten: Any = importlib.import_module("tensorflow.python.util.nest").flatten
 
     def around(self, call: Call, arguments: Any) -> Callable[[], None] | None:

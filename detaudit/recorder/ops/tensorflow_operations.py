@@ -45,8 +45,8 @@ class Operations:
         self._racing_only = stream.level == "racing"
         self._runs = Runs(stream, calls)
         self._variables = self._runs.variables
-        self._threads = ThreadCalls(stream, self._runs)
         self._places = Places()
+        self._threads = ThreadCalls(stream, self._runs, self._places)
         self._names = GraphNames()
         self._record: Any = importlib.import_module("tensorflow.python.eager.record")
         self._numpy_function: Any = importlib.import_module("tensorflow.python.ops.script_ops").numpy_function
