@@ -51,8 +51,8 @@ A run that is watched more closely (ENV_WATCH) leaves a second file beside each 
   user's code that ran it; for an operation of a backward pass, that of its forward; ``""`` and 0 where there is none.
   Where they are not false or empty: ``key`` (what tells this operation from others where they run in no order),
   ``node`` (of a graph), the ``module`` it ran in, ``backward``, ``random`` (it draws numbers), ``fresh`` (it takes
-  memory as it is), ``shared`` (the storages that other processes may write to), ``state`` (the digest of the generator
-  before it drew).
+  memory as it is), ``shared`` (the storages that others may write to at the same time), ``state`` (the digest of the
+  generator before it drew), ``listed`` (it may race, and nothing else of it was looked at).
 - ``path``       ``thread, id, lines``: lines of the user's code that a thread ran one after the other, none of them
   twice, as ``[file, [line, …]]`` for each stretch in one file. From here on the thread calls them by this number,
   which may have stood for others before.

@@ -10,7 +10,10 @@ from detaudit.auditor.traces import Process
 
 
 class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
-    """An operation: ``ins`` are (digest, storage), ``outs`` (digest, storage, whether all of it was written)."""
+    """An operation: ``ins`` are (digest, storage), ``outs`` (digest, storage, whether all of it was written).
+
+    Of one that is only ``listed`` nothing is known but that it may race.
+    """
 
     n: int
     thread: str
@@ -28,11 +31,7 @@ class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
     fresh: bool = False
     shared: tuple[int, ...] = ()
     state: str = ""
-
-    @property
-    def listed(self) -> bool:
-        """Whether it was only told that the operation may race: what went in and came out was not looked at."""
-        return not self.ins and not self.outs
+    listed: bool = False
 
     @property
     def signature(self) -> tuple[str, str, int, int]:

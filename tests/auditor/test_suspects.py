@@ -25,7 +25,7 @@ def scene(folder: Path) -> culprit.Scene:
 
 
 def listed(folder: Path, op: str, line: int) -> OpLine:
-    return OpLine(0, "MainThread", 0, op, (), (), file=str(folder / "train.py"), line=line)
+    return OpLine(0, "MainThread", 0, op, (), (), file=str(folder / "train.py"), line=line, listed=True)
 
 
 def test_each_line_is_told_once_and_why(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_each_line_is_told_once_and_why(tmp_path: Path) -> None:
         listed(tmp_path, "RandomStandardNormal", 2),
         listed(tmp_path, "RandomUniform", 2),
         listed(tmp_path, "ParallelMapDatasetV2", 3),
-        OpLine(0, "", 0, "RandomUniform", (), ()),
+        OpLine(0, "", 0, "RandomUniform", (), (), listed=True),
     ]
     found = suspects(ops, scene(tmp_path))
     assert [(one.file, one.line) for one in found] == [("train.py", 2), ("train.py", 3)]
@@ -45,6 +45,11 @@ def test_each_line_is_told_once_and_why(tmp_path: Path) -> None:
 def test_what_ran_is_a_suspect_only_where_it_is_known_to_race(tmp_path: Path, op: str, line: int, is_one: bool) -> None:
     ran = OpLine(0, "MainThread", 1, op, (("a", 0),), (("b", 1, True),), file=str(tmp_path / "train.py"), line=line)
     assert bool(suspects([ran], scene(tmp_path))) is is_one
+
+
+def test_a_module_that_is_called_without_tensors_is_no_suspect(tmp_path: Path) -> None:
+    called = OpLine(0, "MainThread", 1, "module", (), (), file=str(tmp_path / "train.py"), line=3, module="encoder")
+    assert suspects([called], scene(tmp_path)) == ()
 
 
 def test_data_out_of_a_pipeline_is_led_back_to_its_first_line_that_may_race(tmp_path: Path) -> None:

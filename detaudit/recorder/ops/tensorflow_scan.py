@@ -54,6 +54,7 @@ class Scan:
             op=op_type,
             ins=[],
             outs=[],
+            listed=True,
             file=place.file,
             line=place.line,
             **fields,
