@@ -31,7 +31,7 @@ def repeatable(group: Group) -> Gate:
         return _gate(GateName.REPEATABLE, GateStatus.UNKNOWN, group.reason or "nothing to compare")
     found = group.divergence
     where = f"; from step {found.step} on, stage {found.stage}: {found.cause}" if found else ""
-    message = f"{len(group.runs)} runs, {group.distinct} different results{where}"
+    message = f"{sum(run.counts for run in group.runs)} runs, {group.distinct} different results{where}"
     differs = found and Difference(rank=found.rank, step=found.step, stage=found.stage, site=found.site)
     return _gate(GateName.REPEATABLE, GateStatus.FAILED, message, differs=differs)
 

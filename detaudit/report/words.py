@@ -167,9 +167,9 @@ def flags_line(group: Group) -> str:
 
 def sentence(group: Group) -> str:
     """Return the verdict on a group with what it rests on."""
-    finished = sum(run.status is Status.OK for run in group.runs)
     if group.verdict is Verdict.NONDETERMINISTIC:
-        return f"{finished} runs, {group.distinct} different results"
+        return f"{sum(run.counts for run in group.runs)} runs, {group.distinct} different results"
+    finished = sum(run.status is Status.OK for run in group.runs)
     if group.verdict is Verdict.INCONCLUSIVE:
         agree = f"; the {finished} that finished are bit-identical" if finished > 1 else ""
         return f"{group.reason}{agree}"
