@@ -29,7 +29,8 @@ def _carried_on(settings: Settings, verb: str) -> list[str]:
     words = ["--timeout", f"{settings.timeout:g}"] if settings.timeout is not None else []
     words += ["--fail-fast"] if settings.fail_fast and verb == "run" else []
     words += [word for name in settings.vary for word in ("--vary", name)]
-    words += ["--stages", ",".join(settings.stages)] if settings.stages != wire.DEFAULT_STAGES else []
+    chosen = settings.stages != wire.DEFAULT_STAGES and verb != "trace"
+    words += ["--stages", ",".join(settings.stages)] if chosen else []
     words += ["--loss-pattern", settings.loss_pattern.pattern] if settings.loss_pattern else []
     words += [word for path in settings.artifacts for word in ("--artifact", path)]
     if settings.isolate_root is not None:

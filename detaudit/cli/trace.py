@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from detaudit.auditor.trace import Asked, Tracer
 from detaudit.cli.common import TargetCommand, run_options, settings_of, target_options
@@ -15,6 +16,8 @@ from detaudit.recipe.flags import load_catalogue
 from detaudit.recipe.recipes import load_recipe
 
 _ON_CPU = "torch-on-cpu"
+_REFUSED = ("stages", "loss_pattern", "artifacts_")
+"""Options of a run that a trace has no use for; they are not offered, and refused with a reason."""
 
 
 @click.command(cls=TargetCommand, options_metavar="[OPTIONS]")
@@ -40,15 +43,21 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, **options: Any) ->
     Runs it until two runs differ, then watches every operation around that step in two more, and names the first whose
     inputs are equal, bit for bit, and whose output differs; where what came in differs, the line that brought it.
     """
+    if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _REFUSED):
+        raise UsageError(
+            "a trace follows every stage that the recorder sees, not files or printed losses",
+            "Leave --stages, --loss-pattern and --artifact out; see `detaudit run`.",
+        )
     asked = _asked(ctx.meta.get("after_dashes", ()), **options)
     return audit(asked.settings, lambda watcher: Tracer(asked, LocalLauncher(), watcher), format_=format_, quiet=quiet)
 
 
+for option in command.params:
+    if isinstance(option, click.Option) and option.name in _REFUSED:
+        option.hidden = True
+
+
 def _asked(after_dashes: tuple[str, ...], recipe: str, runs: int, **options: Any) -> Asked:
-    if options["artifacts_"] or options["loss_pattern"]:
-        raise UsageError(
-            "a trace follows what the recorder sees, not files or printed losses", "Leave the option out; see `run`."
-        )
     catalogue = load_catalogue()
     on_cpu = [f"{_ON_CPU}={options['on_cpu']}"] if options["on_cpu"] else []
     loaded = load_recipe(

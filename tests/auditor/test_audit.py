@@ -37,6 +37,14 @@ def test_a_run_that_differs(tmp_path: Path) -> None:
     assert "--recipe all" in result.next_steps[0].command
 
 
+def test_a_trace_is_advised_without_the_stages_that_it_does_not_take(tmp_path: Path) -> None:
+    asked = settings(tmp_path, runs=2, stages=("init", "update"))
+    result = Auditor(asked, FakeLauncher(run(training()), run(training("other")))).run()
+    by_verb = {step.command.split()[1]: step.command for step in result.next_steps}
+    assert "--stages init,update" in by_verb["run"]
+    assert by_verb["trace"] == "detaudit trace train.py --python python"
+
+
 def test_a_failed_run_is_never_compared(tmp_path: Path) -> None:
     result = audit(tmp_path, run(training("other"), exit_code=1, stderr="boom\n"), run(training()), run(training()))
     assert result.verdict is Verdict.INCONCLUSIVE

@@ -147,6 +147,7 @@ def test_an_edit_that_mends_it_is_shown(project: Project) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (("--stages", "init"), "every stage"),
         (("--loss-pattern", "(.*)"), "not files or printed losses"),
         (("--artifact", "model.pt"), "not files or printed losses"),
         (("--runs", "1"), "1 is not in the range"),
@@ -157,6 +158,12 @@ def test_what_cannot_be_traced_is_refused(project: Project, seeded: str, options
     done = project.detaudit("trace", seeded, *options)
     assert done.code == 2
     assert said in done.err
+
+
+def test_what_is_refused_is_not_offered(project: Project) -> None:
+    offered = project.detaudit("trace", "--help").out
+    assert "--window" in offered
+    assert not any(option in offered for option in ("--stages", "--loss-pattern", "--artifact"))
 
 
 def test_a_script_that_fails_cannot_be_judged(project: Project) -> None:
