@@ -17,7 +17,7 @@ is an object whose ``k`` tells its kind:
   gave none, or drew from the global generator of the module ``value``, which nobody had seeded; ``entropy`` took what
   is different in every process; ``order`` listed files, ``value`` is ``<digest of the order>/<digest of the names>``;
   ``arrival`` took results as they were ready, ``value`` is ``<name of the thread>:<how many came so far>/<digest of
-  their order>``, after 1, 2, 4, 8, … of them and at the end; ``unordered`` asked for whatever order there is;
+  their order>``, after each of the first, then some, and at the end; ``unordered`` asked for whatever order there is;
   ``setting`` changed what a flag sets.
 - ``environ``    ``name, value, file, line, after``: the script set (null: deleted) a variable that bears on
   determinism, after these frameworks were imported.

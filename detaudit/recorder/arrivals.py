@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     """What each future is told by, under its id: its place among those that were given, and its own number."""
 
 _MOST = 2**12
+_EACH = 2**8
 _BARS = ("tqdm", "rich")
 """Libraries that hand on what they iterate over, and show how far they are."""
 
@@ -28,7 +29,10 @@ _KNOWN = (*_IN_ORDER, set, frozenset)
 
 
 class Order:
-    """What has arrived so far at one line, in one thread: a digest that rolls, noted at 1, 2, 4, 8, … arrivals."""
+    """What has arrived so far at one line, in one thread: a digest that rolls, noted at each of the first arrivals.
+
+    A run is ended as soon as it differs, so what is noted later than that is never seen; after many, some are left out.
+    """
 
     def __init__(self, note: Callable[[str], None]) -> None:
         from . import digest
@@ -41,7 +45,7 @@ class Order:
         if self._count < _MOST:
             self._count += 1
             self._order = self._small(b"%d " % self._order + word.encode("utf-8", "backslashreplace"))
-            if self._count & (self._count - 1) == 0:
+            if self._count - self._noted > self._noted // _EACH:
                 self.note()
 
     def note(self) -> None:
