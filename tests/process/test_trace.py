@@ -62,6 +62,46 @@ def test_a_race_is_named_with_its_operation_its_line_and_its_tensors(project: Pr
     assert "torch.use_deterministic_algorithms(True)" in again.out
 
 
+LATE = """
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Graph(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.head = nn.Linear(8, 8), nn.Linear(8, 1)
+
+        def forward(self, x, late):
+            x = self.encoder(x)
+            if late:
+                return self.head(torch.zeros(500, 8).index_put_((to,), x, accumulate=True) / 20)
+            return self.head(x.view(500, -1, 8).sum(1) / 400)
+
+    torch.manual_seed(0)
+    to = torch.randint(0, 500, (200_000,))
+    x, y = torch.randn(200_000, 8), torch.randn(500, 1)
+    model = Graph()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
+    for step in range(1, 5):
+        optimizer.zero_grad()
+        F.mse_loss(model(x, step >= 3), y).backward()
+        optimizer.step()
+"""
+
+
+def test_a_person_who_knows_better_chooses_the_steps_and_what_runs_on_the_cpu(project: Project) -> None:
+    path = project.write("train.py", LATE)
+    chosen = ("--from-step", "3", "--window", "2", "--on-cpu", "encoder")
+    done = project.detaudit("trace", "train.py", *chosen, "--format", "json")
+    assert done.code == 1, done.err
+    found, first = done.json["culprit"], done.json["passes"][0]
+    assert (found["step"], found["line"]) == (3, line_of(path, "index_put_"))
+    assert (first["level"], first["first"], first["last"]) == ("ops", 3, 4)
+    (flag,) = done.json["groups"][0]["flags"]
+    assert (flag["id"], flag["state"]) == ("torch-on-cpu=encoder", "applied")
+
+
 RANKS = """
     import os, tempfile
     import numpy as np
