@@ -8,7 +8,7 @@ import yaml
 from detaudit.auditor import store
 from detaudit.auditor.search import NONE, Answer, Outcome, Rules
 from detaudit.auditor.trials import Trials
-from detaudit.model import Alternative, BisectOutcome, Failing, Group, Needed, Status, Without
+from detaudit.model import Alternative, BisectOutcome, Failing, Group, Needed, Without
 from detaudit.recipe.flags import Catalogue
 
 RECIPE_FILE = "detaudit-recipe.yaml"
@@ -97,7 +97,7 @@ def failing(answer: Answer | None, groups: Sequence[Group]) -> tuple[Failing, ..
             for group in sorted(groups, key=lambda group: len(group.recipe.flags))
             if flag in group.recipe.flags
             for run in group.runs
-            if run.status is not Status.OK and not run.counts
+            if not run.counts
         )
         run = next(runs, None)
         words = run.stderr_tail[-1] if run and run.stderr_tail else (run.problem if run else "") or ""

@@ -25,13 +25,12 @@ from detaudit.recipe.project import NamedAudit
 def repeatable(group: Group) -> Gate:
     """Return whether the runs of a group are equal, bit for bit."""
     if group.verdict is Verdict.DETERMINISTIC:
-        finished = sum(run.status is Status.OK for run in group.runs)
-        return _gate(GateName.REPEATABLE, GateStatus.PASSED, f"{finished} runs, all bit-identical")
+        return _gate(GateName.REPEATABLE, GateStatus.PASSED, f"{group.compared} runs, all bit-identical")
     if group.verdict is Verdict.INCONCLUSIVE:
         return _gate(GateName.REPEATABLE, GateStatus.UNKNOWN, group.reason or "nothing to compare")
     found = group.divergence
     where = f"; from step {found.step} on, stage {found.stage}: {found.cause}" if found else ""
-    message = f"{sum(run.counts for run in group.runs)} runs, {group.distinct} different results{where}"
+    message = f"{group.compared} runs, {group.distinct} different results{where}"
     differs = found and Difference(rank=found.rank, step=found.step, stage=found.stage, site=found.site)
     return _gate(GateName.REPEATABLE, GateStatus.FAILED, message, differs=differs)
 

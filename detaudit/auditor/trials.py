@@ -138,6 +138,6 @@ class Trials:
 
 def _broken(group: Group) -> bool:
     """Whether a trial cannot be judged: a run failed, or nothing was recorded that could be compared."""
-    if any(run.status is not Status.OK and not run.counts for run in group.runs):
+    if any(not run.counts for run in group.runs):
         return True
     return len(group.runs) > 1 and group.verdict is Verdict.INCONCLUSIVE

@@ -177,6 +177,11 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     not_varied: dict[str, str] = {}
 
     @property
+    def compared(self) -> int:
+        """How many of its runs are compared."""
+        return sum(run.counts for run in self.runs)
+
+    @property
     def whole(self) -> Run | None:
         """The first run that finished, None where there is none."""
         return next((run for run in self.runs if run.status is Status.OK), None)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST = 2**12
 _EACH = 2**8
+"""Up to so many, each arrival is noted; from n times as many on, one in n + 1."""
 _BARS = ("tqdm", "rich")
 """Libraries that hand on what they iterate over, and show how far they are."""
 

@@ -168,16 +168,15 @@ def flags_line(group: Group) -> str:
 def sentence(group: Group) -> str:
     """Return the verdict on a group with what it rests on."""
     if group.verdict is Verdict.NONDETERMINISTIC:
-        return f"{sum(run.counts for run in group.runs)} runs, {group.distinct} different results"
-    finished = sum(run.status is Status.OK for run in group.runs)
+        return f"{group.compared} runs, {group.distinct} different results"
     if group.verdict is Verdict.INCONCLUSIVE:
-        agree = f"; the {finished} that finished are bit-identical" if finished > 1 else ""
+        agree = f"; the {group.compared} that finished are bit-identical" if group.compared > 1 else ""
         return f"{group.reason}{agree}"
     bound = group.confidence
     rate = f"{bound.max_deviation_rate:.1%}" if bound else "100%"
     level = f"{bound.level:.0%}" if bound else "0%"
     return (
-        f"{finished} runs, all bit-identical. With {level} confidence, at most {rate} of runs deviate; "
+        f"{group.compared} runs, all bit-identical. With {level} confidence, at most {rate} of runs deviate; "
         "more runs narrow that"
     )
 

@@ -188,7 +188,7 @@ def test_which_threads_filled_a_queue(recorder: Any) -> None:
 def test_an_order_is_noted_before_a_run_that_differs_is_ended(recorder: Any) -> None:
     module = copy_of("queue")
     queues.watch(module, recorder)
-    recorder.before_bye = recorder.finish = lambda *_: None
+    recorder.finish = lambda: None
     runs = []
     for order in ("aaabb", "aaaba", "aaab"):
         queue = module.Queue()
