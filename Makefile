@@ -63,7 +63,7 @@ lint: $(VENV)/.dev ## Check style, types and the shape of the house
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_house.py
+	$(BIN)/python -m pytest -q tests/test_structure.py
 
 bench: $(VENV)/.dev ## Measure the cost of detaudit itself
 	$(BIN)/python benchmarks/startup.py

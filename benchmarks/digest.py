@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from detaudit.recorder.digest import NumpyDigest, TorchDigest
+from detaudit.recorder.training.digest import NumpyDigest, TorchDigest
 
 BYTES = 400 * 10**6
 TURNS = 7

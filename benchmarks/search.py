@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import picire
 
-from detaudit.auditor.search import Finding, Flags, Outcome, Search
+from detaudit.auditor.bisect.minimal_set import Finding, Flags, Outcome, Search
 
 AGREES, DIFFERS = 5, 2
 GRID = [(12, 1), (12, 2), (24, 1), (24, 2), (24, 3), (40, 1), (40, 3)]

@@ -20,7 +20,7 @@ def record(*, step: "int | None" = None, loss: object = None, weights: object = 
     element; ``weights`` an array, a number, or a list, tuple or dict of them, nested as you like: NumPy, torch, JAX,
     or anything that NumPy can read. Without weights an audit can find that runs differ, but never that they are equal.
     """
-    script = _sys.modules.get("_detaudit.recorder.script")
+    script = _sys.modules.get("_detaudit.recorder.training.record")
     if script is not None:
         script.record(step, loss, weights)
 

@@ -88,8 +88,8 @@ ENV_FLAGS = "DETAUDIT_FLAGS"
 
 The object has ``id`` and one or more of ``call`` ({dotted name: [arguments]}, where an object at the end holds
 keywords), ``set`` ({dotted name: value}), ``patch`` (a name in recorder/patches) with ``seed`` and the flag's own
-``value``, if it has one, ``vary`` (a name in recorder/vary.py) with ``number``. The module stands before the JSON so
-that a process which never imports it never pays for parsing.
+``value``, if it has one, ``vary`` (a name in recorder/patches/variations.py) with ``number``. The module stands before
+the JSON so that a process which never imports it never pays for parsing.
 """
 
 ENV_STAGES = "DETAUDIT_STAGES"

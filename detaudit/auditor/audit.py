@@ -5,11 +5,14 @@ from typing import Any
 
 import msgspec
 
-from detaudit.auditor import advice, environment, recordings, store, verdict
-from detaudit.auditor.group import GroupInProgress
-from detaudit.auditor.judge import stopped
-from detaudit.auditor.observer import Observer
-from detaudit.auditor.runner import Result, Runner
+from detaudit.auditor import advice, store
+from detaudit.auditor.baseline import recordings
+from detaudit.auditor.evidence import environment
+from detaudit.auditor.judge import verdict
+from detaudit.auditor.judge.group import GroupInProgress
+from detaudit.auditor.judge.run_status import stopped
+from detaudit.auditor.runs.observer import Observer
+from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group

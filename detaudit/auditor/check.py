@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from detaudit.auditor import advice, baseline, gates, recordings, store
+from detaudit.auditor import advice, store
 from detaudit.auditor.audit import Auditor
-from detaudit.auditor.observer import Observer
-from detaudit.auditor.resume import stop_and_resume
-from detaudit.auditor.runner import Runner
+from detaudit.auditor.baseline import gates, lockfile, recordings
+from detaudit.auditor.runs.observer import Observer
+from detaudit.auditor.runs.resume import stop_and_resume
+from detaudit.auditor.runs.runner import Runner
 from detaudit.launch import Launcher
 from detaudit.launch.plan import Settings
 from detaudit.launch.target import Target
@@ -55,7 +56,7 @@ class Checker:
     ) -> None:
         self._asked, self._command, self._out, self._lock, self._update = asked, command, out, lock, update
         self._launcher, self._observer = launcher, observer
-        self._baselines: Mapping[str, Recording] = baseline.read_lock(lock) if lock.exists() else {}
+        self._baselines: Mapping[str, Recording] = lockfile.read_lock(lock) if lock.exists() else {}
         self._checked: list[Checked] = []
         self._recordings: dict[str, Recording] = {}
         self._updated: tuple[str, ...] = ()
@@ -103,10 +104,10 @@ class Checker:
         self._not_written = sorted(wanted - {*self._recordings})
         made = {name: recordings.thinned(self._recordings[name]) for name in sorted(wanted & {*self._recordings})}
         self._updated = tuple(
-            line for name, new in made.items() for line in baseline.changed(name, self._baselines.get(name), new)
+            line for name, new in made.items() for line in lockfile.changed(name, self._baselines.get(name), new)
         )
         if self._updated:
-            baseline.write_lock(self._lock, {**self._baselines, **made})
+            lockfile.write_lock(self._lock, {**self._baselines, **made})
 
     def result(self, interrupted: bool = False) -> Check:
         """Return the check as it stands."""

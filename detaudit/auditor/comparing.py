@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from detaudit.auditor import environment, localise
-from detaudit.auditor.compare import LADDER, RESULT
-from detaudit.auditor.recordings import Pair, equal_until, first_difference, marks, pairs, trainings
+from detaudit.auditor.baseline.recordings import Pair, equal_until, first_difference, marks, pairs, trainings
+from detaudit.auditor.evidence import environment
+from detaudit.auditor.judge import localize
+from detaudit.auditor.judge.streams import LADDER, RESULT
 from detaudit.errors import NothingToCompareError
 from detaudit.model import (
     OUTSIDE,
@@ -120,7 +121,7 @@ def _cause(matched: Sequence[Pair], differs: Difference, until: int | None) -> s
     if pair is None or differs.stage is Stage.STEPS or pair[0].record.framework != pair[1].record.framework:
         return None
     if differs.stage in OUTSIDE:
-        return localise.cause(differs.stage, _stages(matched))
+        return localize.cause(differs.stage, _stages(matched))
     if until == differs.step:
         return "equal at every step that was recorded: the weights or the loss changed after the last one"
     found = list(marks(*pair))
@@ -129,7 +130,7 @@ def _cause(matched: Sequence[Pair], differs: Difference, until: int | None) -> s
         return (
             f"of the steps between {before} and {differs.step} nothing was kept on both sides: it may come from there"
         )
-    return localise.cause(differs.stage, _ordered({stage for step, stage, *_ in found if step == differs.step}))
+    return localize.cause(differs.stage, _ordered({stage for step, stage, *_ in found if step == differs.step}))
 
 
 def _ordered(stages: set[Stage]) -> tuple[Stage, ...]:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from detaudit.auditor import environment
+from detaudit.auditor.evidence import environment
 from detaudit.launch import versions
 from detaudit.model import SCHEMA_VERSION, Diagnosis, Threat
 from detaudit.recipe.flags import Catalogue, Device, Flag

@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from detaudit.auditor import store
-from detaudit.auditor.bisect import Bisector, Question
-from detaudit.auditor.evidence import ERROR_RATE
-from detaudit.auditor.observer import Observer
-from detaudit.auditor.vary import VariationBisector, VaryQuestion
+from detaudit.auditor.bisect.flags import Bisector, Question
+from detaudit.auditor.bisect.variations import VariationBisector, VaryQuestion
+from detaudit.auditor.judge.confidence import ERROR_RATE
+from detaudit.auditor.runs.observer import Observer
 from detaudit.cli.common import TargetCommand, run_options, settings_of, target_options, vary_option
-from detaudit.cli.story import audit
+from detaudit.cli.execute import audit
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings

@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
-from detaudit.auditor import advice, artifacts, stdout, store
-from detaudit.auditor.baseline import LOCK
+from detaudit.auditor import advice, store
+from detaudit.auditor.baseline.lockfile import LOCK
 from detaudit.auditor.check import Asked, Checker
-from detaudit.auditor.observer import Observer
-from detaudit.cli.story import carry_out
+from detaudit.auditor.evidence import artifacts, printed
+from detaudit.auditor.runs.observer import Observer
+from detaudit.cli.execute import carry_out
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
@@ -113,7 +114,7 @@ def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str) -> Settin
         cwd=Path(os.getcwd()),
         timeout=audit.timeout,
         isolate=audit.isolate,
-        loss_pattern=stdout.compiled(audit.loss_pattern) if audit.loss_pattern is not None else None,
+        loss_pattern=printed.compiled(audit.loss_pattern) if audit.loss_pattern is not None else None,
         artifacts=artifacts.check(audit.artifacts),
         env=audit.env,
     )

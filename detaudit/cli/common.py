@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from detaudit import wire
-from detaudit.auditor import artifacts, stdout, store
+from detaudit.auditor import store
+from detaudit.auditor.evidence import artifacts, printed
 from detaudit.errors import UsageError
 from detaudit.launch.offers import offered
 from detaudit.launch.plan import Settings
@@ -124,7 +125,7 @@ def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs
         isolate=isolate or any(one.needs == "isolate" for one in varying.moving),
         isolate_root=options["isolate_root"],
         stages=options["stages"],
-        loss_pattern=stdout.compiled(options["loss_pattern"]) if options["loss_pattern"] is not None else None,
+        loss_pattern=printed.compiled(options["loss_pattern"]) if options["loss_pattern"] is not None else None,
         artifacts=artifacts.check(options["artifacts_"]),
         vary=vary,
         varying=varying,

@@ -4,10 +4,10 @@ import sys
 
 import click
 
-from detaudit.auditor import stdout
+from detaudit.auditor.baseline.load import load
 from detaudit.auditor.comparing import compare
-from detaudit.auditor.sides import load
-from detaudit.cli.telling import tell
+from detaudit.auditor.evidence import printed
+from detaudit.cli.output import tell
 from detaudit.model import exit_code
 from detaudit.report import FORMATS
 
@@ -25,7 +25,7 @@ def command(a: str, b: str, recipe: str | None, loss_pattern: str | None, format
     A and B are folders that `detaudit run` wrote, or baselines: detaudit.lock.json#NAME. Of an audit it is the first
     run that finished. Exit status: 0 the same, 1 different, 125 nothing to compare.
     """
-    losses = stdout.compiled(loss_pattern) if loss_pattern is not None else None
+    losses = printed.compiled(loss_pattern) if loss_pattern is not None else None
     ours, theirs = load(a, recipe, losses), load(b, recipe, losses)
     found = compare(
         ours.recording,

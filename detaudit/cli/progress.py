@@ -4,7 +4,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from detaudit.auditor.observer import Observer
+from detaudit.auditor.runs.observer import Observer
 from detaudit.model import Run
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from detaudit.auditor import store
-from detaudit.cli.telling import tell
+from detaudit.cli.output import tell
 from detaudit.report import FORMATS
 
 

@@ -6,7 +6,7 @@ import click
 
 from detaudit.auditor.audit import Auditor
 from detaudit.cli.common import TargetCommand, run_options, settings_of, target_options, vary_option
-from detaudit.cli.story import audit
+from detaudit.cli.execute import audit
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings

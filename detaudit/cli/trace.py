@@ -6,9 +6,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from detaudit.auditor.trace import Asked, Tracer
+from detaudit.auditor.trace.tracer import Asked, Tracer
 from detaudit.cli.common import TargetCommand, run_options, settings_of, target_options
-from detaudit.cli.story import audit
+from detaudit.cli.execute import audit
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.recipe import machine

@@ -40,7 +40,7 @@ class Child:
             value = function(**arguments)
         if value is None:
             return
-        recorder = sys.modules.get("_detaudit.recorder.returned")
+        recorder = sys.modules.get("_detaudit.recorder.probes.returned")
         problem = recorder.returned(value) if recorder is not None else "the recorder was not loaded"
         if problem:
             pytest.fail(f"what the test returned cannot be compared: {problem}", pytrace=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from detaudit.auditor import tensors
+from detaudit.auditor.judge import tensors
 from detaudit.report import tensors as told
 
 MOST_SHOWN = 5

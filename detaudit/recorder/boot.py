@@ -6,10 +6,12 @@ import atexit
 import os
 
 from .. import wire
-from . import flags, imports, system
 from .adapters import ADAPTERS, GENERATORS, SEEDED, WATCHED
-from .process import Recorder
-from .settings import FRAMEWORKS, Settings
+from .patches import flags
+from .process import imports
+from .process.recorder import Recorder
+from .process.settings import FRAMEWORKS, Settings
+from .randomness import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,28 +46,29 @@ def _watch_framework(recorder: Recorder, name: str) -> None:
 
 def _watch_generator(recorder: Recorder, name: str) -> None:
     def watch(_: ModuleType) -> None:
-        from . import rng
+        from .training import generators
 
-        rng.watch(name)
+        generators.watch(name)
 
     imports.when_imported(name, recorder.sink, watch)
 
 
 def _watch_sources(recorder: Recorder, name: str) -> None:
     def watch(module: ModuleType) -> None:
-        from . import sources
+        from .randomness import seeds
 
-        sources.watch(module, name, recorder.sink)
+        seeds.watch(module, name, recorder.sink)
 
     imports.when_imported(name, recorder.sink, watch)
 
 
 def _watch_script(recorder: Recorder) -> None:
     def prepare(_: ModuleType) -> None:
-        from . import probes, returned, script
-        from .probes import compilers
+        from . import probes
+        from .probes import compilers, returned
+        from .training import record
 
-        script.prepare(recorder)
+        record.prepare(recorder)
         probes.prepare(recorder)
         returned.prepare(recorder)
         imports.when_imported("torch", recorder.sink, compilers.torch_imported)
@@ -96,9 +99,9 @@ def _watch_calls(recorder: Recorder, name: str, where: str, function: str) -> No
 
 def _watch_closely(recorder: Recorder) -> None:
     if os.environ.get(wire.ENV_WATCH):
-        from . import ops
+        from . import watch
 
-        ops.prepare(recorder)
+        watch.prepare(recorder)
 
 
 def start() -> None:

@@ -7,7 +7,7 @@ import pytest
 from detaudit import wire
 from detaudit.auditor import store
 from detaudit.auditor.audit import Auditor
-from detaudit.auditor.observer import Observer
+from detaudit.auditor.runs.observer import Observer
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Audit, Run, Stage, Status, Verdict

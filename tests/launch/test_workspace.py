@@ -7,7 +7,7 @@ import pytest
 
 from detaudit.errors import WorkspaceError
 from detaudit.launch import workspace
-from detaudit.launch.carryover import CarryOver
+from detaudit.launch.leftovers import CarryOver
 from detaudit.launch.workspace import IsolatedWorkspace, repository_root, walk
 
 

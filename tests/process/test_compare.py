@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
-from detaudit.auditor.baseline import write_lock
-from detaudit.auditor.recordings import thinned
-from detaudit.auditor.sides import load
+from detaudit.auditor.baseline.load import load
+from detaudit.auditor.baseline.lockfile import write_lock
+from detaudit.auditor.baseline.recordings import thinned
 from tests.process.conftest import Finished, Project
 
 SCRIPT = """

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.auditor.traces import read_run
+from detaudit.auditor.evidence.event_logs import read_run
 from detaudit.model import Stage
 from tests.process.conftest import Project
 from tests.process.test_training import KERAS_FIT

@@ -11,7 +11,7 @@ from detaudit.errors import ConfigError, ExitCode, UnknownNameError
 from detaudit.recipe import names, yamlfile
 from detaudit.recipe.flags import FRAMEWORKS, SEVERAL, Catalogue, Flag, conflict, holds, load_catalogue, with_variables
 from detaudit.recorder.patches import PATCHES
-from detaudit.recorder.settings import SWITCHES
+from detaudit.recorder.process.settings import SWITCHES
 
 
 @pytest.fixture(scope="module")

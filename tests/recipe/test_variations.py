@@ -7,7 +7,7 @@ import pytest
 
 from detaudit.errors import ConfigError, UnknownNameError
 from detaudit.recipe.variations import Variation, load_variations, select
-from detaudit.recorder.vary import VARIATIONS
+from detaudit.recorder.patches.variations import VARIATIONS
 
 
 @pytest.fixture(scope="module")

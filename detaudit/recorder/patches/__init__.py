@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ..replace import replace
+from ..process.replace import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from .. import frames, sources
-from ..replace import set_in_c
+from ..process import frames
+from ..process.replace import set_in_c
+from ..randomness import seeds
 from . import loaded
 from .entropy import Stream
 
@@ -22,8 +23,8 @@ _BITS = 128
 
 
 def _repeatable(changes: Changes, *functions: str) -> None:
-    sources.repeatable.update(functions)
-    changes.on_undo(lambda: sources.repeatable.difference_update(functions))
+    seeds.repeatable.update(functions)
+    changes.on_undo(lambda: seeds.repeatable.difference_update(functions))
 
 
 def _for_the_standard_library(frame: FrameType | None) -> bool:

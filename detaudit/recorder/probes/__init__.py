@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from .. import script
+from ..training import record
 from . import layers
 from .compilers import as_it_is, graph_may_not_break, known_when_traced, outside_of_graphs
 from .structure import walk
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..process import Recorder
+    from ..process.recorder import Recorder
 
 _watcher: Watcher | None = None
 
@@ -107,13 +107,13 @@ def _record_weights(model: Any) -> None:
     if _watcher is not None:
         watcher = _watcher
         watcher.guarded(
-            "detaudit.record_weights", lambda: _weights(watcher, list(script.leaves(layers.weights_of(model))))
+            "detaudit.record_weights", lambda: _weights(watcher, list(record.leaves(layers.weights_of(model))))
         )
 
 
 def _weights(watcher: Watcher, weights: list[Any]) -> None:
     graph = watcher.graph_of(weights)
     if graph is None:
-        script.record(None, None, weights)
+        record.record(None, None, weights)
     else:
-        graph.on_host(lambda *arrays: script.record(None, None, list(arrays)), weights)
+        graph.on_host(lambda *arrays: record.record(None, None, list(arrays)), weights)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from ..adapters.torch_compile import never_compile
+from ..adapters.torch.compiling import never_compile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..process import Recorder
+    from ..process.recorder import Recorder
 
 MOST = 250_000
 """Lines that one process writes at most, some 30 MB; after that probes only pass their argument through."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import weakref
 
-from .. import digest
-from ..adapters.torch_compile import compiling
-from ..adapters.torch_reader import TensorReader
+from ..adapters.torch.compiling import compiling
+from ..adapters.torch.reader import TensorReader
+from ..training import digest
 from .compilers import outside_of_graphs
 
 TYPE_CHECKING = False

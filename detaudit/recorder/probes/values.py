@@ -6,7 +6,7 @@ import struct
 import sys
 from collections.abc import Mapping
 
-from .. import digest
+from ..training import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

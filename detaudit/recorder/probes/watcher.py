@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..process import Recorder
+    from ..process.recorder import Recorder
     from .tensorflow import TensorFlowProbes
     from .torch import TorchProbes
 

@@ -1,0 +1,143 @@
+"""Trials: each is a set of flags under which the training runs, until enough is known of it."""
+
+import shutil
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from detaudit.auditor.bisect.minimal_set import Finding, Flags, Outcome
+from detaudit.auditor.evidence import event_logs
+from detaudit.auditor.judge.group import GroupInProgress
+from detaudit.auditor.judge.run_status import compared, stopped
+from detaudit.auditor.runs.observer import Observer
+from detaudit.auditor.runs.runner import Result, Runner
+from detaudit.launch.plan import GroupPlan, Settings
+from detaudit.model import Group, Run, Status, Verdict
+
+Plan: TypeAlias = Callable[[Flags, str], GroupPlan]
+"""Returns the runs of a trial from what is set in it, and its name."""
+
+
+@dataclass
+class Trial:
+    """The runs of one set of flags so far."""
+
+    plan: GroupPlan
+    group: GroupInProgress
+    first: Result | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in the table."""
+        return self.plan.recipe.name
+
+
+class Trials:
+    """Runs trainings under flags, and keeps what came of it. ``keep`` is called after each run."""
+
+    def __init__(
+        self, settings: Settings, runner: Runner, plan: Plan, observer: Observer, keep: Callable[[], None]
+    ) -> None:
+        self._settings, self._runner, self._plan = settings, runner, plan
+        self._observer, self._keep = observer, keep
+        self._trials: dict[Flags, Trial] = {}
+        self.launches = 0
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All trials, in the order in which they were begun."""
+        return tuple(trial.group.result() for trial in self._trials.values())
+
+    def of(self, flags: Iterable[str]) -> Trial | None:
+        """Return the trial of these flags, None where there is none."""
+        return self._trials.get(frozenset(flags))
+
+    def named(self, name: str) -> Trial:
+        """Return the trial of this name."""
+        return next(trial for trial in self._trials.values() if trial.name == name)
+
+    def ask(self, flags: Flags, runs: int) -> Finding:
+        """See search.Ask: run until two runs differ, one fails, or so many match."""
+        trial = self._begun(flags)
+        self._observer.group_started(trial.name, runs)
+        while self._open(trial, runs):
+            self._run(trial, follow=True)
+        return self._finding(trial)
+
+    def time_again(self, flags: Flags) -> None:
+        """Run once more to its end, for the time that it takes."""
+        trial = self._begun(flags)
+        self._observer.group_started(trial.name, len(trial.group.result().runs) + 1)
+        self._run(trial, follow=False)
+
+    def wall_s(self, flags: Flags) -> float | None:
+        """Return the median time of the runs that went to their end, in seconds; None where there is none."""
+        trial = self._trials.get(flags)
+        times = [run.wall_s for run in trial.group.result().runs if run.status is Status.OK] if trial else []
+        return statistics.median(times) if times else None
+
+    def _begun(self, flags: Flags) -> Trial:
+        if flags not in self._trials:
+            plan = self._plan(flags, f"trial-{len(self._trials) + 1}")
+            self._trials[flags] = Trial(plan, GroupInProgress(plan, self._settings.cwd))
+        return self._trials[flags]
+
+    def _open(self, trial: Trial, runs: int) -> bool:
+        group = trial.group.result()
+        return not trial.group.differs and not _broken(group) and len(group.runs) < runs
+
+    def _run(self, trial: Trial, *, follow: bool) -> None:
+        number = len(trial.group.result().runs) + 1
+        spec = trial.plan.spec(number)
+        self.launches += 1
+        try:
+            result = self._runner.run(number, spec, trial.first.streams if trial.first and follow else ())
+        except KeyboardInterrupt:
+            trial.group.add(stopped(number, spec), (), ())
+            raise
+        self._take(trial, result)
+        self._keep()
+        self._observer.run_finished(trial.group.result().runs[-1])
+
+    def _take(self, trial: Trial, result: Result) -> None:
+        trial.group.add(result.run, result.processes, result.streams)
+        if trial.first is None and result.run.status is Status.OK:
+            trial.first = result
+
+    def _finding(self, trial: Trial) -> Finding:
+        group = trial.group.result()
+        if trial.group.differs:
+            first = group.divergence
+            found = next((run.differs for run in group.runs if first and run.id == first.runs[1]), None)
+            return Finding(Outcome.DIFFERS, len(group.runs), found.order if found else (), trial.name)
+        if _broken(group):
+            return Finding(Outcome.FAILS, len(group.runs), name=trial.name)
+        return Finding(Outcome.AGREES, len(group.runs), name=trial.name)
+
+    def restore(self, groups: Iterable[Group]) -> None:
+        """Take in the trials of an earlier bisection from their traces; runs that did not finish are removed."""
+        for group in groups:
+            trial = self._begun(self._asked_of(group))
+            for run in group.runs:
+                if run.counts and run.id == len(trial.group.result().runs) + 1:
+                    self._take(trial, self._read(trial, run))
+                    self.launches += 1
+                else:
+                    shutil.rmtree(trial.plan.spec(run.id).folder, ignore_errors=True)
+
+    def _asked_of(self, group: Group) -> Flags:
+        """Return what was set in a trial that is over."""
+        return frozenset(group.recipe.flags)
+
+    def _read(self, trial: Trial, run: Run) -> Result:
+        spec = trial.plan.spec(run.id)
+        processes = event_logs.read_run(spec.folder)
+        return Result(run, processes, compared(spec, processes, self._runner.outside(spec)))
+
+
+def _broken(group: Group) -> bool:
+    """Whether a trial cannot be judged: a run failed, or nothing was recorded that could be compared."""
+    if any(not run.counts for run in group.runs):
+        return True
+    return len(group.runs) > 1 and group.verdict is Verdict.INCONCLUSIVE

@@ -1,0 +1,1 @@
+"""What a run left behind, read back as facts: event logs, printed losses, files, settings, environment."""

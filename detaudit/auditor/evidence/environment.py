@@ -1,0 +1,100 @@
+"""What an audit ran on: the part of the environment that bears on determinism, and nothing else."""
+
+import contextlib
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from detaudit import __version__, wire
+from detaudit.auditor.evidence.event_logs import Process
+from detaudit.model import Change
+
+_INSTRUCTIONS = (
+    *("sse4_2", "avx", "avx2", "fma", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16"),
+    *("amx_tile", "amx_bf16", "amx_int8", "asimd", "sve", "sve2", "bf16", "i8mm"),
+)
+"""Those that math libraries choose their kernels by, as Linux spells them."""
+
+_BEARING = ("python", "machine", "cpu", "instructions", "cpus", "libc", "driver", "cuda", "cudnn", "gpus")
+_READ_INSIDE = {"torch.version.cuda": "cuda", "torch.backends.cudnn.version()": "cudnn"}
+
+
+def describe(base: Mapping[str, str] = os.environ, root: Path = Path("/")) -> dict[str, Any]:
+    """Return this machine and the variables that were set before any recipe; ``cpus`` are those that may be used."""
+    system = os.uname()
+    model, flags = _processor(root)
+    return {
+        "detaudit": __version__,
+        "system": f"{system.sysname} {system.release}",
+        "machine": system.machine,
+        "cpu": model,
+        "instructions": [name for name in _INSTRUCTIONS if name in flags],
+        "cpus": len(os.sched_getaffinity(0)),
+        "libc": " ".join(platform.libc_ver()).strip(),
+        "gpus": _gpus(root),
+        "driver": _text(root / "sys/module/nvidia/version").strip(),
+        "variables": {name: base[name] for name in sorted(base) if wire.bears_on_determinism(name)},
+        "python": None,
+        "frameworks": {},
+        "packages": {},
+    }
+
+
+def _text(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        return path.read_text(errors="replace")
+    return ""
+
+
+def _processor(root: Path) -> tuple[str, set[str]]:
+    """Return the model of the first processor and what it can do; Arm names the model elsewhere, or not at all."""
+    rows = [line.partition(":") for line in _text(root / "proc/cpuinfo").splitlines()]
+    told: dict[str, str] = {}
+    for key, _, value in rows:
+        told.setdefault(key.strip().lower(), value.strip())
+    # Virtual machines call processors of several generations by one name.
+    numbers = ", ".join(f"{key} {told[key]}" for key in ("cpu family", "model", "stepping") if key in told)
+    name = " ".join(filter(None, [told.get("model name", ""), f"({numbers})" if numbers else ""]))
+    return name, set((told.get("flags") or told.get("features") or "").split())
+
+
+def _gpus(root: Path) -> list[str]:
+    files = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))
+    models = [line.partition(":")[2].strip() for f in files for line in _text(f).splitlines() if "Model:" in line]
+    return sorted(models)
+
+
+def add_processes(environment: dict[str, Any], processes: Iterable[Process]) -> None:
+    """Add the versions that the runs themselves reported."""
+    for process in processes:
+        environment["python"] = environment["python"] or process.hello.python
+        for framework in process.frameworks:
+            environment["frameworks"][framework.name] = framework.version
+        environment["packages"].update(process.versions)
+        values = process.settings.values if process.settings else {}
+        environment.update({key: values[name] for name, key in _READ_INSIDE.items() if values.get(name) is not None})
+
+
+def bearing(environment: Mapping[str, Any]) -> dict[str, str]:
+    """Return what of an audit's environment may change the bits of a training, each as one text, sorted by name.
+
+    Determinism is promised for the same of all these only
+    (https://docs.pytorch.org/docs/stable/notes/randomness.html). What the script itself sets is its own doing.
+    """
+    machine = {name: _words(environment.get(name)) for name in _BEARING}
+    told = {**machine, **environment.get("packages", {}), **environment.get("variables", {})}
+    return {name: str(told[name]) for name in sorted(told) if told[name]}
+
+
+def _words(value: object) -> str:
+    if value is None:
+        return ""
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def changes(a: Mapping[str, str], b: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return what is not the same in two environments, sorted by name."""
+    names = sorted({*a, *b})
+    return tuple(Change(name=name, a=a.get(name), b=b.get(name)) for name in names if a.get(name) != b.get(name))

@@ -1,0 +1,199 @@
+"""Reads traces: what each process of a run recorded, as far as it got."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from detaudit import wire
+from detaudit.auditor.evidence.event_records import (
+    DECODER,
+    Bye,
+    Environ,
+    Event,
+    Final,
+    FlagLine,
+    Framework,
+    Generators,
+    Hello,
+    Identity,
+    Line,
+    ProbeLine,
+    Settings,
+    Source,
+    Trouble,
+    lines,
+)
+from detaudit.model import Stage
+
+
+@dataclass
+class Stream:
+    """What one framework trained in one process: ``stages[step][stage]`` are digests, in order of arrival.
+
+    ``losses`` are by step, in order of arrival, as ``float.hex()`` text. What a run shows without a hook is one too;
+    its framework is the stage's name. In the NAMED stages a space and the name of what it is of follow the digest.
+    """
+
+    framework: str
+    stages: dict[int, dict[Stage, tuple[str, ...]]] = field(default_factory=dict)
+    final: Final | None = None
+    losses: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def last_loss(self) -> float | None:
+        """The loss that was recorded last."""
+        return float.fromhex(next(reversed(self.losses.values()))) if self.losses else None
+
+    @property
+    def steps(self) -> int:
+        """How many steps were recorded."""
+        return max(self.stages, default=0)
+
+    def add(self, event: Event) -> None:
+        """Take in one event. Several of one stage, such as the weights of two models, count together."""
+        stages = self.stages.setdefault(event.step, {})
+        stages[event.stage] = (*stages.get(event.stage, ()), event.digest)
+        if event.value is not None:
+            self.losses[event.step] = event.value
+
+
+@dataclass
+class Process:
+    """The trace of one process."""
+
+    hello: Hello
+    identity: tuple[int, ...] = ()
+    frameworks: list[Framework] = field(default_factory=list)
+    flags: list[FlagLine] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    environ: list[Environ] = field(default_factory=list)
+    settings: Settings | None = None
+    generators: dict[str, str] = field(default_factory=dict)
+    probes: list[ProbeLine] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+    streams: dict[str, Stream] = field(default_factory=dict)
+    ended: bool = False
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """What was imported, and its version; all of it only where the process ended in order."""
+        told = {framework.name: framework.version for framework in self.frameworks}
+        return {**(self.settings.versions if self.settings else {}), **told}
+
+    @property
+    def trained(self) -> list[Stream]:
+        """The frameworks that trained here."""
+        return [stream for stream in self.streams.values() if stream.steps > 0]
+
+
+def _process(path: Path) -> Process | None:
+    process: Process | None = None
+    for line in lines(path):
+        if isinstance(line, Hello):
+            process = Process(line, line.identity)
+        elif process is None:
+            return None
+        else:
+            _take(process, line)
+    return process
+
+
+_LISTS: dict[type[Line], str] = {
+    Framework: "frameworks",
+    FlagLine: "flags",
+    Source: "sources",
+    Environ: "environ",
+    ProbeLine: "probes",
+    Trouble: "troubles",
+}
+
+
+def _take(process: Process, line: Line) -> None:
+    match line:
+        case Event():
+            process.streams.setdefault(line.fw, Stream(line.fw)).add(line)
+        case Final():
+            process.streams.setdefault(line.fw, Stream(line.fw)).final = line
+        case Identity():
+            process.identity = line.identity
+        case Settings():
+            process.settings = line
+        case Generators():
+            process.generators = process.generators or line.states
+        case Bye():
+            process.ended = True
+        case _ if type(line) in _LISTS:
+            getattr(process, _LISTS[type(line)]).append(line)
+        case _:
+            pass
+
+
+def read_run(folder: Path) -> list[Process]:
+    """Return the processes of a run, in an order that is the same in every run.
+
+    That is by launcher rank, then by multiprocessing's own numbering, then by process id.
+    """
+    found = [_process(path) for path in sorted((folder / "trace").glob("*" + wire.TRACE_SUFFIX))]
+    processes = [process for process in found if process is not None]
+
+    def order(process: Process) -> tuple[int, tuple[int, ...], int]:
+        rank = process.hello.rank
+        return (rank if rank is not None else 0, process.identity, process.hello.pid)
+
+    return sorted(processes, key=order)
+
+
+def matching(processes: Iterable[Process], argument: str) -> list[Process]:
+    """Return the processes whose command line holds ``argument``; all of them where it is empty."""
+    return [process for process in processes if not argument or argument in process.hello.argv]
+
+
+def told_from(file: str, cwd: Path) -> str:
+    """Return a file as people would name it: relative where it lies below the run's working directory."""
+    return os.path.relpath(file, cwd) if file.startswith(f"{cwd}{os.sep}") else file
+
+
+class Growing:
+    """The traces of a run while it goes on."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "trace"
+        self._offsets: dict[Path, int] = {}
+
+    def new(self) -> Iterator[tuple[Path, list[bytes]]]:
+        """Yield each trace, with the whole lines that have been written to it since the last call."""
+        for path in sorted(self._folder.glob("*" + wire.TRACE_SUFFIX)):
+            with path.open("rb") as file:
+                file.seek(self._offsets.get(path, 0))
+                data = file.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            self._offsets[path] = self._offsets.get(path, 0) + len(whole)
+            yield path, whole.splitlines()
+
+
+def events(raw: Iterable[bytes]) -> Iterator[Event]:
+    """Yield the events among these lines; one that is not understood is none."""
+    for one in raw:
+        try:
+            line = DECODER.decode(one)
+        except msgspec.DecodeError:
+            continue
+        if isinstance(line, Event):
+            yield line
+
+
+class Tail:
+    """How far a run got, for the progress line."""
+
+    def __init__(self) -> None:
+        self.step = 0
+        self.loss: float | None = None
+
+    def take(self, raw: Sequence[bytes]) -> None:
+        """Take in new lines of a trace."""
+        for event in events(raw[-8:]):
+            self.step = max(self.step, event.step)
+            self.loss = self.loss if event.value is None else float.fromhex(event.value)

@@ -1,0 +1,109 @@
+"""Reads what is in the files that a training writes: their tensors, piece by piece, never a pickle."""
+
+import importlib
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol, cast
+
+PIECE = 4 * 2**20
+"""Bytes that are held in memory at a time; a multiple of every item's size."""
+
+BROKEN = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    lzma.LZMAError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What the standard library and h5py raise where a file is not what its name says."""
+
+
+class UnusableError(Exception):
+    """The file cannot be compared at all, not even by its bytes; the message says why, and the cure."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One tensor of a file, or something beside the tensors (``dtype`` is ``""``).
+
+    ``dtype`` is in NumPy's spelling where NumPy has one, then `` F`` in Fortran's order; ``pieces`` are the bytes,
+    to be read before the next part is asked for.
+    """
+
+    name: str
+    pieces: Iterator[bytes]
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+
+
+class Reader(Protocol):
+    """One format; each module of the table below is one."""
+
+    def parts(self, path: Path) -> Iterator[Part] | None:
+        """Return the parts of a file, each name once; None where the file is of another format that shares the suffix.
+
+        Raises one of BROKEN, also between two parts, where the file is not what it should be, UnusableError
+        where not even its bytes can be compared.
+        """
+
+
+_TORCH = "detaudit.auditor.evidence.formats.torch"
+_HDF5 = "detaudit.auditor.evidence.formats.hdf5"
+
+READERS = {
+    ".safetensors": "detaudit.auditor.evidence.formats.safetensors",
+    ".npy": "detaudit.auditor.evidence.formats.npy",
+    ".npz": "detaudit.auditor.evidence.formats.npz",
+    ".pt": _TORCH,
+    ".pth": _TORCH,
+    ".bin": _TORCH,
+    ".ckpt": _TORCH,
+    ".keras": "detaudit.auditor.evidence.formats.keras",
+    ".h5": _HDF5,
+    ".hdf5": _HDF5,
+}
+"""The suffixes whose tensors are compared; all other files are by their bytes."""
+
+NEEDS_H5PY = (".keras", ".h5", ".hdf5")
+
+
+def reader_for(path: Path) -> Reader | None:
+    """Return the reader of a file's suffix, None for one that is compared by its bytes."""
+    module = READERS.get(path.suffix.lower())
+    return cast(Reader, importlib.import_module(module)) if module else None
+
+
+def pieces(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
+    """Yield the next ``size`` bytes of a file, or all that are left. Raises EOFError where there are fewer."""
+    while size is None or size > 0:
+        piece = file.read(PIECE if size is None else min(PIECE, size))
+        if not piece:
+            if size is None:
+                return
+            raise EOFError(f"{size} bytes are missing at its end")
+        if size is not None:
+            size -= len(piece)
+        yield piece
+
+
+def zip_part(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, dtype: str = "") -> Part:
+    """Return a member of a zip as one part, whatever it is."""
+
+    def read() -> Iterator[bytes]:
+        with archive.open(member) as file:
+            yield from pieces(file)
+
+    return Part(name, read(), dtype)

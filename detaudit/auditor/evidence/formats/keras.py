@@ -1,0 +1,42 @@
+"""A Keras model: a zip of weights in HDF5, its configuration, and metadata with the date, which are left out."""
+
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from detaudit.auditor.evidence.formats import Part, hdf5, zip_part
+
+MOST_CONFIG = 64 * 2**20
+_DATED = "metadata.json"
+
+
+def parts(path: Path) -> Iterator[Part]:
+    """See Reader.parts."""
+    with zipfile.ZipFile(path) as archive:
+        for member in sorted(archive.infolist(), key=lambda member: member.filename):
+            name = member.filename
+            if name.endswith(".h5"):
+                with tempfile.TemporaryFile() as file:  # HDF5 is read from many places, a zip from its start only
+                    shutil.copyfileobj(archive.open(member), file)
+                    yield from hdf5.datasets(file, member.file_size, f"{name}: ")
+            elif name == "config.json" and member.file_size <= MOST_CONFIG:
+                yield Part(name, iter([_without_addresses(archive.read(member))]))
+            elif name != _DATED:
+                yield zip_part(archive, member, name)
+
+
+def _without_addresses(config: bytes) -> bytes:
+    """Return a configuration in which shared objects are numbered: Keras names them by their address."""
+    seen: dict[int, int] = {}
+
+    def numbered(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {
+            key: seen.setdefault(value, len(seen)) if key == "shared_object_id" and isinstance(value, int) else value
+            for key, value in pairs
+        }
+
+    return json.dumps(json.loads(config, object_pairs_hook=numbered)).encode()

@@ -1,0 +1,28 @@
+"""npz: a zip of NumPy arrays; the times that a zip keeps are left out."""
+
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from detaudit.auditor.evidence.formats import Part, npy, zip_part
+
+
+def parts(path: Path) -> Iterator[Part]:
+    """See Reader.parts."""
+    with zipfile.ZipFile(path) as archive:
+        for member in sorted(archive.infolist(), key=lambda member: member.filename):
+            if member.filename.endswith(".npy"):
+                with archive.open(member) as file:
+                    yield npy.array(file, member.filename.removesuffix(".npy"))
+            else:
+                yield zip_part(archive, member, member.filename)
+
+
+def written(arrays: Mapping[str, bytes]) -> bytes:
+    """Return the file that holds arrays, each as npy.written gives it, by these names."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, data in arrays.items():
+            archive.writestr(f"{name}.npy", data)
+    return file.getvalue()

@@ -1,0 +1,132 @@
+"""torch.save: a zip of raw storages, and ``data.pkl`` with the structure: compared by its bytes, never loaded."""
+
+import pickletools
+import zipfile
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from detaudit.auditor.evidence.formats import BROKEN, Part, UnusableError, zip_part
+
+MOST_STRUCTURE = 64 * 2**20
+"""Bytes of ``data.pkl`` up to which the names and types of storages are looked up in it."""
+
+# Pickled 0x1950a86a20f9469cfc6c, torch.serialization.MAGIC_NUMBER.
+_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+
+# Made from the archive's records by torch (>= 2.1) to tell files apart; it says nothing that they do not.
+_IDENTITY = ".data/serialization_id"
+
+_DTYPES = {
+    "torch DoubleStorage": "f8",
+    "torch FloatStorage": "f4",
+    "torch HalfStorage": "f2",
+    "torch BFloat16Storage": "bf16",
+    "torch ComplexDoubleStorage": "c16",
+    "torch ComplexFloatStorage": "c8",
+    "torch LongStorage": "i8",
+    "torch IntStorage": "i4",
+    "torch ShortStorage": "i2",
+    "torch CharStorage": "i1",
+    "torch ByteStorage": "u1",
+    "torch BoolStorage": "b1",
+}
+
+
+def parts(path: Path) -> Iterator[Part] | None:
+    """See Reader.parts: None for a file that torch did not write."""
+    with path.open("rb") as file:
+        start = file.read(len(_LEGACY))
+    if start == _LEGACY:
+        raise UnusableError(
+            "is in torch's format of before 1.6, which holds memory addresses: equal weights differ in their bytes. "
+            "Save it without _use_new_zipfile_serialization=False"
+        )
+    return _of_zip(path) if start.startswith(b"PK") and _root(path) is not None else None
+
+
+def _root(path: Path) -> str | None:
+    """Return the folder inside the archive, which has the name that the file was first saved under."""
+    with zipfile.ZipFile(path) as archive:
+        found = [name for name in archive.namelist() if name.endswith("/data.pkl")]
+    return min(found, key=len).removesuffix("data.pkl") if found else None
+
+
+def _of_zip(path: Path) -> Iterator[Part]:
+    root = _root(path) or ""
+    with zipfile.ZipFile(path) as archive:
+        storages = _look_up(archive, archive.getinfo(f"{root}data.pkl"))
+        big = f"{root}byteorder" in archive.namelist() and archive.read(f"{root}byteorder") == b"big"
+        for member in sorted(archive.infolist(), key=lambda member: member.filename):
+            name = member.filename.removeprefix(root)
+            if name.startswith("data/"):
+                storage = storages.get(name.removeprefix("data/"), _UNKNOWN)
+                dtype = f"{'<>'[big]}{_DTYPES[storage.kind]}" if storage.kind in _DTYPES else storage.kind
+                yield zip_part(archive, member, f"{storage.label} ({name})" if storage.label else name, dtype)
+            elif name != _IDENTITY:
+                yield zip_part(archive, member, name)
+
+
+@dataclass(frozen=True)
+class _Global:
+    name: str
+
+
+@dataclass(frozen=True)
+class _Storage:
+    kind: str
+    label: str
+
+
+_UNKNOWN = _Storage("unknown", "")
+_Atom = str | int | _Global | None
+
+
+def _look_up(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> dict[str, _Storage]:
+    if member.file_size > MOST_STRUCTURE:
+        return {}
+    try:
+        return storages_in(archive.read(member))
+    except BROKEN:
+        return {}
+
+
+def storages_in(pickle: bytes) -> dict[str, _Storage]:
+    """Return the type of each storage, and the last text before it, which in a state_dict is the tensor's name.
+
+    Reads the opcodes only: nothing that the pickle names is imported or called. What torch writes of a storage
+    is the tuple ``("storage", type, key, location, size)``, a persistent id of the pickle.
+    """
+    atoms: deque[_Atom] = deque(maxlen=12)
+    memo: dict[int, _Atom] = {}
+    found: dict[str, _Storage] = {}
+    opcodes: Iterator[tuple[Any, Any, Any]] = pickletools.genops(pickle)
+    for opcode, argument, _ in opcodes:
+        match opcode.name:
+            case "BINPERSID":
+                _take(atoms, found)
+            case "BINPUT" | "LONG_BINPUT":
+                memo[argument] = atoms[-1]
+            case "MEMOIZE":
+                memo[len(memo)] = atoms[-1]
+            case "BINGET" | "LONG_BINGET":
+                atoms.append(memo.get(argument))
+            case "GLOBAL":
+                atoms.append(_Global(argument))
+            case "STACK_GLOBAL":
+                name, module = atoms.pop(), atoms.pop()
+                atoms.append(_Global(f"{module} {name}"))
+            case "MARK":
+                pass
+            case _:  # a text or a number, or None for what holds others, such as a tuple
+                atoms.append(argument if isinstance(argument, str | int) else None)
+    return found
+
+
+def _take(atoms: deque[_Atom], found: dict[str, _Storage]) -> None:
+    *before, word, kind, key, _, _, _ = atoms
+    if word == "storage" and isinstance(kind, _Global) and isinstance(key, str):
+        label = next((atom for atom in reversed(before) if isinstance(atom, str)), "")
+        found.setdefault(key, _Storage(kind.name, label))

@@ -1,0 +1,121 @@
+"""Starts runs that all begin alike, follows them, and reads what they recorded."""
+
+import contextlib
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from detaudit.auditor.evidence import event_logs
+from detaudit.auditor.evidence.unhooked import Watch
+from detaudit.auditor.judge.follow import Follower
+from detaudit.auditor.judge.run_status import compared, ended, judge
+from detaudit.auditor.runs.observer import Observer
+from detaudit.launch import Launcher, RunSpec
+from detaudit.launch.leftovers import CarryOver
+from detaudit.launch.plan import Settings, workspace_for
+from detaudit.launch.workspace import Workspaces
+from detaudit.model import Run
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run, the processes it had, and the streams it is compared by."""
+
+    run: Run
+    processes: Sequence[event_logs.Process]
+    streams: Sequence[event_logs.Stream]
+
+
+class EnoughError(Exception):
+    """A run that was followed need not go on: it differs, or got as far as it was to get."""
+
+
+class Runner:
+    """Starts the runs of an audit. ``carried`` are the files that one run left for another."""
+
+    def __init__(self, settings: Settings, launcher: Launcher, observer: Observer) -> None:
+        self.space = workspace_for(settings)
+        self.carried: list[str] = []
+        self._settings, self._launcher, self._observer = settings, launcher, observer
+        self._carry = None if settings.isolate else CarryOver(settings.cwd, settings.out)
+
+    @property
+    def unwatched(self) -> bool:
+        """Whether files that one run leaves for the next cannot be seen."""
+        return self._carry is not None and not self._carry.watching
+
+    def run(
+        self,
+        number: int,
+        spec: RunSpec,
+        reference: Sequence[event_logs.Stream] = (),
+        *,
+        last_step: int | None = None,
+        trained_by: int = 1,
+        carry_on: bool = False,
+    ) -> Result:
+        """Run ``spec`` to its end, or until it differs from ``reference``, or enough processes have done ``last_step``.
+
+        ``trained_by`` is how many are enough. Where it is to ``carry_on``, it works in what an earlier run left; the
+        caller has made the folder.
+        """
+        self._observer.run_started(number, spec.timeout)
+        space = self.space.elsewhere(spec.place)
+        tick = _Followed(spec, Follower(reference), last_step, trained_by, self._observer)
+        carry = None if carry_on else self._carry
+        started = time.monotonic()
+        with contextlib.nullcontext() if carry_on else space.fresh():
+            if carry is not None:
+                carry.before_run()
+            watch = self._watch(spec, space)
+            try:
+                outcome = self._launcher.launch(spec, tick)
+            except EnoughError as enough:
+                processes = event_logs.read_run(spec.folder)
+                run = ended(number, spec, processes, time.monotonic() - started, str(enough))
+                return Result(run, processes, compared(spec, processes, ()))
+            finally:
+                if carry is not None:
+                    self.carried += carry.after_run()
+            outside = watch.look(spec.folder)
+        processes = event_logs.read_run(spec.folder)
+        run = judge(number, spec, outcome, processes, outside)
+        return Result(run, processes, compared(spec, processes, outside.streams))
+
+    def outside(self, spec: RunSpec) -> Sequence[event_logs.Stream]:
+        """Return what a run that is over printed; files that it wrote are no longer what they were."""
+        return Watch(self._settings.loss_pattern, [], spec.cwd, self._settings.out).look(spec.folder).streams
+
+    def _watch(self, spec: RunSpec, space: Workspaces) -> Watch:
+        settings = self._settings
+        paths = [space.inside(path) for path in settings.artifacts]
+        return Watch(settings.loss_pattern, paths, spec.cwd, settings.out)
+
+
+class _Followed:
+    """Looks at each tick at what a run has written; raises EnoughError where it need not go on."""
+
+    def __init__(
+        self, spec: RunSpec, follower: Follower, last_step: int | None, trained_by: int, observer: Observer
+    ) -> None:
+        self._growing = event_logs.Growing(spec.live)
+        self._tails: defaultdict[Path, event_logs.Tail] = defaultdict(event_logs.Tail)
+        self._follower, self._last_step, self._trained_by, self._observer = follower, last_step, trained_by, observer
+
+    def __call__(self) -> None:
+        differs = False
+        for path, raw in self._growing.new():
+            self._tails[path].take(raw)
+            differs = differs or self._follower.differs(path, raw)
+        furthest = max(self._tails.values(), key=lambda tail: tail.step, default=event_logs.Tail())
+        self._observer.progress(furthest.step, furthest.loss)
+        if differs:
+            raise EnoughError("ended at its first difference")
+        if self._last_step is not None and self._done(self._last_step) >= self._trained_by:
+            raise EnoughError(f"ended after step {furthest.step}")
+
+    def _done(self, step: int) -> int:
+        """Return how many processes have done a step."""
+        return sum(tail.step >= step for tail in self._tails.values())

@@ -1,0 +1,1 @@
+"""The user's source code, read and fixed."""

@@ -1,0 +1,225 @@
+"""How to edit what takes things in an order that nothing fixes: sets, listings, and whatever finishes first."""
+
+import ast
+import re
+
+from detaudit.auditor.source.source_edits import UNSAFE, Edit, Mend, Page, Placed, given, last
+
+_LISTINGS = {"listdir", "scandir", "glob", "iglob", "iterdir", "rglob"}
+_LISTS = {"listdir", "glob.glob"}
+_UNORDERED = {"imap_unordered": "imap", "map_unordered": "map", "uimap": "imap"}
+_IN_ORDER = {
+    "in_order": {"DataLoader", "StatefulDataLoader"},
+    "deterministic": {"map", "interleave", "parallel_interleave", "map_with_options", "ragged_batch"},
+}
+"""Keywords that are False where the order is given up, and the calls that take them."""
+
+_COMPARABLE = {"Path", "PurePath", "PosixPath", "PurePosixPath", "Decimal", "Fraction", "UUID"}
+_OF_OBJECTS = {"parameters", "modules", "children", "buffers"}
+_ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.ListComp, ast.Tuple)
+
+
+def taken_set(page: Page, node: ast.AST) -> Mend | None:
+    """Sort a set that is taken in order; one of objects that cannot be sorted is made a dict, which keeps its order."""
+    if not isinstance(node, ast.expr) or not page.reader.is_taken_set(node):
+        return None
+    if isinstance(page.reader.parent(node), ast.Attribute):  # pop
+        return UNSAFE
+    if not _unsortable(page, node):
+        return Mend(_sorted(page, node))
+    start, end = page.span(node)
+    match node:
+        case ast.Set():
+            return Mend(((start, start + 1, "dict.fromkeys(["), (end - 1, end, "])")))
+        case ast.SetComp(generators=generators):
+            waits = any(part.is_async for part in generators) or any(isinstance(n, ast.Await) for n in ast.walk(node))
+            return UNSAFE if waits else Mend(((start, start + 1, "dict.fromkeys("), (end - 1, end, ")")))
+        case ast.Call(func=ast.Name(), args=[argument]) if not page.reader.is_set(argument):
+            return Mend(page.instead(node.func, "dict.fromkeys"))
+        case _:
+            return UNSAFE
+
+
+def _sorted(page: Page, node: ast.expr) -> tuple[Edit, ...]:
+    match page.reader.parent(node):
+        case ast.Call(func=ast.Name(id="list") as function, args=[_], keywords=[]):  # sorted() gives a list as well
+            return page.instead(function, "sorted")
+        case _:
+            return page.around(node, "sorted(", ")")
+
+
+def _unsortable(page: Page, node: ast.expr, depth: int = 3) -> bool:
+    """Whether the elements of what is iterated are evidently such as Python cannot compare."""
+    match node:
+        case ast.Set(elts=elements) | ast.List(elts=elements) | ast.Tuple(elts=elements):
+            kinds = {_kind(e.value) for e in elements if isinstance(e, ast.Constant)}
+            return len(kinds) > 1 or any(_is_object(page, element) for element in elements)
+        case ast.SetComp(elt=element) | ast.ListComp(elt=element) | ast.GeneratorExp(elt=element):
+            return _is_object(page, element)
+        case ast.Call(func=ast.Name(id="map"), args=[function, *_]):
+            return _is_class(last(function))
+        case ast.Call(func=ast.Attribute(attr=name, value=value)):
+            return name in _OF_OBJECTS or _unsortable(page, value, depth)
+        case ast.Call(args=arguments):
+            return any(_unsortable(page, argument, depth) for argument in arguments)
+        case ast.BinOp(left=left, right=right):
+            return _unsortable(page, left, depth) or _unsortable(page, right, depth)
+        case ast.Name() | ast.Attribute() if depth:
+            values = page.reader.values(node)
+            added = _added(page, ast.unparse(node))
+            return any(v is not None and _unsortable(page, v, depth - 1) for v in values) or any(
+                _is_object(page, one) for one in added
+            )
+        case _:
+            return False
+
+
+def _added(page: Page, name: str) -> list[ast.expr]:
+    """Return what is added to a set of this name."""
+    calls = (node for node in ast.walk(page.reader.tree) if isinstance(node, ast.Call) and last(node.func) == "add")
+    return [call.args[0] for call in calls if call.args and ast.unparse(call.func) == f"{name}.add"]
+
+
+def _kind(value: object) -> str:
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+def _is_class(name: str) -> bool:
+    return name[:1].isupper() and name not in _COMPARABLE
+
+
+def _is_object(page: Page, node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=function):
+            return _is_class(last(function)) or last(function) in ("object", "type")
+        case ast.Lambda():
+            return True
+        case ast.Constant(value=value):
+            return value is None or isinstance(value, complex)
+        case ast.Tuple(elts=elements):
+            return any(_is_object(page, element) for element in elements)
+        case ast.Starred(value=value):
+            return _unsortable(page, value)
+        case ast.NamedExpr(value=value):
+            return _is_object(page, value)
+        case ast.IfExp(body=body, orelse=other):
+            return _is_object(page, body) or _is_object(page, other)
+        case ast.Name() | ast.Attribute():
+            constant = last(node).isupper()
+            return (_is_class(last(node)) and not constant) or page.full(node).startswith("torch.")
+        case _:
+            return False
+
+
+def listing(page: Page, node: ast.AST) -> Mend | None:
+    """Sort a listing of files."""
+    if not isinstance(node, ast.Call):
+        return None
+    if page.full(node.func) in ("os.walk", "os.fwalk"):
+        return UNSAFE
+    if last(node.func) not in _LISTINGS or page.reader.forgotten(node):
+        return None
+    parent = page.reader.parent(node)
+    if isinstance(parent, ast.withitem | ast.Attribute) or (
+        isinstance(parent, ast.Assign | ast.AnnAssign | ast.NamedExpr) and _is_iterator(page, node, parent)
+    ):
+        return UNSAFE
+    if last(node.func) != "scandir":
+        return Mend(_taken(page, node, _sorted(page, node)))
+    return Mend(_taken(page, node, page.around(node, "sorted(", ", key=lambda entry: entry.name)")))
+
+
+def _is_iterator(page: Page, call: ast.Call, bound: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> bool:
+    """Whether what is bound to a name is asked later for what a list cannot do."""
+    if any(page.full(call.func).endswith(name) for name in _LISTS):
+        return False
+    targets = bound.targets if isinstance(bound, ast.Assign) else [bound.target]
+    names = {ast.unparse(target) for target in targets}
+    for node in ast.walk(page.reader.tree):
+        match node:
+            case ast.Call(func=ast.Name(id="next"), args=[taken, *_]) | ast.withitem(context_expr=taken):
+                if ast.unparse(taken) in names:
+                    return True
+            case ast.Attribute(attr="close", value=value) if ast.unparse(value) in names:
+                return True
+            case _:
+                pass
+    return False
+
+
+def _taken(page: Page, node: ast.expr, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """Return the edits, with what next() needs around a list."""
+    match page.reader.parent(node):
+        case ast.Call(func=ast.Name(id="next"), args=[first, *_]) if first is node:
+            (start, start_to, before), *rest, (end, end_to, after) = edits
+            return (start, start_to, f"iter({before}"), *rest, (end, end_to, f"{after})")
+        case _:
+            return edits
+
+
+def arrival(page: Page, node: ast.AST) -> Mend | None:
+    """Take what several workers make in the order in which it was asked for."""
+    match node:
+        case ast.Call(func=function, args=[futures, *_]) if last(function) == "as_completed":
+            return _as_submitted(page, node, futures)
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _UNORDERED:
+            return Mend(page.renamed(node, _UNORDERED[name]))
+        case ast.Call():
+            return _keyword(page, node)
+        case ast.Assign(targets=[ast.Attribute(attr="deterministic" | "experimental_deterministic")], value=value):
+            return Mend(page.instead(value, "True")) if _is_false(value) else None
+        case _:
+            return None
+
+
+def _as_submitted(page: Page, call: ast.Call, futures: ast.expr) -> Mend:
+    parent = page.reader.parent(call)
+    if isinstance(parent, ast.AsyncFor) or _is_mapping(page, futures):
+        return UNSAFE
+    (start, end), (first, stop) = page.span(call), page.span(futures)
+    if isinstance(futures, ast.GeneratorExp):  # whose calls must all be made before the first is waited for
+        return Mend(_taken(page, call, ((start, first + 1, "["), (stop - 1, end, "]"))))
+    opened, closed = ("", "") if isinstance(futures, _ATOMS) else ("(", ")")
+    return Mend(_taken(page, call, ((start, first, opened), (stop, end, closed))))
+
+
+def _is_mapping(page: Page, node: ast.expr) -> bool:
+    if isinstance(node, ast.Dict | ast.DictComp | ast.Starred) or page.reader.is_set(node):
+        return True
+    if isinstance(node, ast.Name | ast.Attribute):
+        return any(
+            isinstance(v, ast.Dict | ast.DictComp)
+            or (isinstance(v, ast.Call) and last(v.func) in ("dict", "defaultdict"))
+            for v in page.reader.values(node)
+        )
+    return False
+
+
+def _keyword(page: Page, call: ast.Call) -> Mend | None:
+    unordered = given(call, "return_as")
+    if isinstance(unordered, ast.Constant) and unordered.value == "generator_unordered":
+        return Mend(page.instead(unordered, '"generator"'))
+    for keyword in call.keywords:
+        if keyword.arg and last(call.func) in _IN_ORDER.get(keyword.arg, ()) and _is_false(keyword.value):
+            return Mend((_without(page, call, keyword),))
+    return None
+
+
+def _without(page: Page, call: ast.Call, keyword: ast.keyword) -> Edit:
+    """Return the edit that leaves a keyword out, or says the opposite where comments stand in the way."""
+    start, end = page.span(keyword)
+    arguments: list[Placed] = [*call.args, *call.keywords]
+    spans = [page.span(argument) for argument in arguments]
+    before = max((stop for begin, stop in spans if begin < start), default=None)
+    if before is not None:
+        gap = re.fullmatch(r"[\s)]*?(,\s*)", page.text(before, start))
+        if gap:
+            return start - len(gap[1]), end, ""
+    else:
+        rest = re.match(r"\s*,\s*", page.text(end, page.span(call)[1]))
+        return start, end + (len(rest[0]) if rest else 0), ""
+    return (*page.span(keyword.value), "True")
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False

@@ -1,0 +1,165 @@
+"""A source text that is edited by offsets, so that its comments and its formatting stay as they are."""
+
+import ast
+import io
+import re
+import tokenize
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from detaudit.auditor.source.bindings import Reader, parsed
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_USUAL = {"np": "numpy", "tf": "tensorflow", "jnp": "jax.numpy"}
+"""What short names of modules stand for where a text does not import them itself."""
+
+Placed = ast.expr | ast.stmt | ast.keyword
+
+Edit = tuple[int, int, str]
+"""From one byte to another of the text in UTF-8, and what shall stand there."""
+
+
+@dataclass(frozen=True)
+class Mend:
+    """The edits that mend one place, none where no safe ones are known, and the imports that they need."""
+
+    edits: tuple[Edit, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+UNSAFE = Mend()
+"""Here is what was asked for, and nothing is known that mends it and breaks nothing."""
+
+
+class Page:
+    """A source text with its tree. Raises SyntaxError, or ValueError, for one that Python cannot read."""
+
+    def __init__(self, text: str) -> None:
+        self._data = text.encode()
+        self.reader = Reader(parsed(text))
+        ends = list(_LINE_END.finditer(self._data))
+        self._starts = [0, *(end.end() for end in ends)]
+        stops = [*(end.start() for end in ends), len(self._data)]
+        self.lines = [self._data[a:b].decode() for a, b in zip(self._starts, stops, strict=True)]
+
+    @classmethod
+    def of(cls, text: bytes | str) -> "Page":
+        """Read a file's bytes, in the encoding that they name, or its text."""
+        if isinstance(text, bytes):
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+            text = text.decode(encoding)
+        return cls(text.removeprefix("\ufeff"))
+
+    def edited(self, edits: Iterable[Edit]) -> "Page":
+        """Return the text with these edits, of which no two overlap."""
+        data = self._data
+        for start, end, new in sorted(edits, reverse=True):
+            data = data[:start] + new.encode() + data[end:]
+        return Page(data.decode())
+
+    def moved(self, line: int, edits: Iterable[Edit]) -> int:
+        """Return the number that a line has after these edits."""
+        for start, end, _ in edits:
+            above, below = bisect_right(self._starts, start), bisect_right(self._starts, end)
+            if above < line:
+                line = max(above, line - (below - above))
+        return line
+
+    def span(self, node: Placed) -> tuple[int, int]:
+        """Return where a node begins and ends."""
+        end_line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
+        return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end
+
+    def text(self, start: int, end: int) -> str:
+        """Return what stands between two bytes."""
+        return self._data[start:end].decode()
+
+    def at(self, line: int) -> list[ast.expr | ast.stmt]:
+        """Return what the statements at a line hold, but no statement within them; what is outside first."""
+        nodes = [node for statement in _at(self.reader.tree, line) for node in _own(statement)]
+        placed: list[ast.expr | ast.stmt] = [node for node in nodes if isinstance(node, ast.expr | ast.stmt)]
+        return sorted(placed, key=lambda node: (self.span(node)[0], -self.span(node)[1]))
+
+    def is_placed(self, node: ast.AST) -> bool:
+        """Whether a node stands where it says: within an f-string, Python before 3.12 is not to be trusted."""
+        if not isinstance(node, ast.expr):
+            return True
+        try:
+            found = ast.parse(f"({self.text(*self.span(node))}\n)", mode="eval").body
+        except (SyntaxError, UnicodeDecodeError):
+            return False
+        return bool(ast.dump(found) == ast.dump(node))
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """What each imported name stands for, in full."""
+        names = dict(_USUAL)
+        for node in ast.walk(self.reader.tree):
+            if isinstance(node, ast.Import):
+                names |= {
+                    a.asname or a.name.split(".")[0]: a.name if a.asname else a.name.split(".")[0] for a in node.names
+                }
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        return names
+
+    def full(self, node: ast.expr) -> str:
+        """Return the full dotted name of an expression, ``""`` for one that is no name."""
+        if isinstance(node, ast.Attribute):
+            owner = self.full(node.value)
+            return f"{owner}.{node.attr}" if owner else ""
+        return self.imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+
+    def around(self, node: ast.expr, before: str, after: str) -> tuple[Edit, ...]:
+        """Return the edits that put something before a node and after it."""
+        start, end = self.span(node)
+        return (start, start, before), (end, end, after)
+
+    def instead(self, node: ast.expr, new: str) -> tuple[Edit, ...]:
+        """Return the edit that puts something in the place of a node."""
+        return ((*self.span(node), new),)
+
+    def renamed(self, call: ast.Call, name: str) -> tuple[Edit, ...]:
+        """Return the edit that calls another method of the same object, or another function of the same module."""
+        end = self.span(call.func)[1]
+        return ((end - len(last(call.func)), end, name),)
+
+
+def last(node: ast.expr) -> str:
+    """Return the last part of a dotted name, ``""`` for what is none."""
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+        case _:
+            return ""
+
+
+def given(call: ast.Call, *names: str) -> ast.expr | None:
+    """Return the argument of a call that is given by one of these names."""
+    return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
+
+
+def _at(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            decorators = [one.lineno for one in getattr(node, "decorator_list", [])]
+            if min([node.lineno, *decorators]) <= line <= (node.end_lineno or 0) and line <= _end(node):
+                yield node
+
+
+def _end(statement: ast.stmt) -> int:
+    """Return the last line of a statement, and of one that holds others the last that is its own."""
+    if not any(isinstance(node, ast.stmt) for child in ast.iter_child_nodes(statement) for node in ast.walk(child)):
+        return statement.end_lineno or statement.lineno
+    ends = [node.end_lineno or 0 for node in _own(statement) if isinstance(node, ast.expr | ast.arg)]
+    return max([statement.lineno, *ends])
+
+
+def _own(statement: ast.stmt) -> Iterator[ast.AST]:
+    todo: list[ast.AST] = [statement]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]

@@ -1,0 +1,1 @@
+"""Find the line and the operation where two runs diverge."""

@@ -1,0 +1,175 @@
+"""Runs that are watched more closely: pairs of them that differ, and the tensors of one operation."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from detaudit import wire
+from detaudit.auditor import store
+from detaudit.auditor.evidence.event_logs import Process, Stream
+from detaudit.auditor.evidence.formats import npy, npz
+from detaudit.auditor.judge import streams as comparison
+from detaudit.auditor.judge import tensors
+from detaudit.auditor.runs.observer import Observer
+from detaudit.auditor.runs.runner import Result, Runner
+from detaudit.auditor.trace import op_diff, op_records
+from detaudit.launch.plan import GroupPlan
+from detaudit.model import ALL_STEPS, Difference, Pass, Status, TensorPair
+
+_Kept = tuple[op_records.TensorLine, bytes]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two watched runs, where they first differ, and where the second files of all are kept."""
+
+    a: Result
+    b: Result
+    folders: tuple[Path, Path]
+    differs: Difference
+
+    def processes(self) -> tuple[Process, Process] | None:
+        """Return the two processes in which the difference was seen, None where one run had no such rank."""
+        found = [_of_rank(result.processes, self.differs.rank) for result in (self.a, self.b)]
+        return (found[0], found[1]) if found[0] and found[1] else None
+
+    def paths(self) -> tuple[Path | None, Path | None]:
+        """Return what those two processes left, None for one that left nothing."""
+        both = self.processes()
+        if both is None:
+            return None, None
+        return op_records.path_of(self.folders[0], both[0]), op_records.path_of(self.folders[1], both[1])
+
+    def first_operation(self) -> op_diff.Finding | None:
+        """Return the first operation, or call of a module, at which those two processes differ."""
+        return op_diff.first_difference(*map(op_records.operations, self.paths()))
+
+
+@dataclass(frozen=True)
+class Window:
+    """The steps to watch."""
+
+    first: int
+    last: int
+
+
+EVERY_STEP = Window(0, ALL_STEPS)
+
+
+def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
+    found = [process for process in processes for _ in process.trained]
+    return found[rank] if rank < len(found) else None
+
+
+class Watched:
+    """Starts watched runs, at most ``most`` of a kind; ``passes`` tells of them.
+
+    ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window. ``racing``
+    names the operations that are known to race. ``problems`` say which runs failed while they were watched.
+    """
+
+    def __init__(self, runner: Runner, plan: GroupPlan, observer: Observer, most: int) -> None:
+        self.passes: list[Pass] = []
+        self.launches = 0
+        self.trained_by = 1
+        self.racing: tuple[str, ...] = ()
+        self.problems: list[str] = []
+        self._latest: dict[str, tuple[Result, Path]] = {}
+        self._runner, self._plan, self._observer, self._most = runner, plan, observer, most
+
+    def pair(self, level: str, window: Window, most: int | None = None) -> Pair | None:
+        """Return two runs that differ in or before the window, None where all agree, of which there are ``most``."""
+        most = most or self._most
+        self._observer.group_started(f"{level} of steps {window.first} to {window.last}", most)
+        reference, folder = self._run(level, window)
+        runs, found = 1, None
+        self._latest[level] = reference, folder
+        base = _until(reference.streams, window.last)
+        while found is None and runs < most and not self.problems:
+            other, beside = self._run(level, window)
+            runs += 1
+            differs = (
+                comparison.first_difference(base, _until(other.streams, window.last)) if not self.problems else None
+            )
+            found = Pair(reference, other, (folder, beside), differs) if differs else None
+        differs = found.differs if found else None
+        self.passes.append(Pass(level=level, first=window.first, last=window.last, runs=runs, differs=differs))
+        return found
+
+    def operations(self, level: str) -> Iterator[op_records.OpLine]:
+        """Yield what a run recorded that was watched at that level, the last such run."""
+        if level in self._latest:
+            result, folder = self._latest[level]
+            for process in result.processes:
+                yield from op_records.operations(op_records.path_of(folder, process))
+
+    def tensors(
+        self, window: Window, op: op_records.OpLine, nth: int | None, role: str, rank: int, dump: Path | None
+    ) -> TensorPair | None:
+        """Return how a tensor of one operation differs between two runs, None where it did not again."""
+        place = {"key": op.key} if op.key else {"thread": op.thread, "n": nth}
+        seen: list[_Kept] = []
+        while len(seen) < self._most:
+            result, folder = self._run("tensors", window, **place)
+            process = _of_rank(result.processes, rank)
+            path = op_records.path_of(folder, process) if process else None
+            kept = _kept(path, role)
+            if kept is None:
+                return None
+            other = next((one for one in seen if one[1] != kept[1] and one[0].shape == kept[0].shape), None)
+            if other is not None:
+                return _pair(other, kept, dump)
+            seen.append(kept)
+        return None
+
+    def _run(self, level: str, window: Window, **wanted: object) -> tuple[Result, Path]:
+        self.launches += 1
+        steps = {"first": window.first, "last": window.last}
+        asked = json.dumps({"level": level, **steps, "racing": self.racing, **wanted})
+        spec = self._plan.spec(1)
+        folder = self._plan.folder.parent / "watched" / str(self.launches)
+        spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)
+        result = self._runner.run(self.launches, spec, last_step=window.last, trained_by=self.trained_by)
+        self._observer.run_finished(result.run)
+        if result.run.status not in (Status.OK, Status.STOPPED):
+            self.problems.append(f"a run whose {level} were watched came to nothing: {result.run.problem}")
+        return result, folder
+
+
+def _until(streams: Sequence[Stream], last: int) -> list[Stream]:
+    """Return what was recorded up to a step: runs are ended some time after it."""
+    return [
+        Stream(stream.framework, {step: stages for step, stages in stream.stages.items() if step <= last})
+        for stream in streams
+    ]
+
+
+def _kept(path: Path | None, role: str) -> _Kept | None:
+    for line in op_records.read(path):
+        if isinstance(line, op_records.TensorLine) and line.role == role and path is not None:
+            try:
+                return line, (path.parent / line.file).read_bytes()
+            except OSError:
+                return None
+    return None
+
+
+def _pair(a: _Kept, b: _Kept, dump: Path | None) -> TensorPair | None:
+    line = a[0]
+    try:
+        found = tensors.difference(line.dtype, line.shape, a[1], b[1])
+    except ValueError:
+        return None
+    if found is None:
+        return None
+    kept = _dump(dump, line, a[1], b[1]) if dump else None
+    return TensorPair(dtype=line.dtype, shape=line.shape, difference=found, kept=kept)
+
+
+def _dump(path: Path, line: op_records.TensorLine, a: bytes, b: bytes) -> str:
+    """Keep both tensors, under the names ``a`` and ``b``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files = {name: npy.written(line.dtype, line.shape, raw) for name, raw in (("a", a), ("b", b))}
+    store.write(path, npz.written(files))
+    return str(path)

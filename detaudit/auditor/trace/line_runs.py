@@ -1,0 +1,193 @@
+"""Follows what two runs did thread by thread, line by line, for as long as they did the same."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import NamedTuple
+
+from detaudit.auditor.evidence.event_records import Line
+from detaudit.auditor.trace.line_records import Assigned, Ran, Stretch
+
+
+class Place(NamedTuple):
+    """A line of the user's code."""
+
+    file: str
+    line: int
+
+
+class Rest(NamedTuple):
+    """Lines of which only the number and a digest were kept."""
+
+    lines: int
+    digest: str
+
+
+@dataclass
+class _Part:
+    """What a thread did in a step: ``ran`` has the lines of each stretch, and how often they ran."""
+
+    thread: str
+    step: int
+    ran: list[tuple[tuple[Place | Rest, ...], int]]
+    ended: bool
+    assigned: list[Assigned]
+
+
+def _parts(lines: Iterable[Line]) -> Iterator[_Part]:
+    """Put together what belongs together. Values after the last lines that a thread told are left out."""
+    stretches: dict[tuple[str, int], tuple[Place | Rest, ...]] = {}
+    assigned: dict[str, list[Assigned]] = {}
+    for line in lines:
+        match line:
+            case Stretch():
+                places = tuple(Place(file, number) for file, numbers in line.lines for number in numbers)
+                stretches[line.thread, line.id] = places
+            case Assigned():
+                assigned.setdefault(line.thread, []).append(line)
+            case Ran():
+                ran = [(stretches[line.thread, number], count) for number, count in line.paths]
+                if line.more is not None:
+                    ran.append(((Rest(*line.more),), 1))
+                yield _Part(line.thread, line.step, ran, line.ended, assigned.pop(line.thread, []))
+            case _:
+                pass
+
+
+class _Side:
+    """What one run's thread did that has not been compared."""
+
+    def __init__(self) -> None:
+        self._ran: deque[tuple[int, tuple[Place | Rest, ...], int]] = deque()
+        self._offset = 0
+        self.assigned: deque[Assigned] = deque()
+        self.ended = False
+
+    def take(self, part: _Part) -> None:
+        self._ran.extend((part.step, lines, count) for lines, count in part.ran)
+        self.assigned.extend(part.assigned)
+        self.ended = part.ended
+
+    def __bool__(self) -> bool:
+        return bool(self._ran)
+
+    @property
+    def step(self) -> int:
+        return self._ran[0][0]
+
+    @property
+    def lines(self) -> tuple[Place | Rest, ...]:
+        """What comes next, as far as it is known to come."""
+        return self._ran[0][1][self._offset :] if self._offset else self._ran[0][1]
+
+    @property
+    def times(self) -> int:
+        """How often these lines come."""
+        return 1 if self._offset else self._ran[0][2]
+
+    def skip(self, lines: int, times: int = 1) -> None:
+        """Leave behind so many lines, or all of them so many times."""
+        step, stretch, count = self._ran[0]
+        done, self._offset = divmod(self._offset + lines, len(stretch))
+        left = count - done * times
+        if left:
+            self._ran[0] = step, stretch, left
+        else:
+            self._ran.popleft()
+
+    def clear(self) -> None:
+        self._ran.clear()
+        self.assigned.clear()
+
+
+@dataclass
+class Pair:
+    """One thread in both runs: how many lines they ran alike, the last of these, and whether they then parted."""
+
+    thread: str
+    a: _Side = field(default_factory=_Side)
+    b: _Side = field(default_factory=_Side)
+    common: int = 0
+    step: int = 0
+    last: Place | Rest | None = None
+    parted: bool = False
+
+    def advance(self) -> None:
+        """Compare what both runs told."""
+        while self.a and self.b and not self.parted:
+            of_a, of_b = self.a.lines, self.b.lines
+            self.step = min(self.a.step, self.b.step)
+            if of_a == of_b:
+                times = min(self.a.times, self.b.times)
+                self._pass(of_a, times)
+                continue
+            alike = next((n for n, (x, y) in enumerate(zip(of_a, of_b, strict=False)) if x != y), None)
+            length = min(len(of_a), len(of_b)) if alike is None else alike
+            if length:
+                self._pass(of_a[:length], 1)
+            self.parted = alike is not None
+
+    def _pass(self, lines: tuple[Place | Rest, ...], times: int) -> None:
+        self.common += times * sum(line.lines if isinstance(line, Rest) else 1 for line in lines)
+        self.last = lines[-1]
+        for side in (self.a, self.b):
+            side.skip(len(lines), times)
+
+    def let_go(self) -> None:
+        """Keep nothing of a thread that took two ways."""
+        if self.parted:
+            self.a.clear()
+            self.b.clear()
+
+    def settle(self) -> None:
+        """Tell that nothing more comes: where one run's thread ended and the other's went on, they parted."""
+        if not self.parted and bool(self.a) != bool(self.b):
+            longer, shorter = (self.a, self.b) if self.a else (self.b, self.a)
+            self.parted = shorter.ended
+            self.step = longer.step
+
+    def values(self, over: bool) -> Iterator[tuple[Assigned | None, Assigned | None]]:
+        """Yield what the same line assigned in both runs; None where one of them saw no change.
+
+        At the last common line both must have told of a value: what else was looked at depends on the line after it.
+        """
+        while self.a.assigned or self.b.assigned:
+            at = min(side.assigned[0].at for side in (self.a, self.b) if side.assigned)
+            if at > self.common or (at == self.common and not over):
+                break
+            of_a, of_b = _taken(self.a.assigned, at), _taken(self.b.assigned, at)
+            for key in {**of_a, **of_b}:
+                both = of_a.get(key), of_b.get(key)
+                if at < self.common or None not in both:
+                    yield both
+
+
+def _taken(assigned: deque[Assigned], at: int) -> dict[tuple[str, int, str], Assigned]:
+    taken = {}
+    while assigned and assigned[0].at <= at:
+        one = assigned.popleft()
+        taken[one.file, one.line, one.name] = one
+    return taken
+
+
+def together(a: Iterable[Line], b: Iterable[Line]) -> Iterator[tuple[Pair, bool]]:
+    """Yield each thread whenever more of it could be compared, and once more when all is known.
+
+    What one run told is kept until the other has told as much of the same thread, and not longer.
+    """
+    pairs: dict[str, Pair] = {}
+    for parts in zip_longest(_parts(a), _parts(b)):
+        for part, side in zip(parts, "ab", strict=True):
+            if part is None:
+                continue
+            pair = pairs.setdefault(part.thread, Pair(part.thread))
+            if not pair.parted:
+                getattr(pair, side).take(part)
+                pair.advance()
+                yield pair, pair.parted
+                pair.let_go()
+    for pair in pairs.values():
+        if not pair.parted:
+            pair.settle()
+            yield pair, True

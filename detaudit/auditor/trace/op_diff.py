@@ -1,0 +1,250 @@
+"""The first operation at which two runs differ, from the streams of what each ran."""
+
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import zip_longest
+
+from detaudit.auditor.trace.op_memory import MOST_KEPT, Entry, Side
+from detaudit.auditor.trace.op_records import OpLine
+
+AHEAD = 64
+"""How many operations of a thread are looked at to find where two streams meet again."""
+
+_ALIKE = 3
+"""How many operations must be alike for two streams to have met again."""
+
+_MOST_CANDIDATES = 1000
+_MOST_CAUSES = 8
+
+ENTERS = ("aten.lift_fresh", "aten.set_")
+
+
+class Kind(StrEnum):
+    """How a difference came in."""
+
+    OUTPUT = "output"
+    """Inputs that are equal to the bit, and an output that differs."""
+    RANDOM = "random"
+    """A generator in another state."""
+    FRESH = "fresh"
+    """Memory that was read before it was written."""
+    OTHER_TENSOR = "other-tensor"
+    """Both runs have both tensors, and take another one here."""
+    OUTSIDE = "outside"
+    """It was in what came in from outside the framework."""
+    WRITTEN_BETWEEN = "written-between"
+    """Someone else wrote to the memory: another thread, another process, or not through the framework."""
+    FORK = "fork"
+    """The two programs went different ways."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The first difference: the operation in either run, None where a run had ended.
+
+    ``place`` is that of the input, or output, that differs. ``before`` is the operation to look at first: the one that
+    took fresh memory, the last writer, or the last one that both runs had in common. ``nth`` is the number of the
+    operation among those of its thread, from 0; None once a thread's streams have forked.
+    """
+
+    kind: Kind
+    a: OpLine | None
+    b: OpLine | None
+    place: int = 0
+    before: OpLine | None = None
+    nth: int | None = None
+    forked: "Finding | None" = None
+
+    @property
+    def op(self) -> OpLine:
+        """The operation in the first of the runs that has one."""
+        found = self.a or self.b
+        if found is None:
+            raise ValueError("a finding without an operation")
+        return found
+
+    @property
+    def brought(self) -> bool:
+        """Whether what differs came in by an operation that is given nothing, such as a dataset's next element."""
+        return self.kind is Kind.OUTPUT and not self.op.ins
+
+
+class _Thread:
+    """The operations of one thread, or those of one key, that have no partner yet."""
+
+    def __init__(self) -> None:
+        self.waiting: tuple[deque[Entry], deque[Entry]] = (deque(), deque())
+        self.count = 0
+        self.last: OpLine | None = None
+        self.parted = False
+        self.forked = False
+
+
+@dataclass
+class _Candidate:
+    """A difference that came from nowhere; ``spread`` once something that was made of it differs too.
+
+    It is ``lost`` where it is followed no further: nobody knows whether it was absorbed.
+    """
+
+    finding: Finding
+    spread: bool = False
+    lost: bool = False
+
+
+def first_difference(a: Iterable[OpLine], b: Iterable[OpLine]) -> Finding | None:
+    """Return the first difference between two runs that has a consequence, None where there is none.
+
+    Operations that run in no order are matched by their keys, others by their place in their thread. A pair is
+    complete when both runs have come by, so a consequence, which in each run comes after its cause, completes after it
+    too. Streams that part are followed to where they meet again.
+
+    A difference that nothing takes up, such as in a workspace of which a part is never written, counts only where no
+    other does; one that all operations absorb does not count.
+    """
+    comparison = _Comparison()
+    for pair in zip_longest(a, b):
+        for side, op in enumerate(pair):
+            if op is not None:
+                comparison.arrived(side, op)
+    return comparison.answer()
+
+
+class _Comparison:
+    def __init__(self) -> None:
+        self._sides = (Side(), Side())
+        self._threads: dict[Hashable, _Thread] = {}
+        self._fork: Finding | None = None
+        self._candidates: list[_Candidate] = []
+        self._tainted: OrderedDict[Hashable, list[_Candidate]] = OrderedDict()
+
+    def answer(self) -> Finding | None:
+        """Return what came first, when all operations of both runs have arrived."""
+        for thread in self._threads.values():
+            self._drain(thread, at_end=True)
+        found = next((one for one in self._candidates if one.spread), None)
+        absorbed = {id(one) for one in self._candidates} - {id(one) for held in self._tainted.values() for one in held}
+        if found is None and self._fork is None:
+            found = next((one for one in self._candidates if one.lost or id(one) not in absorbed), None)
+        if found is None:
+            return self._fork
+        first = self._told_by_the_rest(found.finding)
+        # Where the programs had gone different ways, only a kernel whose inputs are equal is still to blame.
+        blamed = self._fork is None or first.forked is None or first.kind is Kind.OUTPUT
+        return first if blamed else self._fork
+
+    def arrived(self, side: int, op: OpLine) -> None:
+        """Take in the next operation of a run."""
+        entry = self._sides[side].take(op)
+        key = op.key or ("thread", op.thread)
+        thread = self._threads.setdefault(key, _Thread())
+        thread.waiting[side].append(entry)
+        self._drain(thread, at_end=False)
+        if op.key and not any(thread.waiting):
+            self._threads.pop(key)
+
+    def _drain(self, thread: _Thread, *, at_end: bool) -> None:
+        ours, theirs = thread.waiting
+        while ours and theirs and not thread.parted:
+            if ours[0].op.signature != theirs[0].op.signature:
+                if not at_end and min(len(ours), len(theirs)) < AHEAD:
+                    return
+                self._part(thread)
+                continue
+            a, b = ours.popleft(), theirs.popleft()
+            self._pair(a, b, None if thread.forked else thread.count)
+            thread.last, thread.count = a.op, thread.count + 1
+
+    def _part(self, thread: _Thread) -> None:
+        """Skip to where the streams of a thread meet again; where they do not, it is followed no further."""
+        ours, theirs = thread.waiting
+        self._fork = self._fork or Finding(Kind.FORK, ours[0].op, theirs[0].op, before=thread.last)
+        thread.forked = True
+        signs = [[entry.op.signature for entry in list(side)[:AHEAD]] for side in (ours, theirs)]
+        skips = sorted(((i, j) for i in range(len(signs[0])) for j in range(len(signs[1]))), key=sum)
+        for i, j in skips:
+            ahead = signs[0][i : i + _ALIKE]
+            if ahead == signs[1][j : j + _ALIKE] and len(ahead) == _ALIKE:
+                for side, count in ((ours, i), (theirs, j)):
+                    for _ in range(count):
+                        side.popleft()
+                return
+        thread.parted = True
+
+    def _pair(self, a: Entry, b: Entry, nth: int | None) -> None:
+        ins = [i for i, (x, y) in enumerate(zip(a.op.ins, b.op.ins, strict=True)) if x[0] != y[0]]
+        outs = [i for i, (x, y) in enumerate(zip(a.op.outs, b.op.outs, strict=False)) if x[0] != y[0]]
+        causes = [cause for i in ins for cause in self._tainted.get(_mark(a.op.ins[i]), ())]
+        for digest, storage, whole in a.op.outs:
+            if whole:
+                self._tainted.pop(_mark((digest, storage)), None)
+        if not outs:
+            return
+        for cause in causes:
+            cause.spread = True
+        if not causes and (not ins or not a.op.key):
+            # Of operations that run in no order the cause may be told after its consequence.
+            finding = self._input(a, b, ins[0], nth) if ins else _output(a.op, b.op, outs[0], nth)
+            causes = [_Candidate(replace(finding, forked=self._fork), spread=bool(ins))]
+            self._candidates += causes if len(self._candidates) < _MOST_CANDIDATES else ()
+        for i in outs:
+            self._tainted[_mark(a.op.outs[i])] = causes[:_MOST_CAUSES]
+        while len(self._tainted) > MOST_KEPT:
+            for one in self._tainted.popitem(last=False)[1]:
+                one.lost = True
+
+    def _input(self, a: Entry, b: Entry, place: int, nth: int | None) -> Finding:
+        mine, other = a.inputs[place], b.inputs[place]
+        (x, storage), (y, _) = a.op.ins[place], b.op.ins[place]
+        found = Finding(Kind.OUTSIDE, a.op, b.op, place, nth=nth)
+        if a.op.op.startswith(ENTERS):
+            return found
+        if x and y and x in self._sides[1].seen and y in self._sides[0].seen:
+            return replace(found, kind=Kind.OTHER_TENSOR, before=mine.writer)
+        if mine.fresh is not None or other.fresh is not None:
+            return replace(found, kind=Kind.FRESH, before=mine.fresh or other.fresh)
+        if mine.writer is None and storage not in a.op.shared:
+            return found
+        return replace(found, kind=Kind.WRITTEN_BETWEEN, before=mine.writer)
+
+    def _told_by_the_rest(self, found: Finding) -> Finding:
+        """Return ``found``, told from one of values that come in another order: then each run has both somewhere."""
+        if found.kind is Kind.WRITTEN_BETWEEN and found.before is None:
+            return replace(found, before=self._sides[0].writers.get(found.op.ins[found.place][1]))
+        if found.kind not in (Kind.OUTSIDE, Kind.WRITTEN_BETWEEN) or found.a is None or found.b is None:
+            return found
+        if found.kind is Kind.WRITTEN_BETWEEN and (found.a.shared or found.b.shared or _updates(found.a, found.place)):
+            return found
+        mine, theirs = (_came_in(op, found.place) for op in (found.a, found.b))
+        both = mine in self._sides[1].seen and theirs in self._sides[0].seen
+        return replace(found, kind=Kind.OTHER_TENSOR) if both else found
+
+
+def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:
+    """Return what a difference is followed by: the storage, or what is in it where that is not known."""
+    return tensor[1] if tensor[1] >= 0 else tensor[0].rpartition(":")[2]
+
+
+def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> Finding:
+    if a.op.startswith(ENTERS):
+        return Finding(Kind.OUTSIDE, a, b, place, nth=nth)
+    if shared := a.shared or b.shared:  # it may be written to while the operation reads it
+        return Finding(Kind.WRITTEN_BETWEEN, a, b, _place_of(a, shared[0]), nth=nth)
+    random = a.random and (a.state != b.state or not a.state)
+    return Finding(Kind.RANDOM if random else Kind.OUTPUT, a, b, place, nth=nth)
+
+
+def _place_of(op: OpLine, storage: int) -> int:
+    return next((place for place, (_, number) in enumerate(op.ins) if number == storage), 0)
+
+
+def _updates(op: OpLine, place: int) -> bool:
+    """Whether an operation writes to the memory of one of its inputs: who came before it matters, not what is taken."""
+    return place < len(op.ins) and op.ins[place][1] >= 0 and op.ins[place][1] in {number for _, number, _ in op.outs}
+
+
+def _came_in(op: OpLine, place: int) -> str:
+    """Return what an operation was given from outside: some show it only as what they return."""
+    return op.ins[place][0] if place < len(op.ins) and op.ins[place][0] else op.outs[place][0]

@@ -1,0 +1,1 @@
+"""Hook trainings in JAX."""

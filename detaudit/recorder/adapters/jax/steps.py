@@ -1,0 +1,120 @@
+"""Makes steps of what is seen of a JAX training: its losses, and the weights that go in and come out."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+
+from ...training.steps import Training
+from .reader import ArrayReader, Held
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ...process.recorder import Recorder
+    from .plan import Plan
+
+
+class Steps:
+    """A step ends with an update, or, where nobody tells of one, as changed weights enter the next gradient."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._training = Training("jax", recorder, ArrayReader())
+        self._forget()
+        recorder.at_end(self._finish, self._forget)
+
+    def _forget(self) -> None:
+        self._training.forget()
+        self._entered: list[Any] = []
+        self._announced = False
+        self._known: set[Any] = set()
+        self._held: list[Held] = []
+        self._returned: tuple[Plan, list[Callable[[], Any]]] | None = None
+
+    def gradient(self, weights: list[Any], losses: list[Any]) -> None:
+        """Take notice of a gradient in code that is not compiled."""
+        with self._training.lock:
+            self._enter(weights)
+            self._lose(losses, [])
+
+    def update(self, weights: list[Any]) -> None:
+        """Take notice of an update in code that is not compiled."""
+        with self._training.lock:
+            self._announced, self._training.ends_late = True, False
+            self._end(weights)
+
+    def before(self, plan: Plan, inputs: list[Any]) -> None:
+        """Take notice of a training call, before JAX may reuse the buffers of its inputs."""
+        with self._training.lock:
+            weights = [inputs[place] for place in plan.weights]
+            if not plan.updated and self._returned is not None and self._returned[0] is plan:
+                # What came out last time comes in again: that is where this function returns its weights.
+                outputs = [reference() for reference in self._returned[1]]
+                places = {id(array): i for i, array in enumerate(outputs) if i not in plan.passed}
+                plan.updated = [places[id(array)] for array in weights if id(array) in places]
+            self._enter(weights)
+
+    def after(self, plan: Plan, outputs: list[Any]) -> None:
+        """Take notice of what that call returned."""
+        with self._training.lock:
+            self._lose([outputs[place] for place in plan.losses], [outputs[place] for place in plan.histories])
+            if plan.updated:
+                self._end([outputs[place] for place in plan.updated])
+            else:
+                self._returned = plan, [_reference(array) for array in outputs]
+
+    def donated(self, inputs: list[Any]) -> None:
+        """Copy weights that are held for the end, as JAX is about to reuse these buffers."""
+        with self._training.lock:
+            given = {id(array) for array in inputs}
+            for held in self._held:
+                if id(held.array) in given:
+                    held.array = sys.modules["numpy"].array(held.array)
+
+    def _lose(self, losses: list[Any], histories: list[Any]) -> None:
+        for loss in losses:
+            self._training.loss(loss)
+        if len(histories) == 1:
+            *rounds, last = sys.modules["numpy"].asarray(histories[0]).reshape(-1)
+            for loss in rounds:
+                self._training.loss(loss)
+                self._training.unseen_step()
+            histories = [last]
+        for history in histories:
+            self._training.loss(history)
+
+    def _enter(self, weights: list[Any]) -> None:
+        if not weights or (self._entered and all([a is b for a, b in zip(weights, self._entered)])):
+            return  # the same weights once more: gradients are being accumulated
+        key = _structure(weights)
+        if self._entered and not self._announced:
+            if key in self._known:
+                self._end(weights)
+            else:
+                self._training.unseen_step()
+        if key not in self._known:
+            self._known.add(key)
+            self._training.initial([Held(array) for array in weights])
+        self._entered = weights
+
+    def _end(self, weights: list[Any]) -> None:
+        self._entered, self._held = [], [Held(array) for array in weights]
+        self._training.step(_structure(weights), self._held)
+
+    def _finish(self) -> None:
+        with self._training.lock:
+            if self._entered and not self._announced:
+                self._entered = []
+                self._training.unseen_step()
+            self._training.finish()
+
+
+def _reference(array: Any) -> Callable[[], Any]:
+    # What the script drops is not kept; a plain number, as with JAX's own debugging switches, cannot be asked for.
+    return weakref.ref(array) if hasattr(array, "dtype") else lambda: None
+
+
+def _structure(weights: list[Any]) -> Any:
+    return tuple([(getattr(array, "dtype", None), getattr(array, "shape", ())) for array in weights])

@@ -1,0 +1,201 @@
+"""Follows weights and losses through the functions that JAX traces, without adding anything to what it compiles.
+
+A function under ``jit``, ``vmap`` or a loop runs in Python only while it is traced, and there its weights have no
+values. What is noted there becomes a plan: which of the function's inputs and outputs they are. The plan is
+carried out at each call of the function; where that call is traced itself, it is a note for the next function out.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from types import FunctionType
+
+from .plan import NOTHING, Frame, Plan, of_loop, places_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .plan import Observer
+
+
+class _Known:
+    """What is kept with a function of the script; it does not go with it where the function is pickled."""
+
+    def __init__(self, traced: Any) -> None:
+        self.traced = traced
+
+    def __reduce__(self) -> Any:
+        return object, ()
+
+
+class Frames:
+    """The functions under way in each thread, and the plans of those that were traced."""
+
+    def __init__(self, jax: Any, guarded: Callable[[str, Callable[[], object]], None], observer: Observer) -> None:
+        self._tree = jax.tree_util
+        self._tracer = jax.core.Tracer
+        self.guarded, self.observer = guarded, observer
+        self._local = threading.local()
+
+    def _stacks(self) -> tuple[list[Frame], list[_Call]]:
+        if not hasattr(self._local, "stacks"):
+            # The outermost frame is code that runs, not a function being traced.
+            self._local.stacks = [Frame()], []
+        stacks: tuple[list[Frame], list[_Call]] = self._local.stacks
+        return stacks
+
+    @property
+    def top(self) -> Frame:
+        """The frame of the function being traced, or of the code that runs."""
+        return self._stacks()[0][-1]
+
+    @property
+    def tracing(self) -> bool:
+        """Whether a function is being traced."""
+        return len(self._stacks()[0]) > 1
+
+    def flatten(self, tree: Any) -> tuple[list[Any], Any]:
+        """Return the arrays of a tree, in JAX's order, and its structure."""
+        leaves, structure = self._tree.tree_flatten(tree)
+        return leaves, structure
+
+    def have_values(self, arrays: Sequence[Any]) -> bool:
+        """Whether none of these stands for the values of another trace."""
+        return not any([isinstance(array, self._tracer) for array in arrays])
+
+    def traced(self, function: Any) -> Any:
+        """Return ``function`` in a frame of its own: for the same function the same object, as JAX's caches need."""
+        known = getattr(getattr(function, "_detaudit", None), "traced", None)
+        if known is not None and known.__wrapped__ is function:  # else this one copied the attributes of another
+            return known
+
+        @functools.wraps(function)
+        def in_frame(*args: Any, **kwargs: Any) -> Any:
+            frames, frame = self._stacks()[0], Frame()
+            frames.append(frame)
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                frames.pop()
+            if frame.trains or plans:
+                self.guarded("trace", lambda: self._learn(in_frame, frame, (args, kwargs), result))
+            return result
+
+        plans: dict[Any, Any] = {}
+        in_frame.plans = plans  # type: ignore[attr-defined]
+        if type(function) is FunctionType:  # others are new objects at each use, and JAX traces them anew anyway
+            function._detaudit = _Known(in_frame)  # type: ignore[attr-defined]
+        return in_frame
+
+    def _learn(self, traced: Any, frame: Frame, inputs: Any, result: Any) -> None:
+        leaves, structure = self.flatten(inputs)
+        plan = self._plan(frame, leaves, result) if frame.trains else NOTHING
+        # Whatever is no array here is static, and each value of it is another program.
+        still = tuple([i for i, leaf in enumerate(leaves) if not hasattr(leaf, "dtype")])
+        still, plans = traced.plans.setdefault(structure, (still, {}))
+        key = tuple([leaves[i] for i in still])
+        if plan.trains:
+            plan.follow(plans.get(key, NOTHING))
+        plans[key] = plan
+        calls = self._stacks()[1]
+        if calls and calls[-1].traced is traced:
+            calls[-1].begin(plan)
+
+    def _plan(self, frame: Frame, leaves: list[Any], result: Any) -> Plan:
+        outputs, plan = self.flatten(result)[0], Plan()
+        plan.weights = places_of(frame.weights, leaves)
+        plan.losses, plan.histories = places_of(frame.losses, outputs), places_of(frame.histories, outputs)
+        plan.updated = places_of(frame.updated, outputs)
+        plan.passed, plan.size = set(places_of(leaves, outputs)), len(outputs)
+        if len(plan.updated) < len({id(array) for array in frame.updated}):
+            plan.updated = []  # changed once more after the update: what comes back in will tell
+        if not plan.losses and not plan.histories:
+            plan.losses = self._named_losses(result)
+        return plan
+
+    def _named_losses(self, result: Any) -> list[int]:
+        # {"loss": …}, as Keras and many loops return a loss that was averaged on the way.
+        paths = self._tree.tree_flatten_with_path(result)[0]
+        named = [i for i, (path, _) in enumerate(paths) if path and getattr(path[-1], "key", None) == "loss"]
+        return [i for i in named if getattr(paths[i][1], "shape", None) == ()]
+
+    def plan_of(self, traced: Any, leaves: list[Any], structure: Any) -> Plan:
+        """Return the plan of a call with these inputs, as far as it was traced before."""
+        still, plans = traced.plans.get(structure, ((), {}))
+        plan: Plan = plans.get(tuple([leaves[i] for i in still]), NOTHING)
+        return plan
+
+    def call(
+        self,
+        function: Callable[[], Any],
+        traced: Any,
+        inputs: Any,
+        *,
+        carried: tuple[int, int] | None = None,
+        donates: bool = False,
+    ) -> Any:
+        """Call ``function``, which traces ``traced`` where it must, and carry out the plan.
+
+        ``inputs`` has the structure of ``(args, kwargs)`` of ``traced``. In a loop, ``carried`` inputs, given as
+        (first, number), come back as the first outputs. ``donates``: JAX may reuse the buffers of inputs.
+        """
+        call = _Call(self, traced, inputs, carried, donates)
+        calls = self._stacks()[1]
+        if traced.plans or donates:
+            self.guarded("call", call.look_up)
+        calls.append(call)
+        try:
+            result = function()
+        finally:
+            calls.pop()
+        if call.plan.trains:
+            self.guarded("call", lambda: call.end(result))
+        return result
+
+
+class _Call:
+    """One call of a traced function."""
+
+    def __init__(
+        self, frames: Frames, traced: Any, inputs: Any, carried: tuple[int, int] | None, donates: bool
+    ) -> None:
+        self._frames, self.traced, self._inputs, self._carried = frames, traced, inputs, carried
+        self._donates = donates
+        self.plan = NOTHING
+        self._leaves: list[Any] = []
+
+    def look_up(self) -> None:
+        """Begin with the plan of an earlier trace, if there was one."""
+        leaves, structure = self._frames.flatten(self._inputs)
+        plan = self._frames.plan_of(self.traced, leaves, structure)
+        if plan.trains:
+            self.begin(plan)
+        elif self._donates and self._frames.have_values(leaves):
+            self._frames.observer.donated(leaves)
+
+    def begin(self, plan: Plan) -> None:
+        """Take notice of the inputs while they are there. A later trace may replace the plan."""
+        begun, frames = self.plan.trains, self._frames
+        if frames.top.gradients:
+            return  # a part of what a gradient is taken of
+        self.plan = plan if self._carried is None else of_loop(plan, *self._carried)
+        self._leaves = frames.flatten(self._inputs)[0]
+        if plan.trains and not begun and not frames.tracing and frames.have_values(self._leaves):
+            frames.observer.before(self.plan, self._leaves)
+            if self._donates and not self.plan.updated:
+                frames.observer.donated(self._leaves)
+
+    def end(self, result: Any) -> None:
+        """Take notice of the outputs, or note them in the function that this call is a part of."""
+        frames, plan, outputs = self._frames, self.plan, self._frames.flatten(result)[0]
+        if frames.tracing:
+            top = frames.top
+            top.weights += [self._leaves[place] for place in plan.weights]
+            top.losses += [outputs[place] for place in plan.losses]
+            top.histories += [outputs[place] for place in plan.histories]
+            top.updated += [outputs[place] for place in plan.updated]
+        elif frames.have_values(outputs):
+            frames.observer.after(plan, outputs)

@@ -1,0 +1,113 @@
+"""Puts a frame around the functions that are given to jax.jit, jax.vmap and JAX's loops."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import MethodType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .tracing import Frames
+
+
+class _Jit:
+    """Stands for jax.jit in a pickle: it is looked up where that is read."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Do what jax.jit does."""
+        return sys.modules["jax"].jit(*args, **options)
+
+    def __reduce__(self) -> Any:
+        return getattr, (sys.modules["jax"], "jit")
+
+
+class Jitted:
+    """What jax.jit returns, seen from outside: every call of it is followed."""
+
+    def __init__(self, frames: Frames, function: Any, jit: Any, options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self._function, self._options = function, options
+        self._frames, self._traced = frames, frames.traced(function)
+        self._jitted = jit(self._traced, **options)
+        self._donates = any([options.get(name) not in (None, ()) for name in ("donate_argnums", "donate_argnames")])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the compiled function."""
+        jitted = self._jitted
+        return self._frames.call(lambda: jitted(*args, **kwargs), self._traced, (args, kwargs), donates=self._donates)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind a compiled method."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_jitted":  # copy and pickle ask an object that is still empty
+            raise AttributeError(name)
+        return getattr(self._jitted, name)
+
+    def __reduce__(self) -> Any:
+        return functools.partial(_Jit(), **self._options), (self._function,)
+
+    def __repr__(self) -> str:
+        return repr(self._jitted)
+
+
+def watched_jit(frames: Frames, jit: Any) -> Any:
+    """Return a jax.jit whose calls are followed."""
+
+    @functools.wraps(jit)
+    def jit_(*args: Any, **options: Any) -> Any:
+        if len(args) != 1 or not callable(args[0]):
+            jit(*args, **options)  # raises, unless newer versions make a decorator of it
+            return functools.partial(jit_, **options)
+        return Jitted(frames, args[0], jit, options)
+
+    return jit_
+
+
+def watched_vmap(frames: Frames, vmap: Any) -> Any:
+    """Return a jax.vmap whose calls are followed."""
+
+    @functools.wraps(vmap)
+    def vmap_(fun: Any, *options: Any, **named: Any) -> Any:
+        traced = frames.traced(fun)
+        mapped = vmap(traced, *options, **named)
+
+        @functools.wraps(mapped)
+        def mapped_(*args: Any, **kwargs: Any) -> Any:
+            return frames.call(lambda: mapped(*args, **kwargs), traced, (args, kwargs))
+
+        return mapped_
+
+    return vmap_
+
+
+def watched_loops(frames: Frames, lax: Any) -> dict[str, Callable[..., Any]]:
+    """Return the loops of jax.lax, by name, with their rounds followed."""
+    run_scan, run_for, run_while = lax.scan, lax.fori_loop, lax.while_loop
+
+    def count(tree: Any) -> int:
+        return len(frames.flatten(tree)[0])
+
+    @functools.wraps(run_scan)
+    def scan(f: Any, init: Any, xs: Any = None, *args: Any, **kwargs: Any) -> Any:
+        body, carried = frames.traced(f), (0, count(init))
+        return frames.call(lambda: run_scan(body, init, xs, *args, **kwargs), body, ((init, xs), {}), carried=carried)
+
+    @functools.wraps(run_for)
+    def fori_loop(lower: Any, upper: Any, body_fun: Any, init_val: Any, **kwargs: Any) -> Any:
+        body, carried = frames.traced(body_fun), (1, count(init_val))
+        return frames.call(
+            lambda: run_for(lower, upper, body, init_val, **kwargs), body, ((lower, init_val), {}), carried=carried
+        )
+
+    @functools.wraps(run_while)
+    def while_loop(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
+        body, carried = frames.traced(body_fun), (0, count(init_val))
+        return frames.call(lambda: run_while(cond_fun, body, init_val), body, ((init_val,), {}), carried=carried)
+
+    return {"scan": scan, "fori_loop": fori_loop, "while_loop": while_loop}

@@ -1,0 +1,130 @@
+"""Sees what goes into a model of Keras or into a tf.function, and which loss a loss scale was applied to."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import weakref
+from collections.abc import Mapping
+
+from ...process import imports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from ...process.sink import Sink
+
+_DEEPEST = 6
+
+LAYERS = ("keras.src.layers.layer", "tf_keras.src.engine.base_layer", "keras.src.engine.base_layer")
+"""Where Keras 3, tf_keras and the Keras of older TensorFlows keep their class Layer."""
+
+SCALERS = {
+    "keras.src.optimizers.base_optimizer": ("BaseOptimizer", "scale_loss"),
+    "keras.src.optimizers.loss_scale_optimizer": ("LossScaleOptimizer", "scale_loss"),
+    "tf_keras.src.mixed_precision.loss_scale_optimizer": ("LossScaleOptimizerV3", "get_scaled_loss"),
+}
+"""Where a loss is multiplied before its gradient is taken."""
+
+
+def _leaves(value: Any, depth: int = 0) -> Iterator[Any]:
+    if depth < _DEEPEST and isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, Mapping):
+        for item in value.values():
+            yield from _leaves(item, depth + 1)
+    else:
+        yield value
+
+
+class Data:
+    """Tells the data among the arguments of a call from the rest."""
+
+    def __init__(self, tf: Any) -> None:
+        self._tf = tf
+        self._np: Any = importlib.import_module("numpy")
+        self._composite: Any = importlib.import_module("tensorflow.python.framework.composite_tensor").CompositeTensor
+        self._record: Any = importlib.import_module("tensorflow.python.eager.record")
+
+    def of(self, arguments: Any) -> list[Any]:
+        """Return the arrays and tensors among the arguments that no tape follows.
+
+        Those that a tape follows come out of another model: they are no data. Variables are none either.
+        """
+        tf, found = self._tf, []
+        for leaf in _leaves(arguments):
+            parts = tf.nest.flatten(leaf, expand_composites=True) if isinstance(leaf, self._composite) else [leaf]
+            for part in parts:
+                if isinstance(part, self._np.ndarray) or (tf.is_tensor(part) and self._is_data(part)):
+                    found.append(part)
+        return found
+
+    def _is_data(self, tensor: Any) -> bool:
+        if not isinstance(tensor, self._tf.Tensor) or tensor.dtype in (self._tf.resource, self._tf.variant):
+            return False  # a variable, an iterator
+        return not self._record.should_record_backprop([tensor])
+
+    def under_tape(self) -> bool:
+        """Whether a gradient may be asked for of what is computed now."""
+        return bool(self._record.could_possibly_record())
+
+
+def watch_layers(sink: Sink, inside: threading.local, observe: Callable[[Any], None]) -> None:
+    """Call ``observe((args, kwargs))``, which never raises, at each outermost call of a Keras layer or model."""
+
+    def watch(module: Any) -> None:
+        call = module.Layer.__call__
+
+        @functools.wraps(call)
+        def __call__(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(inside, "layer", False):
+                return call(layer, *args, **kwargs)
+            inside.layer = True
+            try:
+                observe((args, kwargs))
+                return call(layer, *args, **kwargs)
+            finally:
+                inside.layer = False
+
+        module.Layer.__call__ = __call__
+
+    for name in LAYERS:
+        imports.when_imported(name, sink, watch)
+
+
+class ScaledLosses:
+    """Finds the loss that the script computed, where an optimizer multiplied it before its gradient is taken."""
+
+    def __init__(self, sink: Sink, inside: threading.local) -> None:
+        self._sink, self._inside = sink, inside
+
+    def watch(self) -> None:
+        """Put the hooks in place, as soon as the optimizers are imported."""
+        for module, (name, method) in SCALERS.items():
+            imports.when_imported(module, self._sink, functools.partial(self._watch, name, method))
+
+    def _watch(self, name: str, method: str, module: Any) -> None:
+        owner = getattr(module, name)
+        scale = getattr(owner, method)
+
+        @functools.wraps(scale)
+        def scaled(optimizer: Any, loss: Any, *args: Any, **kwargs: Any) -> Any:
+            result = scale(optimizer, loss, *args, **kwargs)
+            if result is not loss:
+                self._sink.guarded("scale", lambda: self._keep(result, loss))
+            return result
+
+        setattr(owner, method, scaled)
+
+    def _keep(self, result: Any, loss: Any) -> None:
+        if hasattr(loss, "dtype"):
+            self._inside.scaled = (weakref.ref(result), loss)
+
+    def unscaled(self, target: Any) -> Any:
+        """Return what was scaled to ``target``, else ``target``."""
+        result, loss = getattr(self._inside, "scaled", None) or (lambda: None, None)
+        return loss if result() is target else target

@@ -1,0 +1,174 @@
+"""Watches tf.compat.v1 sessions: a run of a session that applies an optimizer's gradients is a step.
+
+Nothing is added to the user's graph. The loss and the gradients are fetched together with what the script fetches, and
+the weights are read by a run of their own afterwards.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import weakref
+
+from .updates import Update, Updates
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from ...process.sink import Sink
+    from ...training.steps import Training
+    from .updates import Step
+
+_UPDATES = "_detaudit_updates"
+
+
+class _Weight:
+    """A variable of one session, as it was when it was last read: outside its session it cannot be.
+
+    It does not hold the variable, which would hold the graph.
+    """
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.array: Any = None
+
+    @property
+    def dtype(self) -> Any:
+        return self.array.dtype
+
+    @property
+    def shape(self) -> Any:
+        return self.array.shape
+
+    def numpy(self) -> Any:
+        return self.array
+
+
+class _SessionWatcher:
+    def __init__(self, tf: Any, sink: Sink, training: Training) -> None:
+        self._tf, self._sink, self._training = tf, sink, training
+        self._np: Any = importlib.import_module("numpy")
+        self._loss_of: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._weights: weakref.WeakKeyDictionary[Any, dict[str, _Weight]] = weakref.WeakKeyDictionary()
+
+    def install(self) -> None:
+        optimizer = importlib.import_module("tensorflow.python.training.optimizer").Optimizer
+        session = importlib.import_module("tensorflow.python.client.session").BaseSession
+        self._watch_optimizer(optimizer)
+        self._watch_runs(session)
+
+    def _watch_optimizer(self, optimizer: Any) -> None:
+        compute, apply = optimizer.compute_gradients, optimizer.apply_gradients
+
+        @functools.wraps(compute)
+        def compute_gradients(optimizer_: Any, loss: Any, *args: Any, **kwargs: Any) -> Any:
+            result = compute(optimizer_, loss, *args, **kwargs)
+            self._sink.guarded("compute_gradients", lambda: self._keep_loss(optimizer_, loss))
+            return result
+
+        @functools.wraps(apply)
+        def apply_gradients(optimizer_: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+            if not isinstance(grads_and_vars, (list, tuple)):
+                grads_and_vars = list(grads_and_vars)  # an iterator is used up by the first to look
+            result = apply(optimizer_, grads_and_vars, *args, **kwargs)
+            self._sink.guarded("apply_gradients", lambda: self._keep_update(optimizer_, result, grads_and_vars))
+            return result
+
+        optimizer.compute_gradients, optimizer.apply_gradients = compute_gradients, apply_gradients
+
+    def _is_for_sessions(self, graph: Any) -> bool:
+        return graph is not None and not self._tf.executing_eagerly() and not graph.building_function
+
+    def _keep_loss(self, optimizer: Any, loss: Any) -> None:
+        if self._tf.is_tensor(loss) and self._is_for_sessions(getattr(loss, "graph", None)):
+            self._loss_of[optimizer] = loss
+
+    def _keep_update(self, optimizer: Any, result: Any, pairs: Sequence[tuple[Any, Any]]) -> None:
+        operation = getattr(result, "op", result)
+        graph = getattr(operation, "graph", None)
+        if not self._is_for_sessions(graph):
+            return
+        loss = self._loss_of.get(optimizer)
+        trained = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+        parts = self._tf.nest.flatten([gradient for gradient, _ in trained], expand_composites=True)
+        if not hasattr(graph, _UPDATES):  # held by the graph, which its operations hold in their turn
+            setattr(graph, _UPDATES, Updates())
+        getattr(graph, _UPDATES).add(
+            Update(
+                operation,
+                (loss,) if loss is not None and loss.graph is graph else (),
+                tuple([part for part in parts if part is not None]) if self._training.wants("backward") else (),
+                tuple([variable for _, variable in trained]),
+            )
+        )
+
+    def _watch_runs(self, session: Any) -> None:
+        run = session.run
+
+        @functools.wraps(run)
+        def run_(
+            session_: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+        ) -> Any:
+            found: list[Step] = []
+            if hasattr(session_.graph, _UPDATES):
+                self._sink.guarded("session", lambda: found.extend(self._before(run, session_, fetches)))
+            if not found:
+                return run(session_, fetches, feed_dict, options, run_metadata)
+            (step,) = found
+            extra = [step.inputs, step.losses, step.gradients]
+            result, seen = run(session_, [fetches, extra], feed_dict, options, run_metadata)
+            self._sink.guarded("session", lambda: self._after(run, session_, step, seen, feed_dict))
+            return result
+
+        session.run = run_
+
+    def _before(self, run: Callable[..., Any], session: Any, fetches: Any) -> Iterator[Step]:
+        graph = session.graph
+        step = getattr(graph, _UPDATES).step(graph, self._elements(graph, fetches))
+        if step is None:
+            return
+        weights = self._weights.setdefault(session, {})
+        new = [variable for variable in step.variables if variable.name not in weights]
+        if new:
+            weights.update({variable.name: _Weight(str(variable.device)) for variable in new})
+            with self._training.lock:
+                self._training.initial(self._read(run, session, new))
+        yield step
+
+    def _read(self, run: Callable[..., Any], session: Any, variables: Sequence[Any]) -> list[_Weight]:
+        weights = [self._weights[session][variable.name] for variable in variables]
+        for weight, array in zip(weights, run(session, list(variables))):
+            weight.array = array
+        return weights
+
+    def _elements(self, graph: Any, fetches: Any) -> list[Any]:
+        found = []
+        for leaf in self._tf.nest.flatten(fetches, expand_composites=True):
+            if leaf is not None:
+                found.append(graph.as_graph_element(leaf, allow_tensor=True, allow_operation=True))
+        return found
+
+    def _after(self, run: Callable[..., Any], session: Any, step: Step, seen: Any, feeds: Any) -> None:
+        inputs, losses, gradients = seen
+        with self._training.lock:
+            weights = self._read(run, session, step.variables)
+            if self._training.wants("batch"):
+                self._training.inputs([*self._fed(feeds), *inputs])
+            if gradients:
+                self._training.gradients(gradients)
+            for loss in losses:
+                self._training.loss(loss)
+            self._training.step(tuple([id(weight) for weight in weights]), weights, step.updates[0].operation)
+
+    def _fed(self, feeds: Any) -> list[Any]:
+        named = sorted(
+            [(getattr(key, "name", str(key)), value) for key, value in (feeds or {}).items()], key=lambda p: p[0]
+        )
+        return [self._np.asarray(value) for _, value in named]
+
+
+def watch_sessions(tf: Any, sink: Sink, training: Training) -> None:
+    """Watch every session from now on; what it trains are steps of ``training``."""
+    _SessionWatcher(tf, sink, training).install()

@@ -1,0 +1,229 @@
+"""Watches TensorFlow, and Keras on it: every GradientTape.gradient, eager or inside a tf.function.
+
+Inside a graph, what belongs to a step goes into a ring that the recorder owns; it is read back when the
+outermost tf.function returns.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import threading
+import weakref
+
+from ...training import generators
+from ...training.steps import Training
+from .exports import watch_exports
+from .graphs import Rings
+from .inputs import Data, ScaledLosses, watch_layers
+from .reader import VariableReader
+from .sessions import watch_sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from ...process.recorder import Recorder
+
+
+class TensorFlowWatcher:
+    """The hooks, and how what they see becomes steps.
+
+    A step is one gradient; the weights are the variables it was taken with respect to. In eager code they
+    are read when the next gradient is asked for, in a tf.function when the outermost one returns.
+    """
+
+    def __init__(self, tf: Any, recorder: Recorder) -> None:
+        self._tf = tf
+        self._sink = recorder.sink
+        self._ops = importlib.import_module("tensorflow.python.framework.ops")
+        self._context = importlib.import_module("tensorflow.python.eager.context")
+        generators.watch("tensorflow", self._generator_state)
+        self._reader = VariableReader()
+        self._training = Training("tensorflow", recorder, self._reader)
+        self._rings = Rings(tf, self._reader.array)
+        self._data = Data(tf)
+        # Where this thread is: in the outermost tf.function (entered under a tape), layer, gradient.
+        self._inside = threading.local()
+        self._scaled = ScaledLosses(self._sink, self._inside)
+        self._noted: list[Any] = []
+        self._of_function: weakref.WeakKeyDictionary[Any, tuple[int, list[Any]]] = weakref.WeakKeyDictionary()
+        self._latest: tuple[int, list[Any]] = (0, [])
+        self._eager: list[Any] = []
+        self._started: dict[int, Any] = {}
+        self._sets = 0
+        recorder.at_end(self._finish, self._forget)
+
+    def install(self) -> None:
+        """Put the hooks in place."""
+        backprop = importlib.import_module("tensorflow.python.eager.backprop")
+        functions = "tensorflow.python.eager.polymorphic_function."
+        self._watch_gradients(backprop.GradientTape)
+        self._watch_calls(importlib.import_module(functions + "polymorphic_function").Function)
+        self._watch_calls(importlib.import_module(functions + "concrete_function").ConcreteFunction)
+        self._scaled.watch()
+        if self._training.wants("batch"):
+            watch_layers(
+                self._sink, self._inside, lambda call: self._sink.guarded("batch", lambda: self._on_layer(call))
+            )
+        watch_exports(self._sink, lambda functions: self._rings.used_by(functions))
+        watch_sessions(self._tf, self._sink, self._training)
+
+    def _watch_gradients(self, tape: Any) -> None:
+        compute = tape.gradient
+
+        @functools.wraps(compute)
+        def gradient(tape_: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(self._inside, "gradient", False):  # of a checkpoint that is recomputed
+                return compute(tape_, target, sources, *args, **kwargs)
+            self._inside.gradient = True
+            try:
+                gradients = compute(tape_, target, sources, *args, **kwargs)
+            finally:
+                self._inside.gradient = False
+            self._sink.guarded("gradient", lambda: self._note(target, sources, gradients))
+            return gradients
+
+        tape.gradient = gradient
+
+    def _watch_calls(self, function: Any) -> None:
+        call = function.__call__
+
+        @functools.wraps(call)
+        def __call__(function_: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(self._inside, "function", False) or not self._context.executing_eagerly():
+                return call(function_, *args, **kwargs)
+            self._inside.function = True
+            try:
+                self._sink.guarded("function", lambda: self._before_call(function_, (args, kwargs)))
+                return call(function_, *args, **kwargs)
+            finally:
+                self._inside.function = self._inside.forward = False
+                self._sink.guarded("function", lambda: self._after_call(function_, (args, kwargs)))
+
+        function.__call__ = __call__
+
+    def _note(self, target: Any, sources: Any, gradients: Any) -> None:
+        flatten = self._tf.nest.flatten
+        variables = [source for source in flatten(sources) if hasattr(source, "assign") and hasattr(source, "shape")]
+        losses = [
+            self._scaled.unscaled(loss) for loss in flatten(target) if loss is not None and hasattr(loss, "dtype")
+        ]
+        if not variables or not losses or not losses[0].dtype.is_floating:
+            return  # such as a gradient penalty with respect to inputs
+        parts = [part for part in flatten(gradients, expand_composites=True) if part is not None]
+        parts = parts if self._training.wants("backward") else []
+        with self._training.lock:
+            if isinstance(losses[0], self._ops.EagerTensor):
+                self._note_eager(losses, variables, parts)
+            elif self._ops.get_default_graph().building_function:  # else a graph for sessions
+                self._note_in_graph(losses, variables, parts)
+
+    def _note_eager(self, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
+        self._end_eager_step()
+        self._initial(variables)
+        self._eager = variables
+        if gradients:
+            self._training.gradients(gradients)
+        for loss in losses:
+            self._training.loss(loss)
+
+    def _note_in_graph(self, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
+        with self._ops.init_scope():  # tracing comes before the first execution
+            self._end_eager_step()
+            self._initial(variables)
+        self._noted += [v for v in variables if not any(v is noted for noted in self._noted)]
+        self._rings.write(losses, gradients)
+
+    def _initial(self, variables: list[Any]) -> None:
+        new = [v for v in variables if self._started.get(id(v), lambda: None)() is not v]
+        self._started.update([(id(v), weakref.ref(v)) for v in new])
+        if new:
+            self._training.initial(new)
+
+    def _on_layer(self, call: Any) -> None:
+        inside = self._inside
+        if getattr(inside, "gradient", False) or getattr(inside, "forward", False) or not self._data.under_tape():
+            return
+        data = self._data.of(call)
+        with self._training.lock:
+            if self._context.executing_eagerly():
+                self._end_eager_step()
+                self._training.inputs(data)
+            elif data and self._ops.get_default_graph().building_function:
+                self._rings.inputs([part for part in data if isinstance(part, self._tf.Tensor)])
+
+    def _end_eager_step(self) -> None:
+        with self._training.lock:
+            if self._eager and self._training.pending:
+                self._training.step(("eager", *[id(v) for v in self._eager]), self._eager)
+
+    def _before_call(self, function: Any, call: Any) -> None:
+        forward = (
+            self._training.wants("batch") and not getattr(self._inside, "layer", False) and self._data.under_tape()
+        )
+        self._inside.forward = forward
+        if forward or function in self._of_function:
+            self._end_eager_step()
+        if forward:  # the tape is outside: what goes in here is the batch
+            with self._training.lock:
+                self._training.inputs(self._data.of(call))
+
+    def _after_call(self, function: Any, call: Any) -> None:
+        with self._training.lock:
+            self._keep_noted(function)
+            self._end_graph_steps(self._of_function.get(function, self._latest), function, call)
+
+    def _end_graph_steps(self, weights: tuple[int, list[Any]], owner: Any, call: Any = ()) -> None:
+        fresh, rows = self._rings.new()
+        if not fresh:
+            return
+        if owner is not None:
+            self._of_function.setdefault(owner, weights)
+        if fresh > len(rows):
+            lost = fresh - len(rows)
+            self._sink.write({"k": "trouble", "where": "losses", "error": f"{lost} losses of one call were not kept"})
+            self._training.steps += lost
+        if not rows[0].batch and self._training.wants("batch"):
+            self._training.inputs(self._data.of(call))
+        for row in rows:
+            if row is not rows[0]:
+                self._training.unseen_step()
+            if row.batch:
+                self._training.inputs([row.batch])
+            if row.gradients:
+                self._training.gradients([row.gradients])
+            if row.losses:
+                self._training.loss(row.losses)
+            self._training.loss(row.loss)
+        self._training.step(*weights, owner)
+
+    def _keep_noted(self, function: Any) -> None:
+        noted, self._noted = self._noted, []
+        known = self._of_function.get(function, (0, []))[1]
+        if noted and (len(noted) != len(known) or any(a is not b for a, b in zip(noted, known))):
+            self._sets += 1
+            self._of_function[function] = self._latest = (self._sets, noted)
+
+    def _generator_state(self) -> bytes:
+        # Eager operations take their seeds from this generator, once tf.random.set_seed was called.
+        generator = getattr(self._context.context(), "_rng", None)
+        return repr(hash(generator.getstate()[1])).encode() if generator is not None else b""
+
+    def _finish(self) -> None:
+        with self._training.lock, self._ops.init_scope():
+            self._end_eager_step()
+            self._end_graph_steps(self._latest, None)
+            self._training.finish()
+
+    def _forget(self) -> None:
+        self._training.forget()
+        self._rings, self._noted, self._eager = Rings(self._tf, self._reader.array), [], []
+        self._of_function, self._latest = weakref.WeakKeyDictionary(), (0, [])
+
+
+def install(tf: ModuleType, recorder: Recorder) -> None:
+    """Watch this TensorFlow from now on."""
+    recorder.sink.write({"k": "framework", "name": "tensorflow", "version": str(tf.__version__)})
+    TensorFlowWatcher(tf, recorder).install()

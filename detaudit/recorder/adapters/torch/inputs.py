@@ -1,0 +1,67 @@
+"""Sees what goes into a model: the tensors that the outermost module of a forward pass is called with."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Mapping
+
+from .compiling import compiling, never_compile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+_DEEPEST = 6
+
+
+def _leaves(value: Any, tensor: Any, depth: int = 0) -> Iterator[Any]:
+    if isinstance(value, tensor):
+        yield value
+    elif depth < _DEEPEST and isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item, tensor, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, Mapping):
+        for item in value.values():
+            yield from _leaves(item, tensor, depth + 1)
+
+
+def data_in(torch: Any, call: Any) -> list[Any]:
+    """Return the tensors among the arguments of a call that require no gradient.
+
+    Those that do come out of another module: they are no data.
+    """
+    return [tensor for tensor in _leaves(call, torch.Tensor) if not tensor.requires_grad]
+
+
+class _Inside(threading.local):
+    """Whether this thread is inside a module's call."""
+
+    now = False
+
+
+def watch_inputs(torch: Any, observe: Callable[[Any], None]) -> None:
+    """Call ``observe((args, kwargs))``, which never raises, at each outermost module call under a gradient.
+
+    Module.__call__ itself is wrapped: with a global hook every module of a model would leave torch's fast path.
+    """
+    is_compiling = compiling(torch)
+    inside = _Inside()
+    module = torch.nn.Module
+    call = module.__call__
+
+    @functools.wraps(call)
+    def __call__(module_: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or inside.now:
+            return call(module_, *args, **kwargs)
+        inside.now = True
+        try:
+            if torch.is_grad_enabled() and torch._C._current_graph_task_id() == -1:
+                observe((args, kwargs))
+            return call(module_, *args, **kwargs)
+        finally:
+            inside.now = False
+
+    never_compile(torch, __call__, callees=False)
+    module.__call__ = __call__

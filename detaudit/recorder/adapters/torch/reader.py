@@ -1,0 +1,137 @@
+"""Reads torch tensors: their digests, sums and values, wherever they live."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+from ...training import digest
+from ...training.reader import Reader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+class _Undisturbed:
+    """Runs at every hook, so it is no generator; modes and transforms are rare and may cost more."""
+
+    __slots__ = ("_c", "_enabled", "_functorch", "_modes")
+
+    def __init__(self, c: Any, functorch: Any) -> None:
+        self._c, self._functorch = c, functorch
+        self._enabled = False
+        self._modes: contextlib.ExitStack | None = None
+
+    def __enter__(self) -> None:
+        self._enabled = self._c.is_grad_enabled()
+        self._c._set_grad_enabled(False)
+        transformed = self._functorch is not None and self._functorch.peek_interpreter_stack() is not None
+        if transformed or self._c._len_torch_dispatch_stack():
+            self._modes = contextlib.ExitStack()
+            self._modes.enter_context(sys.modules["torch.utils._python_dispatch"]._disable_current_modes())
+            if transformed:
+                self._modes.enter_context(
+                    sys.modules["torch._functorch.pyfunctorch"].temporarily_clear_interpreter_stack()
+                )
+
+    def __exit__(self, *_: object) -> None:
+        if self._modes is not None:
+            self._modes.close()
+        self._c._set_grad_enabled(self._enabled)
+
+
+def _dense(tensor: Any) -> Any:
+    return tensor.resolve_conj().resolve_neg().contiguous()
+
+
+class TensorReader(Reader):
+    """Reads tensors where they live, outside the user's dispatch modes and functorch levels."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._digest = digest.TorchDigest(torch)
+        self._on_host: digest.NumpyDigest | None = None
+        self._asked_numpy = False
+        self._kinds: dict[Any, str] = {}
+        self._functorch = getattr(torch._C, "_functorch", None)
+
+    def undisturbed(self) -> _Undisturbed:
+        """Return a context to read in as if no gradient, mode or transform of the script were active."""
+        return _Undisturbed(self._torch._C, self._functorch)
+
+    def plain(self, tensor: Any) -> Any:
+        """Return the tensor's own values: unwrapped, detached, this rank's shard of a distributed one."""
+        if self._functorch is not None:
+            while self._functorch.is_functorch_wrapped_tensor(tensor):
+                tensor = self._functorch.get_unwrapped(tensor)
+        tensor = tensor.detach()
+        if type(tensor) is not self._torch.Tensor and hasattr(tensor, "to_local"):
+            tensor = tensor.to_local()
+        return tensor
+
+    def parts(self, tensors: Sequence[Any]) -> list[digest.Part]:
+        """Return what each dense or sparse tensor adds to a digest, named by its place."""
+        plain = [self.plain(tensor) for tensor in tensors]
+        words = [self._sparse(t) if t.layout != self._torch.strided else self._host_words(t) for t in plain]
+        elsewhere = [place for place, word in enumerate(words) if word is None]
+        if elsewhere:
+            for place, word in zip(elsewhere, self._digest.words([_dense(plain[place]) for place in elsewhere])):
+                words[place] = word
+        return [(str(i), self._kind(t), tuple(t.shape), words[i] or 0) for i, t in enumerate(plain)]
+
+    def _kind(self, tensor: Any) -> str:
+        kind = self._kinds.get(tensor.dtype)
+        if kind is None:
+            kind = self._kinds[tensor.dtype] = str(tensor.dtype)
+        return kind if tensor.layout == self._torch.strided else f"sparse {kind}"
+
+    def _sparse(self, tensor: Any) -> int:
+        tensor = tensor.coalesce() if tensor.layout == self._torch.sparse_coo else tensor.to_sparse_coo()
+        parts = self.parts([tensor.indices(), tensor.values()])
+        return int(digest.of_parts(parts)[:16], 16)
+
+    def _host_words(self, tensor: Any) -> int | None:
+        """Digest a tensor that NumPy can read where it lies, None for others."""
+        on_host = self._numpy() if tensor.is_cpu else None
+        if on_host is None:
+            return None
+        if tensor.nbytes <= digest.SMALL:
+            try:
+                return digest.small(tensor.numpy())
+            except (TypeError, ValueError, BufferError, RuntimeError):
+                pass  # not contiguous, a conjugate view, a type that NumPy lacks
+        return on_host.words(_dense(tensor).reshape(-1).view(self._torch.uint8).numpy())
+
+    def raw(self, state: Any) -> bytes:
+        """Return the bytes of a generator's state, a short tensor of bytes on the CPU."""
+        return bytes(state.numpy()) if self._numpy() is not None else bytes(state.tolist())
+
+    def _numpy(self) -> digest.NumpyDigest | None:
+        # Faster on a CPU. torch imports NumPy itself, so where it is missing here, it is not installed.
+        if not self._asked_numpy and "numpy" in sys.modules:
+            self._asked_numpy = True
+            with contextlib.suppress(RuntimeError):  # a torch built against another NumPy
+                self._torch.empty(0, dtype=self._torch.uint8).numpy()
+                self._on_host = digest.NumpyDigest(sys.modules["numpy"])
+        return self._on_host
+
+    def total(self, tensor: Any) -> float:
+        """Return the sum of a tensor's elements in float64."""
+        tensor = self.plain(tensor)
+        if tensor.layout != self._torch.strided:
+            tensor = tensor.to_dense()
+        return self._digest.total(tensor)
+
+    def size(self, tensor: Any) -> int:
+        """Return the bytes of a tensor's elements."""
+        return int(tensor.numel() * tensor.element_size())
+
+    def device(self, tensor: Any) -> str:
+        """Return where a tensor lives, such as ``cuda:0``."""
+        return str(tensor.device)
+
+    def scalar(self, tensor: Any) -> float | None:
+        """Return the value of a real tensor of one element."""
+        return float(tensor) if tensor.numel() == 1 and not tensor.is_complex() else None

@@ -1,0 +1,208 @@
+"""Watches torch: every backward pass for its loss, every optimizer step for its weights."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+
+from ...training import generators
+from ...training.steps import Training
+from .compiling import compiling, never_compile
+from .inputs import data_in, watch_inputs
+from .reader import TensorReader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from ...process.recorder import Recorder
+
+
+class TorchWatcher:
+    """The hooks, and how what they see becomes steps.
+
+    With an optimizer, a step is a call of its ``step``. Without one (``p -= lr * p.grad``), a step ends where
+    the next backward pass begins, and the weights are the leaves of the loss's graph.
+    """
+
+    def __init__(self, torch: Any, recorder: Recorder) -> None:
+        self._torch = torch
+        self._sink = recorder.sink
+        self._reader = TensorReader(torch)
+        generators.watch("torch", self._generator_states)
+        self._training = Training("torch", recorder, self._reader)
+        self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._optimizers_seen = 0
+        self._any_optimizer = False
+        self._unscaled: tuple[Callable[[], Any], Any] | None = None
+        self._leaves: list[Any] = []
+        self._versions: list[int] = []
+        recorder.at_end(self._finish, self._forget)
+
+    def install(self) -> None:
+        """Put the hooks in place."""
+        torch = self._torch
+        optimizer = sys.modules.get("torch.optim.optimizer")
+        if hasattr(optimizer, "register_optimizer_step_post_hook"):
+            optimizer.register_optimizer_step_pre_hook(self._hook(self._before_step))  # type: ignore[union-attr]
+            optimizer.register_optimizer_step_post_hook(self._hook(self._after_step))  # type: ignore[union-attr]
+            self._notice_optimizers(torch.optim.Optimizer)
+        scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
+        self._notice_scaled_losses(scaler)
+        graph = sys.modules.get("torch.autograd.graph")
+        run = torch.autograd._engine_run_backward if hasattr(torch.autograd, "_engine_run_backward") else None
+        if run is None or graph is None:
+            raise AttributeError(f"torch {torch.__version__} has no _engine_run_backward: losses cannot be seen")
+        before, after = self._hook(self._before_backward), self._hook(self._after_backward)
+        gradients = self._training.wants("backward")
+
+        def run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            before(t_outputs)
+            result = run(t_outputs, *args, **kwargs)
+            if gradients:
+                after(result)
+            return result
+
+        never_compile(torch, run_backward, callees=False)
+        torch.autograd._engine_run_backward = run_backward
+        graph._engine_run_backward = run_backward  # type: ignore[attr-defined]
+        if self._training.wants("batch"):
+            watch_inputs(torch, self._hook(self._on_call))
+
+    def _hook(self, observe: Callable[..., None]) -> Callable[..., None]:
+        """Guard a hook, and keep it out of the compiler's sight."""
+        is_compiling, training, undisturbed = compiling(self._torch), self._training, self._reader.undisturbed
+
+        def guarded(*args: Any) -> None:
+            if is_compiling():
+                return
+            try:
+                with training.lock, undisturbed():
+                    observe(*args)
+            except Exception as error:
+                self._sink.trouble(observe.__name__, error)
+
+        never_compile(self._torch, guarded, callees=True)
+        return guarded
+
+    def _on_call(self, call: Any) -> None:
+        self._training.inputs(data_in(self._torch, call))
+
+    def _notice_optimizers(self, base: Any) -> None:
+        construct = base.__init__
+
+        @functools.wraps(construct)
+        def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            self._any_optimizer = True
+            self._training.ends_late = False
+            construct(optimizer, *args, **kwargs)
+
+        base.__init__ = __init__
+
+    def _notice_scaled_losses(self, scaler: Any) -> None:
+        scale = scaler.scale
+
+        @functools.wraps(scale)
+        def scale_(scaler_: Any, outputs: Any) -> Any:
+            scaled = scale(scaler_, outputs)
+            self._sink.guarded("scale", lambda: self._keep_unscaled(scaled, outputs))
+            return scaled
+
+        scaler.scale = scale_
+
+    def _keep_unscaled(self, scaled: Any, outputs: Any) -> None:
+        if isinstance(outputs, self._torch.Tensor):
+            self._unscaled = (weakref.ref(scaled), outputs.detach())
+
+    def _loss(self, output: Any) -> Any:
+        """Return the loss that the script computed, where a GradScaler multiplied it before the backward pass."""
+        scaled, loss = self._unscaled or (lambda: None, output)
+        return loss if scaled() is output else output
+
+    def _before_backward(self, outputs: Any) -> None:
+        if self._torch._C._current_graph_task_id() != -1:
+            return  # inside another backward pass: checkpoint recomputation
+        losses = [output for output in outputs if isinstance(output, self._torch.Tensor)]
+        if not self._optimizers_seen:
+            self._end_unannounced_step()
+            self._leaves = self._leaves_of(losses)
+            self._versions = [leaf._version for leaf in self._leaves]
+            if self._training.steps == 0 and not self._training.pending:
+                self._training.initial(self._leaves)
+        for loss in losses:
+            self._training.loss(self._reader.plain(self._loss(loss)).clone())
+
+    def _after_backward(self, result: Any) -> None:
+        if not self._any_optimizer:
+            returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
+            self._training.gradients(returned or [leaf.grad for leaf in self._leaves if leaf.grad is not None])
+
+    def _end_unannounced_step(self) -> None:
+        """End a step that no hook told of: a loop without an optimizer, or one whose step is compiled.
+
+        With an optimizer about, another backward pass is a new step only if the weights were written to since
+        the last one; else gradients are being accumulated.
+        """
+        written = [leaf._version for leaf in self._leaves] != self._versions
+        if self._leaves and self._training.pending and (written or not self._any_optimizer):
+            self._training.step(tuple([id(leaf) for leaf in self._leaves]), self._leaves)
+
+    def _leaves_of(self, outputs: list[Any]) -> list[Any]:
+        # Depth first along next_functions: the order follows the graph, not addresses.
+        leaves, seen = [], set()
+        stack = [output.grad_fn for output in outputs if output.grad_fn is not None]
+        while stack:
+            node = stack.pop()
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            variable = getattr(node, "variable", None)
+            if isinstance(variable, self._torch.Tensor):
+                leaves.append(variable)
+            stack.extend([function for function, _ in node.next_functions])
+        return leaves
+
+    @staticmethod
+    def _parameters(optimizer: Any) -> list[Any]:
+        return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+    def _before_step(self, optimizer: Any, *_: Any) -> None:
+        if optimizer not in self._optimizers:
+            self._optimizers_seen += 1
+            self._leaves, self._versions = [], []
+            self._optimizers[optimizer] = self._optimizers_seen
+            self._training.initial(self._parameters(optimizer))
+
+    def _after_step(self, optimizer: Any, *_: Any) -> None:
+        self._before_step(optimizer)
+        parameters = self._parameters(optimizer)
+        if self._training.wants("backward"):
+            self._training.gradients([p.grad for p in parameters if p.grad is not None])
+        self._training.step(self._optimizers[optimizer], parameters, optimizer)
+
+    def _generator_states(self) -> bytes:
+        torch = self._torch
+        states = [torch.get_rng_state()]
+        if torch.cuda.is_initialized():  # asking whether there is CUDA would spoil a later fork
+            states += torch.cuda.get_rng_state_all()
+        return b"".join([self._reader.raw(state) for state in states])
+
+    def _finish(self) -> None:
+        with self._reader.undisturbed():
+            if not self._optimizers_seen:
+                self._end_unannounced_step()
+            self._training.finish()
+
+    def _forget(self) -> None:
+        self._training.forget()
+        self._optimizers = weakref.WeakKeyDictionary()
+        self._leaves, self._versions = [], []
+
+
+def install(torch: ModuleType, recorder: Recorder) -> None:
+    """Watch this torch from now on."""
+    recorder.sink.write({"k": "framework", "name": "torch", "version": str(torch.__version__)})
+    TorchWatcher(torch, recorder).install()

@@ -1,0 +1,1 @@
+"""The recorder in its host process: its event log, import hooks, replaced functions, frames and threads."""

@@ -1,0 +1,196 @@
+"""What is in force: the switches and the environment variables that bear on determinism, as the libraries saw them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ... import wire
+from . import frames
+from .replace import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .recorder import Recorder
+
+SWITCHES = {
+    "sys": ("flags.hash_randomization",),
+    "torch": (
+        "are_deterministic_algorithms_enabled()",
+        "is_deterministic_algorithms_warn_only_enabled()",
+        "utils.deterministic.fill_uninitialized_memory",
+        "backends.cudnn.enabled",
+        "backends.cudnn.benchmark",
+        "backends.cudnn.deterministic",
+        "backends.cudnn.allow_tf32",
+        "backends.cuda.matmul.allow_tf32",
+        "backends.mkldnn.enabled",
+        "backends.cpu.get_cpu_capability()",
+        "get_float32_matmul_precision()",
+        "get_default_dtype()",
+        "get_num_threads()",
+        "get_num_interop_threads()",
+        "version.cuda",
+        "backends.cudnn.version()",
+    ),
+    "tensorflow.python.framework.config": ("is_op_determinism_enabled()", "tensor_float_32_execution_enabled()"),
+    "tensorflow.python.eager.context": (
+        "_context.executing_eagerly()",
+        "_context._intra_op_parallelism_threads",  # its property would look for the devices
+        "_context._inter_op_parallelism_threads",
+    ),
+    "jax": ("config.jax_enable_x64", "config.jax_default_matmul_precision", "config.jax_threefry_partitionable"),
+    "keras": ("config.backend()", "config.floatx()", "config.dtype_policy().name"),
+}
+"""Module, and what is read in it if it was imported. Reading initialises nothing: no device, no thread pool."""
+
+FRAMEWORKS = ("numpy", "torch", "tensorflow", "jax", "keras")
+"""Modules that read variables when they are imported, or later."""
+
+_WITH_VERSION = (
+    *FRAMEWORKS,
+    *(
+        "tf_keras",
+        "jaxlib",
+        "triton",
+        "horovod",
+        "torchvision",
+        "torchaudio",
+        "scipy",
+        "sklearn",
+        "pandas",
+        "PIL",
+        "cv2",
+    ),
+    *("lightning", "transformers", "accelerate", "optax", "xgboost", "lightgbm"),
+)
+"""What may change the bits of a training with its version."""
+
+_MOST = 100
+
+
+_ABSENT = object()
+
+
+def _read(module: Any, dotted: str) -> Any:
+    """Return a switch, _ABSENT where this version has none, or one that cannot tell (torch's two names for TF32)."""
+    value = module
+    try:
+        for part in dotted.split("."):
+            value = getattr(value, part[:-2])() if part.endswith("()") else getattr(value, part)
+    except Exception:
+        return _ABSENT
+    return value if value is None or isinstance(value, (bool, int)) else str(value)
+
+
+def _switches() -> dict[str, Any]:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as of a name that will go away
+        present = [(name, sys.modules[name]) for name in SWITCHES if name in sys.modules]
+        values = {f"{name}.{dotted}": _read(module, dotted) for name, module in present for dotted in SWITCHES[name]}
+    return {name: value for name, value in values.items() if value is not _ABSENT}
+
+
+def _variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if wire.bears_on_determinism(name)}
+
+
+class Settings:
+    """Keeps the variables as they were at the start and at each import, and writes all at the end."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder, self._sink = recorder, recorder.sink
+        self._environ = {"start": _variables()}
+        self._changes, self._wanted = 0, False
+        self._script = ""
+        self._written: dict[str, Any] = {}
+
+    def install(self) -> None:
+        """Watch what the script does to its environment."""
+        kind = type(os.environ)
+        replace(kind, "__setitem__", self._setting)
+        replace(kind, "__delitem__", self._deleting)
+
+    def _setting(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def __setitem__(environ: Any, name: Any, value: Any) -> None:
+            frame = sys._getframe(1)
+            function(environ, name, value)
+            if wire.bears_on_determinism(name):
+                self._sink.guarded("environ", lambda: self._note(environ, name, value, frame))
+
+        return __setitem__
+
+    def _deleting(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def __delitem__(environ: Any, name: Any) -> None:
+            frame = sys._getframe(1)
+            function(environ, name)
+            if wire.bears_on_determinism(name):
+                self._sink.guarded("environ", lambda: self._note(environ, name, None, frame))
+
+        return __delitem__
+
+    def _note(self, environ: Any, name: Any, value: str | None, frame: Any) -> None:
+        if environ is not os.environ or self._changes >= _MOST:
+            return
+        found = frames.users_frame(frame)
+        if found is not None:
+            self._changes += 1
+            file, line = frames.place(found)
+            after = [module for module in FRAMEWORKS if module in sys.modules]
+            change = {"k": "environ", "name": name, "value": value, "file": file, "line": line, "after": after}
+            self._sink.write(change)
+
+    def imported(self, name: str) -> None:
+        """Keep the variables as a framework found them; with the first module there is something to tell at the end."""
+        if not self._wanted:
+            self._wanted = True
+            self._recorder.at_end(self._finish, self._forget)
+        if name in FRAMEWORKS:
+            self._environ[name] = _variables()
+        # Python takes it away before the end.
+        self._script = getattr(sys.modules.get("__main__"), "__file__", None) or self._script
+
+    def _finish(self) -> None:
+        if not self._sink.started:
+            return  # a forked helper of which nothing was recorded: it needs no trace for this
+        environ = {**self._environ, "end": _variables()}
+        files = _files(self._script)
+        line: dict[str, object] = {
+            "k": "settings",
+            "values": _switches(),
+            "environ": environ,
+            "files": files,
+            "versions": _versions(),
+        }
+        if line != self._written:
+            self._written = line
+            self._sink.write(line)
+
+    def _forget(self) -> None:
+        self._changes, self._written = 0, {}
+
+
+def _own(module: Any, name: str) -> Any:
+    try:
+        # Not getattr: a lazy module would load itself.
+        return object.__getattribute__(module, "__dict__").get(name)
+    except AttributeError:
+        return None
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of what was imported, ``""`` where it says none."""
+    present = [(name, sys.modules.get(name)) for name in _WITH_VERSION]
+    return {name: str(_own(module, "__version__") or "") for name, module in present if module is not None}
+
+
+def _files(script: str) -> list[str]:
+    """Return the files of the user's own code that are loaded."""
+    files = [script, *[_own(module, "__file__") for module in list(sys.modules.values())]]
+    own = [file for file in files if isinstance(file, str) and file.endswith(".py") and frames.is_users(file)]
+    return sorted({os.path.abspath(file) for file in own})[:_MOST]

@@ -1,0 +1,143 @@
+"""The trace file of one process: append-only, one write for each step, silent when it cannot write."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ... import wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+try:
+    from _json import encode_basestring_ascii as _quote  # the C half of json, without its imports
+except ImportError:  # PyPy and the like
+    from json.encoder import py_encode_basestring_ascii as _quote
+
+_MOST_TROUBLES = 20
+
+
+def encode(value: object) -> str:
+    """Return ``value`` as JSON. Floats must be text already: JSON has no spelling for all of them."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return repr(int(value))
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join([encode(item) for item in value]) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join([_quote(str(key)) + ":" + encode(item) for key, item in value.items()]) + "}"
+    text = _quote(str(value))
+    # A lone surrogate, such as in the name of a file that is no UTF-8, is no JSON: the line could not be read.
+    return text if "\\ud" not in text else _quote(str(value).encode("utf-8", "backslashreplace").decode())
+
+
+def _identity() -> list[int]:
+    # Equal in every run, unlike the pid or the time: which child of which multiprocessing parent this is.
+    process = sys.modules.get("multiprocessing.process")
+    return list(process.current_process()._identity) if process is not None else []
+
+
+class Sink:
+    """Writes the lines of this process; every failure to write is swallowed, and shows as a missing ``bye``."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._path = ""
+        self._descriptor = -1
+        self._pid = os.getpid()
+        self._troubles = 0
+        self._identity: list[int] = []
+
+    @property
+    def started(self) -> bool:
+        """Whether this process has a trace file."""
+        return self._descriptor >= 0
+
+    @property
+    def path(self) -> str:
+        """The trace file of this process, which is opened if it was not."""
+        if self._pid != os.getpid():
+            self.reopen()
+        if self._descriptor == -1:
+            self.hello()
+        return self._path
+
+    def hello(self) -> None:
+        """Open the file and write who this process is."""
+        self._descriptor = self._open()
+        rank = os.environ.get("RANK", "")
+        self._identity = _identity()
+        line = {
+            "k": "hello",
+            "schema": wire.SCHEMA,
+            "pid": os.getpid(),
+            "ppid": os.getppid(),
+            "argv": list(getattr(sys, "orig_argv", None) or [sys.executable, *getattr(sys, "argv", [])]),
+            "python": sys.version.split()[0],
+            "rank": int(rank) if rank.isdigit() else None,
+            "identity": self._identity,
+        }
+        self._put(encode(line) + "\n")
+
+    def _open(self) -> int:
+        options = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+        for number in range(1000):  # a process that called exec keeps its pid and comes here again
+            path = os.path.join(self._directory, "%d.%d%s" % (os.getpid(), number, wire.TRACE_SUFFIX))
+            try:
+                descriptor = os.open(path, options, 0o644)
+                self._path = path
+                return descriptor
+            except FileExistsError:
+                continue
+            except OSError:
+                break
+        return -1
+
+    def reopen(self) -> None:
+        """Leave the parent's file alone in a forked child; its own opens with its first line."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor, self._pid, self._troubles = -1, os.getpid(), 0
+
+    def write(self, *lines: dict[str, object]) -> None:
+        """Append the lines with one system call."""
+        self.append("".join([encode(line) + "\n" for line in lines]))
+
+    def append(self, text: str) -> None:
+        """Append whole lines that are JSON already, with one system call."""
+        if self._pid != os.getpid():  # forked where no hook ran
+            self.reopen()
+        if self._descriptor < 0:
+            self.hello()
+        elif not self._identity and _identity():  # a spawned child learns who it is after its start
+            self._identity = _identity()
+            text = encode({"k": "identity", "identity": self._identity}) + "\n" + text
+        self._put(text)
+
+    def _put(self, text: str) -> None:
+        if self._descriptor < 0:
+            return
+        try:
+            os.write(self._descriptor, text.encode("ascii"))
+        except OSError:
+            # A torn line would be followed by others: stop here, so that the file reads as cut off.
+            os.close(self._descriptor)
+            self._descriptor = -2
+
+    def trouble(self, where: str, error: BaseException) -> None:
+        """Record that the recorder itself failed, a bounded number of times."""
+        self._troubles += 1
+        if self._troubles <= _MOST_TROUBLES:
+            self.write({"k": "trouble", "where": where, "error": f"{type(error).__name__}: {error}"[:500]})
+
+    def guarded(self, where: str, function: Callable[[], object]) -> None:
+        """Call ``function``; the host never sees its exception, the trace does."""
+        try:
+            function()
+        except Exception as error:
+            self.trouble(where, error)

@@ -1,0 +1,1 @@
+"""Where randomness enters a process: seeds, draws, the system and completion order."""

@@ -1,0 +1,83 @@
+"""Which threads filled a queue, in the order in which a line of the user's code takes from it."""
+
+from __future__ import annotations
+
+import collections
+import sys
+
+from ..process import threads
+from ..process.replace import replace
+from . import completion_order
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+    from ..process.recorder import Recorder
+
+_PUTTERS = "_detaudit_putters"
+_MOST = 2**12
+
+
+class _Putters:
+    """Who put each of the items that a queue holds, None where that may be another one in the next run."""
+
+    def __init__(self) -> None:
+        self.waiting: collections.deque[str | None] = collections.deque()
+        self.left = _MOST
+
+    def put(self, held: int) -> None:
+        if len(self.waiting) + 1 == held:
+            self.waiting.append(threads.name())
+        else:
+            self._give_up()  # something else fills or empties the queue too
+
+    def taken(self, held: int) -> str | None:
+        if len(self.waiting) != held + 1:
+            self._give_up()
+            return None
+        self.left -= 1
+        return self.waiting.popleft()
+
+    def _give_up(self) -> None:
+        self.left = 0
+        self.waiting.clear()
+
+
+def watch(queue: Any, recorder: Recorder) -> None:
+    """Watch Queue of ``queue``; its subclasses whose items overtake each other have a _put and a _get of their own."""
+    completion_order.prepare(recorder)
+    sink = recorder.sink
+
+    def putting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def _put(self: Any, item: Any) -> None:
+            function(self, item)
+            putters = self.__dict__.get(_PUTTERS)
+            if putters is None:
+                putters = self.__dict__[_PUTTERS] = _Putters()
+            if putters.left:
+                sink.guarded("Queue.put", lambda: putters.put(self._qsize()))
+
+        return _put
+
+    def getting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def _get(self: Any) -> Any:
+            item = function(self)
+            putters = self.__dict__.get(_PUTTERS)
+            if putters is not None and putters.left:
+                frame = sys._getframe(1)
+                sink.guarded("Queue.get", lambda: observe(frame, putters, self._qsize()))
+            return item
+
+        return _get
+
+    def observe(frame: FrameType, putters: _Putters, held: int) -> None:
+        who = putters.taken(held)
+        order = None if who is None else completion_order.at_line(sink, "queue.Queue.get", frame, ("queue",))
+        if order is not None:
+            order.add(who or "")
+
+    replace(queue.Queue, "_put", putting)
+    replace(queue.Queue, "_get", getting)

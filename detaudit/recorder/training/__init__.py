@@ -1,0 +1,1 @@
+"""What a training step is made of: digests, weights, losses and random generators."""

@@ -1,0 +1,240 @@
+"""What one framework trains in one process: counts the steps, keeps hold of the weights, writes the events."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+from ... import wire
+from . import digest, generators
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from ..process.recorder import Recorder
+    from .digest import Part
+    from .reader import Reader
+
+
+_MOST_UNOWNED = 4
+
+EVERY_STEP_BYTES = 256 * 2**20
+"""Weights up to this size are digested at every step; larger ones at steps 1, 2, 4, 8, … and at the end.
+
+The size is the same in every run of an audit, and so is the cadence.
+"""
+
+
+def _line(fields: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(fields) + "\n"
+
+
+class _Weight:
+    """A weight that was summed up; ``tensor()`` is None once it is gone."""
+
+    def __init__(self, tensor: Any, part: Part, reader: Reader) -> None:
+        self.part, self.sum, self.device = part, reader.total(tensor), reader.device(tensor)
+        try:
+            self.tensor: Callable[[], Any] = weakref.ref(tensor)
+        except TypeError:  # such as a NumPy scalar
+            self.tensor = lambda: None
+
+    def told(self) -> list[Any]:
+        """Return dtype, shape, digest and sum, as wire.py lays them out."""
+        _, dtype, shape, words = self.part
+        return [dtype, [int(size) for size in shape], "%016x" % words, float(self.sum).hex()]
+
+
+class _WeightSet:
+    """Weights that are trained together, held until their owner is gone: a script may drop its model before the end."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        self.tensors = list(tensors)
+        self.owner: weakref.ref[Any] | None = None
+        self.summed: list[_Weight] = []
+
+    def leave_out(self, tensors: Sequence[Any]) -> None:
+        """Forget what was summed up of these weights: they are trained on, in another set."""
+        ids = {id(tensor) for tensor in tensors}
+        self.summed = [weight for weight in self.summed if id(weight.tensor()) not in ids]
+
+
+class Training:
+    """Collects a step's events and writes them together. Steps count from 1; 0 is the state before the first."""
+
+    def __init__(self, framework: str, recorder: Recorder, reader: Reader) -> None:
+        self._framework, self._reader = framework, reader
+        self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
+        self.ends_late = True
+        recorder.trainings.append(self)
+        self.lock = threading.RLock()
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, as in a forked child."""
+        self.lock = threading.RLock()
+        self.steps = 0
+        self._losses: list[Any] = []
+        self._inputs: list[Part] = []
+        self._used_inputs = 0
+        self._events: list[str] = []
+        self._sets: dict[Any, _WeightSet] = {}
+        self._final_loss: float | None = None
+        self._final_steps = -1
+        self._sparse = False
+        self._rng_step = 0
+
+    @property
+    def pending(self) -> bool:
+        """Whether a loss was seen whose step has not been written."""
+        return bool(self._losses)
+
+    def under_way(self, after_loss: bool) -> int:
+        """Return the number of the step under way.
+
+        Where no hook sees a step end (``ends_late``), it is written when the next loss comes: what is computed after
+        a loss belongs to the next step, unless the caller knows that it is ``after_loss``, such as a gradient.
+        """
+        return self.steps + 1 + (self.ends_late and self.pending and not after_loss)
+
+    def event(self, step: int, stage: str, digest_: str, value: float | None = None) -> None:
+        """Keep one event for the write at the end of its step."""
+        # Digests and float.hex() need no escaping, and this runs at every step.
+        shown = "null" if value is None else f'"{float(value).hex()}"'
+        self._events.append(
+            f'{{"k":"event","fw":"{self._framework}","step":{step},"stage":"{stage}",'
+            f'"digest":"{digest_}","value":{shown}}}\n'
+        )
+
+    def wants(self, stage: str) -> bool:
+        """Whether this stage is to be recorded."""
+        return stage in self._stages
+
+    def inputs(self, tensors: Sequence[Any]) -> None:
+        """Record what goes into the model, in the step under way."""
+        self._inputs += self._reader.parts(tensors)
+
+    def gradients(self, tensors: Sequence[Any]) -> None:
+        """Record the gradients of the step under way."""
+        if self._due(self.steps + 1, tensors):
+            self.event(self.steps + 1, "backward", self._digest(tensors))
+
+    def loss(self, tensor: Any) -> None:
+        """Keep a loss of the step under way; its value is read when the step is written."""
+        if self._rng_step <= self.steps and self.wants("rng"):
+            if not self._rng_step:
+                self._events.append(_line({"k": "generators", "states": generators.digests()}))
+            self._rng_step = self.steps + 1
+            self.event(self._rng_step, "rng", generators.state_digest())
+        self._losses.append(tensor)
+        self._used_inputs = len(self._inputs)
+
+    def initial(self, tensors: Sequence[Any]) -> None:
+        """Record weights that are about to be trained for the first time."""
+        if self.wants("init"):
+            self.event(0 if self.steps == 0 else self.steps + 1, "init", self._digest(tensors))
+
+    def step(self, key: Any, tensors: Sequence[Any], owner: Any = None) -> None:
+        """Write a finished step: its losses, and the weights that it updated.
+
+        ``key`` tells one set of weights from another; a set whose ``owner`` died is summed up and let go.
+        """
+        self.steps += 1
+        self._forward(self.steps)
+        if self.wants("update") and self._due(self.steps, tensors):
+            self.event(self.steps, "update", self._digest(tensors))
+        self._hold(key, tensors, owner)
+        self._stepped(self.steps)
+        self.write()
+
+    def _due(self, step: int, tensors: Sequence[Any]) -> bool:
+        if step & (step - 1) == 0 or sum([self._reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES:
+            return True
+        self._sparse = True
+        return False
+
+    def unseen_step(self) -> None:
+        """Count a step of which only the losses are known, such as one inside a compiled loop."""
+        self.steps += 1
+        self._forward(self.steps)
+        self._stepped(self.steps)
+
+    def write(self) -> None:
+        """Write the events collected so far with one system call."""
+        events, self._events = self._events, []
+        if events:
+            self._sink.append("".join(events))
+
+    def _forward(self, step: int) -> None:
+        # Without an optimizer a step is known to be over when the next forward pass has already had its inputs.
+        used = self._used_inputs if self._losses else len(self._inputs)
+        losses, self._losses, self._used_inputs = self._losses, [], 0
+        inputs, self._inputs = self._inputs[:used], self._inputs[used:]
+        if inputs:
+            self.event(step, "batch", digest.of_parts(inputs))
+        if losses:
+            value = self._reader.scalar(losses[-1])
+            if self.wants("forward"):
+                self.event(step, "forward", self._digest(losses), value)
+            self._final_loss = self._final_loss if value is None else value
+
+    def _digest(self, tensors: Sequence[Any]) -> str:
+        return digest.of_parts(self._reader.parts(tensors))
+
+    def _hold(self, key: Any, tensors: Sequence[Any], owner: Any) -> None:
+        self._let_go(None)
+        held = self._sets.get(key)
+        if held is None or len(held.tensors) != len(tensors) or any(a is not b for a, b in zip(held.tensors, tensors)):
+            self._sets[key] = held = _WeightSet(tensors)
+            for other in self._sets.values():
+                other.leave_out(tensors)
+            if owner is not None:
+                self._let_go(owner)
+                held.owner = weakref.ref(owner)
+        if owner is None:
+            # A functional update makes new tensors at every step: only the last few are kept.
+            self._sets[key] = self._sets.pop(key)
+            unowned = [k for k, s in self._sets.items() if s.owner is None]
+            for old in unowned[:-_MOST_UNOWNED]:
+                del self._sets[old]
+
+    def _let_go(self, owner: Any) -> None:
+        """Sum up and release the sets whose owner is ``owner``, or None for those whose owner died."""
+        for held in self._sets.values():
+            if held.owner is not None and held.owner() is owner and held.tensors:
+                others = {id(t) for other in self._sets.values() if other is not held for t in other.tensors}
+                held.summed = self._sum_up([t for t in held.tensors if id(t) not in others])
+                held.tensors = []
+
+    def _sum_up(self, tensors: Sequence[Any]) -> list[_Weight]:
+        return [_Weight(t, part, self._reader) for t, part in zip(tensors, self._reader.parts(tensors))]
+
+    def finish(self) -> None:
+        """Write the weights as they ended. Called again later, it writes again only if there was another step."""
+        with self.lock:
+            self.write()
+            if self.steps == self._final_steps or self.steps == 0:
+                return
+            self._final_steps = self.steps
+            alive = {id(t): t for held in self._sets.values() for t in held.tensors}
+            sets = [*[held.summed for held in self._sets.values()], self._sum_up(list(alive.values()))]
+            digests = [digest.of_parts([weight.part for weight in summed]) for summed in sets if summed]
+            weights = [weight for summed in sets for weight in summed]
+            self._sink.write(
+                {
+                    "k": "final",
+                    "fw": self._framework,
+                    "steps": self.steps,
+                    "digest": digests[0] if len(digests) == 1 else digest.of_bytes("".join(digests).encode()),
+                    "sum": sum([weight.sum for weight in weights], 0.0).hex(),
+                    "loss": None if self._final_loss is None else self._final_loss.hex(),
+                    "params": len(weights),
+                    "sparse": self._sparse,
+                    "devices": sorted({weight.device for weight in weights}),
+                    "weights": [weight.told() for weight in weights[: wire.MOST_WEIGHTS]],
+                }
+            )

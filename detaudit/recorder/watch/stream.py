@@ -1,0 +1,128 @@
+"""What a run that is watched more closely leaves: a file beside the trace, written in blocks, for a window of steps."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from ... import wire
+from ..process.sink import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..process.recorder import Recorder
+
+_BLOCK = 2**16
+_MOST_TROUBLES = 20
+
+
+class OpStream:
+    """The second file of a process. ``open`` tells whether the training is inside the window of steps now."""
+
+    def __init__(self, recorder: Recorder, watch: dict[str, Any]) -> None:
+        self.level: str = watch["level"]
+        self.wanted = watch
+        self.racing = frozenset(watch.get("racing", ()))
+        self.open = False
+        self._recorder = recorder
+        self._first, self._last = int(watch["first"]), int(watch["last"])
+        self._opened: list[Callable[[bool], None]] = []
+        self._forked: list[Callable[[], None]] = []
+        self.lock = threading.RLock()
+        self.forget()
+        recorder.at_step(self.stepped)
+        recorder.at_end(self.flush, self.forget)
+        self.stepped(0)
+
+    def forget(self) -> None:
+        """Start anew, as in a forked child, which has a file of its own."""
+        self.lock = threading.RLock()
+        self.number = 0
+        self._lines: list[str] = []
+        self._size = 0
+        self._descriptor = -1
+        self._pid = os.getpid()
+        self._troubles = 0
+        for observe in self._forked:
+            observe()
+
+    def when_forked(self, observe: Callable[[], None]) -> None:
+        """Call ``observe()`` in a forked child."""
+        self._forked.append(observe)
+
+    def when_open(self, observe: Callable[[bool], None]) -> None:
+        """Call ``observe(open)`` now and whenever the window opens or closes, in the thread that trains."""
+        self._opened.append(observe)
+        observe(self.open)
+
+    def when_over(self, finish: Callable[[], None], forget: Callable[[], None]) -> None:
+        """Call ``finish`` before the process ends, ``forget`` in a forked child; see Recorder.at_end."""
+        self._recorder.at_end(finish, forget)
+
+    def stepped(self, steps: int) -> None:
+        """Take notice that so many steps are done: the window may open or close, and what was seen is written.
+
+        Where a step is known to be over only when the next loss comes, its forward pass began a step earlier.
+        """
+        now = self._first - 2 <= steps < self._last
+        if now != self.open:
+            self.open = now
+            for observe in self._opened:
+                observe(now)
+        self.flush()
+
+    def step(self, after_loss: bool) -> int:
+        """Return the number of the step under way, see Training.under_way; 0 where nothing trains yet."""
+        return self._recorder.step_under_way(after_loss) or 0
+
+    def write(self, kind: str, **fields: Any) -> None:
+        """Add a line; it is on disk at the next step."""
+        text = encode({"k": kind, **fields}) + "\n"
+        with self.lock:
+            self._lines.append(text)
+            self._size += len(text)
+            if self._size > _BLOCK:
+                self.flush()
+
+    def next_number(self) -> int:
+        """Return the number of the next operation of this process."""
+        with self.lock:
+            self.number += 1
+            return self.number - 1
+
+    def flush(self) -> None:
+        """Write what was added; a file that cannot be written reads as cut off."""
+        with self.lock:
+            if not self._lines or self._pid != os.getpid():
+                return
+            text, self._lines, self._size = "".join(self._lines), [], 0
+            try:
+                if self._descriptor < 0:
+                    options = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+                    self._descriptor = os.open(self.path(wire.OPS_SUFFIX), options, 0o644)
+                os.write(self._descriptor, text.encode("ascii"))
+            except OSError:
+                self._descriptor = -1
+
+    def keep(self, role: str, digest: str, dtype: str, shape: list[int], data: bytes) -> None:
+        """Keep a tensor that was asked for in a file of its own; only the first time."""
+        path = self.path(f".{role}.bin")
+        with self.lock:
+            if os.path.exists(path):
+                return
+            with open(path, "wb") as file:
+                file.write(data)
+        self.write("tensor", role=role, digest=digest, dtype=dtype, shape=shape, file=os.path.basename(path))
+
+    def path(self, suffix: str) -> str:
+        """Return the name of a file beside the trace of this process, opening that if need be."""
+        return self._recorder.sink.path[: -len(wire.TRACE_SUFFIX)] + suffix
+
+    def trouble(self, where: str, error: BaseException) -> None:
+        """Record that watching failed, a bounded number of times."""
+        self._troubles += 1
+        if self._troubles <= _MOST_TROUBLES:
+            self._recorder.sink.trouble(where, error)

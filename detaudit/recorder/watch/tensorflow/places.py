@@ -1,0 +1,150 @@
+"""Which line of the user's code, and which Keras layer, an operation of TensorFlow comes from."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import weakref
+from typing import NamedTuple
+
+from ...process import frames
+from ...process.sink import Sink
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import Any
+
+_LAYERS = ("/keras/src/layers/layer.py", "/keras/src/engine/base_layer.py", "/tf_keras/src/engine/base_layer.py")
+_GENERATED = "__autograph_generated_file"
+_MOST_FORWARD = 20_000
+
+
+class Place(NamedTuple):
+    """A line of the user's, and the path of the layer that was called there."""
+
+    file: str = ""
+    line: int = 0
+    module: str = ""
+
+
+def is_own(frame: FrameType | None) -> bool:
+    """Whether it is the recorder that asked for an operation, not the user's code or a library."""
+    while frame is not None:
+        if frame.f_code is Sink.guarded.__code__:
+            return True
+        if frames.is_users(frame.f_code.co_filename):
+            return False
+        frame = frame.f_back
+    return False
+
+
+def _module(frame: FrameType | None) -> str:
+    names: list[str] = []
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__call__" and code.co_filename.endswith(_LAYERS):
+            name = getattr(frame.f_locals.get("self"), "name", None)
+            names += [name] if isinstance(name, str) else []
+        frame = frame.f_back
+    return "/".join(reversed(names))
+
+
+def _line(frame: FrameType | None) -> tuple[str, int]:
+    frame = frames.users_frame(frame)
+    while frame is not None and _GENERATED in frame.f_code.co_filename:
+        frame = frames.users_frame(frame.f_back)
+    return frames.place(frame) if frame is not None else ("", 0)
+
+
+def _traced_line(operation: Any) -> tuple[str, int]:
+    """Return the line of an operation in a graph, which TensorFlow leads back through what autograph generated."""
+    for entry in reversed(operation.traceback):
+        name = entry.filename
+        if frames.is_users(name) and not name.startswith("<") and _GENERATED not in name:
+            return name, entry.lineno
+    return "", 0
+
+
+class Places:
+    """The places of operations; those of a gradient have the place of the operation that they belong to."""
+
+    def __init__(self) -> None:
+        self._eager: Any = importlib.import_module("tensorflow.python.framework.ops").EagerTensor
+        self._tape: Any = importlib.import_module("tensorflow.python.eager.record").could_possibly_record
+        self._modules: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
+        self._made: dict[int, Place] = {}
+        self._fed: dict[tuple[str, int], Place] = {}
+        self._inside = threading.local()
+
+    def watch_gradients(self) -> None:
+        """Follow which operation's gradient is being computed."""
+        backprop: Any = importlib.import_module("tensorflow.python.eager.backprop")
+        pywrap = importlib.import_module("tensorflow.python.pywrap_tfe")
+        compute = backprop._gradient_function
+
+        def gradient(op_name: str, attrs: Any, number: int, inputs: Any, outputs: Any, *args: Any) -> Any:
+            before = getattr(self._inside, "forward", None)
+            self._inside.forward = (op_name, inputs or (), outputs or ())  # None where the gradient needs none
+            try:
+                return compute(op_name, attrs, number, inputs, outputs, *args)
+            finally:
+                self._inside.forward = before
+
+        backprop._gradient_function = gradient
+        pywrap.TFE_Py_RegisterGradientFunction(gradient)
+
+    @property
+    def in_gradient(self) -> bool:
+        """Whether the gradient of an operation is being computed in this thread."""
+        return getattr(self._inside, "forward", None) is not None
+
+    def traced(self, operation: Any, frame: FrameType | None) -> Place:
+        """Return the place of an operation that is being added to a graph."""
+        forward = self._forward_operation() or operation._original_op
+        if forward is not None:
+            module = self._modules.get(forward.graph, {}).get(forward.name, "")
+            file, line = _traced_line(forward)
+            if file:
+                return Place(file, line, module)
+        module = _module(frame)
+        if module:
+            self._modules.setdefault(operation.graph, {})[operation.name] = module
+        return Place(*_traced_line(operation), module)
+
+    def ran(self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType | None) -> Place:
+        """Return the place of an operation that ran eagerly."""
+        known = self._forward_place() if self.in_gradient else None
+        if known is not None:
+            return known
+        place = Place(*_line(frame), _module(frame))
+        if self._tape():
+            if len(self._made) > _MOST_FORWARD:
+                self.forget()
+            self._made.update([(tensor._id, place) for tensor in outputs])
+            self._fed.update([((op_type, tensor._id), place) for tensor in inputs])
+        return place
+
+    def forget(self) -> None:
+        """Let go what was kept for the gradients to come."""
+        self._made.clear()
+        self._fed.clear()
+
+    def _forward_operation(self) -> Any:
+        op_name, inputs, outputs = getattr(self._inside, "forward", None) or ("", (), ())
+        for tensor in outputs:
+            if hasattr(tensor, "op") and not isinstance(tensor, self._eager):
+                return tensor.op
+        for tensor in inputs:
+            if hasattr(tensor, "consumers") and not isinstance(tensor, self._eager):
+                for consumer in tensor.consumers():
+                    if consumer.type == op_name:
+                        return consumer
+        return None
+
+    def _forward_place(self) -> Place | None:
+        op_name, inputs, outputs = self._inside.forward
+        made = [self._made.get(getattr(tensor, "_id", -1)) for tensor in outputs]
+        fed = [self._fed.get((op_name, getattr(tensor, "_id", -1))) for tensor in inputs]
+        return next((place for place in made + fed if place is not None), None)

@@ -1,0 +1,1 @@
+"""Record the operations of torch."""

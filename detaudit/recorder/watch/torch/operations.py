@@ -1,0 +1,244 @@
+"""Watches the operations of torch: what went into each, what came out, and which line of the user's code ran it.
+
+Operations inside a region of torch.compile are seen as the compiler left them, or not at all: a fused kernel is no
+operation of torch. Processes and threads of Python are watched each for themselves.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .. import in_threads
+from .kinds import OpKind
+from .memory import Memory, is_whole, tensors_in
+from .places import Where
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType, ModuleType
+    from typing import Any
+
+    from ..stream import OpStream
+
+
+class Watcher:
+    """Writes a line for each operation in the window."""
+
+    def __init__(self, torch: Any, stream: OpStream) -> None:
+        self._torch, self._stream = torch, stream
+        self._memory, self.where = Memory(torch), Where(torch)
+        self._kinds: dict[Any, OpKind] = {}
+        self._node: Callable[[], Any] = torch._C._current_autograd_node
+        self._counts: dict[str, int] = {}
+        self._only = stream.racing if stream.level == "racing" else None
+        stream.when_forked(self._forget)
+
+    def _forget(self) -> None:
+        self._memory.forget()
+        self._counts = {}
+
+    def run(self, func: Any, args: Any, kwargs: Any, frame: FrameType) -> Any:
+        """Carry an operation out, and write what it did."""
+        kind = self._kinds.get(func)
+        if kind is None:
+            kind = self._kinds[func] = OpKind(self._torch, func, self._only)
+        if kind.passed_over:
+            self._guarded(lambda: self._passed(frame))
+            return func(*args, **kwargs)
+        seen: list[Any] = []
+        forward = self._torch.is_grad_enabled() and self._node() is None
+        self._guarded(lambda: seen.append(self._before(kind, args, kwargs, frame, forward)))
+        result = func(*args, **kwargs)
+        if seen and kind.collective:
+            self._guarded(lambda: self._wait(result))
+        if seen:
+            self._guarded(lambda: self._after(kind, args, kwargs, result, *seen[0]))
+        return result
+
+    def _guarded(self, observe: Callable[[], object]) -> None:
+        try:
+            with self._memory.reader.undisturbed():
+                observe()
+        except Exception as error:
+            self._stream.trouble("an operation of torch", error)
+
+    def _wait(self, result: Any) -> None:
+        """Wait for a collective: what it received is there only then."""
+        work = result[-1] if isinstance(result, tuple) else result
+        self._torch._C._distributed_c10d.Work.unbox(work).wait()
+
+    def _passed(self, frame: FrameType) -> None:
+        if self._node() is None:
+            self.where.passed(frame)
+
+    def _before(
+        self, kind: OpKind, args: Any, kwargs: Any, frame: FrameType, forward: bool
+    ) -> tuple[dict[str, Any], list[Any]]:
+        memory, node = self._memory, self._node()
+        file, line, module = self.where.place(frame, node)
+        thread = in_threads.name()
+        fields = {
+            "thread": thread,
+            "step": self._stream.step(not forward),
+            "op": kind.name,
+            "file": file,
+            "line": line,
+        }
+        if module:
+            fields["module"] = module
+        if node is not None:
+            fields["backward"], fields["node"] = True, node.name()
+        tensors = list(tensors_in((args, kwargs), self._torch.Tensor))
+        wanted = self._wants(thread)
+        if self._stream.level == "tensors" and not wanted:
+            return fields, []
+        numbers = [memory.number(tensor) for tensor in tensors]
+        unread = {id(kwargs[name]) for name in kind.only_written if name in kwargs}
+        if kind.overwrites:
+            unread |= {id(tensor) for tensor in tensors_in(args[0], self._torch.Tensor)}
+        read = [(tensor, number) for tensor, number in zip(tensors, numbers) if id(tensor) not in unread]
+        given = [tensor for tensor, _ in read]
+        texts = dict(zip(map(id, given), memory.digests(given, [number for _, number in read])))
+        fields["ins"] = [[texts.get(id(tensor), ""), number] for tensor, number in zip(tensors, numbers)]
+        shared = sorted(memory.shared.intersection(numbers))
+        if shared:
+            fields["shared"] = shared
+        if kind.random:
+            fields["random"], fields["state"] = True, self._generator_state(kwargs, tensors)
+        if wanted:
+            self._keep("in", given, [texts[id(tensor)] for tensor in given])
+        return fields, [wanted]
+
+    def _generator_state(self, kwargs: dict[str, Any], tensors: Sequence[Any]) -> str:
+        generator = kwargs.get("generator")
+        device = kwargs.get("device") or (tensors[0].device if tensors else None)
+        if generator is not None:
+            state = generator.get_state()
+        elif device is not None and getattr(device, "type", "cpu") == "cuda":
+            state = self._torch.cuda.get_rng_state(device)
+        else:
+            state = self._torch.get_rng_state()
+        ((_, _, _, words),) = self._memory.reader.parts([state])
+        return "%016x" % words
+
+    def _after(
+        self, kind: OpKind, args: Any, kwargs: Any, result: Any, fields: dict[str, Any], wanted: list[bool]
+    ) -> None:
+        if not wanted:
+            return
+        memory, tensor = self._memory, self._torch.Tensor
+        made = list(tensors_in(result, tensor))
+        written = [args[place] for place in kind.places if place < len(args)]
+        written += [kwargs[name] for name in kind.written if name in kwargs]
+        outs = list({id(one): one for one in [*made, *tensors_in(written, tensor)]}.values())
+        known = {number for _, number in fields["ins"]}
+        numbers = [memory.number(one, made=not kind.enters and self._only is None) for one in outs]
+        memory.written(numbers)
+        texts = [""] * len(outs) if kind.fresh else memory.digests(outs, numbers, ahead=1 if kind.written else 0)
+        wholes = [is_whole(one) for one in outs]
+        fields["outs"] = [list(out) for out in zip(texts, numbers, wholes)]
+        if kind.fresh and not known.issuperset(numbers):
+            fields["fresh"] = True
+        if wanted[0]:
+            self._keep("out", outs, texts)
+        elif self._stream.level in ("ops", "racing"):
+            fields["n"] = self._stream.next_number()
+            self._stream.write("op", **fields)
+
+    def _wants(self, thread: str) -> bool:
+        """Whether this is the operation whose tensors are wanted: the n-th of its thread."""
+        stream = self._stream
+        if stream.level != "tensors":
+            return False
+        count = self._counts[thread] = self._counts.get(thread, -1) + 1
+        return bool(thread == stream.wanted.get("thread") and count == stream.wanted.get("n"))
+
+    def _keep(self, role: str, tensors: Sequence[Any], texts: Sequence[str]) -> None:
+        for place, (tensor, text) in enumerate(zip(tensors, texts)):
+            plain = self._memory.reader.plain(tensor)
+            if plain.layout != self._torch.strided:
+                continue
+            raw = plain.contiguous().cpu().reshape(-1).view(self._torch.uint8)
+            self._stream.keep(
+                f"{role}{place}", text, str(plain.dtype).partition(".")[2], list(plain.shape), bytes(raw.tolist())
+            )
+
+    def called(self, path: str, inputs: Any, outputs: Any) -> None:
+        """Write what went into a module, and what came out."""
+        if self._stream.open:
+            self._guarded(lambda: self._called(path, inputs, outputs))
+
+    def _called(self, path: str, inputs: Any, outputs: Any) -> None:
+        def digested(value: Any) -> list[str]:
+            tensors = list(tensors_in(value, self._torch.Tensor))
+            return self._memory.digests(tensors, [-1] * len(tensors))
+
+        file, line, _ = self.where.place(sys._getframe(4), None)
+        self._stream.write(
+            "op", n=self._stream.next_number(), thread=in_threads.name(), step=self._stream.step(False),
+            op="module", file=file, line=line, module=path,
+            ins=[[text, -1] for text in digested(inputs)], outs=[[text, -1, True] for text in digested(outputs)],
+        )  # fmt: skip
+
+
+def _mode(torch: Any, watcher: Watcher, stream: OpStream) -> Any:
+    """Return a dispatch mode; its class is made here, since its base comes from the user's torch."""
+
+    class Watching(sys.modules["torch.utils._python_dispatch"].TorchDispatchMode):  # type: ignore[misc]
+        supports_higher_order_operators = True
+
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            return True
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if not stream.open or not hasattr(func, "_schema"):
+                return func(*args, **(kwargs or {}))
+            return watcher.run(func, args, kwargs or {}, sys._getframe(1))
+
+    return Watching()
+
+
+def install(torch: ModuleType, stream: OpStream) -> None:
+    """Watch this torch as ``stream`` asks for."""
+    watcher = Watcher(torch, stream)
+    if stream.level == "modules":
+        watcher.where.follow_modules(watcher.called)
+    elif stream.level in ("ops", "racing", "tensors"):
+        watcher.where.follow_modules()
+        _enter(torch, _mode(torch, watcher, stream), stream)
+
+
+def _enter(torch: Any, mode: Any, stream: OpStream) -> None:
+    """Enter the mode in every thread: in this one while the window is open, in those that start later always."""
+    depth: Callable[[], int] = torch._C._len_torch_dispatch_stack
+    entered: list[int] = []
+
+    def opened(now: bool) -> None:
+        if now and depth() == 0:
+            mode.__enter__()
+            entered.append(1)
+        elif now:
+            stream.trouble("torch", RuntimeError("the script trains inside a dispatch mode of its own"))
+        elif entered and depth() == len(entered):
+            mode.__exit__(None, None, None)
+            entered.pop()
+
+    def enter() -> Callable[[], None] | None:
+        inside = type(mode)()  # each keeps what it must restore
+        try:
+            inside.__enter__()
+        except Exception as error:
+            stream.trouble("thread", error)
+            return None
+        return lambda: leave(inside)
+
+    def leave(inside: Any) -> None:
+        try:
+            inside.__exit__(None, None, None)
+        except Exception as error:
+            stream.trouble("thread", error)
+
+    stream.when_open(opened)
+    in_threads.enter_in_threads(enter)

@@ -1,0 +1,209 @@
+"""One side of a comparison is read back from an audit's folder, or from a lock file."""
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detaudit.auditor import store
+from detaudit.auditor.audit import Auditor
+from detaudit.auditor.baseline.load import load
+from detaudit.auditor.baseline.lockfile import write_lock
+from detaudit.errors import AuditNotFoundError, ExitCode, NothingToCompareError, UnknownNameError, UsageError
+from detaudit.launch import RunOutcome, RunSpec
+from detaudit.model import Recording, Stage, Weight
+from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
+from tests.auditor.recorded import RECIPE, recording, trained
+
+Lines = list[dict[str, Any]]
+
+
+def printing(text: str, lines: Lines) -> Script:
+    def launched(spec: RunSpec) -> RunOutcome:
+        outcome = run(lines)(spec)
+        (spec.folder / "stdout.log").write_text(text)
+        return outcome
+
+    return launched
+
+
+def audited(folder: Path, *scripts: Script, recipes: Sequence[str] = ("none",), **options: Any) -> Path:
+    """Audit one run of each recipe, and return the folder of the results."""
+    folder.mkdir(exist_ok=True)
+    runs = len(scripts) // len(recipes)
+    asked = settings(folder, *recipes, runs=runs, **options)
+    Auditor(asked, FakeLauncher(*scripts)).run()
+    return asked.out
+
+
+def with_weights(update: str = "same") -> Lines:
+    weights = [["torch.float32", [2], "00ff", "0x1.8p+1"]]
+    return [{**line, "weights": weights} if line["k"] == "final" else line for line in training(update)]
+
+
+def test_an_audit(tmp_path: Path) -> None:
+    out = audited(tmp_path, run(with_weights()))
+    loaded = load(str(out))
+    (rank,) = loaded.recording.ranks
+    assert loaded.warnings == ()
+    assert (rank.record.digest, rank.record.sum_of_weights, rank.record.steps) == ("same", 3.0, 2)
+    assert rank.marks[Stage.UPDATE] == {1: "w1", 2: "same"}
+    assert rank.losses == {1: 0.5, 2: 0.5}
+    assert rank.weights == (Weight(dtype="torch.float32", shape=(2,), digest="00ff", sum=3.0),)
+    assert loaded.recording.command == ("train.py",)
+    assert loaded.recording.environment["torch"] == "2.13.0"
+    assert "detaudit" not in loaded.recording.environment
+    assert load(str(out / "audit.json")) == loaded
+
+
+def test_the_first_run_that_finished_is_taken(tmp_path: Path) -> None:
+    out = audited(tmp_path, run(training("a"), exit_code=1), run(training("b")), run(training("c")))
+    loaded = load(str(out))
+    assert loaded.recording.ranks[0].record.digest == "b"
+    assert loaded.warnings == (f"{out}: its own runs differ from each other, so this compares one of several results",)
+
+
+def test_a_recipe_is_chosen_by_name(tmp_path: Path) -> None:
+    out = audited(tmp_path, run(training("a")), run(training("b")), recipes=("none", "seeds"))
+    assert load(str(out)).recording.ranks[0].record.digest == "a"
+    seeds = load(str(out), "seeds").recording
+    assert (seeds.ranks[0].record.digest, seeds.recipe.name) == ("b", "seeds")
+    with pytest.raises(UnknownNameError, match="called 'seed'") as caught:
+        load(str(out), "seed")
+    assert "Did you mean 'seeds'? There are: none, seeds." in caught.value.cure
+
+
+def test_a_folder_that_was_moved_is_read_where_it_is_now(tmp_path: Path) -> None:
+    out = audited(tmp_path, run(training("old")))
+    before = tmp_path / "before"
+    shutil.move(out, before)
+    expected = load(str(before)).recording
+    assert expected.ranks[0].record.digest == "old"
+    audited(tmp_path, run(training("new")))  # where the first one was
+    assert load(str(before)).recording == expected
+    assert load(str(out)).recording != expected
+
+
+def test_an_audit_without_its_traces(tmp_path: Path) -> None:
+    out = audited(tmp_path, run(training()))
+    alone = tmp_path / "saved.json"
+    shutil.copy(out / "audit.json", alone)
+    assert load(str(alone)).recording == load(str(out)).recording
+    shutil.rmtree(out / "runs")
+    for place in (alone, out):
+        with pytest.raises(AuditNotFoundError, match="the traces of run 1 are not there any more"):
+            load(str(place))
+
+
+def test_traces_of_another_audit_are_not_taken_for_this_one(tmp_path: Path) -> None:
+    out = audited(tmp_path, run(training("old")))
+    alone = tmp_path / "saved.json"
+    shutil.copy(out / "audit.json", alone)
+    shutil.rmtree(out)
+    audited(tmp_path, run(training("new")))
+    with pytest.raises(AuditNotFoundError, match="are of another audit"):
+        load(str(alone))
+
+
+def test_printed_losses_are_read_again(tmp_path: Path) -> None:
+    pattern = re.compile(r"loss (\S+)")
+    out = audited(tmp_path, printing("loss 0.5\nloss 0.25\n", training()), loss_pattern=pattern)
+    _, printed = load(str(out), losses=pattern).recording.ranks
+    assert (printed.record.rank, printed.record.framework, printed.losses) == (1, "stdout", {1: 0.5, 2: 0.25})
+    without = load(str(out))
+    assert len(without.recording.ranks) == 1
+    assert without.warnings == (f"{out}: what it printed is left out; --loss-pattern REGEX reads it again",)
+    with pytest.raises(NothingToCompareError, match="matched nothing on stdout"):
+        load(str(out), losses=re.compile(r"error (\S+)"))
+
+
+def test_a_program_that_only_prints(tmp_path: Path) -> None:
+    pattern = re.compile(r"loss (\S+)")
+    out = audited(tmp_path, printing("loss 0.5\n", [hello(argv=["sh"])]), loss_pattern=pattern)
+    assert [rank.record.framework for rank in load(str(out), losses=pattern).recording.ranks] == ["stdout"]
+    with pytest.raises(NothingToCompareError, match="nothing is known but printed losses"):
+        load(str(out))
+
+
+def test_files_are_known_from_the_audit(tmp_path: Path) -> None:
+    def launched(spec: RunSpec) -> RunOutcome:
+        (spec.cwd / "model.bin").write_bytes(b"weights")
+        return run([hello(argv=["sh"])])(spec)
+
+    out = audited(tmp_path, launched, artifacts=("model.bin",))
+    (file,) = load(str(out)).recording.ranks
+    (written,) = store.load(out).groups[0].runs[0].artifacts
+    assert file.marks == {Stage.ARTIFACT: {0: f"{written.digest} model.bin"}}
+    assert file.record.digest == store.load(out).groups[0].runs[0].ranks[0].digest
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (run(training(), exit_code=3), "the script failed with exit status 3"),
+        (run([hello(), {"k": "bye", "how": "exit"}]), "nothing was trained"),
+        (run(training()[:-1]), "cut off"),
+    ],
+)
+def test_an_audit_that_recorded_nothing(tmp_path: Path, script: Script, words: str) -> None:
+    out = audited(tmp_path, script)
+    with pytest.raises(NothingToCompareError, match=words) as caught:
+        load(str(out))
+    assert caught.value.exit_code is ExitCode.INCONCLUSIVE
+
+
+def test_probes_alone_are_nothing_to_compare(tmp_path: Path) -> None:
+    probe = {"k": "probe", "name": "a", "n": 1, "step": None, "kind": "value", "digest": "d", "value": None}
+    out = audited(tmp_path, run([hello(), probe, {"k": "bye", "how": "exit"}]))
+    with pytest.raises(NothingToCompareError, match="nothing but probes"):
+        load(str(out))
+
+
+def lock(folder: Path, *names: str, **audits: Recording) -> Path:
+    path = folder / "detaudit.lock.json"
+    write_lock(path, {name: recording(trained(end=name)) for name in names} | audits)
+    return path
+
+
+def test_a_baseline(tmp_path: Path) -> None:
+    path = lock(tmp_path, "train", "eval")
+    assert load(f"{path}#eval").recording.ranks[0].record.digest == "eval"
+    with pytest.raises(UnknownNameError, match="no baseline 'trian'") as caught:
+        load(f"{path}#trian")
+    assert "Did you mean 'train'?" in caught.value.cure
+    with pytest.raises(UnknownNameError, match="holds 2 baselines") as named:
+        load(str(path))
+    assert f"{path}#eval, {path}#train" in named.value.cure
+
+
+def test_a_lock_file_with_one_baseline_needs_no_name(tmp_path: Path) -> None:
+    path = lock(tmp_path, "train")
+    assert load(str(path)).recording.ranks[0].record.digest == "train"
+    other = path.rename(tmp_path / "other#1.json")  # the name of a file may hold the sign
+    assert load(str(other)) == load(f"{other}#train")
+
+
+def test_lock_files_that_hold_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="holds 0 baselines"):
+        load(str(lock(tmp_path)))
+    with pytest.raises(NothingToCompareError, match="recorded nothing"):
+        load(f"{lock(tmp_path, empty=Recording(command=(), recipe=RECIPE, environment={}, ranks=()))}#empty")
+
+
+@pytest.mark.parametrize("name", ["detaudit.lock.json", "detaudit.lock.json#train", "other.json#train"])
+def test_a_lock_file_that_is_not_there(tmp_path: Path, name: str) -> None:
+    with pytest.raises(AuditNotFoundError, match="there is no lock file"):
+        load(str(tmp_path / name))
+
+
+def test_what_is_neither(tmp_path: Path) -> None:
+    with pytest.raises(AuditNotFoundError, match="there is no audit at"):
+        load(str(tmp_path / "gone"))
+    (tmp_path / "text.json").write_text("hello")
+    with pytest.raises(AuditNotFoundError, match="is no audit"):
+        load(str(tmp_path / "text.json"))
+    with pytest.raises(UsageError, match="holds no baselines, so none called 'train'"):
+        load(f"{audited(tmp_path, run(training()))}#train")

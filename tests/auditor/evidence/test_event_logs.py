@@ -1,0 +1,102 @@
+"""A trace is read as far as it got, whatever cut it off."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detaudit.auditor.evidence.event_logs import Growing, Tail, matching, read_run
+from detaudit.model import Stage
+
+HELLO = {
+    "k": "hello",
+    "schema": 1,
+    "pid": 7,
+    "ppid": 1,
+    "argv": ["python", "train.py"],
+    "python": "3.11",
+    "rank": None,
+    "identity": [],
+}
+LINES = [
+    HELLO,
+    {"k": "framework", "name": "torch", "version": "2"},
+    {"k": "event", "fw": "torch", "step": 1, "stage": "forward", "digest": "a", "value": "0x1p+1"},
+    {"k": "event", "fw": "torch", "step": 1, "stage": "update", "digest": "b", "value": None},
+    {
+        "k": "final",
+        "fw": "torch",
+        "steps": 1,
+        "digest": "b",
+        "sum": "0x1p+0",
+        "loss": "0x1p+1",
+        "params": 2,
+        "sparse": False,
+        "devices": [],
+    },
+    {"k": "bye", "how": "exit"},
+]
+WHOLE = "".join(json.dumps(line) + "\n" for line in LINES).encode()
+
+
+def write(folder: Path, data: bytes, name: str = "7.0.jsonl") -> None:
+    (folder / "trace").mkdir(exist_ok=True)
+    (folder / "trace" / name).write_bytes(data)
+
+
+def test_a_whole_trace(tmp_path: Path) -> None:
+    write(tmp_path, WHOLE)
+    (process,) = read_run(tmp_path)
+    stream = process.streams["torch"]
+    assert (stream.steps, stream.last_loss, process.ended) == (1, 2.0, True)
+    assert stream.stages == {1: {Stage.FORWARD: ("a",), Stage.UPDATE: ("b",)}}
+
+
+def test_what_was_imported_is_known_from_either_line(tmp_path: Path) -> None:
+    told = {"k": "settings", "values": {}, "environ": {}, "files": [], "versions": {"torch": "", "numpy": "2.4.6"}}
+    old = {key: value for key, value in told.items() if key != "versions"}
+    for number, (line, expected) in enumerate(((told, {"torch": "2", "numpy": "2.4.6"}), (old, {"torch": "2"}))):
+        (tmp_path / str(number)).mkdir()
+        write(tmp_path / str(number), "".join(json.dumps(each) + "\n" for each in (*LINES[:-1], line)).encode())
+        (process,) = read_run(tmp_path / str(number))
+        assert process.versions == expected
+
+
+@given(cut=st.integers(0, len(WHOLE) - 1))
+def test_a_trace_cut_off_anywhere_is_read_and_never_looks_whole(cut: int) -> None:
+
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder), WHOLE[:cut])
+        processes = read_run(Path(folder))
+        assert not any(process.ended for process in processes) or cut == len(WHOLE) - 1
+
+
+def test_garbage_is_no_process(tmp_path: Path) -> None:
+    write(tmp_path, b"\x00\xff\n" + WHOLE)
+    assert read_run(tmp_path) == []
+
+
+def test_processes_come_in_the_order_of_their_identity_not_of_their_pid(tmp_path: Path) -> None:
+    for pid, identity in ((3, [2]), (9, [1]), (5, [])):
+        write(tmp_path, json.dumps({**HELLO, "pid": pid, "identity": identity}).encode() + b"\n", f"{pid}.0.jsonl")
+    assert [process.hello.pid for process in read_run(tmp_path)] == [5, 9, 3]
+
+
+def test_matching_wants_the_argument_itself(tmp_path: Path) -> None:
+    write(tmp_path, WHOLE)
+    processes = read_run(tmp_path)
+    assert matching(processes, "train.py") == processes == matching(processes, "")
+    assert matching(processes, "other.py") == []
+
+
+def test_the_tail_follows_a_growing_file(tmp_path: Path) -> None:
+    growing, tail, lines = Growing(tmp_path), Tail(), []
+    for end in (0, len(WHOLE) * 2 // 3, len(WHOLE)):
+        write(tmp_path, WHOLE[:end])
+        for _, new in growing.new():
+            tail.take(new)
+            lines += new
+    assert (tail.step, tail.loss) == (1, 2.0)
+    assert lines == WHOLE.splitlines()

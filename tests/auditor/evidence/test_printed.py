@@ -1,0 +1,133 @@
+"""Losses from stdout: what a pattern takes, and that a run of which nothing is known is never read."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detaudit.auditor.evidence import printed
+from detaudit.errors import UsageError
+from detaudit.launch import log as log_file
+from detaudit.model import Stage
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stdout") / "stdout.log"
+
+
+def read(log: Path, text: str, pattern: str) -> printed.Printed:
+    log.write_text(text)
+    return printed.read(log, printed.compiled(pattern))
+
+
+def losses(log: Path, text: str, pattern: str) -> dict[int, int]:
+    """Return how many losses each step has."""
+    stream = read(log, text, pattern).stream
+    assert stream is not None
+    return {step: len(stages[Stage.STDOUT]) for step, stages in stream.stages.items()}
+
+
+def test_each_match_is_a_step(log: Path) -> None:
+    assert losses(log, "loss 1.5 loss 1.25\nother\nloss nan\n", r"loss (\S+)") == {1: 1, 2: 1, 3: 1}
+
+
+def test_progress_that_rewrites_its_line_counts_as_lines(log: Path) -> None:
+    assert losses(log, "loss 1\rloss 2\rloss 3\n", r"^loss (\S+)$") == {1: 1, 2: 1, 3: 1}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "last"),
+    [
+        (r"step (\d+) loss (\S+)", 7),
+        (r"step (?P<step>\d+) loss (\S+)", 0.5),
+        (r"step (\d+) loss (?P<loss>\S+)", 0.5),
+        (r"(?P<loss>\S+) at (?P<step>\d+)$", 0.5),
+    ],
+)
+def test_which_group_is_the_loss(log: Path, pattern: str, last: float) -> None:
+    stream = read(log, "step 7 loss 0.5 and again 0.5 at 7\n", pattern).stream
+    assert stream is not None
+    assert stream.last_loss == last
+
+
+def test_steps_as_they_are_printed(log: Path) -> None:
+    text = "step 10 loss 1\nstep 20 loss 1\nstep 20 loss 1\n"
+    assert losses(log, text, r"step (?P<step>\d+) loss (\S+)") == {10: 1, 20: 2}
+
+
+@pytest.mark.parametrize(("text", "value"), [("inf", float("inf")), ("-inf", float("-inf")), ("1e-3", 0.001)])
+def test_values(log: Path, text: str, value: float) -> None:
+    stream = read(log, f"loss {text}\n", r"loss (\S+)").stream
+    assert stream is not None
+    assert stream.last_loss == value
+
+
+@given(st.floats(), st.floats())
+def test_losses_are_equal_where_their_texts_are(log: Path, a: float, b: float) -> None:
+    one, two = (read(log, f"loss {value!r}\n", r"loss (\S+)").stream for value in (a, b))
+    assert one is not None
+    assert two is not None
+    assert (one.stages == two.stages) == (repr(a) == repr(b))
+
+
+def test_every_letter_counts(log: Path) -> None:
+    assert read(log, "loss 0.5\n", r"loss (\S+)").stream != read(log, "loss 0.50\n", r"loss (\S+)").stream
+
+
+def test_a_pattern_that_never_matches_shows_the_last_line(log: Path) -> None:
+    found = read(log, "Loss: 1\nthe end\n\n", r"loss (\S+)")
+    assert found.stream is None
+    assert r"'loss (\\S+)' matched nothing on stdout, whose last line is 'the end'" in found.problem
+
+
+def test_a_pattern_that_never_matches_an_empty_log(log: Path) -> None:
+    assert "where there is nothing" in read(log, "", r"loss (\S+)").problem
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("step 1 loss x\n", "took 'x' for a loss, which is no number"),
+        ("step -1 loss 1\n", "took '-1' for a step, which is no whole number"),
+        (f"step {'9' * 99} loss 1\n", "which is no whole number"),
+    ],
+)
+def test_a_pattern_that_finds_something_else(log: Path, text: str, words: str) -> None:
+    found = read(log, text, r"step (?P<step>\S+) loss (\S+)")
+    assert found.stream is None
+    assert words in found.problem
+
+
+def test_more_losses_than_anybody_reads(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(printed, "MOST_LOSSES", 2)
+    assert "more than 2 times" in read(log, "1\n1\n1\n", r"(\d)").problem
+
+
+def test_a_log_that_was_cut_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_file, "LIMIT", 100)
+    monkeypatch.setattr(log_file, "TAIL", 20)
+    path = tmp_path / "stdout.log"
+    with log_file.Log(path) as log:
+        log.file.write(b"loss 1\n" * 20)
+    found = printed.read(path, printed.compiled(r"loss (\S+)"))
+    assert found.stream is None
+    assert "more than is kept" in found.problem
+
+
+def test_a_log_that_is_gone(tmp_path: Path) -> None:
+    assert "cannot be read" in printed.read(tmp_path / "stdout.log", printed.compiled("(.)")).problem
+
+
+def test_a_broken_pattern_shows_where_it_breaks() -> None:
+    with pytest.raises(UsageError) as raised:
+        printed.compiled(r"loss (\S+")
+    assert raised.value.message.endswith("at position 5\n  loss (\\S+\n       ^")
+    assert "for example" in raised.value.cure
+
+
+@pytest.mark.parametrize("pattern", [r"loss \S+", r"(?:loss) \S+", r"step (?P<step>\d+)", ""])
+def test_a_pattern_without_a_group_for_the_loss(pattern: str) -> None:
+    with pytest.raises(UsageError, match="has no group"):
+        printed.compiled(pattern)

@@ -1,0 +1,290 @@
+"""What is noted while JAX traces is carried out at each call, and becomes steps: without JAX, on stand-ins."""
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detaudit import wire
+from detaudit.recorder.adapters.jax.plan import Plan
+from detaudit.recorder.adapters.jax.steps import Steps
+from detaudit.recorder.adapters.jax.tracing import Frames
+
+
+class Array:
+    """A value, as JAX's arrays: never changed, and known by identity."""
+
+    def __init__(self, *values: float) -> None:
+        self.array = np.asarray(values, "f8")
+        self.dtype, self.shape, self.nbytes = self.array.dtype, self.array.shape, self.array.nbytes
+        self.gone = False
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        assert not self.gone, "JAX reused this buffer"
+        return self.array
+
+
+class Tracer:
+    """Stands for an array while a function is traced."""
+
+    dtype, shape = np.dtype("f8"), ()
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    if isinstance(tree, dict):
+        tree = tuple(tree.values())
+    if isinstance(tree, tuple):
+        parts = [flatten(item) for item in tree]
+        return [leaf for leaves, _ in parts for leaf in leaves], tuple(structure for _, structure in parts)
+    return [tree], "*"
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def before(self, plan: Plan, inputs: list[Any]) -> None:
+        self.calls.append(("in", [inputs[place] for place in plan.weights]))
+
+    def after(self, plan: Plan, outputs: list[Any]) -> None:
+        roles = (plan.losses, plan.histories, plan.updated)
+        self.calls.append(("out", *[[outputs[place] for place in places] for places in roles]))
+
+    def donated(self, inputs: list[Any]) -> None:
+        self.calls.append(("donated", inputs))
+
+
+class FakeJit:
+    """Traces a function at its first call with each static argument, and never again."""
+
+    def __init__(self, frames: Frames, function: Callable[..., Any], outputs: Callable[[], Any]) -> None:
+        self.frames, self.traced, self.outputs = frames, frames.traced(function), outputs
+        self.programs: set[Any] = set()
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        def run() -> Any:
+            still = tuple(leaf for leaf in args if isinstance(leaf, bool))
+            if still not in self.programs:
+                self.programs.add(still)
+                self.traced(*[leaf if isinstance(leaf, bool) else Tracer() for leaf in args])
+            traced = any(isinstance(leaf, Tracer) for leaf in args)
+            return (Tracer(), Tracer()) if traced else self.outputs()
+
+        return self.frames.call(run, self.traced, (args, {}), **options)
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def frames(seen: Seen) -> Frames:
+    jax = SimpleNamespace(
+        tree_util=SimpleNamespace(tree_flatten=flatten, tree_flatten_with_path=lambda tree: ([], None)),
+        core=SimpleNamespace(Tracer=Tracer),
+    )
+
+    def unguarded(where: str, function: Callable[[], object]) -> None:
+        function()
+
+    return Frames(jax, unguarded, seen)
+
+
+def train(frames: Frames, *, update: bool = True) -> Callable[..., Any]:
+    def function(weights: Any, x: Any, training: bool = True) -> Any:
+        loss, new = Tracer(), Tracer()
+        if training:
+            frames.top.weights.append(weights)
+            frames.top.losses.append(loss)
+            frames.top.updated += [new] if update else []
+        return new, loss
+
+    return function
+
+
+def test_a_plan_is_carried_out_at_each_call(frames: Frames, seen: Seen) -> None:
+    w, x, new, loss = Array(1), Array(2), Array(3), Array(4)
+    step = FakeJit(frames, train(frames), lambda: (new, loss))
+    for _ in range(2):
+        assert step(w, x) == (new, loss)
+    assert seen.calls == [("in", [w]), ("out", [loss], [], [new])] * 2
+
+
+def test_another_static_argument_is_another_program(frames: Frames, seen: Seen) -> None:
+    step = FakeJit(frames, train(frames), lambda: (Array(3), Array(4)))
+    for training in (False, True, False, True, True):
+        step(Array(1), Array(2), training)
+    assert [call[0] for call in seen.calls] == ["in", "out"] * 3
+
+
+def test_a_compiled_function_inside_another_is_part_of_it(frames: Frames, seen: Seen) -> None:
+    inner = FakeJit(frames, train(frames), lambda: None)
+    inner(Tracer(), Tracer())  # traced before, elsewhere
+    new, loss = Array(3), Array(4)
+    outer = FakeJit(frames, lambda x, w: inner(w, x)[::-1], lambda: (loss, new))
+    w = Array(1)
+    outer(Array(2), w)
+    assert seen.calls == [("in", [w]), ("out", [loss], [], [new])]
+
+
+def test_a_training_inside_of_what_a_gradient_is_taken_of_is_no_step(frames: Frames, seen: Seen) -> None:
+    step = FakeJit(frames, train(frames), lambda: (Array(3), Array(4)))
+    frames.top.gradients += 1
+    step(Array(1), Array(2))
+    frames.top.gradients -= 1
+    assert seen.calls == []
+    step(Array(1), Array(2))  # it was traced in there, and is known all the same
+    assert [call[0] for call in seen.calls] == ["in", "out"]
+
+
+def test_a_loop_returns_what_it_carries(frames: Frames, seen: Seen) -> None:
+    w, carried, losses = Array(1), Array(3), Array(4, 5)
+    loop = FakeJit(frames, train(frames, update=False), lambda: (carried, losses))
+    loop(w, Array(2), carried=(0, 1))
+    assert seen.calls == [("in", [w]), ("out", [], [losses], [carried])]
+
+
+def test_only_other_calls_that_reuse_buffers_are_told(frames: Frames, seen: Seen) -> None:
+    x = Array(1)
+    FakeJit(frames, lambda x, y: (y, x), lambda: None)(x, x, donates=True)
+    assert seen.calls == [("donated", [x, x])]
+
+
+def test_a_training_call_that_reuses_buffers_is_told_unless_it_returns_the_weights(frames: Frames, seen: Seen) -> None:
+    w, x = Array(1), Array(2)
+    FakeJit(frames, train(frames, update=False), lambda: (Array(3), Array(4)))(w, x, donates=True)
+    FakeJit(frames, train(frames), lambda: (Array(3), Array(4)))(w, x, donates=True)
+    assert [call[0] for call in seen.calls] == ["donated", "in", "donated", "out", "donated", "in", "out"]
+
+
+def test_another_trace_of_the_same_program_keeps_what_calls_have_shown(frames: Frames, seen: Seen) -> None:
+    step = FakeJit(frames, train(frames, update=False), lambda: (Array(3), Array(4)))
+    step(Array(1), Array(2))
+    (plan,) = next(iter(step.traced.plans.values()))[1].values()
+    plan.updated = [0]  # as the watcher of steps learns it
+    step.programs.clear()
+    step(Array(1), Array(2))
+    step(Array(1), Array(2))
+    assert [len(call[-1]) for call in seen.calls] == [1, 0, 1, 1, 1, 1]
+
+
+def test_the_same_function_is_framed_once(frames: Frames) -> None:
+    def function() -> None: ...
+
+    assert frames.traced(function) is frames.traced(function)
+
+
+class Recorder:
+    stages = frozenset(wire.STAGES)
+
+    def __init__(self) -> None:
+        self.sink = self
+        self.lines: list[dict[str, Any]] = []
+        self.trainings: list[Any] = []
+        self.finish: Callable[[], None] = lambda: None
+
+    def stepped(self, steps: int) -> None:
+        pass
+
+    def append(self, text: str) -> None:
+        self.lines += [json.loads(line) for line in text.splitlines()]
+
+    def write(self, line: dict[str, Any]) -> None:
+        self.lines.append(line)
+
+    def at_end(self, finish: Callable[[], None], forget: Callable[[], None]) -> None:
+        self.finish = finish
+
+    def of(self, stage: str) -> list[int]:
+        return [line["step"] for line in self.lines if line.get("stage") == stage]
+
+    @property
+    def end(self) -> tuple[int, float]:
+        self.finish()
+        final = self.lines[-1]
+        return final["steps"], float.fromhex(final["sum"])
+
+
+def plan(**roles: Any) -> Plan:
+    made = Plan()
+    for name, places in roles.items():
+        setattr(made, name, places)
+    return made
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def steps(recorder: Recorder) -> Steps:
+    return Steps(recorder)  # type: ignore[arg-type]
+
+
+def test_weights_that_come_back_in_show_where_a_function_returns_them(steps: Steps, recorder: Recorder) -> None:
+    by_hand, w = plan(weights=[0], losses=[1], passed={2}), Array(1)
+    for value in (2, 3, 4):
+        steps.before(by_hand, [w])
+        before, w = w, Array(value)
+        steps.after(by_hand, [w, Array(9), before])
+    assert by_hand.updated == [0]
+    assert recorder.end == (3, 4.0)
+    assert recorder.of("update") == [1, 2, 3]
+    assert recorder.of("init") == [0]
+
+
+def test_without_a_word_of_the_update_the_weights_are_those_of_the_next_gradient(
+    steps: Steps, recorder: Recorder
+) -> None:
+    for value in (1, 2, 3):
+        steps.gradient([Array(value)], [Array(9)])
+    assert recorder.end == (3, 3.0)
+    assert (recorder.of("forward"), recorder.of("update")) == ([1, 2, 3], [1, 2])
+
+
+def test_the_same_weights_again_accumulate(steps: Steps, recorder: Recorder) -> None:
+    w = Array(1)
+    for _ in range(2):
+        steps.gradient([w], [Array(9)])
+    steps.update([Array(2)])
+    assert recorder.end == (1, 2.0)
+
+
+def test_weights_that_are_only_passed_through_are_not_updated(steps: Steps, recorder: Recorder) -> None:
+    gradients, w = plan(weights=[0], losses=[0], passed={1}), Array(1)
+    for _ in range(2):
+        steps.before(gradients, [w])
+        steps.after(gradients, [Array(9), w])
+    steps.update([Array(2)])
+    assert gradients.updated == []
+    assert recorder.end == (1, 2.0)
+
+
+def test_outputs_that_are_plain_numbers_are_no_weights(steps: Steps, recorder: Recorder) -> None:
+    by_hand = plan(weights=[0], losses=[1])
+    for value in (1, 2):
+        steps.before(by_hand, [Array(value)])
+        steps.after(by_hand, [0.5, Array(9)])
+    assert recorder.end == (2, 2.0)
+
+
+def test_each_round_of_a_loop_is_a_step(steps: Steps, recorder: Recorder) -> None:
+    loop = plan(weights=[0], histories=[1], updated=[0])
+    steps.before(loop, [Array(1)])
+    steps.after(loop, [Array(5), Array(7, 8, 9)])
+    assert recorder.end == (3, 5.0)
+    assert recorder.of("forward") == [1, 2, 3]
+    assert recorder.of("update") == [3]
+
+
+def test_weights_whose_buffer_is_reused_are_kept(steps: Steps, recorder: Recorder) -> None:
+    w = Array(6)
+    steps.update([w])
+    steps.donated([Array(1), w])
+    w.gone = True
+    assert recorder.end == (1, 6.0)

@@ -1,0 +1,103 @@
+"""Post-import hooks run once, after the module, and never disturb the import."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from detaudit.recorder.patches import flags
+from detaudit.recorder.process import imports
+from detaudit.recorder.process.sink import Sink
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Sink:
+    return Sink(str(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    (tmp_path / "watched_one.py").write_text("value = 1\n")
+    importlib.invalidate_caches()
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_the_hook_sees_the_finished_module_once(sink: Sink) -> None:
+    seen = []
+    imports.when_imported("watched_one", sink, lambda module: seen.append(module.value))
+    importlib.import_module("watched_one")
+    importlib.import_module("watched_one")
+    assert seen == [1]
+
+
+def test_a_module_that_is_there_already_is_seen_at_once(sink: Sink) -> None:
+    seen = []
+    imports.when_imported("json", sink, lambda module: seen.append(module.__name__))
+    assert seen == ["json"]
+
+
+def test_the_loader_keeps_its_type(sink: Sink) -> None:
+    imports.when_imported("watched_one", sink, lambda module: None)
+    module = importlib.import_module("watched_one")
+    assert type(module.__loader__).__name__ == "SourceFileLoader"
+    assert "exec_module" not in vars(module.__loader__)
+
+
+def test_a_failing_hook_does_not_fail_the_import(sink: Sink, tmp_path: Path) -> None:
+    def fail(module: object) -> None:
+        raise ZeroDivisionError
+
+    imports.when_imported("watched_one", sink, fail)
+    assert importlib.import_module("watched_one").value == 1
+    assert "ZeroDivisionError" in "".join(path.read_text() for path in tmp_path.glob("*.jsonl"))
+
+
+def test_a_module_that_fails_fails_as_ever(sink: Sink, tmp_path: Path) -> None:
+    (tmp_path / "watched_bad.py").write_text("raise ValueError('theirs')\n")
+    imports.when_imported("watched_bad", sink, lambda module: None)
+    with pytest.raises(ValueError, match="theirs"):
+        importlib.import_module("watched_bad")
+
+
+def test_a_finder_that_answers_once_is_asked_once(sink: Sink) -> None:
+    class Once:
+        asked = 0
+
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            self.asked += name == "watched_one"
+
+    once = Once()
+    imports.when_imported("watched_one", sink, lambda module: None)
+    sys.meta_path.insert(1, once)
+    importlib.import_module("watched_one")
+    assert once.asked == 1
+
+
+def test_a_finder_that_asks_the_others_in_turn_does_not_go_round_for_ever(sink: Sink) -> None:
+    class Delegates:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> object:
+            others: list[Any] = [finder for finder in sys.meta_path if finder is not cast(Any, self)]
+            return next((s for f in others if (s := f.find_spec(name, path, target))), None)
+
+    seen: list[Any] = []
+    imports.when_imported("watched_one", sink, seen.append)
+    sys.meta_path.insert(0, Delegates())  # type: ignore[arg-type]
+    importlib.import_module("watched_one")
+    assert len(seen) == 1
+
+
+def test_flags_call_set_and_refuse_what_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "watched_flags.py").write_text("calls = []\nsetting = 1\ndef call(*args): calls.append(args)\n")
+    module = importlib.import_module("watched_flags")
+    flags.apply({"id": "x", "call": {"watched_flags.call": [1, True]}, "set": {"watched_flags.setting": False}})
+    assert (module.calls, module.setting) == ([(1, True)], False)
+    with pytest.raises(flags.UnknownNameError):
+        flags.apply({"id": "x", "set": {"watched_flags.no_such_setting": 1}})

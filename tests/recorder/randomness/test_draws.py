@@ -1,0 +1,135 @@
+"""The first line that draws from a global generator which nobody seeded, by functions that stand for the original."""
+
+import copy
+import inspect
+import pickle
+import sys
+from typing import Any
+
+import pytest
+
+from detaudit.recorder.randomness import draws, seeds
+from tests.recorder.randomness.test_completion_order import copy_of
+from tests.recorder.randomness.test_seeds import Lines
+
+
+@pytest.fixture
+def random(monkeypatch: pytest.MonkeyPatch) -> Any:
+    for known in (seeds._noted, draws._watched):
+        known.clear()
+    monkeypatch.setattr(draws, "_compiling", False)
+    monkeypatch.setitem(sys.modules, "random", copy_of("random"))
+    return sys.modules["random"]
+
+
+def told(sink: Lines) -> list[tuple[str, str, str, str]]:
+    return [(line["kind"], line["what"], line["file"], line["value"]) for line in sink.found]
+
+
+def library(module: Any, top: str) -> Any:
+    """Return a function of a library that draws."""
+    held: dict[str, Any] = {"random": module, "__name__": top}
+    exec(compile("def draw(): return random.random()", f"/x/site-packages/{top}/names.py", "exec"), held)
+    return held["draw"]
+
+
+def test_the_first_line_that_draws_unseeded(random: Any) -> None:
+    sink = Lines()
+    before = dict(vars(random))
+    draws.watch(random, "random", sink)  # type: ignore[arg-type]
+    random.gauss(0, 1)
+    random.random()
+    assert told(sink) == [("unseeded", "random.gauss", __file__, "random")]
+    assert vars(random) == before
+    assert random.random is before["random"]
+
+
+@pytest.mark.parametrize("seeding", ["seed", "setstate"])
+def test_one_that_was_seeded_however_that_was_done(random: Any, seeding: str) -> None:
+    sink = Lines()
+    state = random.Random(3).getstate()
+    before = random.random
+    draws.watch(random, "random", sink)  # type: ignore[arg-type]
+    random.seed(3) if seeding == "seed" else random.setstate(state)
+    assert random.random() == random.Random(3).random()
+    assert not sink.found
+    assert random.random is before
+
+
+def test_a_draw_of_another_library_is_no_source_and_no_seed(random: Any) -> None:
+    sink = Lines()
+    draws.watch(random, "random", sink)  # type: ignore[arg-type]
+    library(random, "filelock")()
+    assert not sink.found
+    library(random, "keras")()
+    assert told(sink) == [("unseeded", "random.random", __file__, "random")]
+
+
+def test_a_library_that_draws_without_end_is_let_alone(random: Any) -> None:
+    sink = Lines()
+    before = random.random
+    draws.watch(random, "random", sink)  # type: ignore[arg-type]
+    draw = library(random, "filelock")
+    for _ in range(draws._MOST_LOOKS + 1):
+        draw()
+    assert random.random is before
+
+
+def test_what_stands_for_a_function_is_it_to_all_who_ask(random: Any) -> None:
+    original, method = random.random, random.shuffle
+    draws.watch(random, "random", Lines())  # type: ignore[arg-type]
+    ours = random.shuffle
+    assert random.random is not original
+    assert (random.random, ours) == (original, method)
+    assert {original: 1}[random.random] == 1
+    assert (ours.__name__, ours.__self__, ours.__doc__) == ("shuffle", method.__self__, method.__doc__)
+    assert inspect.signature(ours) == inspect.signature(method)
+    assert repr(ours) == repr(method)
+    assert copy.copy(ours) == method
+    assert copy.deepcopy(random.random) is original
+    assert copy.deepcopy(ours).__self__ is not method.__self__
+    assert type(pickle.loads(pickle.dumps(ours))) is type(method)
+    with pytest.raises(TypeError, match="shuffle"):
+        ours()
+
+    class Held:
+        draw = random.random
+
+    assert 0 <= Held().draw() < 1
+
+
+def test_what_was_taken_from_the_module_before_is_named_once(random: Any) -> None:
+    sink = Lines()
+    draws.watch(random, "random", sink)  # type: ignore[arg-type]
+    taken = random.randrange
+    taken(3)
+    taken(3)
+    assert [what for _, what, _, _ in told(sink)] == ["random.randrange"]
+
+
+def test_compilers_find_the_functions_themselves(random: Any) -> None:
+    before = dict(vars(random))
+    draws.watch(random, "random", Lines())  # type: ignore[arg-type]
+    draws.leave()
+    assert vars(random) == before
+    assert random.random is before["random"]
+    draws.watch(random, "random", Lines())  # type: ignore[arg-type]
+    assert random.random is before["random"]
+
+
+def test_numpy_s_global_generator(monkeypatch: pytest.MonkeyPatch, random: Any) -> None:
+    np: Any = pytest.importorskip("numpy")
+    sink = Lines()
+    for name in dir(np.random):
+        monkeypatch.setattr(np.random, name, getattr(np.random, name))  # so that it is put back
+    draws.watch(np.random, "numpy.random", sink)  # type: ignore[arg-type]
+    np.random.RandomState(0).normal()
+    np.random.default_rng(0).normal()
+    assert not sink.found
+    assert np.random.normal(size=3).shape == (3,)
+    assert told(sink) == [("unseeded", "numpy.random.normal", __file__, "numpy.random")]
+    generator = draws.watch(np.random, "numpy.random", sink)  # type: ignore[arg-type]
+    np.random.seed(0)
+    assert np.random.rand() == np.random.RandomState(0).rand()
+    assert len(sink.found) == 1
+    assert not generator.on

@@ -1,0 +1,193 @@
+"""Whose doing a call is, what kind of seed it gave, and that what is replaced behaves as before."""
+
+import copy
+import os
+import pickle
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from detaudit.recorder.process import frames
+from detaudit.recorder.process.replace import replace
+from detaudit.recorder.randomness import seeds, system
+
+
+class Lines:
+    """A sink that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.found: list[dict[str, Any]] = []
+
+    def write(self, *lines: dict[str, Any]) -> None:
+        self.found += lines
+
+    def guarded(self, where: str, function: Any) -> None:
+        function()
+
+
+@pytest.fixture
+def sink(monkeypatch: pytest.MonkeyPatch) -> Any:
+    for holder, names in (
+        (os, ("urandom", "listdir", "scandir")),
+        (random, ("seed", "_urandom")),
+        (random.Random, ("seed",)),
+    ):
+        for name in names:
+            monkeypatch.setattr(holder, name, getattr(holder, name))  # so that it is put back
+    monkeypatch.setattr(os, "supports_fd", set(os.supports_fd))
+    seeds._noted.clear()
+    seeds._calls.clear()
+    monkeypatch.setattr(seeds, "_looks", 0)
+    stop_the_clock(monkeypatch)
+    return Lines()
+
+
+def stop_the_clock(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the time in ns: now and then 7 or 42 is what is left of it."""
+    now = 1_795_278_075_773_649_700
+    monkeypatch.setattr(time, "time_ns", lambda: now)
+    monkeypatch.setattr(seeds, "_started", now - 10**10)
+    return now
+
+
+def kinds(sink: Any) -> list[tuple[str, str]]:
+    return [(line["kind"], line["what"]) for line in sink.found]
+
+
+def test_seeds_are_told_by_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = stop_the_clock(monkeypatch)
+    for seed in (now, now // 1000, now // 10**6, now // 10**9, now % 2**32, now // 1000 % 2**31, now / 1e9):
+        assert seeds._kind(seed) == "clock", seed
+    assert seeds._kind(os.getpid()) == "pid"
+    for seed in (0, 42, 1337, 2**31, now // 10**9 - 10**8, 3.5, float("nan")):
+        assert seeds._kind(seed) == "seed"
+
+
+def test_a_generator_of_ones_own_and_one_that_a_library_makes(sink: Any) -> None:
+    seeds.watch(random, "random", sink)
+    random.Random()
+    random.Random(5)
+    tempfile.mkstemp(dir=tempfile.mkdtemp())  # draws the name from such a generator
+    copy.deepcopy(random.Random(5))
+    random.SystemRandom()
+    assert kinds(sink) == [("unseeded", "random.Random"), ("seed", "random.Random"), ("seed", "random.Random")]
+    assert {line["file"] for line in sink.found} == {__file__}
+
+
+def test_what_a_line_may_fill_is_bounded(sink: Any) -> None:
+    seeds.watch(random, "random", sink)
+    for number in range(1000):
+        random.seed(number)
+    random.seed(0)
+    assert len(sink.found) == 21
+    for _ in range(seeds._MOST_LOOKS):
+        random.seed(1)
+    random.seed(2)
+    assert len(sink.found) == 22
+
+
+def test_entropy_is_named_by_what_the_line_called(sink: Any) -> None:
+    import secrets
+    import uuid
+
+    system.watch(sink)
+    uuid.uuid4()
+    os.urandom(4)
+    secrets.token_bytes(4)
+    assert kinds(sink) == [("entropy", f"{n}") for n in ("uuid.uuid4", "os.urandom", "secrets.token_bytes")]
+
+
+def test_the_order_of_a_listing_and_the_names_in_it(sink: Any, tmp_path: Path) -> None:
+    def listing(*names: str) -> str:
+        listed = ModuleType("listed")
+        listed.listdir = lambda: list(names)  # type: ignore[attr-defined]
+        replace(listed, "listdir", lambda function: system._listdir(function, sink))
+        seeds._noted.clear()
+        seeds._calls.clear()
+        assert listed.listdir() == list(names)
+        return str(sink.found[-1]["value"])
+
+    assert listing("a", "b") == listing("a", "b")
+    assert listing("a", "b").split("/")[1] == listing("b", "a").split("/")[1]
+    assert len({listing(*names) for names in ("ab", "ba", "ac", "a", "abc")}) == 5
+
+
+def test_listings_are_seen_through_pathlib_and_glob_and_not_through_a_library(sink: Any, tmp_path: Path) -> None:
+    import glob
+    import shutil
+
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    system.watch(sink)
+    list(tmp_path.iterdir())
+    glob.glob(f"{tmp_path}/*")
+    list(os.walk(tmp_path))
+    with os.scandir(tmp_path) as entries:
+        assert [entry.name for entry in entries] == ["a"]
+    assert {kind for kind, _ in kinds(sink)} == {"order"}
+    assert {what for _, what in kinds(sink)} >= {"glob.glob", "os.walk", "os.scandir"}
+    sink.found.clear()
+    shutil.copytree(tmp_path / "a", tmp_path / "c")
+    shutil.rmtree(tmp_path / "a")
+    assert not sink.found
+
+
+def test_what_is_replaced_behaves_as_before(sink: Any, tmp_path: Path) -> None:
+    system.watch(sink)
+
+    class Held:
+        """As pathlib does in Python 3.9: a function of C does not become a method."""
+
+        listdir: Any = os.listdir
+
+    assert Held().listdir(tmp_path) == []
+    assert os.listdir in os.supports_fd
+    assert pickle.loads(pickle.dumps(os.listdir)) is os.listdir
+    assert os.listdir.__name__ == "listdir"
+    with pytest.raises(FileNotFoundError):
+        os.scandir(tmp_path / "none")
+
+
+def test_a_class_method_stays_one() -> None:
+    class Generator:
+        @classmethod
+        def make(cls) -> str:
+            return cls.__name__
+
+    class Own(Generator):
+        pass
+
+    replace(Generator, "make", lambda function: lambda *args: function(*args) + "!")
+    assert Own.make() == "Own!"
+
+
+def test_generated_code_and_children_are_no_place_to_name() -> None:
+    outer: dict[str, Any] = {"sys": sys, "frames": frames}
+    exec(compile("def generated(): return frames.users_frame(sys._getframe())", "<string>", "exec"), outer)
+    found = outer["generated"]()
+    assert found is not None
+    assert found.f_code.co_filename == __file__
+    child: dict[str, Any] = {"generated": outer["generated"], "__name__": "multiprocessing.process"}
+    path = str(Path(os.__file__).parent / "multiprocessing" / "process.py")
+    exec(compile("def _bootstrap(): return generated()", path, "exec"), child)
+    assert child["_bootstrap"]().f_code.co_filename == "<string>"
+
+
+def test_a_seed_that_is_a_numpy_integer_is_a_number(sink: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    np: Any = pytest.importorskip("numpy")
+    monkeypatch.setattr(np.random, "seed", np.random.seed)
+    monkeypatch.setattr(np.random, "default_rng", np.random.default_rng)
+    seeds.watch(np.random, "numpy.random", sink)
+    np.random.seed(np.int64(7))
+    np.random.default_rng()
+    assert [(line["kind"], line["value"]) for line in sink.found] == [("seed", "7"), ("unseeded", "")]
+
+
+def test_simple_namespaces_are_not_modules() -> None:
+    with pytest.raises(AttributeError):
+        replace(SimpleNamespace(), "nothing", lambda function: function)

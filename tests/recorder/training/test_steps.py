@@ -1,0 +1,234 @@
+"""Which weights are held, which are let go, and when they are digested: with a sink and a reader that are lists."""
+
+import gc
+import json
+from typing import Any
+
+import pytest
+
+from detaudit import wire
+from detaudit.recorder.training import steps
+from detaudit.recorder.training.reader import Reader
+from detaudit.recorder.training.steps import Training
+
+
+class Tensor:
+    """A weight: a value, and a size in bytes."""
+
+    def __init__(self, value: float, size: int = 8) -> None:
+        self.value, self.bytes = value, size
+
+
+class FakeReader(Reader):
+    def part(self, name: str, tensor: Tensor) -> tuple[str, str, tuple[int, ...], int]:
+        return name, "f8", (1,), hash(tensor.value) & 0xFFFF
+
+    def total(self, tensor: Tensor) -> float:
+        return tensor.value
+
+    def size(self, tensor: Tensor) -> int:
+        return tensor.bytes
+
+    def device(self, tensor: Tensor) -> str:
+        return "cpu"
+
+    def scalar(self, tensor: Tensor) -> float | None:
+        return tensor.value
+
+
+class Owner:
+    pass
+
+
+class Recorder:
+    stages = frozenset(wire.STAGES)
+
+    def __init__(self) -> None:
+        self.sink = self
+        self.trainings: list[Training] = []
+        self.lines: list[dict[str, Any]] = []
+
+    def stepped(self, steps: int) -> None:
+        pass
+
+    def append(self, text: str) -> None:
+        self.lines += [json.loads(line) for line in text.splitlines()]
+
+    def write(self, line: dict[str, Any]) -> None:
+        self.lines.append(line)
+
+    def of(self, stage: str) -> list[int]:
+        return [line["step"] for line in self.lines if line.get("stage") == stage]
+
+    @property
+    def final(self) -> dict[str, Any]:
+        return [line for line in self.lines if line["k"] == "final"][-1]
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def trained(recorder: Recorder) -> Training:
+    return Training("fake", recorder, FakeReader())  # type: ignore[arg-type]
+
+
+def test_a_step_is_written_whole(recorder: Recorder, trained: Training) -> None:
+    w = [Tensor(1.0)]
+    trained.initial(w)
+    trained.inputs([Tensor(3.0)])
+    trained.loss(Tensor(0.5))
+    trained.gradients(w)
+    assert recorder.lines == []
+    trained.step("a", w)
+    assert [line["k"] for line in recorder.lines].count("generators") == 1
+    assert {(line["step"], line["stage"]) for line in recorder.lines if line["k"] == "event"} == {
+        (0, "init"), (1, "rng"), (1, "batch"), (1, "forward"), (1, "backward"), (1, "update")
+    }  # fmt: skip
+
+
+def test_inputs_belong_to_the_step_whose_loss_they_lead_to(recorder: Recorder, trained: Training) -> None:
+    for value in (1.0, 2.0, 3.0):
+        trained.inputs([Tensor(value)])
+        if value > 1.0:
+            trained.step("loop", [Tensor(0.0)])  # known to be over only now
+        trained.loss(Tensor(0.5))
+    trained.step("loop", [Tensor(0.0)])
+    assert recorder.of("batch") == [1, 2, 3]
+    batches = [line["digest"] for line in recorder.lines if line.get("stage") == "batch"]
+    assert len(set(batches)) == 3
+    alone = Recorder()
+    other = Training("fake", alone, FakeReader())  # type: ignore[arg-type]
+    other.inputs([Tensor(1.0)])
+    other.loss(Tensor(0.5))
+    other.step("loop", [Tensor(0.0)])
+    assert batches[0] == next(line["digest"] for line in alone.lines if line.get("stage") == "batch")
+
+
+def test_the_end_is_written_once_for_each_number_of_steps(recorder: Recorder, trained: Training) -> None:
+    w = [Tensor(1.0)]
+    trained.step("a", w)
+    trained.finish()
+    w[0].value = 7.0
+    trained.finish()
+    assert recorder.final["sum"] == (1.0).hex()
+    trained.step("a", w)
+    trained.finish()
+    assert recorder.final["sum"] == (7.0).hex()
+    assert recorder.final["steps"] == 2
+
+
+def test_each_tensor_is_told_as_it_ended(
+    recorder: Recorder, trained: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    w = [Tensor(1.5), Tensor(float("nan")), Tensor(2.0)]
+    trained.step("a", w)
+    w[0].value = 0.1
+    trained.finish()
+    assert [(kind, shape, total) for kind, shape, _, total in recorder.final["weights"]] == [
+        ("f8", [1], (0.1).hex()), ("f8", [1], "nan"), ("f8", [1], (2.0).hex())
+    ]  # fmt: skip
+    digests = [line[2] for line in recorder.final["weights"]]
+    assert len(set(digests)) == 3
+    assert {len(one) for one in digests} == {16}
+    monkeypatch.setattr(wire, "MOST_WEIGHTS", 2)
+    trained.step("a", w)
+    trained.finish()
+    assert [line[2] for line in recorder.final["weights"]] == digests[:2]
+    assert recorder.final["params"] == 3
+
+
+def test_the_step_under_way(trained: Training) -> None:
+    assert trained.under_way(after_loss=False) == 1
+    trained.loss(Tensor(0.5))
+    assert (trained.under_way(after_loss=True), trained.under_way(after_loss=False)) == (1, 2)
+    trained.ends_late = False  # an optimizer will tell
+    assert trained.under_way(after_loss=False) == 1
+    trained.step("a", [Tensor(1.0)])
+    assert trained.under_way(after_loss=True) == 2
+
+
+def test_nothing_trained_writes_nothing(recorder: Recorder, trained: Training) -> None:
+    trained.finish()
+    assert recorder.lines == []
+
+
+def test_a_model_that_is_dropped_counts_with_its_last_weights(recorder: Recorder, trained: Training) -> None:
+    owner, w = Owner(), [Tensor(1.0)]
+    trained.step(1, w, owner)
+    w[0].value = 5.0  # an average over the last steps, say
+    del owner
+    gc.collect()
+    second = Owner()
+    trained.step(2, [Tensor(2.0)], second)
+    w[0].value = 100.0
+    trained.finish()
+    assert recorder.final["sum"] == (7.0).hex()
+    assert recorder.final["params"] == 2
+
+
+def test_weights_of_a_set_that_is_let_go_count_once(recorder: Recorder, trained: Training) -> None:
+    owner, shared = Owner(), Tensor(3.0)
+    trained.step("a", [shared, Tensor(4.0)], owner)
+    trained.step("b", [shared])
+    del owner
+    gc.collect()
+    trained.step("b", [shared])
+    trained.finish()
+    assert recorder.final["sum"] == (7.0).hex()
+    assert recorder.final["params"] == 2
+
+
+def test_weights_that_are_trained_on_by_another_owner_count_once(recorder: Recorder, trained: Training) -> None:
+    first, second, w = Owner(), Owner(), [Tensor(3.0), Tensor(4.0)]
+    trained.step("a", w, first)
+    del first
+    gc.collect()
+    trained.step("other", [Tensor(10.0)], second)  # here the first set is let go
+    w[0].value = 5.0
+    trained.step("b", w[:1], second)
+    trained.finish()
+    assert recorder.final["sum"] == (19.0).hex()
+    assert recorder.final["params"] == 3
+
+
+def test_weights_that_are_trained_in_two_ways_count_once(recorder: Recorder, trained: Training) -> None:
+    w = [Tensor(3.0)]
+    owner = Owner()
+    trained.step(1, w, owner)
+    trained.step("loop", w)
+    trained.finish()
+    assert recorder.final["sum"] == (3.0).hex()
+
+
+def test_new_tensors_at_every_step_are_not_kept_for_ever(recorder: Recorder, trained: Training) -> None:
+    for step in range(100):
+        trained.step(("loop", step), [Tensor(float(step))])
+    trained.finish()
+    assert recorder.final["params"] <= 4
+    assert recorder.of("update") == list(range(1, 101))
+
+
+def test_large_weights_are_digested_ever_more_rarely(
+    recorder: Recorder, trained: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "EVERY_STEP_BYTES", 100)
+    w = [Tensor(1.0, 101)]
+    for _ in range(20):
+        trained.loss(Tensor(0.5))
+        trained.gradients(w)
+        trained.step("a", w)
+    trained.finish()
+    assert recorder.of("update") == recorder.of("backward") == [1, 2, 4, 8, 16]
+    assert recorder.of("forward") == list(range(1, 21))
+    assert recorder.final["sparse"] is True
+
+
+def test_a_forked_child_starts_anew(recorder: Recorder, trained: Training) -> None:
+    trained.step("a", [Tensor(1.0)])
+    trained.forget()
+    trained.step("b", [Tensor(2.0)])
+    trained.finish()
+    assert (recorder.final["steps"], recorder.final["sum"]) == (1, (2.0).hex())

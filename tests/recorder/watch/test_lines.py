@@ -1,0 +1,400 @@
+"""Which lines ran and what they assigned is recorded, and the program that is watched takes no notice."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from detaudit.auditor.trace.line_diff import assignments, fork
+from detaudit.auditor.trace.line_records import watched
+from detaudit.recorder.process import frames
+from detaudit.recorder.process.sink import encode
+from detaudit.recorder.watch.lines import tracer
+from detaudit.recorder.watch.lines.values import Values
+
+BOOTSTRAP = Path(tracer.__file__).parents[2] / "bootstrap"
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+NESTS = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=8
+)
+
+
+class Stream:
+    """An OpStream whose window and step the test moves."""
+
+    def __init__(self) -> None:
+        self.open = True
+        self.now = 0
+        self.n = 0
+        self.lines: list[dict[str, Any]] = []
+        self.troubles: list[BaseException] = []
+
+    def step(self, after_loss: bool) -> int:
+        return self.now
+
+    def write(self, kind: str, **fields: Any) -> None:
+        self.lines.append(json.loads(encode({"k": kind, **fields})))
+
+    def next_number(self) -> int:
+        self.n += 1
+        return self.n - 1
+
+    def trouble(self, where: str, error: BaseException) -> None:
+        self.troubles.append(error)
+
+    def when_open(self, observe: Any) -> None:
+        observe(self.open)
+
+    def when_over(self, finish: Any, forget: Any) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
+class Script:
+    """A script of the user's, that is run here and watched."""
+
+    def __init__(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.file = file
+        monkeypatch.setitem(frames._known, __file__, False)  # this is not the script
+        self.stream = Stream()
+        self.tracer = tracer.Tracer(self.stream)  # type: ignore[arg-type]
+
+    def run(self, text: str, **names: Any) -> dict[str, Any]:
+        names["stream"] = self.stream
+        code = compile(text, str(self.file), "exec")
+        before = sys.gettrace()
+        sys.settrace(self.tracer.call)
+        try:
+            exec(code, names)
+        finally:
+            self.tracer.finish()
+            sys.settrace(before)
+        assert not self.stream.troubles
+        return names
+
+    @property
+    def ran(self) -> list[list[int]]:
+        """The lines of each part of a step."""
+        known: dict[int, list[int]] = {}
+        found = []
+        for line in self.stream.lines:
+            if line["k"] == "path":
+                known[line["id"]] = [number for _, numbers in line["lines"] for number in numbers]
+            elif line["k"] == "line":
+                found.append([number for key, times in line["paths"] for number in known[key] * times])
+        return found
+
+    def held(self, name: str) -> list[tuple[int, str]]:
+        """The lines after which a name was told of, and as what."""
+        return [(line["line"], line["text"]) for line in self.stream.lines if line.get("name") == name]
+
+    def told(self, name: str) -> list[dict[str, Any]]:
+        return [line for line in self.stream.lines if line.get("name") == name]
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
+    return Script(tmp_path / "train.py", monkeypatch)
+
+
+def test_lines_are_kept_in_the_order_in_which_they_ran(script: Script) -> None:
+    script.run("for i in range(3):\n    if i == 1:\n        j = i\nk = 2\n")
+    assert script.ran == [[1, 2, 1, 2, 3, 1, 2, 1, 4]]
+    assert script.held("j") == [(3, "1")]
+    assert script.held("k") == [(4, "2")]
+
+
+def test_each_step_has_its_own_lines(script: Script) -> None:
+    script.run("a = 1\nstream.now = 1\nb = 2\nc = 3\nstream.now = 2\nd = 4\n")
+    assert script.ran == [[1, 2], [3, 4, 5], [6]]
+    told = [(line["name"], line["step"], line["at"]) for name in "abcd" for line in script.told(name)]
+    assert told == [("a", 0, 1), ("b", 1, 3), ("c", 1, 4), ("d", 2, 6)]
+
+
+def test_what_a_library_runs_is_not_traced(script: Script) -> None:
+    script.run("import json\ntext = json.dumps({'a': [1, 2]}, indent=1)\n")
+    assert {line.get("file", str(script.file)) for line in script.stream.lines} == {str(script.file)}
+    assert script.ran == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "line"),
+    [
+        ("import random\nx = list(range(9))\nrandom.shuffle(x)\ny = 1", "x", 3),
+        ("x = [1]\ny = x\ny.append(2)\nprint(x)", "x", 3),  # under another name: seen before its next use
+        ("x = {}\nx['a'] = 1", "x", 2),
+        ("x = {1}\ny = 0\nx |= {2}", "x", 3),
+        ("def f(n):\n    return n\nf(2)", "n", 1),
+        ("def f():\n    n = 3\n    return n\nf()", "f()", 3),
+        ("class A: pass\na = A()\na.b = 5\na.b += 1", "a.b", 4),
+        ("class A: pass\na = A()\na.b = []\na.b.append(1)", "a.b", 4),
+        ("def f():\n    global x\n    x = 1\nf()", "x", 3),
+        ("def f():\n    x = 0\n    def g():\n        nonlocal x\n        x = 1\n    g()\nf()", "x", 5),
+        ("with open(__import__('os').devnull) as f:\n    x = f.read()", "x", 2),
+        ("x = [\n    1,\n    2,\n]", "x", 1),
+    ],
+)
+def test_a_change_is_told_at_its_line(script: Script, text: str, name: str, line: int) -> None:
+    script.run(text)
+    assert script.held(name)[-1][0] == line
+
+
+def test_what_did_not_change_is_not_told_again(script: Script) -> None:
+    script.run("x = [1]\nprint(x)\nlen(x)\nm = object()\nm = object()\n")
+    assert script.held("x") == [(1, "[1]")]
+    assert script.held("m") == [(4, "")]
+
+
+def test_a_long_loop_takes_little_room(script: Script) -> None:
+    script.run("x = 0\nwhile x < 5000:\n    x += 1\n")
+    assert len(script.ran[0]) == 10_002
+    assert len(script.stream.lines) < 40
+
+
+def test_generators_and_errors_go_on_as_before(script: Script) -> None:
+    found = script.run(
+        "def count(n):\n    for i in range(n):\n        got = yield i\n    return got\n"
+        "def run():\n    x = yield from count(3)\n    return x\nall_of_it = list(run())\n"
+        "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    why = str(error)\n"
+    )
+    assert (found["all_of_it"], found["why"]) == ([0, 1, 2], "division by zero")
+    assert [text for _, text in script.held("count()")] == ["0", "1", "2"]
+    with pytest.raises(ValueError, match="mine"):
+        script.run("raise ValueError('mine')")
+
+
+def test_properties_and_reprs_of_the_user_are_not_called(script: Script) -> None:
+    found = script.run(
+        "called = []\nclass A:\n    def __repr__(self):\n        called.append(1)\n        return ''\n"
+        "    def __eq__(self, other):\n        called.append(2)\n    __hash__ = None\n"
+        "    @property\n    def p(self):\n        called.append(3)\n        return [1]\n"
+        "    def __getattr__(self, name):\n        called.append(4)\n"
+        "class L(list):\n    def __iter__(self):\n        called.append(5)\n        return iter(())\n"
+        "    def __len__(self):\n        called.append(6)\n        return 1\n"
+        "a = A()\nb = [a, L([a])]\nc = {'a': a}\nl = L([1, 2])\nn = 3\n"
+    )
+    assert found["called"] == []
+
+
+def test_what_a_signal_handler_raises_reaches_the_user(script: Script, tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(compile("def stop(_):\n    raise TimeoutError('mine')\n", str(tmp_path / "handler.py"), "exec"), names)
+    script.stream.step = names["stop"]  # type: ignore[method-assign]
+    with pytest.raises(TimeoutError, match="mine"):
+        script.run("x = 1\n")
+
+
+def test_our_own_failure_stays_ours(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Values, "told", lambda *_: 1 / 0)
+    with pytest.raises(AssertionError):  # there was trouble
+        script.run("x = 1\ny = x + 1\nstream.seen = y\n")
+    assert script.stream.seen == 2  # type: ignore[attr-defined]
+    assert {type(error) for error in script.stream.troubles} == {ZeroDivisionError}
+
+
+def test_a_tracer_that_is_there_is_left_alone() -> None:
+    stream, before = Stream(), sys.gettrace()
+
+    def theirs(*_: Any) -> None:
+        return None
+
+    sys.settrace(theirs)
+    try:
+        tracer.install(stream)  # type: ignore[arg-type]
+        assert sys.gettrace() is theirs
+        tracer.Tracer(stream).opened(False)  # type: ignore[arg-type]
+        assert sys.gettrace() is theirs
+    finally:
+        sys.settrace(before)
+    assert len(stream.troubles) == 1
+
+
+def test_the_window_may_open_in_the_midst(script: Script) -> None:
+    script.stream.open = False
+    names = {"tracer": script.tracer, "stream": script.stream}
+    opened, closed = (f"stream.open = {now}\ntracer.opened(stream.open)\n" for now in (True, False))
+    text = f"x = 1\ny = 2\n{opened}z = 3\n{closed}w = 4"
+    before = sys.gettrace()
+    try:
+        exec(compile(text, str(script.file), "exec"), names)
+    finally:
+        sys.settrace(before)
+    assert script.ran == [[5, 6]]  # the 7th finds it closed
+    assert (script.held("z"), script.held("w")) == ([(5, "3")], [])
+
+
+def test_threads_have_records_of_their_own(script: Script) -> None:
+    threading.settrace(script.tracer.call)
+    try:
+        script.run(
+            "import threading\ndef work(n):\n    x = n\n"
+            "for n in (1, 2):\n    t = threading.Thread(target=work, args=(n,), name='w')\n"
+            "    t.start()\n    t.join()\n"
+        )
+    finally:
+        threading.settrace(None)
+    told = [(line["thread"], line["text"]) for line in script.told("x")]
+    assert told == [("w", "1"), ("w#2", "2")]
+    ended = {line["thread"] for line in script.stream.lines if line.get("ended")}
+    assert ended == {"w", "w#2", "MainThread"}
+
+
+@given(NESTS, NESTS)
+def test_plain_values_are_told_apart(a: Any, b: Any) -> None:
+    told = Values().told
+    assert told("x", a) == told("x", copy.deepcopy(a))
+    # repr tells 1 from True and 0.0 from -0.0, as digests do.
+    assert (told("x", a).digest == told("x", b).digest) == (repr(a) == repr(b))
+
+
+@given(st.lists(SCALARS, max_size=20), st.randoms())
+def test_an_order_is_told_from_the_elements(items: list[Any], random: Any) -> None:
+    other = [*items]
+    random.shuffle(other)
+    a, b = Values().told("x", items), Values().told("x", other)
+    assert a.bag == b.bag
+    assert (a.digest == b.digest) == (repr(items) == repr(other))
+    assert Values().told("x", [*items, 1]).bag != a.bag
+
+
+def test_no_address_enters() -> None:
+    class Mine:
+        pass
+
+    for make in (
+        Mine,
+        object,
+        lambda: [Mine()],
+        lambda: {"a": object()},
+        lambda: (print, Mine),
+        lambda: threading.Lock(),
+    ):
+        held = [make() for _ in range(3)]
+        assert len({Values().told("x", one) for one in held}) == 1
+        assert "0x" not in str(Values().told("x", held[0]))
+
+
+def test_secrets_have_no_text() -> None:
+    assert Values().told("api_key", "abc").text == ""
+    assert Values().told("config", {"token": "abc"}).text == ""
+    assert Values().told("run", "abc").text == "'abc'"
+
+
+def test_bounds_hold() -> None:
+    nested: list[Any] = []
+    nested.append(nested)
+    for value in (nested, list(range(10**6)), 10**9000, "x" * 10**6, {i: [i] * 50 for i in range(10**4)}):
+        told = Values().told("x", value)
+        assert len(told.text) <= 80
+        assert len(told.digest) < 100
+
+
+def test_arrays_are_told_by_their_bytes() -> None:
+    told = Values().told
+    x = np.arange(12.0).reshape(3, 4)
+    assert told("x", x) == told("x", x.copy(order="F"))
+    assert told("x", x).digest != told("x", x.T).digest != told("x", x.reshape(4, 3)).digest
+    assert told("x", x).bag == told("x", x[::-1]).bag
+    assert told("x", x).bag != told("x", x + 1).bag
+    assert told("x", np.array([object()])).digest == "numpy.ndarray"
+    assert told("x", np.float32(1)).digest != told("x", np.float32(2)).digest
+
+
+def test_tensors_are_read_without_an_operation() -> None:
+    seen = []
+
+    class Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.arange(12, dtype=torch.bfloat16).reshape(3, 4)
+    w = torch.nn.Parameter(torch.ones(3))
+    odd = [x.to(torch.complex64).conj(), x.to_sparse(), torch.empty(2, device="meta"), torch.empty(0, 3)]
+    turned, plain = x.t(), x.t().contiguous()
+    with Watching():  # type: ignore[no-untyped-call]
+        told = [Values().told("x", value) for value in (x, x.clone(), turned, plain, w, *odd)]
+    assert len(seen) == 1  # the clone
+    assert told[0] == told[1] != told[2] == told[3]
+    assert [":" in one.digest for one in told[4:]] == [True, False, False, False, True]
+    assert w.grad is None
+
+
+def test_under_a_transform_a_tensor_is_its_type() -> None:
+    told: list[str] = []
+
+    def f(x: Any) -> Any:
+        told.append(Values().told("x", x).digest)
+        return x * 2
+
+    torch.func.vmap(f)(torch.ones(3, 2))
+    with pytest.warns(DeprecationWarning, match="jit.trace"):
+        torch.jit.trace(f, torch.ones(2), check_trace=False)  # type: ignore[no-untyped-call]
+    assert set(told) == {"torch.Tensor"}
+
+
+def test_a_model_is_told_by_its_weights() -> None:
+    def made(seed: int) -> str:
+        torch.manual_seed(seed)
+        return Values().told("model", torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))).digest
+
+    assert made(0) == made(0) != made(1)
+
+
+def runs(tmp_path: Path, text: str, times: int = 2) -> Iterator[Path]:
+    script = tmp_path / "train.py"
+    script.write_text(text)
+    for number in range(times):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        watch = {"DETAUDIT_TRACE": str(folder), "DETAUDIT_WATCH": '{"level":"lines","first":0,"last":1}'}
+        environment = {**os.environ, **watch, "PYTHONPATH": str(BOOTSTRAP), "PYTHONHASHSEED": str(number + 1)}
+        subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, check=True)
+        yield next(folder.glob("*.ops"))
+
+
+@pytest.mark.launches
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("import os\nif os.path.exists('left'):\n    x = 1\nopen('left', 'w').close()\n", 2),
+        ("import time\nn = 0\nend = time.time_ns() % 9999\nwhile n < end:\n    n += 1\nx = 1\n", 4),
+    ],
+)
+def test_two_processes_that_part(tmp_path: Path, text: str, line: int) -> None:
+    a, b = runs(tmp_path, text)
+    found = fork(watched(a), watched(b))
+    assert found is not None
+    assert found.last is not None
+    assert found.last.line == line
+
+
+@pytest.mark.launches
+@pytest.mark.parametrize(
+    ("text", "line", "how"),
+    [
+        ("x = 1\nwords = list({f'w{i}' for i in range(99)})\ny = 2\n", 2, "order"),
+        ("import random\nx = list(range(99))\nrandom.shuffle(x)\ny = 2\n", 3, "order"),
+        ("import random\ndef f():\n    return random.random()\nx = [f()]\n", 3, "value"),
+        ("import random\nrandom.seed(0)\nx = random.random()\ny = sorted({'a', 'b', 'c'})\n", 0, ""),
+    ],
+)
+def test_two_processes_whose_values_differ(tmp_path: Path, text: str, line: int, how: str) -> None:
+    a, b = runs(tmp_path, text)
+    assert fork(watched(a), watched(b)) is None
+    found = min(assignments(watched(a), watched(b)), key=lambda one: one.order, default=None)
+    assert (found.one.line if found else 0, found.how if found else "") == (line, how)
