@@ -5,7 +5,7 @@ import sys
 import click
 
 from detaudit.auditor.baseline.load import load
-from detaudit.auditor.comparing import compare
+from detaudit.auditor.compare import compare
 from detaudit.auditor.evidence import printed
 from detaudit.cli.output import tell
 from detaudit.model import exit_code

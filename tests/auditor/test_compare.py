@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from detaudit.auditor.baseline.recordings import thinned
-from detaudit.auditor.comparing import compare
+from detaudit.auditor.compare import compare
 from detaudit.errors import ExitCode, NothingToCompareError
 from detaudit.model import Change, Comparison, Difference, Likeness, Number, Recipe, Recording, Stage, to_json
 from tests.auditor.recorded import outside, recording, trained, weight
