@@ -13,12 +13,12 @@ is an object whose ``k`` tells its kind:
 - ``framework``  ``name, version``: an ML framework was imported.
 - ``flag``       ``id, state, detail``: a flag was ``applied`` or ``failed``, or is ``unavailable`` in this version.
 - ``source``     ``kind, what, file, line, value``: the script called ``what`` there. By ``kind``: ``seed``, ``clock``
-  and ``pid`` gave a seed, ``value`` as text, the latter two one such as the clock or the process id gives; ``unseeded``
-  gave none, or drew from the global generator of the module ``value``, which nobody had seeded; ``entropy`` took what
-  is different in every process; ``order`` listed files, ``value`` is ``<digest of the order>/<digest of the names>``;
-  ``arrival`` took results as they were ready, ``value`` is ``<name of the thread>:<how many came so far>/<digest of
-  their order>``, after each of the first, then some, and at the end; ``unordered`` asked for whatever order there is;
-  ``setting`` changed what a flag sets.
+  and ``process-id`` passed a seed, ``value`` as text, the latter two one that the clock or the process ID may give;
+  ``unseeded`` passed none, or drew from the unseeded global generator of the module ``value``; ``entropy`` returned
+  what differs in every process; ``listing-order`` listed files, ``value`` is ``<digest of the order>/<digest of the
+  names>``; ``completion-order`` returned results when they were ready, ``value`` is ``<name of the thread>:<number of
+  results so far>/<digest of their order>``, after each of the first ones, then some, and at the end;
+  ``completion-order-option`` asked for that by an option; ``setting`` changed what a flag sets.
 - ``environ``    ``name, value, file, line, after``: the script set (null: deleted) a variable that bears on
   determinism, after these frameworks were imported.
 - ``settings``   ``values, environ, files, versions``: at the end, the switches by the name that reads them; the

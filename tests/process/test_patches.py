@@ -70,7 +70,7 @@ def test_listings(project: Project) -> None:
         )
         bare, patched = (audit(project, *flags) for flags in ((), ("python-sorted-listings",)))
     assert (bare.code, patched.code) == (1, 0)
-    assert [source["kind"] for source in bare.json["groups"][0]["sources"]] == ["order", "unseeded"]
+    assert [source["kind"] for source in bare.json["groups"][0]["sources"]] == ["listing-order", "unseeded"]
     assert patched.json["groups"][0]["sources"] == []
 
 

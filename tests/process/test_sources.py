@@ -75,8 +75,8 @@ def test_each_source_with_its_line_and_what_is_certain_first(project: Project) -
     done = project.run("train.py", "--runs", "2")
     assert done.code == 1
     assert [(s["line"], s["what"], s["kind"]) for s in done.json["groups"][0]["sources"]] == [
-        (12, "random.seed() with the process id as its seed", "pid"),
-        (9, "os.listdir() found other files in each run", "other-files"),
+        (12, "random.seed() with the process id as its seed", "process-id"),
+        (9, "os.listdir() found other files in each run", "listing-files"),
         (11, "random.Random() without a seed", "unseeded"),
         (10, "uuid.uuid4() gives other values in every run", "entropy"),
         (17, "calls RandomState() without a seed", "candidate"),

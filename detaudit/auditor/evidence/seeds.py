@@ -25,14 +25,14 @@ def seen_in(processes: Iterable[Process], cwd: Path) -> Seen:
 _DIFFERS = {
     "seed": "{}() with a seed that differs between runs",
     "clock": "{}() with a seed that follows the clock",
-    "pid": "{}() with the process id as its seed",
-    "order": "{}() in an order that differs between runs",
-    "arrival": "{}() in an order of arrival that differs between runs",
-    "other-files": "{}() found other files in each run",
+    "process-id": "{}() with the process id as its seed",
+    "listing-order": "{}() in an order that differs between runs",
+    "completion-order": "{}() in an order of arrival that differs between runs",
+    "listing-files": "{}() found other files in each run",
 }
 _ALWAYS = {
     "unseeded": "{}() without a seed",
-    "unordered": "{} hands out batches as workers finish them",
+    "completion-order-option": "{} hands out batches as workers finish them",
     "entropy": "{}() gives other values in every run",
 }
 _RANKS = (*_DIFFERS, *_ALWAYS)
@@ -55,15 +55,15 @@ def unfixed(runs: Sequence[Seen]) -> tuple[Source, ...]:
 def _kind(seen: Sequence[tuple[tuple[str, str], ...]]) -> str | None:
     """Return what a line did, from what each run that came by saw; None where it did the same in all of them."""
     kinds = {kind for run in seen for kind, _ in run}
-    if kinds == {"arrival"}:
-        return "arrival" if _arrived_unlike([{value for _, value in run} for run in seen]) else None
+    if kinds == {"completion-order"}:
+        return "completion-order" if _arrived_unlike([{value for _, value in run} for run in seen]) else None
     if not _differ([{value for _, value in run} for run in seen]):
         return next((kind for kind in _ALWAYS if kind in kinds), None)
-    if kinds == {"order"}:
+    if kinds == {"listing-order"}:
         names = [{value.partition("/")[2] for _, value in run} for run in seen]
-        return "other-files" if _differ(names) else "order"
+        return "listing-files" if _differ(names) else "listing-order"
     # A number may be near the clock by chance, but hardly in every run.
-    told = [kind for kind in ("clock", "pid") if all(kind in {k for k, _ in run} for run in seen)]
+    told = [kind for kind in ("clock", "process-id") if all(kind in {k for k, _ in run} for run in seen)]
     return (told or [kind for kind in ("unseeded", "seed") if kind in kinds] or ["seed"])[0]
 
 

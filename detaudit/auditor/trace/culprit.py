@@ -195,7 +195,9 @@ def fitting(found: Finding, scene: Scene) -> tuple[Source, ...]:
 def _seeds_framework(source: Source, op: OpLine) -> bool:
     """Whether a line seeds a generator of the framework that the operation belongs to."""
     names = ("torch.", ".seed()") if op.op.startswith("aten.") else ("tensorflow.", "keras.")
-    return source.kind not in ("order", "arrival", "unordered") and any(name in source.what for name in names)
+    return source.kind not in ("listing-order", "completion-order", "completion-order-option") and any(
+        name in source.what for name in names
+    )
 
 
 def _cause(found: Finding, source: Source | None, scene: Scene) -> CauseClass:

@@ -11,22 +11,22 @@ from detaudit.model import CauseClass, Edit, Source
 _OF_KIND: dict[str, CauseClass] = {
     "seed": "seed",
     "clock": "seed",
-    "pid": "seed",
+    "process-id": "seed",
     "unseeded": "seed",
     "entropy": "seed",
-    "order": "order",
-    "other-files": "data",
-    "arrival": "threads",
-    "unordered": "threads",
+    "listing-order": "order",
+    "listing-files": "data",
+    "completion-order": "threads",
+    "completion-order-option": "threads",
 }
 _OF_CODE: dict[str, CauseClass] = {SET: "hash", HASH: "hash", ID: "address", UNSEEDED: "seed", EMPTY: "memory"}
 _EDITS = {
     "clock": "clock",
-    "pid": "pid",
+    "process-id": "pid",
     "unseeded": "unseeded",
-    "order": "listing",
-    "arrival": "arrival",
-    "unordered": "arrival",
+    "listing-order": "listing",
+    "completion-order": "arrival",
+    "completion-order-option": "arrival",
     SET: "set",
     HASH: "hash",
     ID: "id",
@@ -34,7 +34,7 @@ _EDITS = {
     EMPTY: "memory",
 }
 
-_ORDERS = {"order", "arrival", "unordered", "other-files"}
+_ORDERS = {"listing-order", "completion-order", "completion-order-option", "listing-files"}
 """Kinds of lines that bring an order, and no values."""
 
 

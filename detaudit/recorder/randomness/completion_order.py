@@ -71,7 +71,7 @@ def at_line(sink: Sink, what: str, frame: FrameType | None, through: Iterable[st
     if key not in _orders and len(_orders) < _MOST:
 
         def note(state: str) -> None:
-            seeds.note(sink, "arrival", what, place, f"{who}:{state}")
+            seeds.note(sink, "completion-order", what, place, f"{who}:{state}")
 
         _orders[key] = Order(note) if seeds.room(what, place) else None
     return _orders.get(key)
@@ -236,6 +236,6 @@ def watch_loaders(dataloader: Any, recorder: Recorder) -> None:
     def observe(frame: FrameType) -> None:
         found = frames.users_frame(frame)
         if found is not None and seeds.room("DataLoader", frames.place(found)):
-            seeds.note(recorder.sink, "unordered", "DataLoader(in_order=False)", frames.place(found))
+            seeds.note(recorder.sink, "completion-order-option", "DataLoader(in_order=False)", frames.place(found))
 
     replace(dataloader.DataLoader, "__init__", make)

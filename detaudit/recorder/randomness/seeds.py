@@ -86,7 +86,7 @@ def _kind(seed: float) -> str:
     more often what is left of it comes round, hence the shorter spans.
     """
     if seed == os.getpid():
-        return "pid"
+        return "process-id"
     if seed in _of_the_clock:  # given to one generator after another, with imports between
         return "clock"
     now = time.time_ns()

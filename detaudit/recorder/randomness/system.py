@@ -107,7 +107,7 @@ def _noting(sink: Sink, frame: FrameType, what: str) -> Callable[[_Listing], Non
     what, place = _between(frame, found) or what, frames.place(found)
     if not seeds.room(what, place):
         return None
-    return lambda listing: seeds.note(sink, "order", what, place, str(listing))
+    return lambda listing: seeds.note(sink, "listing-order", what, place, str(listing))
 
 
 def _listdir(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:

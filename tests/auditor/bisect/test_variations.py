@@ -94,7 +94,7 @@ def test_the_variation_that_matters(tmp_path: Path) -> None:
 def test_a_line_of_the_users_code_says_what_to_hold_still_first(tmp_path: Path) -> None:
     class Lists(Training):
         def _script(self, values: dict[str, str], number: int) -> Script:
-            line = {"k": "source", "kind": "order", "what": "os.listdir", "file": "train.py", "line": 4}
+            line = {"k": "source", "kind": "listing-order", "what": "os.listdir", "file": "train.py", "line": 4}
             lines = training(values[ORDER] or "same")
             return run([lines[0], {**line, "value": f"{values[ORDER]}/3:abc"}, *lines[1:]])
 

@@ -26,10 +26,10 @@ def test_seeds_that_differ_between_runs_are_named(values: list[set[str]]) -> Non
     ("kind", "values", "words"),
     [
         ("clock", ("17", "18"), "torch.manual_seed() with a seed that follows the clock"),
-        ("pid", ("17", "18"), "torch.manual_seed() with the process id as its seed"),
-        ("order", ("a/n", "b/n"), "torch.manual_seed() in an order that differs between runs"),
-        ("order", ("a/n", "b/m"), "torch.manual_seed() found other files in each run"),
-        ("arrival", (":1/a", ":1/b"), "torch.manual_seed() in an order of arrival that differs between runs"),
+        ("process-id", ("17", "18"), "torch.manual_seed() with the process id as its seed"),
+        ("listing-order", ("a/n", "b/n"), "torch.manual_seed() in an order that differs between runs"),
+        ("listing-order", ("a/n", "b/m"), "torch.manual_seed() found other files in each run"),
+        ("completion-order", (":1/a", ":1/b"), "torch.manual_seed() in an order of arrival that differs between runs"),
     ],
 )
 def test_a_line_is_told_by_what_it_did(kind: str, values: tuple[str, ...], words: str) -> None:
@@ -37,7 +37,7 @@ def test_a_line_is_told_by_what_it_did(kind: str, values: tuple[str, ...], words
     assert found.what == words
 
 
-@pytest.mark.parametrize("kind", ["seed", "clock", "pid", "order", "arrival"])
+@pytest.mark.parametrize("kind", ["seed", "clock", "process-id", "listing-order", "completion-order"])
 def test_what_is_the_same_in_every_run_is_no_source(kind: str) -> None:
     assert unfixed([{AT: ((kind, "1"),)}] * 3) == ()
 
@@ -63,7 +63,7 @@ def test_a_line_that_one_run_did_not_reach_is_no_source() -> None:
 
 def test_arrivals_are_compared_where_as_many_have_come() -> None:
     def run(*values: str) -> Seen:
-        return {AT: tuple(("arrival", value) for value in values)}
+        return {AT: tuple(("completion-order", value) for value in values)}
 
     three, four = run(":1/a", ":2/b", ":3/c"), run(":1/a", ":2/b", ":4/d")
     assert unfixed([three, four]) == ()
@@ -72,7 +72,7 @@ def test_arrivals_are_compared_where_as_many_have_come() -> None:
 
 
 def test_batches_without_order_are_named_even_if_only_one_run_came_by() -> None:
-    (found,) = unfixed([{}, {("a.py", 1, "DataLoader(in_order=False)"): (("unordered", ""),)}])
+    (found,) = unfixed([{}, {("a.py", 1, "DataLoader(in_order=False)"): (("completion-order-option", ""),)}])
     assert found.what == "DataLoader(in_order=False) hands out batches as workers finish them"
 
 

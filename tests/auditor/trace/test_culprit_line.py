@@ -29,7 +29,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("found", "cause", "edited"),
     [
-        (source(2, "order"), "order", "names = sorted(os.listdir('.'))".replace("'", '"')),
+        (source(2, "listing-order"), "order", "names = sorted(os.listdir('.'))".replace("'", '"')),
         (source(3), "hash", "order = sorted(set(names))"),
         (source(4), "address", "objects = list(dict.fromkeys(object() for _ in range(3)))"),
         (source(5), "hash", "share = [zlib.crc32(str(name).encode()) % 2 for name in names]"),
@@ -44,7 +44,7 @@ def test_the_cause_and_the_edit_of_a_line(root: Path, found: Source, cause: str,
 
 
 def test_an_order_is_not_blamed_on_a_line_that_brings_values(root: Path) -> None:
-    seeds, order = source(6, "unseeded"), source(2, "order")
+    seeds, order = source(6, "unseeded"), source(2, "listing-order")
     assert culprit_line.to_blame([seeds, order], root, orders_only=True) == order
     assert culprit_line.to_blame([seeds, order], root, orders_only=False) == seeds
     assert culprit_line.to_blame([seeds], root, orders_only=True) == seeds
@@ -56,7 +56,7 @@ def test_a_line_at_which_a_variable_differs_comes_first(root: Path) -> None:
 
 
 def test_a_seed_that_is_given_stands_back_it_may_follow_from_an_order(root: Path) -> None:
-    given, arrival = source(6, "seed"), source(2, "arrival")
+    given, arrival = source(6, "seed"), source(2, "completion-order")
     assert culprit_line.to_blame([given, arrival], root, orders_only=False) == arrival
 
 

@@ -81,7 +81,7 @@ def test_the_order_in_which_futures_are_completed(recorder: Any, holding: Callab
     for order in ([2, 0, 1], [2, 0, 1], [2, 1, 0]):
         assert completed(base, order, holding) == order
         runs.append(seen(recorder))
-    assert {kind for run in runs for kind, _ in run} == {"arrival"}
+    assert {kind for run in runs for kind, _ in run} == {"completion-order"}
     assert not differ(runs[0], runs[1])
     assert differ(runs[0], runs[2])
 
@@ -328,6 +328,6 @@ def test_a_loader_without_order_is_named_where_it_is_made(recorder: Any) -> None
     assert not recorder.sink.found
     DataLoader("a", num_workers=2, in_order=False)
     assert [(line["kind"], line["what"]) for line in recorder.sink.found] == [
-        ("unordered", "DataLoader(in_order=False)")
+        ("completion-order-option", "DataLoader(in_order=False)")
     ]
     assert str(inspect.signature(DataLoader.__init__)).startswith("(self, data")

@@ -64,7 +64,7 @@ def test_seeds_are_told_by_where_they_come_from(monkeypatch: pytest.MonkeyPatch)
     now = stop_the_clock(monkeypatch)
     for seed in (now, now // 1000, now // 10**6, now // 10**9, now % 2**32, now // 1000 % 2**31, now / 1e9):
         assert seeds._kind(seed) == "clock", seed
-    assert seeds._kind(os.getpid()) == "pid"
+    assert seeds._kind(os.getpid()) == "process-id"
     for seed in (0, 42, 1337, 2**31, now // 10**9 - 10**8, 3.5, float("nan")):
         assert seeds._kind(seed) == "seed"
 
@@ -129,7 +129,7 @@ def test_listings_are_seen_through_pathlib_and_glob_and_not_through_a_library(si
     list(os.walk(tmp_path))
     with os.scandir(tmp_path) as entries:
         assert [entry.name for entry in entries] == ["a"]
-    assert {kind for kind, _ in kinds(sink)} == {"order"}
+    assert {kind for kind, _ in kinds(sink)} == {"listing-order"}
     assert {what for _, what in kinds(sink)} >= {"glob.glob", "os.walk", "os.scandir"}
     sink.found.clear()
     shutil.copytree(tmp_path / "a", tmp_path / "c")
