@@ -16,7 +16,7 @@ from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
-from detaudit.model import SCHEMA_VERSION, Audit, Group, Recording, Status, Verdict
+from detaudit.model import SCHEMA_VERSION, Audit, Group, Recording, RunRecord, Status, Verdict
 
 
 class Auditor:
@@ -54,10 +54,10 @@ class Auditor:
             try:
                 result = self._runner.run(number, spec)
             except KeyboardInterrupt:
-                group.add(stopped(number, spec), (), ())
+                group.add(stopped(number, spec), (), RunRecord())
                 self._groups[-1] = group.result()
                 raise
-            group.add(result.run, result.processes, result.streams)
+            group.add(result.run, result.processes, result.record)
             environment.add_processes(self._environment, result.processes)
             self._groups[-1] = group.result()
             if self._first is None and result.run.status is Status.OK:
@@ -74,7 +74,7 @@ class Auditor:
             return None
         group, result = self._first
         where = environment.bearing(self._environment)
-        return recordings.record(self._settings.target.words, group.recipe, where, result.run, result.streams)
+        return recordings.recording_of(self._settings.target.words, group.recipe, where, result.run, result.record)
 
     def result(self, interrupted: bool = False) -> Audit:
         """Return the audit as it stands."""

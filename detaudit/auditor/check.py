@@ -25,6 +25,7 @@ from detaudit.model import (
     Group,
     NextStep,
     Recording,
+    Training,
     Verdict,
 )
 from detaudit.recipe.project import NamedAudit
@@ -88,7 +89,7 @@ class Checker:
         if one.resume is not None:
             runner = Runner(one.settings, self._launcher, self._observer)
             stopped, resumed = stop_and_resume(runner, one.settings, group, one.resume, one.stop)
-            trained = max((sum(step > 0 for step in stream.stages) for stream in resumed.streams), default=0)
+            trained = max((_trained_steps(part) for part in resumed.record.parts), default=0)
             found.append(gates.same_after_resume(group, stopped.run, resumed.run, trained))
         return tuple(found)
 
@@ -138,6 +139,11 @@ class Checker:
             if states.get(GateName.BASELINE) is GateStatus.UNKNOWN and one.name not in self._baselines:
                 steps.append((f"detaudit check {one.name} --update", "write the baseline, to be committed"))
         return [NextStep(command=command, why=why) for command, why in steps]
+
+
+def _trained_steps(part: Training) -> int:
+    """Return how many steps were recorded, also of a training that goes on counting where another stopped."""
+    return len({step for steps in part.digests.values() for step in steps if step > 0})
 
 
 def _verdict(checked: Sequence[Checked], *, whole: bool) -> CheckVerdict:

@@ -4,16 +4,15 @@ import math
 import shlex
 from collections.abc import Iterator, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
-from detaudit.auditor.baseline.recordings import Pair, equal_until, first_difference, marks, pairs, trainings
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import localize
-from detaudit.auditor.judge.streams import LADDER, RESULT
+from detaudit.auditor.judge.comparer import RESULTS, Pair, first_difference, last_equal_step, pairs, shared_digests
 from detaudit.errors import NothingToCompareError
 from detaudit.model import (
-    OUTSIDE,
     SCHEMA_VERSION,
+    UNHOOKED,
     Comparison,
     Difference,
     Likeness,
@@ -21,9 +20,11 @@ from detaudit.model import (
     NextStep,
     Number,
     Recording,
+    RunRecord,
     Side,
     Stage,
-    Trained,
+    Training,
+    Weight,
     WeightPair,
 )
 
@@ -44,16 +45,17 @@ def compare(
     losses alone, which agree.
     """
     ours, theirs, left_out = _common(a, b)
-    matched = pairs(ours, theirs)
-    unseen = [name for name, side in zip(names, (ours, theirs), strict=True) if not _has_weights(side)]
-    differs = first_difference(*((_losses_only(ours), _losses_only(theirs)) if unseen else (ours, theirs)))
+    matched = pairs(ours.run, theirs.run)
+    unseen = [name for name, side in zip(names, (ours, theirs), strict=True) if not side.run.has_weights]
+    sides = [_losses_only(side.run) if unseen else side.run for side in (ours, theirs)]
+    differs = first_difference(*sides, shared=True)
     if differs is None and unseen:
         raise NothingToCompareError(
             f"the losses agree, but no weights of {' and '.join(dict.fromkeys(unseen))} were seen, and equal losses "
             "alone are no evidence",
             "--artifact of `detaudit run` compares a file that the script saves them to.",
         )
-    until = equal_until(ours, theirs, differs) if differs else None
+    until = last_equal_step(ours.run, theirs.run, differs) if differs else None
     return Comparison(
         schema_version=SCHEMA_VERSION,
         command=tuple(command),
@@ -68,30 +70,29 @@ def compare(
         weights=tuple(pair for rank in matched for pair in _unlike_weights(*rank)),
         weights_compared=sum(len(_alike(x, y)) for _, x, y in matched),
         stages=_stages(matched),
-        steps_compared=max((len(_steps(x, y)) for _, x, y in matched), default=0),
+        steps_compared=max((len(_steps(pair)) for pair in matched), default=0),
         warnings=(*dict.fromkeys(warnings), *_warnings(a, b, names), *left_out, *_unlike_ranks(matched)),
         next_steps=_next_steps(command) if differs else (),
     )
 
 
 def _side(name: str, side: Recording) -> Side:
-    ranks = tuple(rank.record for rank in side.ranks)
-    return Side(name=name, recipe=side.recipe, ranks=ranks, command=side.command)
+    return Side(name=name, recipe=side.recipe, ranks=side.run.ranks, command=side.command)
 
 
 def _common(a: Recording, b: Recording) -> tuple[Recording, Recording, list[str]]:
     """Return both without printed losses or files that the other does not show, and a warning for each of these."""
-    kinds = [{rank.record.framework for rank in side.ranks} & set(OUTSIDE) for side in (a, b)]
+    kinds = [{part.framework for part in side.run.unhooked} for side in (a, b)]
     words = {Stage.STDOUT: "printed losses (--loss-pattern)", Stage.ARTIFACT: "files (--artifact)"}
     left_out = [
-        f"left out, because one side has none: {words[kind]}" for kind in OUTSIDE if kind in kinds[0] ^ kinds[1]
+        f"left out, because one side has none: {words[kind]}" for kind in UNHOOKED if kind in kinds[0] ^ kinds[1]
     ]
     alone = kinds[0] ^ kinds[1]
     ours, theirs = (
-        msgspec.structs.replace(side, ranks=tuple(r for r in side.ranks if r.record.framework not in alone))
+        replace(side, run=replace(side.run, unhooked=tuple(p for p in side.run.unhooked if p.framework not in alone)))
         for side in (a, b)
     )
-    if not ours.ranks or not theirs.ranks:
+    if not ours.run.parts or not theirs.run.parts:
         raise NothingToCompareError(
             f"nothing was recorded of both: {_shown(a)} on one side, {_shown(b)} on the other",
             "Printed losses of an audit are read with --loss-pattern.",
@@ -100,16 +101,14 @@ def _common(a: Recording, b: Recording) -> tuple[Recording, Recording, list[str]
 
 
 def _shown(side: Recording) -> str:
-    return " and ".join(dict.fromkeys(rank.record.framework for rank in side.ranks)) or "nothing"
+    return " and ".join(dict.fromkeys(part.framework for part in side.run.parts)) or "nothing"
 
 
-def _has_weights(side: Recording) -> bool:
-    return any(rank.record.digest for rank in side.ranks)
+def _losses_only(run: RunRecord) -> RunRecord:
+    def without(part: Training) -> Training:
+        return replace(part, final=replace(part.final, digest=None)) if part.final else part
 
-
-def _losses_only(side: Recording) -> Recording:
-    tell = msgspec.structs.replace
-    return tell(side, ranks=tuple(tell(rank, record=tell(rank.record, digest=None)) for rank in side.ranks))
+    return replace(run, trainings=tuple(map(without, run.trainings)), unhooked=tuple(map(without, run.unhooked)))
 
 
 def _cause(matched: Sequence[Pair], differs: Difference, until: int | None) -> str | None:
@@ -117,14 +116,14 @@ def _cause(matched: Sequence[Pair], differs: Difference, until: int | None) -> s
 
     Steps that were not kept on both sides may hold the difference, at any stage.
     """
-    pair = next(((a, b) for rank, a, b in matched if rank == differs.rank), None)
-    if pair is None or differs.stage is Stage.STEPS or pair[0].record.framework != pair[1].record.framework:
+    pair = next((pair for pair in matched if pair.rank == differs.rank), None)
+    if pair is None or differs.stage is Stage.STEPS or pair.a.framework != pair.b.framework:
         return None
-    if differs.stage in OUTSIDE:
+    if differs.stage in UNHOOKED:
         return localize.cause(differs.stage, _stages(matched))
     if until == differs.step:
         return "equal at every step that was recorded: the weights or the loss changed after the last one"
-    found = list(marks(*pair))
+    found = list(shared_digests(pair))
     before = max((step for step, *_ in found if step < differs.step), default=0)
     if before < differs.step - 1:
         return (
@@ -134,19 +133,19 @@ def _cause(matched: Sequence[Pair], differs: Difference, until: int | None) -> s
 
 
 def _ordered(stages: set[Stage]) -> tuple[Stage, ...]:
-    return tuple(stage for stage in (*LADDER, *OUTSIDE) if stage in stages)
+    return tuple(stage for stage in Stage if stage in stages)
 
 
 def _stages(matched: Sequence[Pair]) -> tuple[Stage, ...]:
-    return _ordered({stage for _, a, b in matched for _, stage, *_ in marks(a, b)})
+    return _ordered({stage for pair in matched for _, stage, *_ in shared_digests(pair)})
 
 
-def _steps(a: Trained, b: Trained) -> set[int]:
-    """Return the steps, from the first, at which a result was kept on both sides."""
-    return {step for step, stage, *_ in marks(a, b) if step and stage in RESULT}
+def _steps(pair: Pair) -> set[int]:
+    """Return the steps, from the first, at which both sides recorded a result."""
+    return {step for step, stage, *_ in shared_digests(pair) if step and stage in RESULTS}
 
 
-def _curve(rank: int, a: Trained, b: Trained) -> Iterator[LossPair]:
+def _curve(rank: int, a: Training, b: Training) -> Iterator[LossPair]:
     for step in sorted(a.losses.keys() & b.losses.keys()):
         ours, theirs = a.losses[step], b.losses[step]
         yield LossPair(rank=rank, step=step, a=ours, b=theirs, distance=_distance(ours, theirs))
@@ -159,19 +158,23 @@ def _distance(a: Number, b: Number) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _layout(side: Trained) -> Layout:
-    return [(weight.dtype, weight.shape) for weight in side.weights]
+def _weights(part: Training) -> tuple[Weight, ...]:
+    return part.final.weights if part.final else ()
 
 
-def _alike(a: Trained, b: Trained) -> list[int]:
+def _layout(part: Training) -> Layout:
+    return [(weight.dtype, weight.shape) for weight in _weights(part)]
+
+
+def _alike(a: Training, b: Training) -> list[int]:
     """Return the places at which both sides have a tensor of one type and shape, if they have as many."""
     ours, theirs = _layout(a), _layout(b)
     return [place for place in range(len(ours)) if ours[place] == theirs[place]] if len(ours) == len(theirs) else []
 
 
-def _unlike_weights(rank: int, a: Trained, b: Trained) -> Iterator[WeightPair]:
+def _unlike_weights(rank: int, a: Training, b: Training) -> Iterator[WeightPair]:
     for place in _alike(a, b):
-        x, y = a.weights[place], b.weights[place]
+        x, y = _weights(a)[place], _weights(b)[place]
         if x.digest != y.digest:
             yield WeightPair(rank=rank, place=place, dtype=x.dtype, shape=x.shape, a=x.sum, b=y.sum)
 
@@ -182,14 +185,15 @@ def _warnings(a: Recording, b: Recording, names: tuple[str, str]) -> Iterator[st
     if _held(a) != _held(b):
         unlike = f"{a.recipe.name} and {b.recipe.name}"
         yield f"unlike recipes: {unlike}; a flag may change the bits without mending anything"
-    if len(trainings(a)) != len(trainings(b)):
-        yield f"unlike numbers of ranks: {len(trainings(a))} and {len(trainings(b))}"
-    ours, theirs = ({stage for rank in trainings(side) for stage in rank.marks} for side in (a, b))
+    counts = [len(side.run.trainings) for side in (a, b)]
+    if counts[0] != counts[1]:
+        yield f"unlike numbers of ranks: {counts[0]} and {counts[1]}"
+    ours, theirs = ({stage for part in side.run.trainings for stage in part.digests} for side in (a, b))
     for name, more in zip(names, (ours - theirs, theirs - ours), strict=True):
         if more:
             yield f"recorded in {name} alone, and not compared: {', '.join(_ordered(more))}"
     for name, side in zip(names, (a, b), strict=True):
-        if any(rank.sparse for rank in side.ranks):
+        if side.run.sampled:
             yield f"{name}: its weights are large, and were digested at steps 1, 2, 4, 8, … and at the end only"
 
 
@@ -200,9 +204,9 @@ def _held(side: Recording) -> tuple[object, ...]:
 
 def _unlike_ranks(matched: Sequence[Pair]) -> Iterator[str]:
     for rank, a, b in matched:
-        if a.record.framework != b.record.framework:
+        if a.framework != b.framework:
             yield (
-                f"rank {rank} trained with {a.record.framework} on one side and {b.record.framework} on the other: "
+                f"rank {rank} trained with {a.framework} on one side and {b.framework} on the other: "
                 "digests of unlike frameworks are never equal, so only the losses tell something"
             )
         ours, theirs = _layout(a), _layout(b)

@@ -26,10 +26,10 @@ from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing
 from detaudit.model.check import Check, Checked, CheckVerdict, Gate, GateName, GateStatus
 from detaudit.model.compare import Change, Comparison, Likeness, LossPair, Side, WeightPair
 from detaudit.model.doctor import Diagnosis, Threat
-from detaudit.model.enums import NAMED, OUTSIDE, Stage, Status, Verdict
+from detaudit.model.enums import NAMED, UNHOOKED, Stage, Status, Verdict
 from detaudit.model.exits import exit_code
 from detaudit.model.number import Number, as_number, digits
-from detaudit.model.recording import Recording, Trained, Weight
+from detaudit.model.record import FinalState, Recording, RunRecord, Training, Weight, record_of
 from detaudit.model.tensor import FirstMismatch, TensorDifference
 from detaudit.model.trace import ALL_STEPS, Bounded, CauseClass, Culprit, Edit, FlagCure, How, Pass, TensorPair, Trace
 from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
@@ -40,8 +40,8 @@ Report: TypeAlias = Audit | Comparison | Check
 __all__ = [
     "ALL_STEPS",
     "NAMED",
-    "OUTSIDE",
     "SCHEMA_VERSION",
+    "UNHOOKED",
     "Alternative",
     "Artifact",
     "Audit",
@@ -61,6 +61,7 @@ __all__ = [
     "Divergence",
     "Edit",
     "Failing",
+    "FinalState",
     "FirstMismatch",
     "FlagCure",
     "FlagState",
@@ -82,6 +83,7 @@ __all__ = [
     "Replicas",
     "Report",
     "Run",
+    "RunRecord",
     "Seen",
     "Setting",
     "Side",
@@ -92,7 +94,7 @@ __all__ = [
     "TensorPair",
     "Threat",
     "Trace",
-    "Trained",
+    "Training",
     "VariationBisection",
     "Varied",
     "VaryOutcome",
@@ -104,6 +106,7 @@ __all__ = [
     "as_number",
     "digits",
     "exit_code",
+    "record_of",
     "to_json",
 ]
 

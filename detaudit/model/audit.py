@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from detaudit.model.enums import NAMED, OUTSIDE, Stage, Status, Verdict
+from detaudit.model.enums import NAMED, UNHOOKED, Stage, Status, Verdict
 from detaudit.model.number import Number
 from detaudit.probe import ProbeDifference
 
@@ -26,7 +26,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def order(self) -> tuple[bool, bool, int, int]:
         """What differences are sorted by: what a hook saw comes first, then what was printed, then files."""
-        return self.stage in OUTSIDE, self.stage in NAMED, self.step, self.stage.place
+        return self.stage in UNHOOKED, self.stage in NAMED, self.step, self.stage.place
 
 
 class RankRecord(msgspec.Struct, frozen=True, kw_only=True):

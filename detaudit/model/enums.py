@@ -44,7 +44,7 @@ class Stage(StrEnum):
         return list(Stage).index(self)
 
 
-OUTSIDE = (Stage.STDOUT, Stage.ARTIFACT, Stage.RETURNED)
+UNHOOKED = (Stage.STDOUT, Stage.ARTIFACT, Stage.RETURNED)
 """What a run shows without a hook. Printed losses have steps of their own; files and what a test returned have none."""
 
 NAMED = (Stage.ARTIFACT, Stage.RETURNED)

@@ -2,7 +2,7 @@
 
 import shlex
 
-from detaudit.model import OUTSIDE, Comparison, Difference, Likeness, LossPair, RankRecord, Side, Stage, digits
+from detaudit.model import UNHOOKED, Comparison, Difference, Likeness, LossPair, RankRecord, Side, Stage, digits
 from detaudit.report import words
 
 SIDES = ("SIDE", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "DIGEST")
@@ -61,7 +61,7 @@ def _has_ranks(found: Comparison) -> bool:
 
 
 def _trainings(side: Side) -> list[RankRecord]:
-    return [record for record in side.ranks if record.framework not in OUTSIDE]
+    return [record for record in side.ranks if record.framework not in UNHOOKED]
 
 
 def _steps(record: RankRecord) -> str:
@@ -104,7 +104,7 @@ def sentence(found: Comparison) -> str:
 
 
 def _where(found: Comparison, differs: Difference) -> str:
-    rank = f" of rank {differs.rank}" if _has_ranks(found) and differs.stage not in OUTSIDE else ""
+    rank = f" of rank {differs.rank}" if _has_ranks(found) and differs.stage not in UNHOOKED else ""
     match differs.stage:
         case Stage.STEPS:
             return _steps_where(found, differs)

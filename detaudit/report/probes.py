@@ -1,6 +1,6 @@
 """What the reporters for people share about probes."""
 
-from detaudit.model import OUTSIDE, Group, Status
+from detaudit.model import UNHOOKED, Group, Status
 from detaudit.probe import Probe
 
 
@@ -24,7 +24,7 @@ def sentence(group: Group) -> str:
 
 def several_ranks(group: Group) -> bool:
     """Whether any run has several processes or frameworks that trained, so that it must be said which is meant."""
-    return any(sum(rank.framework not in OUTSIDE for rank in run.ranks) > 1 for run in group.runs)
+    return any(sum(rank.framework not in UNHOOKED for rank in run.ranks) > 1 for run in group.runs)
 
 
 def _probe(found: Probe) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from detaudit.model import (
     NAMED,
-    OUTSIDE,
+    UNHOOKED,
     Change,
     Difference,
     Divergence,
@@ -69,7 +69,7 @@ def _place(found: Difference | Divergence) -> str:
 
 def rank_name(record: RankRecord) -> str:
     """Return what a rank is called in a table: its number, or what it was taken from."""
-    return record.framework if record.framework in OUTSIDE else str(record.rank)
+    return record.framework if record.framework in UNHOOKED else str(record.rank)
 
 
 def _steps(run: Run, record: RankRecord | None) -> str:
@@ -120,10 +120,10 @@ def stages_line(group: Group) -> str:
     """Return what was compared and what was not seen, ``""`` where nothing was."""
     if not group.stages:
         return ""
-    unseen = [s for s in Stage if s not in (*group.stages, *OUTSIDE, Stage.STEPS)]
+    unseen = [s for s in Stage if s not in (*group.stages, *UNHOOKED, Stage.STEPS)]
     large = " (large weights: at steps 1, 2, 4, 8, … and at the end)" if group.sparse else ""
     missing = f"; not recorded: {', '.join(unseen)}" if unseen else ""
-    seen = ", ".join(stage for stage in group.stages if stage not in OUTSIDE)
+    seen = ", ".join(stage for stage in group.stages if stage not in UNHOOKED)
     compared = "; ".join(filter(None, [seen + large, *_outside(group)]))
     return f"compared: {compared}{missing}{probes.count(group)}"
 
@@ -187,7 +187,7 @@ def where(group: Group) -> str:
     if found is None:
         return ""
     a, b = found.runs
-    several = probes.several_ranks(group) and found.stage not in OUTSIDE
+    several = probes.several_ranks(group) and found.stage not in UNHOOKED
     rank = f", rank {found.rank}" if several else ""
     return f"runs {a} and {b} first differ at {_place(found)}{rank}: {found.cause}"
 

@@ -8,7 +8,18 @@ import pytest
 from detaudit.auditor.baseline.recordings import thinned
 from detaudit.auditor.compare import compare
 from detaudit.errors import ExitCode, NothingToCompareError
-from detaudit.model import Change, Comparison, Difference, Likeness, Number, Recipe, Recording, Stage, to_json
+from detaudit.model import (
+    Change,
+    Comparison,
+    Difference,
+    Likeness,
+    Number,
+    Recipe,
+    Recording,
+    RunRecord,
+    Stage,
+    to_json,
+)
 from tests.auditor.recorded import outside, recording, trained, weight
 
 
@@ -51,9 +62,9 @@ def test_what_was_kept_of_a_baseline_bounds_the_cause() -> None:
 
 
 def test_only_what_was_kept_at_that_step_is_said_to_agree() -> None:
-    marks = {stage: dict(steps) for stage, steps in trained().marks.items()}
-    del marks[Stage.BATCH][3]
-    found = compare(recording(trained(marks=marks)), recording(trained(end="x", change={"forward3": "x"})))
+    digests = {stage: dict(steps) for stage, steps in trained().digests.items()}
+    del digests[Stage.BATCH][3]
+    found = compare(recording(trained(digests=digests)), recording(trained(end="x", change={"forward3": "x"})))
     assert found.cause is not None
     assert found.cause.startswith("the loss differs while rng agrees: the data, ")
 
@@ -129,16 +140,16 @@ def test_unlike_recipes_are_told() -> None:
 
 
 def test_stages_of_one_side_alone_are_told() -> None:
-    marks = dict(trained().marks)
-    del marks[Stage.BATCH]
-    found = compare(recording(trained(marks=marks)), recording(), names=("a", "b"))
+    digests = dict(trained().digests)
+    del digests[Stage.BATCH]
+    found = compare(recording(trained(digests=digests)), recording(), names=("a", "b"))
     assert found.verdict is Likeness.SAME
     assert Stage.BATCH not in found.stages
     assert found.warnings == ("recorded in b alone, and not compared: batch",)
 
 
 def test_doubts_are_told() -> None:
-    found = compare(recording(trained(sparse=True)), recording(), names=("a", "b"), warnings=("of a", "of a"))
+    found = compare(recording(trained(sampled=True)), recording(), names=("a", "b"), warnings=("of a", "of a"))
     assert found.warnings[0] == "of a"
     assert len(found.warnings) == 2
     assert "a: its weights are large" in found.warnings[1]
@@ -149,7 +160,7 @@ def test_doubts_are_told() -> None:
 
 
 def test_unlike_numbers_of_ranks() -> None:
-    found = compare(recording(), recording(trained(), trained(rank=1)))
+    found = compare(recording(), recording(trained(), trained()))
     assert (found.differs, found.cause) == (Difference(rank=1, step=0, stage=Stage.STEPS), None)
     assert "unlike numbers of ranks: 1 and 2" in found.warnings
 
@@ -161,7 +172,7 @@ def test_what_only_one_side_shows_is_left_out_and_told() -> None:
 
 
 def test_files_alone() -> None:
-    a, b = (recording(outside(Stage.ARTIFACT, digest, rank=0)) for digest in "xy")
+    a, b = (recording(outside(Stage.ARTIFACT, digest)) for digest in "xy")
     assert compare(a, a).verdict is Likeness.SAME
     found = compare(a, b)
     assert found.differs == Difference(rank=0, step=0, stage=Stage.ARTIFACT, site="model.bin")
@@ -184,7 +195,7 @@ def test_what_cannot_be_found_to_match_is_no_match(a: Recording, b: Recording, w
 
 
 def test_nothing_recorded_is_no_match() -> None:
-    nothing = msgspec.structs.replace(recording(), ranks=())
+    nothing = msgspec.structs.replace(recording(), run=RunRecord())
     with pytest.raises(NothingToCompareError, match="nothing on one side"):
         compare(nothing, nothing)
 

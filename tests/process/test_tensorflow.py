@@ -111,8 +111,8 @@ def test_keras(project: Project) -> None:
     (run,) = group["runs"]
     # By train_on_batch, by each of four ways to fit, on each of two replicas, with two inputs in graphs and eagerly.
     assert run["steps"] == 4 + 4 * 8 + 2 * 8 + 2 * 2 * 2
-    (stream,) = read_run(project.folder / "results" / "runs" / "none" / "1")[0].trained
-    batches = [stream.stages[step][Stage.BATCH] for step in range(run["steps"] - 7, run["steps"] + 1)]
+    (training,) = read_run(project.folder / "results" / "runs" / "none" / "1")[0].trained
+    batches = [training.digests[Stage.BATCH][step] for step in range(run["steps"] - 7, run["steps"] + 1)]
     assert batches[:2] == batches[2:4]  # the same data twice: what a prediction was made for is no batch
     assert batches[4:6] == batches[6:]
     assert batches[0] != batches[1]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from detaudit.auditor.baseline import recordings
 from detaudit.auditor.evidence import environment
-from detaudit.auditor.judge import localize
+from detaudit.auditor.judge import comparer, localize
 from detaudit.model import (
     Difference,
     Gate,
@@ -16,7 +16,6 @@ from detaudit.model import (
     RankRecord,
     Recording,
     Run,
-    Stage,
     Status,
     Verdict,
     digits,
@@ -47,10 +46,10 @@ def same_as_baseline(audit: NamedAudit, group: Group, now: Recording | None, the
     asked = environment.changes(recordings.asked(then), recordings.asked(now))
     changed = (*asked, *environment.changes(then.environment, now.environment))
     names = ", ".join(change.name for change in changed)
-    if recordings.same(then, now):
+    if comparer.same(then.run, now.run):
         although = f", although something changed: {names}" if changed else ""
         return _gate(name, GateStatus.PASSED, f"equal, bit for bit{although}", environment=changed)
-    differs = recordings.first_difference(then, now)
+    differs = comparer.first_difference(then.run, now.run, shared=True)
     where = _since(then, now, differs) if differs else "it differs"
     if not changed:
         return _gate(name, GateStatus.FAILED, f"{where}; the environment is the baseline's", differs=differs)
@@ -76,9 +75,8 @@ def same_after_resume(group: Group, stopped: Run, resumed: Run, trained: int) ->
     problem = _no_resume(group, whole, stopped, resumed, trained)
     if whole is None or problem:
         return _gate(name, GateStatus.UNKNOWN, problem)
-    ends, wanted = ([(rank.digest, rank.final_loss) for rank in run.ranks] for run in (resumed, whole))
     how = f"stopped after step {stopped.steps} of {whole.steps}, resumed for {trained}"
-    if ends == wanted:
+    if comparer.same_end(resumed.ranks, whole.ranks):
         return _gate(name, GateStatus.PASSED, f"{how}: it ends as the whole runs do, bit for bit")
     a, b = (_fingerprints(run.ranks) for run in (whole, resumed))
     return _gate(name, GateStatus.FAILED, f"{how}: it ends otherwise; whole: {a}; resumed: {b}")
@@ -105,18 +103,18 @@ def _gate(name: GateName, status: GateStatus, message: str, *, blocks: bool = Tr
 
 def _since(then: Recording, now: Recording, differs: Difference) -> str:
     rank = f", rank {differs.rank}" if differs.rank else ""
-    until = recordings.equal_until(then, now, differs)
+    until = comparer.last_equal_step(then.run, now.run, differs)
     equal = f" (equal at step {until})" if until is not None and until < differs.step - 1 else ""
-    shared = [s for s in Stage if all(s in side.ranks[0].marks for side in (then, now) if side.ranks)]
+    shared = [stage for stage in then.run.stages if stage in now.run.stages]
     cause = localize.cause(differs.stage, shared)
     return f"not the baseline from step {differs.step}{rank} on{equal}, stage {differs.stage}: {cause}"
 
 
 def _apart(then: Recording, now: Recording) -> float:
     """Return how far the final losses are apart, in parts of the baseline's; infinite where that cannot be told."""
-    pairs = list(zip(then.ranks, now.ranks, strict=False))
-    told = [_distance(a.record.final_loss, b.record.final_loss) for a, b in pairs]
-    return max(told, default=math.inf) if len(then.ranks) == len(now.ranks) else math.inf
+    ours, theirs = then.run.parts, now.run.parts
+    distances = [_distance(a.last_loss, b.last_loss) for a, b in zip(ours, theirs, strict=False)]
+    return max(distances, default=math.inf) if len(ours) == len(theirs) else math.inf
 
 
 def _distance(a: Number, b: Number) -> float:

@@ -6,17 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from detaudit.auditor import store
 from detaudit.auditor.baseline import lockfile
-from detaudit.auditor.baseline.recordings import record
+from detaudit.auditor.baseline.recordings import file_digests, recording_of
 from detaudit.auditor.evidence import environment, event_logs, printed
-from detaudit.auditor.evidence.event_logs import Stream
-from detaudit.auditor.judge.run_status import rank_record
-from detaudit.auditor.judge.streams import streams_of
+from detaudit.auditor.judge.run_status import recorded
 from detaudit.errors import AuditNotFoundError, NothingToCompareError, UsageError
-from detaudit.model import OUTSIDE, Audit, Group, RankRecord, Recording, Run, Stage, Verdict
+from detaudit.model import UNHOOKED, Audit, FinalState, Group, Recording, Run, Stage, Training, Verdict, record_of
 from detaudit.recipe.names import unknown
 
 _WHERE_RUNS_ARE = 3
@@ -69,7 +65,7 @@ def _is_lock(path: Path) -> bool:
 
 def _of_lock(path: Path, name: str) -> Recording:
     found = lockfile.find(path, name)
-    if not found.ranks:
+    if not found.run.parts:
         raise NothingToCompareError(f"the baseline in {path} is of a run that recorded nothing")
     return found
 
@@ -92,17 +88,13 @@ def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pat
             "--recipe NAME chooses another recipe.",
         )
     logs = _logs(run, folder)
-    found = [*_trained(run, logs), *_printed(place, run, logs, losses), *_written(run)]
-    if not found:
+    parts = (*_trained(run, logs), *_printed(place, run, logs, losses), *_written(run))
+    if not parts:
         raise NothingToCompareError(
             f"of {place} nothing is known but printed losses", "Take them from its output: --loss-pattern REGEX"
         )
-    streams = [stream for _, stream in found]
-    tell = msgspec.structs.replace
-    shown = tell(run, ranks=tuple(tell(rank, rank=place) for place, (rank, _) in enumerate(found)))
-    recording = record(
-        audit.target or audit.command, group.recipe, environment.bearing(audit.environment), shown, streams
-    )
+    relevant = environment.bearing(audit.environment)
+    recording = recording_of(audit.target or audit.command, group.recipe, relevant, run, record_of(parts))
     return Loaded(recording, tuple(_doubts(place, group, run, losses)))
 
 
@@ -112,35 +104,38 @@ def _logs(run: Run, folder: Path) -> Path:
     return moved if moved.is_dir() else Path(run.logs)
 
 
-def _trained(run: Run, logs: Path) -> list[tuple[RankRecord, Stream]]:
-    """Return what hooks saw, read from the traces once more."""
-    ranks = [rank for rank in run.ranks if rank.framework not in OUTSIDE]
+def _trained(run: Run, logs: Path) -> tuple[Training, ...]:
+    """Return the trainings of a run, read from its event logs again."""
+    ranks = tuple(rank for rank in run.ranks if rank.framework not in UNHOOKED or rank.framework == Stage.RETURNED)
     if not ranks:
-        return []
-    streams = streams_of(event_logs.read_run(logs))
-    if [rank_record(place, stream) for place, stream in enumerate(streams)] == ranks:
-        return list(zip(ranks, streams, strict=True))
+        return ()
+    trainings = recorded(event_logs.read_run(logs))
+    if record_of(trainings).ranks == ranks:
+        return trainings
     gone = f"the traces of run {run.id} are not there any more, or cannot be read: {logs}"
     other = f"the traces in {logs} are of another audit, or of another version of detaudit"
     raise AuditNotFoundError(
-        other if streams else gone,
+        other if trainings else gone,
         "Name the folder that `detaudit run` wrote, with all that is in it, or run it again. A baseline in "
         f"{lockfile.LOCK} needs no traces.",
     )
 
 
-def _printed(place: str, run: Run, logs: Path, losses: re.Pattern[str] | None) -> Iterator[tuple[RankRecord, Stream]]:
+def _printed(place: str, run: Run, logs: Path, losses: re.Pattern[str] | None) -> Iterator[Training]:
     if losses is None:
         return
     found = printed.read(logs / "stdout.log", losses)
-    if found.stream is None:
+    if found.training is None:
         raise NothingToCompareError(f"{place} run {run.id}: {found.problem}", "Change the pattern, or leave it out.")
-    yield rank_record(0, found.stream), found.stream
+    yield found.training
 
 
-def _written(run: Run) -> list[tuple[RankRecord, Stream]]:
-    """Return the files that a run wrote; their digests are in the audit, the files themselves are gone."""
-    return [(rank, Stream(rank.framework)) for rank in run.ranks if rank.framework == Stage.ARTIFACT]
+def _written(run: Run) -> Iterator[Training]:
+    """Yield the files that a run wrote; their digests are in the audit, the files themselves are gone."""
+    for rank in run.ranks:
+        if rank.framework == Stage.ARTIFACT:
+            final = FinalState(digest=rank.digest, sum=rank.sum_of_weights)
+            yield Training(framework=rank.framework, digests=file_digests(run.artifacts), final=final)
 
 
 def _doubts(place: str, group: Group, run: Run, losses: re.Pattern[str] | None) -> Iterator[str]:

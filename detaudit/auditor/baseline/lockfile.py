@@ -9,6 +9,7 @@ import msgspec
 from detaudit.auditor import store
 from detaudit.auditor.baseline import recordings
 from detaudit.auditor.evidence import environment
+from detaudit.auditor.judge import comparer
 from detaudit.errors import AuditNotFoundError, ConfigError, UnknownNameError
 from detaudit.model import Recording, digits
 from detaudit.recipe.names import unknown
@@ -84,7 +85,7 @@ def changed(name: str, old: Recording | None, new: Recording) -> list[str]:
     if old is None:
         return [f"{name}: a new baseline, {_result(new)}"]
     told = []
-    if not recordings.same(old, new):
+    if not comparer.same(old.run, new.run):
         told.append(f"{name}: {_result(old)} → {_result(new)}")
     a, b = (dict(recordings.asked(side), **side.environment) for side in (old, new))
     told += [f"{name}: {one.name} {one.a or '-'} → {one.b or '-'}" for one in environment.changes(a, b)]
@@ -92,6 +93,6 @@ def changed(name: str, old: Recording | None, new: Recording) -> list[str]:
 
 
 def _result(recording: Recording) -> str:
-    ranks = [rank.record for rank in recording.ranks]
+    ranks = recording.run.ranks
     told = [f"digest {(r.digest or '-')[:12]}, final loss {digits(r.final_loss)}, {r.steps} steps" for r in ranks[:1]]
     return "; ".join([*told, *([f"{len(ranks)} ranks"] if len(ranks) > 1 else [])])

@@ -13,7 +13,7 @@ from detaudit.auditor.judge.run_status import compared, stopped
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.launch.plan import GroupPlan, Settings
-from detaudit.model import Group, Run, Status, Verdict
+from detaudit.model import Group, Run, RunRecord, Status, Verdict
 
 Plan: TypeAlias = Callable[[Flags, str], GroupPlan]
 """Returns the runs of a trial from what is set in it, and its name."""
@@ -92,16 +92,16 @@ class Trials:
         spec = trial.plan.spec(number)
         self.launches += 1
         try:
-            result = self._runner.run(number, spec, trial.first.streams if trial.first and follow else ())
+            result = self._runner.run(number, spec, trial.first.record if trial.first and follow else None)
         except KeyboardInterrupt:
-            trial.group.add(stopped(number, spec), (), ())
+            trial.group.add(stopped(number, spec), (), RunRecord())
             raise
         self._take(trial, result)
         self._keep()
         self._observer.run_finished(trial.group.result().runs[-1])
 
     def _take(self, trial: Trial, result: Result) -> None:
-        trial.group.add(result.run, result.processes, result.streams)
+        trial.group.add(result.run, result.processes, result.record)
         if trial.first is None and result.run.status is Status.OK:
             trial.first = result
 
@@ -133,7 +133,7 @@ class Trials:
     def _read(self, trial: Trial, run: Run) -> Result:
         spec = trial.plan.spec(run.id)
         processes = event_logs.read_run(spec.folder)
-        return Result(run, processes, compared(spec, processes, self._runner.outside(spec)))
+        return Result(run, processes, compared(spec, processes, self._runner.unhooked(spec)))
 
 
 def _broken(group: Group) -> bool:

@@ -26,38 +26,55 @@ from detaudit.auditor.evidence.event_records import (
     Trouble,
     lines,
 )
-from detaudit.model import Stage
+from detaudit.model import FinalState, Number, Stage, Training, Weight, as_number
 
 
-@dataclass
-class Stream:
-    """What one framework trained in one process: ``stages[step][stage]`` are digests, in order of arrival.
+class _Growing:
+    """A training as its events arrive."""
 
-    ``losses`` are by step, in order of arrival, as ``float.hex()`` text. What a run shows without a hook is one too;
-    its framework is the stage's name. In the NAMED stages a space and the name of what it is of follow the digest.
-    """
-
-    framework: str
-    stages: dict[int, dict[Stage, tuple[str, ...]]] = field(default_factory=dict)
-    final: Final | None = None
-    losses: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def last_loss(self) -> float | None:
-        """The loss that was recorded last."""
-        return float.fromhex(next(reversed(self.losses.values()))) if self.losses else None
-
-    @property
-    def steps(self) -> int:
-        """How many steps were recorded."""
-        return max(self.stages, default=0)
+    def __init__(self, framework: str) -> None:
+        self._framework = framework
+        self._digests: dict[Stage, dict[int, tuple[str, ...]]] = {}
+        self._losses: dict[int, Number] = {}
+        self.final: Final | None = None
 
     def add(self, event: Event) -> None:
         """Take in one event. Several of one stage, such as the weights of two models, count together."""
-        stages = self.stages.setdefault(event.step, {})
-        stages[event.stage] = (*stages.get(event.stage, ()), event.digest)
+        steps = self._digests.setdefault(event.stage, {})
+        steps[event.step] = (*steps.get(event.step, ()), event.digest)
         if event.value is not None:
-            self.losses[event.step] = event.value
+            self._losses[event.step] = _number(event.value)
+
+    def training(self) -> Training:
+        """Return the training so far."""
+        return Training(
+            framework=self._framework,
+            steps=max((step for steps in self._digests.values() for step in steps), default=0),
+            digests=self._digests,
+            losses=self._losses,
+            final=_final_state(self.final) if self.final else None,
+        )
+
+
+def _number(text: str) -> Number:
+    return as_number(float.fromhex(text))
+
+
+def _final_state(final: Final) -> FinalState:
+    loss = _number(final.loss) if final.loss else None
+    if not final.params:
+        return FinalState(loss=loss, sampled=final.sparse)
+    return FinalState(
+        digest=final.digest,
+        sum=_number(final.sum) if final.sum else None,
+        loss=loss,
+        devices=final.devices,
+        sampled=final.sparse,
+        weights=tuple(
+            Weight(dtype=dtype, shape=shape, digest=digest, sum=_number(total))
+            for dtype, shape, digest, total in final.weights
+        ),
+    )
 
 
 @dataclass
@@ -74,7 +91,7 @@ class Process:
     generators: dict[str, str] = field(default_factory=dict)
     probes: list[ProbeLine] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
-    streams: dict[str, Stream] = field(default_factory=dict)
+    trainings: dict[str, Training] = field(default_factory=dict)
     ended: bool = False
 
     @property
@@ -84,20 +101,27 @@ class Process:
         return {**(self.settings.versions if self.settings else {}), **told}
 
     @property
-    def trained(self) -> list[Stream]:
-        """The frameworks that trained here."""
-        return [stream for stream in self.streams.values() if stream.steps > 0]
+    def trained(self) -> list[Training]:
+        """The trainings of this process that did a step."""
+        return [training for training in self.trainings.values() if training.steps > 0]
 
 
 def _process(path: Path) -> Process | None:
     process: Process | None = None
+    growing: dict[str, _Growing] = {}
     for line in lines(path):
         if isinstance(line, Hello):
             process = Process(line, line.identity)
         elif process is None:
             return None
+        elif isinstance(line, Event):
+            growing.setdefault(line.fw, _Growing(line.fw)).add(line)
+        elif isinstance(line, Final):
+            growing.setdefault(line.fw, _Growing(line.fw)).final = line
         else:
             _take(process, line)
+    if process is not None:
+        process.trainings = {framework: one.training() for framework, one in growing.items()}
     return process
 
 
@@ -113,10 +137,6 @@ _LISTS: dict[type[Line], str] = {
 
 def _take(process: Process, line: Line) -> None:
     match line:
-        case Event():
-            process.streams.setdefault(line.fw, Stream(line.fw)).add(line)
-        case Final():
-            process.streams.setdefault(line.fw, Stream(line.fw)).final = line
         case Identity():
             process.identity = line.identity
         case Settings():

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from detaudit.auditor.evidence.event_logs import Stream
 from detaudit.errors import UsageError
 from detaudit.launch.log import was_cut
-from detaudit.model import Stage
+from detaudit.model import Number, Stage, Training, as_number
 
 LOSS, STEP = "loss", "step"
 """The groups of a pattern. Where none is called ``loss``, the first that is not ``step`` is it."""
@@ -21,9 +20,9 @@ _SHOWN = 120
 
 @dataclass(frozen=True)
 class Printed:
-    """The losses as one stream, or why there is none."""
+    """The losses as one training, or why there are none."""
 
-    stream: Stream | None = None
+    training: Training | None = None
     problem: str = ""
 
 
@@ -63,20 +62,20 @@ def read(log: Path, pattern: re.Pattern[str]) -> Printed:
     try:
         if was_cut(log):
             return Printed(problem="it printed more than is kept, so the losses before the last MiB are not known")
-        stages: dict[int, list[str]] = {}
-        losses: dict[int, str] = {}
+        digests: dict[int, list[str]] = {}
+        losses: dict[int, Number] = {}
         for step, text, value in _losses(log, pattern):
-            stages.setdefault(step, []).append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
+            digests.setdefault(step, []).append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
             losses.pop(step, None)  # the last one printed comes last
-            losses[step] = value.hex()
+            losses[step] = as_number(value)
     except _PatternMisfitError as misfit:
         return Printed(problem=f"--loss-pattern {pattern.pattern!r} {misfit}")
     except OSError as error:
         return Printed(problem=f"what it printed cannot be read: {error}")
-    if not stages:
+    if not digests:
         return Printed(problem=f"--loss-pattern {pattern.pattern!r} matched nothing on stdout, {_last_line(log)}")
-    found = {step: {Stage.STDOUT: tuple(digests)} for step, digests in stages.items()}
-    return Printed(Stream(Stage.STDOUT.value, found, losses=losses))
+    found = {Stage.STDOUT: {step: tuple(texts) for step, texts in digests.items()}}
+    return Printed(Training(framework=Stage.STDOUT.value, steps=max(digests), digests=found, losses=losses))
 
 
 def _losses(log: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, str, float]]:

@@ -8,18 +8,16 @@ from pathlib import Path
 
 from detaudit.auditor.evidence import printed
 from detaudit.auditor.evidence.artifacts import Contents, Files, read
-from detaudit.auditor.evidence.event_logs import Stream
-from detaudit.auditor.evidence.event_records import Final
 from detaudit.auditor.evidence.formats import UnusableError
 from detaudit.auditor.evidence.formats.floats import add_up
-from detaudit.model import Artifact, Stage, as_number
+from detaudit.model import Artifact, FinalState, Stage, Training, as_number
 
 
 @dataclass(frozen=True)
-class Outside:
-    """The streams to compare, the last ones of a run, and why what was asked for is not there, ``""`` if it is."""
+class Unhooked:
+    """What is compared beside the trainings, and why what was asked for is not there, ``""`` if it is."""
 
-    streams: tuple[Stream, ...] = ()
+    parts: tuple[Training, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
     problem: str = ""
     warnings: tuple[str, ...] = ()
@@ -35,7 +33,7 @@ class Watch:
         self._loss = loss
         self._files = [Files(pattern, cwd, results) for pattern in patterns]
 
-    def look(self, folder: Path) -> Outside:
+    def look(self, folder: Path) -> Unhooked:
         """Return what the run whose logs are in ``folder`` has shown."""
         losses = printed.read(folder / "stdout.log", self._loss) if self._loss else printed.Printed()
         problems, warnings = [losses.problem], []
@@ -49,33 +47,27 @@ class Watch:
                     contents[name] = read(path)
                 except UnusableError as error:
                     problems.append(f"{name} {error}")
-        return Outside(
-            streams=(*([losses.stream] if losses.stream else []), *([_stream(contents)] if contents else [])),
+        return Unhooked(
+            parts=(*([losses.training] if losses.training else []), *([_files(contents)] if contents else [])),
             artifacts=tuple(_artifact(name, content) for name, content in sorted(contents.items())),
             problem="; ".join(filter(None, problems)),
             warnings=tuple(filter(None, warnings)),
         )
 
 
-def _stream(contents: dict[str, Contents]) -> Stream:
-    """Return files as one stream without steps; see Stream.stages for its one event."""
+def _files(contents: dict[str, Contents]) -> Training:
+    """Return files as a training without steps: all their tensors are at step 0."""
     parts = tuple(
         f"{digest} {name}: {part}" if part else f"{digest} {name}"
         for name, content in sorted(contents.items())
         for part, digest in content.parts
     )
     totals = [content.total for content in contents.values() if content.total is not None]
-    final = Final(
-        fw=Stage.ARTIFACT.value,
-        steps=0,
+    final = FinalState(
         digest=hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest(),
-        sum=add_up(totals).hex() if totals else "",
-        loss=None,
-        params=len(parts),
-        sparse=False,
-        devices=(),
+        sum=as_number(add_up(totals)) if totals else None,
     )
-    return Stream(Stage.ARTIFACT.value, {0: {Stage.ARTIFACT: parts}}, final)
+    return Training(framework=Stage.ARTIFACT.value, digests={Stage.ARTIFACT: {0: parts}}, final=final)
 
 
 def _artifact(name: str, content: Contents) -> Artifact:

@@ -1,37 +1,33 @@
-"""Follows a run while it goes on, to see the moment in which it differs from another."""
+"""Follows a run while it goes on, to notice the moment in which it differs from another."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from detaudit.auditor.evidence.event_logs import Stream, events
-from detaudit.auditor.evidence.event_records import Event
-from detaudit.auditor.judge.streams import RESULT
+from detaudit.auditor.evidence.event_logs import events
+from detaudit.auditor.judge import comparer
+from detaudit.model import RunRecord
 
 
 class Follower:
-    """Compares the trace of a run with ``reference`` as it grows.
+    """Compares the event log of a run with ``reference`` as it grows.
 
     Only one training process of one framework can be followed: several are numbered when they have ended.
     """
 
-    def __init__(self, reference: Sequence[Stream]) -> None:
-        self._reference = reference[0] if len(reference) == 1 and reference[0].final is not None else None
-        self._seen: dict[tuple[int, str], int] = {}
-        self._trains: Path | None = None
+    def __init__(self, reference: RunRecord | None) -> None:
+        only = reference.parts[0] if reference is not None and len(reference.parts) == 1 else None
+        self._framework = only.framework if only is not None else ""
+        self._comparer = comparer.DigestFollower(only) if only is not None and only.final is not None else None
+        self._log: Path | None = None
 
-    def differs(self, path: Path, raw: Iterable[bytes]) -> bool:
-        """Whether new lines of a trace differ from what the reference wrote there."""
-        if self._reference is None:
-            return False
-        return any(self._unlike(path, event) for event in events(raw) if event.stage in RESULT)
-
-    def _unlike(self, path: Path, event: Event) -> bool:
-        reference = self._reference
-        self._trains = self._trains or path
-        if reference is None or path != self._trains or event.fw != reference.framework:
-            self._reference = None
-            return False
-        place = (event.step, event.stage)
-        number = self._seen[place] = self._seen.get(place, 0) + 1
-        digests = reference.stages.get(event.step, {}).get(event.stage, ())
-        return len(digests) < number or digests[number - 1] != event.digest
+    def differs(self, log: Path, raw: Iterable[bytes]) -> bool:
+        """Whether new lines of an event log differ from what the reference recorded there."""
+        for event in events(raw):
+            if self._comparer is None or event.stage not in comparer.RESULTS:
+                continue
+            self._log = self._log or log
+            if log != self._log or event.fw != self._framework:
+                self._comparer = None
+            elif self._comparer.differs(event.step, event.stage, event.digest):
+                return True
+        return False

@@ -7,12 +7,24 @@ import msgspec
 
 from detaudit import wire
 from detaudit.auditor.evidence import effective_settings, seeds
-from detaudit.auditor.evidence.event_logs import Process, Stream
-from detaudit.auditor.judge import localize, probes, verdict
-from detaudit.auditor.judge import streams as comparison
+from detaudit.auditor.evidence.event_logs import Process
+from detaudit.auditor.judge import comparer, localize, probes, verdict
 from detaudit.auditor.source import suspect_code
 from detaudit.launch.plan import GroupPlan
-from detaudit.model import Divergence, FlagState, Group, Recipe, Replicas, Run, Source, Stage, Status, Varied, Verdict
+from detaudit.model import (
+    Divergence,
+    FlagState,
+    Group,
+    Recipe,
+    Replicas,
+    Run,
+    RunRecord,
+    Source,
+    Stage,
+    Status,
+    Varied,
+    Verdict,
+)
 from detaudit.recipe.applies import too_old
 from detaudit.recipe.flags import Flag
 from detaudit.recipe.variations import order_id
@@ -28,7 +40,7 @@ class GroupInProgress:
         self._plan, self._folder = plan, folder
         self._runs: list[Run] = []
         self._replicas: Replicas | None = None
-        self._first: Sequence[Stream] | None = None
+        self._first: RunRecord | None = None
         self._probes = probes.Comparison()
         self._generators: tuple[str, ...] = ()
         self._first_processes: Sequence[Process] = ()
@@ -39,19 +51,19 @@ class GroupInProgress:
         self._versions: dict[str, str] = {}
         self._known: Group | None = None
 
-    def add(self, run: Run, processes: Sequence[Process], streams: Sequence[Stream]) -> None:
-        """Take in a run, its ``streams`` compared with the first that finished. Runs that failed are never compared."""
-        stopped_short = run.status is Status.STOPPED and bool(streams)
+    def add(self, run: Run, processes: Sequence[Process], record: RunRecord) -> None:
+        """Take in a run, and compare its ``record`` with the first that finished; one that failed is never compared."""
+        stopped_short = run.status is Status.STOPPED and bool(record.parts)
         if run.status is Status.OK or stopped_short:
             watched = self._probes.add(run.id, processes)
-            result = comparison.result_key(streams) if streams else watched
+            result = comparer.identity(record) if record.parts else watched
             if self._first is None:
-                self._first, self._first_processes = streams, processes
+                self._first, self._first_processes = record, processes
             self._results.append(result)
             if result != self._results[0]:
-                run = msgspec.structs.replace(run, differs=comparison.first_difference(self._first, streams))
-                self._generators = self._generators or comparison.unlike_generators(self._first_processes, processes)
-            replicas = comparison.replicas(run.id, processes)
+                run = msgspec.structs.replace(run, differs=comparer.first_difference(self._first, record))
+                self._generators = self._generators or comparer.differing_generators(self._first_processes, processes)
+            replicas = comparer.replicas(run.id, processes)
             if self._replicas is None or (self._replicas.differs is None and replicas and replicas.differs):
                 self._replicas = replicas
             cwd = self._plan.spec(run.id).cwd
@@ -85,7 +97,7 @@ class GroupInProgress:
         if found is Verdict.DETERMINISTIC and self._without_weights():
             found = Verdict.INCONCLUSIVE
         recipe = self._plan.recipe
-        stages = comparison.recorded_stages(self._first or ())
+        stages = self._first.stages if self._first else ()
         divergence = localize.divergence([run for run in self._runs if run.counts], stages)
         flags, undone = self._flag_states()
         return Group(
@@ -98,7 +110,7 @@ class GroupInProgress:
             stages=stages,
             sources=self._sources(divergence, stages) if distinct > 1 else (),
             generators=self._generators,
-            sparse=comparison.sparse(self._first or ()),
+            sparse=self._first is not None and self._first.sampled,
             replicas=self._replicas,
             probes=self._probes.names,
             probe=self._probes.first,
@@ -188,7 +200,7 @@ class GroupInProgress:
             return f"run {bad.id}: {bad.problem}"
         if planned < 2:
             return "one run has nothing to be compared with; use --runs 2 or more"
-        if not self._first:
+        if self._first is None or not self._first.parts:
             return "the probes agree, but no training was seen, and equal probes alone are no evidence"
         if self._without_weights():
             return (

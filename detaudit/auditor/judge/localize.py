@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from detaudit.model import OUTSIDE, Divergence, Run, Stage
+from detaudit.model import UNHOOKED, Divergence, Run, Stage
 
 _WHAT = {
     Stage.INIT: ("the weights differ before the first step", "seeds, or the order of initialisation"),
@@ -25,7 +25,7 @@ _UNSEEN = {Stage.BATCH: "the data", Stage.BACKWARD: "a backward kernel"}
 def cause(stage: Stage, recorded: Sequence[Stage]) -> str:
     """Return what a first difference at ``stage`` points to, no surer than what was recorded allows."""
     seen, likely = _WHAT[stage]
-    if stage in OUTSIDE and Stage.UPDATE in recorded:
+    if stage in UNHOOKED and Stage.UPDATE in recorded:
         likely = "it depends on something else, such as the time"
     before = [s for s in recorded if s.place < stage.place and s is not Stage.INIT]
     agree = (

@@ -4,11 +4,10 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from detaudit.auditor.evidence.event_logs import Process, Stream, matching
-from detaudit.auditor.evidence.unhooked import Outside
-from detaudit.auditor.judge.streams import streams_of
+from detaudit.auditor.evidence.event_logs import Process, matching
+from detaudit.auditor.evidence.unhooked import Unhooked
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import RankRecord, Run, Status, as_number
+from detaudit.model import Run, RunRecord, Status, Training, record_of
 
 TAIL_LINES = 15
 TAIL_BYTES = 16384
@@ -19,27 +18,32 @@ LOOKED_FOR = (
 )
 
 
-def compared(spec: RunSpec, processes: Sequence[Process], outside: Sequence[Stream]) -> list[Stream]:
+def recorded(processes: Sequence[Process]) -> tuple[Training, ...]:
+    """Return all trainings of a run, in the order of its processes."""
+    return tuple(training for process in processes for training in process.trained)
+
+
+def compared(spec: RunSpec, processes: Sequence[Process], unhooked: Sequence[Training] = ()) -> RunRecord:
     """Return what a run is compared by: what was recorded in its target, then what it showed without a hook."""
-    return [*(streams_of(processes) if matching(processes, spec.expected) else ()), *outside]
+    return record_of((*(recorded(processes) if matching(processes, spec.expected) else ()), *unhooked))
 
 
-def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], outside: Outside) -> Run:
+def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], unhooked: Unhooked) -> Run:
     """Return what the run with this number amounts to."""
-    status, problem = _status(spec, outcome, processes, outside)
-    streams = compared(spec, processes, outside.streams)
+    status, problem = _status(spec, outcome, processes, unhooked)
+    record = compared(spec, processes, unhooked.parts)
     return Run(
         id=number,
         status=status,
         exit_code=outcome.exit_code,
         wall_s=round(outcome.wall_s, 3),
-        steps=max((stream.steps for stream in streams), default=0),
-        ranks=tuple(rank_record(rank, stream) for rank, stream in enumerate(streams)),
+        steps=max((part.steps for part in record.parts), default=0),
+        ranks=record.ranks,
         problem=problem,
         stderr_tail=() if status is Status.OK else tail(spec.folder / "stderr.log"),
-        warnings=(*_warnings(outcome, processes), *outside.warnings),
+        warnings=(*_warnings(outcome, processes), *unhooked.warnings),
         logs=str(spec.folder),
-        artifacts=outside.artifacts,
+        artifacts=unhooked.artifacts,
     )
 
 
@@ -58,31 +62,31 @@ def stopped(number: int, spec: RunSpec) -> Run:
 
 def ended(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: float, problem: str) -> Run:
     """Return a run that was ended because it had shown enough; what it recorded up to there counts."""
-    streams = compared(spec, processes, ())
+    record = compared(spec, processes)
     return Run(
         id=number,
         status=Status.STOPPED,
         exit_code=None,
         wall_s=round(wall_s, 3),
-        steps=max((stream.steps for stream in streams), default=0),
-        ranks=tuple(rank_record(rank, stream) for rank, stream in enumerate(streams)),
+        steps=max((part.steps for part in record.parts), default=0),
+        ranks=record.ranks,
         problem=problem,
         logs=str(spec.folder),
     )
 
 
 def _status(
-    spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], outside: Outside
+    spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], unhooked: Unhooked
 ) -> tuple[Status, str | None]:
-    streams = streams_of(processes)
+    trainings = recorded(processes)
     if outcome.timed_out:
-        at = f"it was at step {max((s.steps for s in streams), default=0)}"
-        if streams and all(stream.final for stream in streams):
+        at = f"it was at step {max((one.steps for one in trainings), default=0)}"
+        if trainings and all(one.final for one in trainings):
             at = "the training had finished, and the process hung at its exit (a thread that never ends?)"
         return Status.TIMEOUT, f"did not end within {spec.timeout:g} s; {at}"
     if outcome.exit_code:
         return Status.FAILED, _exit_words(outcome.exit_code)
-    unrecorded = outside.problem or _unrecorded(processes, spec, shown=bool(outside.streams))
+    unrecorded = unhooked.problem or _unrecorded(processes, spec, shown=bool(unhooked.parts))
     return (Status.NO_RECORD, unrecorded) if unrecorded else (Status.OK, None)
 
 
@@ -115,28 +119,12 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> str
         imported = f"imported: {', '.join(seen)}" if seen else "no framework was imported"
         return f"nothing was trained that detaudit can see ({imported}; {LOOKED_FOR})"
     for process in trained:
-        if not process.ended or any(stream.final is None for stream in process.trained):
+        if not process.ended or any(training.final is None for training in process.trained):
             return (
                 f"the record of process {process.hello.pid} was cut off: its disk is full, or it ended in a way that "
                 "Python does not see (exec, a crash in a library, a kill by its parent)"
             )
     return ""
-
-
-def rank_record(rank: int, stream: Stream) -> RankRecord:
-    """Return the fingerprints of what was trained, or shown, in this place of a run."""
-    final = stream.final
-    loss = float.fromhex(final.loss) if final and final.loss else stream.last_loss
-    seen = final if final and final.params else None
-    return RankRecord(
-        rank=rank,
-        framework=stream.framework,
-        steps=stream.steps,
-        sum_of_weights=as_number(float.fromhex(seen.sum) if seen and seen.sum else None),
-        final_loss=as_number(loss),
-        digest=seen.digest if seen else None,
-        devices=seen.devices if seen else (),
-    )
 
 
 def _warnings(outcome: RunOutcome, processes: Sequence[Process]) -> list[str]:

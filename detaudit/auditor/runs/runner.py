@@ -16,16 +16,16 @@ from detaudit.launch import Launcher, RunSpec
 from detaudit.launch.leftovers import CarryOver
 from detaudit.launch.plan import Settings, workspace_for
 from detaudit.launch.workspace import Workspaces
-from detaudit.model import Run
+from detaudit.model import Run, RunRecord, Training
 
 
 @dataclass(frozen=True)
 class Result:
-    """One run, the processes it had, and the streams it is compared by."""
+    """One run, the processes it had, and what it is compared by."""
 
     run: Run
     processes: Sequence[event_logs.Process]
-    streams: Sequence[event_logs.Stream]
+    record: RunRecord
 
 
 class EnoughError(Exception):
@@ -50,7 +50,7 @@ class Runner:
         self,
         number: int,
         spec: RunSpec,
-        reference: Sequence[event_logs.Stream] = (),
+        reference: RunRecord | None = None,
         *,
         last_step: int | None = None,
         trained_by: int = 1,
@@ -75,18 +75,18 @@ class Runner:
             except EnoughError as enough:
                 processes = event_logs.read_run(spec.folder)
                 run = ended(number, spec, processes, time.monotonic() - started, str(enough))
-                return Result(run, processes, compared(spec, processes, ()))
+                return Result(run, processes, compared(spec, processes))
             finally:
                 if carry is not None:
                     self.carried += carry.after_run()
-            outside = watch.look(spec.folder)
+            unhooked = watch.look(spec.folder)
         processes = event_logs.read_run(spec.folder)
-        run = judge(number, spec, outcome, processes, outside)
-        return Result(run, processes, compared(spec, processes, outside.streams))
+        run = judge(number, spec, outcome, processes, unhooked)
+        return Result(run, processes, compared(spec, processes, unhooked.parts))
 
-    def outside(self, spec: RunSpec) -> Sequence[event_logs.Stream]:
+    def unhooked(self, spec: RunSpec) -> Sequence[Training]:
         """Return what a run that is over printed; files that it wrote are no longer what they were."""
-        return Watch(self._settings.loss_pattern, [], spec.cwd, self._settings.out).look(spec.folder).streams
+        return Watch(self._settings.loss_pattern, [], spec.cwd, self._settings.out).look(spec.folder).parts
 
     def _watch(self, spec: RunSpec, space: Workspaces) -> Watch:
         settings = self._settings

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from detaudit import wire
 from detaudit.auditor import store
-from detaudit.auditor.evidence.event_logs import Process, Stream
+from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.formats import npy, npz
-from detaudit.auditor.judge import streams as comparison
-from detaudit.auditor.judge import tensors
+from detaudit.auditor.judge import comparer, tensors
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.auditor.trace import op_diff, op_records
@@ -85,12 +84,13 @@ class Watched:
         reference, folder = self._run(level, window)
         runs, found = 1, None
         self._latest[level] = reference, folder
-        base = _until(reference.streams, window.last)
         while found is None and runs < most and not self.problems:
             other, beside = self._run(level, window)
             runs += 1
             differs = (
-                comparison.first_difference(base, _until(other.streams, window.last)) if not self.problems else None
+                comparer.first_difference(reference.record, other.record, through=window.last)
+                if not self.problems
+                else None
             )
             found = Pair(reference, other, (folder, beside), differs) if differs else None
         differs = found.differs if found else None
@@ -135,14 +135,6 @@ class Watched:
         if result.run.status not in (Status.OK, Status.STOPPED):
             self.problems.append(f"a run whose {level} were watched came to nothing: {result.run.problem}")
         return result, folder
-
-
-def _until(streams: Sequence[Stream], last: int) -> list[Stream]:
-    """Return what was recorded up to a step: runs are ended some time after it."""
-    return [
-        Stream(stream.framework, {step: stages for step, stages in stream.stages.items() if step <= last})
-        for stream in streams
-    ]
 
 
 def _kept(path: Path | None, role: str) -> _Kept | None:

@@ -25,6 +25,7 @@ from detaudit.model import (
     Culprit,
     Difference,
     NextStep,
+    RunRecord,
     Stage,
     Status,
     TensorPair,
@@ -82,9 +83,9 @@ class Tracer:
         for number in range(1, self._plan.runs + 1):
             spec = self._plan.spec(number)
             try:
-                result = self._runner.run(number, spec, self._first.streams if self._first else ())
+                result = self._runner.run(number, spec, self._first.record if self._first else None)
             except KeyboardInterrupt:
-                self._group.add(stopped(number, spec), (), ())
+                self._group.add(stopped(number, spec), (), RunRecord())
                 raise
             self._take(result)
             self._observer.run_finished(result.run)
@@ -95,9 +96,9 @@ class Tracer:
 
     def _take(self, result: Result) -> None:
         self._runs += 1
-        self._group.add(result.run, result.processes, result.streams)
+        self._group.add(result.run, result.processes, result.record)
         environment.add_processes(self._environment, result.processes)
-        usable = result.run.status is Status.OK or result.streams
+        usable = result.run.status is Status.OK or result.record.parts
         self._first = self._first or (result if usable else None)
         self._watched.trained_by = max(self._watched.trained_by, len(result.run.ranks))
         scene = self._scene()

@@ -6,6 +6,7 @@ import pytest
 from detaudit.auditor.baseline import gates
 from detaudit.model import (
     Divergence,
+    FinalState,
     Gate,
     GateStatus,
     Group,
@@ -16,8 +17,9 @@ from detaudit.model import (
     Run,
     Stage,
     Status,
-    Trained,
+    Training,
     Verdict,
+    record_of,
 )
 from detaudit.recipe.project import NamedAudit
 
@@ -40,9 +42,10 @@ def group(verdict: Verdict = Verdict.DETERMINISTIC, **changed: Any) -> Group:
 
 
 def recording(loss: Number = 0.5, *, update: str = "u", **changed: Any) -> Recording:
-    marks = {Stage.UPDATE: {1: "w1", 2: "w2", 3: update, 4: update}}
-    trained = Trained(record=rank(update, loss), marks=marks)
-    made = Recording(command=("train.py",), recipe=RECIPE, environment={"torch": "2.13.0"}, ranks=(trained,))
+    digests: dict[Stage, dict[int, tuple[str, ...]]]
+    digests = {Stage.UPDATE: {step: (text,) for step, text in enumerate(("w1", "w2", update, update), 1)}}
+    trained = Training(framework="torch", steps=4, digests=digests, final=FinalState(digest=update, sum=1.0, loss=loss))
+    made = Recording(command=("train.py",), recipe=RECIPE, environment={"torch": "2.13.0"}, run=record_of((trained,)))
     return tell(made, **changed)
 
 

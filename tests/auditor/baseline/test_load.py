@@ -14,7 +14,7 @@ from detaudit.auditor.baseline.load import load
 from detaudit.auditor.baseline.lockfile import write_lock
 from detaudit.errors import AuditNotFoundError, ExitCode, NothingToCompareError, UnknownNameError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Recording, Stage, Weight
+from detaudit.model import Recording, RunRecord, Stage, Weight
 from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
 from tests.auditor.recorded import RECIPE, recording, trained
 
@@ -47,12 +47,13 @@ def with_weights(update: str = "same") -> Lines:
 def test_an_audit(tmp_path: Path) -> None:
     out = audited(tmp_path, run(with_weights()))
     loaded = load(str(out))
-    (rank,) = loaded.recording.ranks
+    (rank,) = loaded.recording.run.parts
+    assert rank.final is not None
     assert loaded.warnings == ()
-    assert (rank.record.digest, rank.record.sum_of_weights, rank.record.steps) == ("same", 3.0, 2)
-    assert rank.marks[Stage.UPDATE] == {1: "w1", 2: "same"}
+    assert (rank.final.digest, rank.final.sum, rank.steps) == ("same", 3.0, 2)
+    assert rank.digests[Stage.UPDATE] == {1: ("w1",), 2: ("same",)}
     assert rank.losses == {1: 0.5, 2: 0.5}
-    assert rank.weights == (Weight(dtype="torch.float32", shape=(2,), digest="00ff", sum=3.0),)
+    assert rank.final.weights == (Weight(dtype="torch.float32", shape=(2,), digest="00ff", sum=3.0),)
     assert loaded.recording.command == ("train.py",)
     assert loaded.recording.environment["torch"] == "2.13.0"
     assert "detaudit" not in loaded.recording.environment
@@ -62,15 +63,15 @@ def test_an_audit(tmp_path: Path) -> None:
 def test_the_first_run_that_finished_is_taken(tmp_path: Path) -> None:
     out = audited(tmp_path, run(training("a"), exit_code=1), run(training("b")), run(training("c")))
     loaded = load(str(out))
-    assert loaded.recording.ranks[0].record.digest == "b"
+    assert loaded.recording.run.ranks[0].digest == "b"
     assert loaded.warnings == (f"{out}: its own runs differ from each other, so this compares one of several results",)
 
 
 def test_a_recipe_is_chosen_by_name(tmp_path: Path) -> None:
     out = audited(tmp_path, run(training("a")), run(training("b")), recipes=("none", "seeds"))
-    assert load(str(out)).recording.ranks[0].record.digest == "a"
+    assert load(str(out)).recording.run.ranks[0].digest == "a"
     seeds = load(str(out), "seeds").recording
-    assert (seeds.ranks[0].record.digest, seeds.recipe.name) == ("b", "seeds")
+    assert (seeds.run.ranks[0].digest, seeds.recipe.name) == ("b", "seeds")
     with pytest.raises(UnknownNameError, match="called 'seed'") as caught:
         load(str(out), "seed")
     assert "Did you mean 'seeds'? There are: none, seeds." in caught.value.cure
@@ -81,7 +82,7 @@ def test_a_folder_that_was_moved_is_read_where_it_is_now(tmp_path: Path) -> None
     before = tmp_path / "before"
     shutil.move(out, before)
     expected = load(str(before)).recording
-    assert expected.ranks[0].record.digest == "old"
+    assert expected.run.ranks[0].digest == "old"
     audited(tmp_path, run(training("new")))  # where the first one was
     assert load(str(before)).recording == expected
     assert load(str(out)).recording != expected
@@ -111,10 +112,10 @@ def test_traces_of_another_audit_are_not_taken_for_this_one(tmp_path: Path) -> N
 def test_printed_losses_are_read_again(tmp_path: Path) -> None:
     pattern = re.compile(r"loss (\S+)")
     out = audited(tmp_path, printing("loss 0.5\nloss 0.25\n", training()), loss_pattern=pattern)
-    _, printed = load(str(out), losses=pattern).recording.ranks
-    assert (printed.record.rank, printed.record.framework, printed.losses) == (1, "stdout", {1: 0.5, 2: 0.25})
+    _, printed = load(str(out), losses=pattern).recording.run.parts
+    assert (printed.framework, printed.losses) == ("stdout", {1: 0.5, 2: 0.25})
     without = load(str(out))
-    assert len(without.recording.ranks) == 1
+    assert len(without.recording.run.parts) == 1
     assert without.warnings == (f"{out}: what it printed is left out; --loss-pattern REGEX reads it again",)
     with pytest.raises(NothingToCompareError, match="matched nothing on stdout"):
         load(str(out), losses=re.compile(r"error (\S+)"))
@@ -123,7 +124,7 @@ def test_printed_losses_are_read_again(tmp_path: Path) -> None:
 def test_a_program_that_only_prints(tmp_path: Path) -> None:
     pattern = re.compile(r"loss (\S+)")
     out = audited(tmp_path, printing("loss 0.5\n", [hello(argv=["sh"])]), loss_pattern=pattern)
-    assert [rank.record.framework for rank in load(str(out), losses=pattern).recording.ranks] == ["stdout"]
+    assert [part.framework for part in load(str(out), losses=pattern).recording.run.parts] == ["stdout"]
     with pytest.raises(NothingToCompareError, match="nothing is known but printed losses"):
         load(str(out))
 
@@ -134,10 +135,10 @@ def test_files_are_known_from_the_audit(tmp_path: Path) -> None:
         return run([hello(argv=["sh"])])(spec)
 
     out = audited(tmp_path, launched, artifacts=("model.bin",))
-    (file,) = load(str(out)).recording.ranks
+    (file,) = load(str(out)).recording.run.parts
     (written,) = store.load(out).groups[0].runs[0].artifacts
-    assert file.marks == {Stage.ARTIFACT: {0: f"{written.digest} model.bin"}}
-    assert file.record.digest == store.load(out).groups[0].runs[0].ranks[0].digest
+    assert file.digests == {Stage.ARTIFACT: {0: (f"{written.digest} model.bin",)}}
+    assert (file.final and file.final.digest) == store.load(out).groups[0].runs[0].ranks[0].digest
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def lock(folder: Path, *names: str, **audits: Recording) -> Path:
 
 def test_a_baseline(tmp_path: Path) -> None:
     path = lock(tmp_path, "train", "eval")
-    assert load(f"{path}#eval").recording.ranks[0].record.digest == "eval"
+    assert load(f"{path}#eval").recording.run.ranks[0].digest == "eval"
     with pytest.raises(UnknownNameError, match="no baseline 'trian'") as caught:
         load(f"{path}#trian")
     assert "Did you mean 'train'?" in caught.value.cure
@@ -181,7 +182,7 @@ def test_a_baseline(tmp_path: Path) -> None:
 
 def test_a_lock_file_with_one_baseline_needs_no_name(tmp_path: Path) -> None:
     path = lock(tmp_path, "train")
-    assert load(str(path)).recording.ranks[0].record.digest == "train"
+    assert load(str(path)).recording.run.ranks[0].digest == "train"
     other = path.rename(tmp_path / "other#1.json")  # the name of a file may hold the sign
     assert load(str(other)) == load(f"{other}#train")
 
@@ -190,7 +191,7 @@ def test_lock_files_that_hold_nothing(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="holds 0 baselines"):
         load(str(lock(tmp_path)))
     with pytest.raises(NothingToCompareError, match="recorded nothing"):
-        load(f"{lock(tmp_path, empty=Recording(command=(), recipe=RECIPE, environment={}, ranks=()))}#empty")
+        load(f"{lock(tmp_path, empty=Recording(command=(), recipe=RECIPE, environment={}, run=RunRecord()))}#empty")
 
 
 @pytest.mark.parametrize("name", ["detaudit.lock.json", "detaudit.lock.json#train", "other.json#train"])

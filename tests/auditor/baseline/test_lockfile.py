@@ -38,7 +38,7 @@ def test_the_only_baseline_needs_no_name(tmp_path: Path) -> None:
         ("{", ":1:2 is no lock file"),
         ('{\n  "audits": {\n<<<<<<< HEAD\n', ":3:1 is no lock file"),
         ('{"schema_version": 1, "audits": {"a": NaN}}', "is no lock file"),
-        ('{"schema_version": 1, "audits": {"a": {"ranks": 1}}}', r"is no lock file: .*\$\.audits"),
+        ('{"schema_version": 1, "audits": {"a": {"run": 1}}}', r"is no lock file: .*\$\.audits"),
         ("[]", "is no lock file"),
         ('{"schema_version": 1}', "audits"),
         ('{"schema_version": 2, "audits": {}}', "has schema version 2"),
@@ -62,7 +62,7 @@ def test_all_that_a_recording_holds_comes_back(tmp_path: Path) -> None:
     audits = {
         "small": recorded.recording(recorded.trained(weights=(recorded.weight(total="nan"), recorded.weight()))),
         "naïve": recordings.thinned(recorded.recording(recorded.trained(300), recorded.outside(Stage.ARTIFACT))),
-        "unseen": recorded.recording(recorded.trained(end=None, sum_of_weights=-0.0, final_loss="-inf")),
+        "unseen": recorded.recording(recorded.trained(end=None, sum=-0.0, loss="-inf")),
     }
     lockfile.write_lock(tmp_path / "lock", audits)
     found = lockfile.read_lock(tmp_path / "lock")

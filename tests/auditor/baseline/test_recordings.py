@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.baseline.recordings import KEPT_STEPS, equal_until, first_difference, record, same, thinned
-from detaudit.auditor.evidence.event_logs import Stream
-from detaudit.auditor.evidence.event_records import Event, Final
-from detaudit.model import Artifact, Difference, RankRecord, Recording, Run, Stage, Status, Trained, Weight
+from detaudit.auditor.baseline.recordings import KEPT_STEPS, recording_of, thinned
+from detaudit.auditor.judge import comparer
+from detaudit.model import Artifact, Difference, Recording, Run, Stage, Status, Training, record_of
 from tests.auditor.recorded import RECIPE, STAGES, outside, recording, trained
 
 STEPS = st.integers(1, 400)
@@ -20,50 +19,33 @@ def at(step: int, stage: Stage, rank: int = 0) -> Difference:
     return Difference(rank=rank, step=step, stage=stage)
 
 
-def stream() -> Stream:
-    made = Stream("torch")
-    made.add(Event("torch", 0, Stage.INIT, "i", None))
-    made.add(Event("torch", 1, Stage.FORWARD, "f", "0x1p-1"))
-    made.add(Event("torch", 1, Stage.UPDATE, "u", None))
-    made.add(Event("torch", 1, Stage.UPDATE, "v", None))
-    weights = (("f4", (2,), "00ff", "0x1p+0"), ("f4", (), "00fe", "nan"))
-    made.final = Final("torch", 1, "end", "0x1p+0", "0x1p-1", 2, True, ("cpu",), weights)
-    return made
+def same(a: Recording, b: Recording) -> bool:
+    return comparer.same(a.run, b.run)
 
 
-def run_of(*streams: Stream, artifacts: tuple[Artifact, ...] = ()) -> Run:
-    ranks = tuple(
-        RankRecord(
-            rank=rank, framework=one.framework, steps=one.steps, sum_of_weights=1.0, final_loss=None, digest="end"
-        )
-        for rank, one in enumerate(streams)
-    )
+def first_difference(a: Recording, b: Recording) -> Difference | None:
+    return comparer.first_difference(a.run, b.run, shared=True)
+
+
+def equal_until(a: Recording, b: Recording, difference: Difference) -> int | None:
+    return comparer.last_equal_step(a.run, b.run, difference)
+
+
+def run_of(*parts: Training, artifacts: tuple[Artifact, ...] = ()) -> Run:
+    ranks = record_of(parts).ranks
     return Run(id=1, status=Status.OK, exit_code=0, wall_s=1.0, steps=1, ranks=ranks, artifacts=artifacts)
 
 
-def test_what_a_run_recorded() -> None:
-    run = run_of(stream())
-    found = record(("detaudit",), RECIPE, {"python": "3.11"}, run, [stream()])
-    (rank,) = found.ranks
-    assert rank.record == run.ranks[0]
-    assert rank.sparse
-    assert rank.marks == {Stage.INIT: {0: "i"}, Stage.FORWARD: {1: "f"}, Stage.UPDATE: {1: "u; v"}}
-    assert rank.losses == {1: 0.5}
-    assert rank.weights == (
-        Weight(dtype="f4", shape=(2,), digest="00ff", sum=1.0),
-        Weight(dtype="f4", shape=(), digest="00fe", sum="nan"),
-    )
-
-
 def test_files_are_one_digest_each() -> None:
-    parts = Stream("artifact", {0: {Stage.ARTIFACT: ("p a.npz: x", "q a.npz: y", "r b.bin")}})
+    parts = Training(framework="artifact", digests={Stage.ARTIFACT: {0: ("p a.npz: x", "q a.npz: y", "r b.bin")}})
     files = tuple(Artifact(path=path, by="bytes", digest=digest) for path, digest in (("a.npz", "A"), ("b.bin", "B")))
-    found = record((), RECIPE, {}, run_of(parts, artifacts=files), [parts])
-    assert found.ranks[0].marks == {Stage.ARTIFACT: {0: "A a.npz; B b.bin"}}
+    found = recording_of((), RECIPE, {}, run_of(parts, artifacts=files), record_of((trained(), parts)))
+    assert found.run.trainings == (trained(),)
+    assert found.run.unhooked[0].digests == {Stage.ARTIFACT: {0: ("A a.npz", "B b.bin")}}
 
 
 def test_a_recording_survives_json() -> None:
-    made = record(("detaudit",), RECIPE, {"a": "b"}, run_of(stream()), [stream()])
+    made = recording_of(("detaudit",), RECIPE, {"a": "b"}, run_of(trained()), record_of((trained(weights=()),)))
     assert msgspec.json.decode(msgspec.json.encode(made), type=Recording) == made
 
 
@@ -72,12 +54,12 @@ def test_of_a_thinned_recording_little_is_left_and_nothing_is_changed(steps: int
     whole = recording(trained(steps))
     thin = thinned(whole)
     for stage in STAGES:
-        kept = thin.ranks[0].marks[stage]
-        assert kept.items() <= whole.ranks[0].marks[stage].items()
+        kept = thin.run.trainings[0].digests[stage]
+        assert kept.items() <= whole.run.trainings[0].digests[stage].items()
         assert {1, steps, *(2**n for n in range(9) if 2**n <= steps)} <= kept.keys()
         assert len(kept) <= KEPT_STEPS + 10
-    assert thin.ranks[0].marks[Stage.INIT] == {0: "0 init"}
-    assert thin.ranks[0].losses.keys() == thin.ranks[0].marks[Stage.UPDATE].keys()
+    assert thin.run.trainings[0].digests[Stage.INIT] == {0: ("0 init",)}
+    assert thin.run.trainings[0].losses.keys() == thin.run.trainings[0].digests[Stage.UPDATE].keys()
     assert thinned(thin) == thin
     assert same(whole, thin)
     assert same(thin, whole)
@@ -96,7 +78,7 @@ def test_the_first_difference_is_found_between_the_steps_that_were_kept(steps: i
     assert (found.step >= first, found.stage) == (True, Stage.UPDATE)
     before = equal_until(thin, b, found)
     assert before is None or before < first
-    kept = thin.ranks[0].marks[Stage.UPDATE]
+    kept = thin.run.trainings[0].digests[Stage.UPDATE]
     assert not [step for step in kept if (before or 0) < step < found.step]
 
 
@@ -117,12 +99,12 @@ def test_what_only_explains_is_no_difference() -> None:
     assert first_difference(recording(), other) is None
 
 
-@pytest.mark.parametrize("fields", [{"devices": ("cuda:0",)}, {"sum_of_weights": 2.5000000000000004}])
+@pytest.mark.parametrize("fields", [{"devices": ("cuda:0",)}, {"sum": 2.5000000000000004}])
 def test_where_weights_live_and_how_they_were_added_up_is_no_difference(fields: dict[str, Any]) -> None:
     assert same(recording(), recording(trained(**fields)))
 
 
-@pytest.mark.parametrize("fields", [{"end": "x"}, {"final_loss": 0.30000000000000004}, {"framework": "jax"}])
+@pytest.mark.parametrize("fields", [{"end": "x"}, {"loss": 0.30000000000000004}, {"framework": "jax"}])
 def test_what_is_a_difference_at_the_end_alone(fields: dict[str, Any]) -> None:
     found = first_difference(recording(), recording(trained(**fields)))
     assert found == at(5, Stage.UPDATE)
@@ -130,20 +112,20 @@ def test_what_is_a_difference_at_the_end_alone(fields: dict[str, Any]) -> None:
 
 
 def test_a_negative_zero_is_another_loss() -> None:
-    assert not same(recording(trained(final_loss=0.0)), recording(trained(final_loss=-0.0)))
-    assert same(recording(trained(final_loss="nan")), recording(trained(final_loss="nan")))
+    assert not same(recording(trained(loss=0.0)), recording(trained(loss=-0.0)))
+    assert same(recording(trained(loss="nan")), recording(trained(loss="nan")))
 
 
 def test_weights_that_were_digested_rarely() -> None:
-    rare = {stage: dict(steps) for stage, steps in trained().marks.items()}
+    rare = {stage: dict(steps) for stage, steps in trained().digests.items()}
     rare[Stage.UPDATE] = {step: digest for step, digest in rare[Stage.UPDATE].items() if step in (1, 2, 4)}
-    a, b = recording(trained(marks=rare)), recording(trained(marks=rare, end="x"))
+    a, b = recording(trained(digests=rare)), recording(trained(digests=rare, end="x"))
     assert first_difference(a, b) == at(5, Stage.UPDATE)
     assert equal_until(a, b, at(5, Stage.UPDATE)) == 4
 
 
 def test_one_side_ends_earlier() -> None:
-    a, b = recording(trained(3, final_loss=0.1)), recording(trained(5, final_loss=0.1))
+    a, b = recording(trained(3, loss=0.1)), recording(trained(5, loss=0.1))
     assert first_difference(a, b) == at(4, Stage.STEPS)
     assert equal_until(a, b, at(4, Stage.STEPS)) == 3
 
@@ -154,32 +136,32 @@ def test_nothing_before_the_first_step_is_equal_to_a_later_one() -> None:
     assert equal_until(recording(), b, at(0, Stage.INIT)) is None
 
 
-def two(second: Trained) -> Recording:
+def two(second: Training) -> Recording:
     return recording(trained(), second)
 
 
 def test_the_rank_that_differs_first_is_named() -> None:
-    a = two(trained(rank=1))
-    b = recording(trained(change={"update4": "x"}), trained(rank=1, change={"forward3": "x"}))
+    a = two(trained())
+    b = recording(trained(change={"update4": "x"}), trained(change={"forward3": "x"}))
     assert first_difference(a, b) == at(3, Stage.FORWARD, rank=1)
     assert equal_until(a, b, at(3, Stage.FORWARD, rank=1)) == 2
 
 
 def test_a_rank_that_is_missing() -> None:
-    a, b = two(trained(rank=1)), recording()
+    a, b = two(trained()), recording()
     assert first_difference(a, b) == first_difference(b, a) == at(0, Stage.STEPS, rank=1)
     assert equal_until(a, b, at(0, Stage.STEPS, rank=1)) is None
 
 
 def test_printed_losses_and_files_are_compared_with_their_like() -> None:
-    a = recording(trained(), outside(Stage.STDOUT), outside(Stage.ARTIFACT, rank=2))
-    assert same(a, recording(trained(), outside(Stage.ARTIFACT), outside(Stage.STDOUT, rank=2)))
-    b = recording(trained(), outside(Stage.STDOUT, "y"), outside(Stage.ARTIFACT, "y", rank=2))
+    a = recording(trained(), outside(Stage.STDOUT), outside(Stage.ARTIFACT))
+    assert same(a, recording(trained(), outside(Stage.ARTIFACT), outside(Stage.STDOUT)))
+    b = recording(trained(), outside(Stage.STDOUT, "y"), outside(Stage.ARTIFACT, "y"))
     assert first_difference(a, b) == at(1, Stage.STDOUT, rank=1)
-    later = recording(trained(change={"update5": "x"}), *b.ranks[1:])
+    later = recording(trained(change={"update5": "x"}), *b.run.unhooked)
     assert first_difference(a, later) == at(5, Stage.UPDATE)
     file = Difference(rank=2, step=0, stage=Stage.ARTIFACT, site="model.bin")
-    assert first_difference(a, recording(*a.ranks[:2], b.ranks[2])) == file
+    assert first_difference(a, recording(*a.run.parts[:2], b.run.parts[2])) == file
 
 
 def test_what_one_side_did_not_show_is_never_a_match() -> None:

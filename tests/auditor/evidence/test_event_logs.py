@@ -49,9 +49,9 @@ def write(folder: Path, data: bytes, name: str = "7.0.jsonl") -> None:
 def test_a_whole_trace(tmp_path: Path) -> None:
     write(tmp_path, WHOLE)
     (process,) = read_run(tmp_path)
-    stream = process.streams["torch"]
-    assert (stream.steps, stream.last_loss, process.ended) == (1, 2.0, True)
-    assert stream.stages == {1: {Stage.FORWARD: ("a",), Stage.UPDATE: ("b",)}}
+    training = process.trainings["torch"]
+    assert (training.steps, training.last_loss, process.ended) == (1, 2.0, True)
+    assert training.digests == {Stage.FORWARD: {1: ("a",)}, Stage.UPDATE: {1: ("b",)}}
 
 
 def test_what_was_imported_is_known_from_either_line(tmp_path: Path) -> None:

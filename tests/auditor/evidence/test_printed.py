@@ -24,9 +24,9 @@ def read(log: Path, text: str, pattern: str) -> printed.Printed:
 
 def losses(log: Path, text: str, pattern: str) -> dict[int, int]:
     """Return how many losses each step has."""
-    stream = read(log, text, pattern).stream
-    assert stream is not None
-    return {step: len(stages[Stage.STDOUT]) for step, stages in stream.stages.items()}
+    training = read(log, text, pattern).training
+    assert training is not None
+    return {step: len(texts) for step, texts in training.digests[Stage.STDOUT].items()}
 
 
 def test_each_match_is_a_step(log: Path) -> None:
@@ -47,9 +47,9 @@ def test_progress_that_rewrites_its_line_counts_as_lines(log: Path) -> None:
     ],
 )
 def test_which_group_is_the_loss(log: Path, pattern: str, last: float) -> None:
-    stream = read(log, "step 7 loss 0.5 and again 0.5 at 7\n", pattern).stream
-    assert stream is not None
-    assert stream.last_loss == last
+    training = read(log, "step 7 loss 0.5 and again 0.5 at 7\n", pattern).training
+    assert training is not None
+    assert training.last_loss == last
 
 
 def test_steps_as_they_are_printed(log: Path) -> None:
@@ -57,28 +57,28 @@ def test_steps_as_they_are_printed(log: Path) -> None:
     assert losses(log, text, r"step (?P<step>\d+) loss (\S+)") == {10: 1, 20: 2}
 
 
-@pytest.mark.parametrize(("text", "value"), [("inf", float("inf")), ("-inf", float("-inf")), ("1e-3", 0.001)])
-def test_values(log: Path, text: str, value: float) -> None:
-    stream = read(log, f"loss {text}\n", r"loss (\S+)").stream
-    assert stream is not None
-    assert stream.last_loss == value
+@pytest.mark.parametrize(("text", "value"), [("inf", "inf"), ("-inf", "-inf"), ("1e-3", 0.001)])
+def test_values(log: Path, text: str, value: float | str) -> None:
+    training = read(log, f"loss {text}\n", r"loss (\S+)").training
+    assert training is not None
+    assert training.last_loss == value
 
 
 @given(st.floats(), st.floats())
 def test_losses_are_equal_where_their_texts_are(log: Path, a: float, b: float) -> None:
-    one, two = (read(log, f"loss {value!r}\n", r"loss (\S+)").stream for value in (a, b))
+    one, two = (read(log, f"loss {value!r}\n", r"loss (\S+)").training for value in (a, b))
     assert one is not None
     assert two is not None
-    assert (one.stages == two.stages) == (repr(a) == repr(b))
+    assert (one.digests == two.digests) == (repr(a) == repr(b))
 
 
 def test_every_letter_counts(log: Path) -> None:
-    assert read(log, "loss 0.5\n", r"loss (\S+)").stream != read(log, "loss 0.50\n", r"loss (\S+)").stream
+    assert read(log, "loss 0.5\n", r"loss (\S+)").training != read(log, "loss 0.50\n", r"loss (\S+)").training
 
 
 def test_a_pattern_that_never_matches_shows_the_last_line(log: Path) -> None:
     found = read(log, "Loss: 1\nthe end\n\n", r"loss (\S+)")
-    assert found.stream is None
+    assert found.training is None
     assert r"'loss (\\S+)' matched nothing on stdout, whose last line is 'the end'" in found.problem
 
 
@@ -96,7 +96,7 @@ def test_a_pattern_that_never_matches_an_empty_log(log: Path) -> None:
 )
 def test_a_pattern_that_finds_something_else(log: Path, text: str, words: str) -> None:
     found = read(log, text, r"step (?P<step>\S+) loss (\S+)")
-    assert found.stream is None
+    assert found.training is None
     assert words in found.problem
 
 
@@ -112,7 +112,7 @@ def test_a_log_that_was_cut_is_not_read(tmp_path: Path, monkeypatch: pytest.Monk
     with log_file.Log(path) as log:
         log.file.write(b"loss 1\n" * 20)
     found = printed.read(path, printed.compiled(r"loss (\S+)"))
-    assert found.stream is None
+    assert found.training is None
     assert "more than is kept" in found.problem
 
 

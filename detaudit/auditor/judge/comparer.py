@@ -1,0 +1,186 @@
+"""Decides what is equal, and where two runs first differ: for audits, baselines, comparisons and traces alike.
+
+Equal are the bits of the weights, of the losses and of what the recorder calls results (RESULTS). Never a sum of
+floats, which may differ in the last place though every weight is the same.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from detaudit.auditor.evidence.event_logs import Process
+from detaudit.model import NAMED, UNHOOKED, Difference, RankRecord, Replicas, RunRecord, Stage, Training, digits
+
+RESULTS = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE, *UNHOOKED})
+"""The stages that are results of a training. The others only explain: a script may draw a random name for its logs."""
+
+
+class Pair(NamedTuple):
+    """Two parts that are compared with each other, and the rank of the first."""
+
+    rank: int
+    a: Training
+    b: Training
+
+
+def pairs(a: RunRecord, b: RunRecord) -> list[Pair]:
+    """Return what is compared: trainings in their order, printed losses and files with their like."""
+    trained = [Pair(rank, *both) for rank, both in enumerate(zip(a.trainings, b.trainings, strict=False))]
+    theirs = {part.framework: part for part in b.unhooked}
+    shown = enumerate(a.unhooked, start=len(a.trainings))
+    return trained + [Pair(rank, part, theirs[part.framework]) for rank, part in shown if part.framework in theirs]
+
+
+def identity(run: RunRecord) -> str:
+    """Return a text that is equal for two runs of one audit if and only if their results are."""
+    key = hashlib.blake2b(digest_size=16)
+    for part in run.parts:
+        results = [(stage, sorted(part.digests[stage].items())) for stage in sorted(RESULTS & part.digests.keys())]
+        key.update(repr((_end(part), results)).encode())
+    return key.hexdigest()
+
+
+def first_difference(
+    a: RunRecord, b: RunRecord, *, through: int | None = None, shared: bool = False
+) -> Difference | None:
+    """Return the earliest step and stage at which two runs with different results differ, None if none do.
+
+    ``through`` is the last step to compare; then neither the ends nor the number of steps count. ``shared`` compares
+    only stages and steps that both recorded, as for a baseline that keeps some steps.
+    """
+    matched = pairs(a, b)
+    complete = len(matched) == len(a.parts) == len(b.parts)
+    if complete and not any(_results_differ(pair, through, shared) for pair in matched):
+        return None
+    found = [difference for pair in matched if (difference := _first(pair, through, shared))]
+    if not complete:
+        missing = min(len(a.trainings), len(b.trainings))
+        found.append(Difference(rank=missing, step=0, stage=Stage.STEPS))
+    return min(found, key=lambda difference: difference.order, default=None)
+
+
+def same(a: RunRecord, b: RunRecord) -> bool:
+    """Whether two recordings have the same results, as far as both recorded the same steps."""
+    return first_difference(a, b, shared=True) is None
+
+
+def same_end(a: Sequence[RankRecord], b: Sequence[RankRecord]) -> bool:
+    """Whether two runs ended with the same weights and losses, however many steps each trained."""
+    ours, theirs = ([(rank.digest, digits(rank.final_loss)) for rank in ranks] for ranks in (a, b))
+    return ours == theirs
+
+
+def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int | None:
+    """Return the last step up to a difference at which its stage is equal on both sides, None if there is none.
+
+    If one side has no such step, any result counts.
+    """
+    pair = next((pair for pair in pairs(a, b) if pair.rank == difference.rank), None)
+    if pair is None or (difference.stage is Stage.STEPS and difference.step == 0):
+        return None
+    stages = RESULTS if difference.stage is Stage.STEPS else {difference.stage}
+    equal = (
+        step for step, stage, x, y in shared_digests(pair) if stage in stages and step <= difference.step and x == y
+    )
+    return max(equal, default=None)
+
+
+def shared_digests(pair: Pair) -> Iterator[tuple[int, Stage, tuple[str, ...], tuple[str, ...]]]:
+    """Yield step, stage and both digests of all that both sides recorded, in the order of time."""
+    a, b = pair.a.digests, pair.b.digests
+    both = [(step, stage) for stage in a.keys() & b.keys() for step in a[stage].keys() & b[stage].keys()]
+    for step, stage in sorted(both, key=lambda one: (one[0], one[1].place)):
+        yield step, stage, a[stage][step], b[stage][step]
+
+
+class DigestFollower:
+    """Compares the results of one training with a reference as they arrive, one digest after another."""
+
+    def __init__(self, reference: Training) -> None:
+        self._reference = reference
+        self._seen: Counter[tuple[int, Stage]] = Counter()
+
+    def differs(self, step: int, stage: Stage, digest: str) -> bool:
+        """Take in the next digest, and return whether the training can no longer end with the same results."""
+        if stage not in RESULTS:
+            return False
+        place = self._seen[step, stage]
+        self._seen[step, stage] += 1
+        expected = self._reference.digests.get(stage, {}).get(step, ())
+        return len(expected) <= place or expected[place] != digest
+
+
+def _end(part: Training) -> tuple[str, int, str, str | None]:
+    """Return what must be equal at the end: of the weights every bit, not their sum nor where they live."""
+    return part.framework, part.steps, digits(part.last_loss), part.final.digest if part.final else None
+
+
+def _results_differ(pair: Pair, through: int | None, shared: bool) -> bool:
+    if through is None and _end(pair.a) != _end(pair.b):
+        return True
+    return any(_differing_step(pair, stage, through, shared) is not None for stage in RESULTS)
+
+
+def _differing_step(pair: Pair, stage: Stage, through: int | None, shared: bool) -> int | None:
+    """Return the first step at which a stage differs, None if it differs at none."""
+    a, b = pair.a.digests.get(stage, {}), pair.b.digests.get(stage, {})
+    if a == b:
+        return None
+    steps = a.keys() & b.keys() if shared else a.keys() | b.keys()
+    differing = (step for step in steps if a.get(step) != b.get(step) and (through is None or step <= through))
+    return min(differing, default=None)
+
+
+def _first(pair: Pair, through: int | None, shared: bool) -> Difference | None:
+    found = [(step, stage) for stage in Stage if (step := _differing_step(pair, stage, through, shared)) is not None]
+    if found:
+        step, stage = min(found, key=lambda one: (one[0], one[1].place))
+        if stage not in UNHOOKED and not (_has_step(pair.a, step) and _has_step(pair.b, step)):
+            stage = Stage.STEPS
+        return Difference(rank=pair.rank, step=step, stage=stage, site=_site(pair, step, stage))
+    if through is not None or _end(pair.a) == _end(pair.b):
+        return None
+    if pair.a.steps != pair.b.steps:
+        return Difference(rank=pair.rank, step=min(pair.a.steps, pair.b.steps) + 1, stage=Stage.STEPS)
+    # Equal at every step that both recorded: changed after the last one.
+    stage = Stage(pair.a.framework) if pair.a.framework in UNHOOKED else Stage.UPDATE
+    return Difference(rank=pair.rank, step=pair.a.steps, stage=stage)
+
+
+def _has_step(part: Training, step: int) -> bool:
+    return any(step in steps for steps in part.digests.values())
+
+
+def _site(pair: Pair, step: int, stage: Stage) -> str | None:
+    """Return which files and tensors in them, or parts of a value, differ: the first, and how many more."""
+    if stage not in NAMED:
+        return None
+    a, b = (part.digests.get(stage, {}).get(step, ()) for part in (pair.a, pair.b))
+    first, *more = sorted({part.partition(" ")[2] for part in {*a} ^ {*b}})
+    return f"{first} and {len(more)} more" if more else first
+
+
+def differing_generators(a: Iterable[Process], b: Iterable[Process]) -> tuple[str, ...]:
+    """Return the random generators that were in a different state when a training began.
+
+    They are those of the first process that recorded any.
+    """
+    ours, theirs = (next((p.generators for p in processes if p.generators), {}) for processes in (a, b))
+    return tuple(sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name)))
+
+
+def replicas(run: int, processes: Iterable[Process]) -> Replicas | None:
+    """Return whether the ranks that a launcher started hold identical weights, None if fewer than two were recorded."""
+    ranks = [training for process in processes if process.hello.rank is not None for training in process.trained]
+    stages = (Stage.INIT, Stage.UPDATE)
+    if len(ranks) < 2 or not any(stage in ranks[0].digests for stage in stages):
+        return None
+    found = [
+        Difference(rank=rank, step=step, stage=stage)
+        for rank, training in enumerate(ranks)
+        for stage in stages
+        if (step := _differing_step(Pair(rank, ranks[0], training), stage, None, shared=False)) is not None
+    ]
+    first = min(found, key=lambda one: (one.step, one.stage.place, one.rank), default=None)
+    return Replicas(ranks=len(ranks), run=run, differs=first)

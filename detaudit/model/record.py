@@ -1,0 +1,116 @@
+"""What one run recorded: the one model that audits, baselines, comparisons and traces compare."""
+
+import msgspec
+
+from detaudit.model.audit import RankRecord, Recipe
+from detaudit.model.enums import UNHOOKED, Stage
+from detaudit.model.number import Number
+
+
+class Weight(msgspec.Struct, frozen=True, kw_only=True):
+    """One tensor of the final weights."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    digest: str
+    sum: Number
+
+
+class FinalState(msgspec.Struct, frozen=True, kw_only=True):
+    """How a training ended: the digest of its weights, null if it had none, and its last loss.
+
+    ``sum`` is shown and never compared: a device adds up in an order of its own. ``weights`` has the first tensors;
+    ``sampled`` says that the weights were too large for a digest at every step.
+    """
+
+    digest: str | None = None
+    sum: Number = None
+    loss: Number = None
+    devices: tuple[str, ...] = ()
+    sampled: bool = False
+    weights: tuple[Weight, ...] = ()
+
+
+class Training(msgspec.Struct, frozen=True, kw_only=True):
+    """One training of a run: what one framework did in one process, with steps of its own.
+
+    ``digests[stage][step]`` has the digests of a stage, several if two models have one, in order of arrival. Step 0 is
+    the state before the first step. ``losses`` are by step, the last one recorded comes last. A baseline keeps some
+    steps only. What a run shows without a hook has this form too; its framework is the name of the stage.
+    """
+
+    framework: str
+    steps: int = 0
+    digests: dict[Stage, dict[int, tuple[str, ...]]] = {}
+    losses: dict[int, Number] = {}
+    final: FinalState | None = None
+
+    @property
+    def last_loss(self) -> Number:
+        """The final loss, or the last one recorded."""
+        if self.final is not None and self.final.loss is not None:
+            return self.final.loss
+        return next(reversed(self.losses.values()), None)
+
+    def fingerprint(self, rank: int) -> RankRecord:
+        """Return what a report shows of this training."""
+        final = self.final or FinalState()
+        return RankRecord(
+            rank=rank,
+            framework=self.framework,
+            steps=self.steps,
+            sum_of_weights=final.sum,
+            final_loss=self.last_loss,
+            digest=final.digest,
+            devices=final.devices,
+        )
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run recorded: its trainings, one for each rank, and what it showed without a hook."""
+
+    trainings: tuple[Training, ...] = ()
+    unhooked: tuple[Training, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Training, ...]:
+        """All of it; the place in this tuple is the rank in reports."""
+        return (*self.trainings, *self.unhooked)
+
+    @property
+    def ranks(self) -> tuple[RankRecord, ...]:
+        """The fingerprints of all parts."""
+        return tuple(part.fingerprint(rank) for rank, part in enumerate(self.parts))
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of which anything was recorded, in the order of a step."""
+        found = {stage for part in self.parts for stage in part.digests}
+        return tuple(stage for stage in Stage if stage in found)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether any weights were too large for a digest at every step."""
+        return any(part.final is not None and part.final.sampled for part in self.parts)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the final weights of any part were recorded."""
+        return any(part.final is not None and part.final.digest for part in self.parts)
+
+
+def record_of(parts: tuple[Training, ...]) -> RunRecord:
+    """Return a record of these parts: trainings first, then what was shown without a hook."""
+    return RunRecord(
+        trainings=tuple(part for part in parts if part.framework not in UNHOOKED),
+        unhooked=tuple(part for part in parts if part.framework in UNHOOKED),
+    )
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that outlives its event logs, with the command, the recipe and the relevant environment, by name."""
+
+    command: tuple[str, ...]
+    recipe: Recipe
+    environment: dict[str, str]
+    run: RunRecord

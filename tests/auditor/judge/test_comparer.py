@@ -1,0 +1,150 @@
+"""Comparison: results decide, the ladder explains, the first difference is the one that is named."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detaudit.auditor.evidence.event_logs import Process
+from detaudit.auditor.evidence.event_records import Hello
+from detaudit.auditor.judge import comparer
+from detaudit.auditor.judge.comparer import DigestFollower, identity, replicas
+from detaudit.model import UNHOOKED, Difference, FinalState, Stage, Training, record_of
+
+LADDER = tuple(stage for stage in Stage if stage not in (*UNHOOKED, Stage.STEPS))
+
+
+def training(steps: int = 3, end: str = "end", total: float = 1.0, **changed: Any) -> Training:
+    """A training whose digests are the step and the stage, but for ``changed``, such as ``update2="x"``."""
+    digests: dict[Stage, dict[int, tuple[str, ...]]] = {Stage.INIT: {0: (changed.get("init0", "0 init"),)}}
+    for stage in LADDER[1:]:
+        digests[stage] = {step: (changed.get(f"{stage}{step}", f"{step} {stage}"),) for step in range(1, steps + 1)}
+    final = FinalState(digest=end, sum=total, loss=1.0, devices=("cpu",))
+    return Training(framework="torch", steps=steps, digests=digests, losses={steps: 1.0}, final=final)
+
+
+def result_key(parts: list[Training]) -> str:
+    return identity(record_of(tuple(parts)))
+
+
+def first_difference(a: list[Training], b: list[Training]) -> Difference | None:
+    return comparer.first_difference(record_of(tuple(a)), record_of(tuple(b)))
+
+
+def test_equal_runs_do_not_differ() -> None:
+    assert result_key([training()]) == result_key([training()])
+    assert first_difference([training()], [training()]) is None
+
+
+@given(st.integers(1, 3), st.sampled_from(LADDER[1:]))
+def test_the_first_difference_is_found(step: int, stage: Stage) -> None:
+    changed: dict[str, Any] = {f"{stage}{step}": "other", "update3": "other too"}
+    assert first_difference([training()], [training(3, "end", **changed)]) == Difference(rank=0, step=step, stage=stage)
+
+
+def test_weights_before_the_first_step() -> None:
+    assert first_difference([training()], [training(init0="x", rng1="x")]) == Difference(
+        rank=0, step=0, stage=Stage.INIT
+    )
+
+
+def test_generators_alone_are_no_result() -> None:
+    assert first_difference([training()], [training(rng2="other")]) is None
+    assert result_key([training()]) == result_key([training(rng2="other", batch1="other")])
+
+
+def test_a_different_number_of_steps() -> None:
+    assert first_difference([training(3)], [training(5)]) == Difference(rank=0, step=4, stage=Stage.STEPS)
+
+
+def test_weights_changed_after_the_last_step() -> None:
+    assert first_difference([training()], [training(end="other")]) == Difference(rank=0, step=3, stage=Stage.UPDATE)
+
+
+def test_the_earliest_rank_is_named() -> None:
+    a, b = [training(), training()], [training(update3="x"), training(forward2="x")]
+    assert first_difference(a, b) == Difference(rank=1, step=2, stage=Stage.FORWARD)
+
+
+def test_a_rank_that_is_missing_is_a_difference() -> None:
+    found = first_difference([training(), training()], [training()])
+    assert found == Difference(rank=1, step=0, stage=Stage.STEPS)
+
+
+def test_every_result_has_a_key_of_its_own() -> None:
+    runs = [
+        training(),
+        training(update1="x"),
+        training(update1="y"),
+        training(2),
+        training(end="x"),
+        training(init0="x"),
+    ]
+    assert len({result_key([run]) for run in runs}) == len(runs)
+    assert result_key([training(), training()]) != result_key([training()])
+
+
+def rank(number: int | None, trained: Training) -> Process:
+    return Process(Hello(1, 7, 1, ("python", "train.py"), "3.11.7", number, ()), trainings={"torch": trained})
+
+
+def test_replicas_agree_though_each_has_a_loss_of_its_own() -> None:
+    found = replicas(1, [rank(0, training()), rank(1, training(forward2="other"))])
+    assert found is not None
+    assert (found.ranks, found.differs) == (2, None)
+
+
+def test_a_replica_that_goes_astray_is_named() -> None:
+    found = replicas(4, [rank(0, training()), rank(1, training()), rank(2, training(update2="x", update3="y"))])
+    assert found is not None
+    assert (found.run, found.differs) == (4, Difference(rank=2, step=2, stage=Stage.UPDATE))
+
+
+def test_processes_that_no_launcher_ranked_are_no_replicas() -> None:
+    assert replicas(1, [rank(None, training()), rank(None, training(update2="x"))]) is None
+    assert replicas(1, [rank(0, training())]) is None
+
+
+def returned(**parts: str) -> Training:
+    """What a test returned, as the digests of its parts by name."""
+    digests = {Stage.RETURNED: {1: tuple(f"{digest} {name}" for name, digest in parts.items())}}
+    final = FinalState(digest=" ".join(parts.values()), sum=0.0)
+    return Training(framework="returned", steps=1, digests=digests, final=final)
+
+
+def test_a_returned_value_is_a_result_and_its_parts_are_named() -> None:
+    ours, theirs = [training(), returned(a="1", b="2")], [training(), returned(a="1", b="3")]
+    assert result_key(ours) != result_key(theirs)
+    assert first_difference(ours, theirs) == Difference(rank=1, step=1, stage=Stage.RETURNED, site="b")
+
+
+def test_a_difference_in_training_comes_before_the_one_in_what_was_returned() -> None:
+    ours, theirs = [training(), returned(a="1")], [training(3, "end", update3="x"), returned(a="2")]
+    assert first_difference(ours, theirs) == Difference(rank=0, step=3, stage=Stage.UPDATE)
+
+
+def test_the_sum_of_the_weights_decides_nothing() -> None:
+    """float64 sums differ in the last place under another number of threads, though every bit of a weight is equal."""
+    ours, theirs = [training(total=1.0)], [training(total=1.0000000000000002)]
+    assert result_key(ours) == result_key(theirs)
+    assert first_difference(ours, theirs) is None
+
+
+@given(st.integers(1, 3), st.sampled_from(LADDER))
+def test_a_followed_training_differs_where_a_whole_one_does(step: int, stage: Stage) -> None:
+    step = 0 if stage is Stage.INIT else step
+    changed: dict[str, Any] = {f"{stage}{step}": "x"}
+    other = training(**changed)
+    follower = DigestFollower(training())
+    arrived = sorted((at, one.place, one) for one, steps in other.digests.items() for at in steps)
+    found = next((at for at, _, one in arrived if follower.differs(at, one, other.digests[one][at][0])), None)
+    whole = first_difference([training()], [other])
+    assert found == (whole and whole.step)
+
+
+@given(st.integers(1, 5), st.integers(0, 5))
+def test_through_a_step_nothing_later_counts(step: int, through: int) -> None:
+    changed: dict[str, Any] = {f"update{step}": "x"}
+    a, b = record_of((training(5),)), record_of((training(5, "x", **changed),))
+    found = comparer.first_difference(a, b, through=through)
+    assert found == (Difference(rank=0, step=step, stage=Stage.UPDATE) if step <= through else None)
