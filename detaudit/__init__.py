@@ -1,8 +1,8 @@
-"""detaudit: is a training script deterministic, and which settings make it so.
+"""Find out whether ML training is deterministic, what makes it so, and where runs diverge.
 
-A script may call the functions below: ``record`` and ``record_weights`` where no hook can see its training, the
-``monitor``s to find where runs part. Outside an audit each costs one look-up and gives its argument back. Inside one
-nothing is raised, whatever goes wrong: the audit's report says it.
+A script can call the functions below: ``record`` and ``record_weights`` for a training that detaudit cannot hook, the
+``monitor`` functions to find where runs diverge. Outside an audit, each call costs one lookup and returns its argument.
+Inside an audit, a call never raises; the report of the audit shows its failure.
 """
 
 import sys as _sys
@@ -14,11 +14,12 @@ _T = _TypeVar("_T")
 
 
 def record(*, step: "int | None" = None, loss: object = None, weights: object = None) -> None:
-    """Tell an audit that a training step ended.
+    """Record the end of a training step.
 
-    ``step`` is its number, from 1 and growing; without one, steps are counted. ``loss`` is a number or an array of one
-    element; ``weights`` an array, a number, or a list, tuple or dict of them, nested as you like: NumPy, torch, JAX,
-    or anything that NumPy can read. Without weights an audit can find that runs differ, but never that they are equal.
+    ``step`` is its number, which starts at 1 and increases; without it, calls are counted. ``loss`` is a number or an
+    array with one element. ``weights`` is an array, a number, or a list, tuple or dict of them, nested at will; arrays
+    may be NumPy, torch, JAX, or anything else that NumPy can read. Without weights, an audit can find that runs differ,
+    but not that they match.
     """
     script = _sys.modules.get("_detaudit.recorder.training.record")
     if script is not None:
@@ -26,10 +27,10 @@ def record(*, step: "int | None" = None, loss: object = None, weights: object = 
 
 
 def record_weights(model: object) -> None:
-    """Tell an audit that a training step ended, with the weights of ``model`` as they are now.
+    """Record the end of a training step, with the present weights of ``model``.
 
-    ``model`` is a Keras model or layer, a torch module, or what ``record(weights=…)`` takes. It may be called inside a
-    ``tf.function``, but not in one that XLA compiles.
+    ``model`` is a Keras model or layer, a torch module, or anything that ``record(weights=…)`` accepts. This works
+    inside a ``tf.function``, unless XLA compiles it.
     """
     probes = _sys.modules.get("_detaudit.recorder.probes")
     if probes is not None:
@@ -37,34 +38,36 @@ def record_weights(model: object) -> None:
 
 
 def monitor(x: _T, name: str) -> _T:
-    """Return ``x``; an audit records its value, and the gradient that comes back through it.
+    """Record the value of ``x`` and its gradient, and return ``x``.
 
-    ``x`` is None, a bool, a number, a string, bytes, a tensor or an array (torch, TensorFlow, NumPy, what NumPy can
-    read), or a list, tuple, named tuple or dict of them, whose parts are recorded as ``name[0]``, ``name.field``,
-    ``name['key']``. It is ``x`` itself that is returned, except that a TensorFlow tensor through which a gradient may
-    come back is returned as its identity, in a structure of the same types. Inside a ``tf.function`` tensors are
-    recorded whenever it runs, and what is a constant there when it is traced; under XLA nothing is. ``torch.compile``
-    breaks its graph here; with ``fullgraph=True``, where it may not, nothing is recorded.
+    ``x`` is None, a bool, a number, a string, bytes, a tensor or an array (torch, TensorFlow, NumPy, or anything that
+    NumPy can read), or a list, tuple, named tuple or dict of them, whose parts are recorded as ``name[0]``,
+    ``name.field`` or ``name['key']``. The returned object is ``x`` itself, except for TensorFlow tensors that may get a
+    gradient: they are returned as identities, in a structure of the same types.
+
+    Inside a ``tf.function``, tensors are recorded whenever it runs, and constants when it is traced. In a function that
+    XLA compiles, nothing is recorded. ``torch.compile`` breaks its graph at this call; with ``fullgraph=True``, which
+    rules that out, nothing is recorded.
     """
     probes = _sys.modules.get("_detaudit.recorder.probes")
     return x if probes is None else probes.monitor(x, name)
 
 
 def monitor_gradients(grads_and_vars: _T) -> _T:
-    """Return the pairs; an audit records each gradient under the name of its variable.
+    """Record each gradient under the name of its variable, and return the pairs.
 
-    The pairs are TensorFlow's ``(gradient, variable)``, or ``(name, parameter)`` as of torch's ``named_parameters()``,
-    whose gradients are in ``parameter.grad``. An iterator is returned as another iterator over the same pairs.
+    The pairs are ``(gradient, variable)`` as in TensorFlow, or ``(name, parameter)`` as from ``named_parameters()`` of
+    torch, with the gradient in ``parameter.grad``. For an iterator, a new iterator over the same pairs is returned.
     """
     probes = _sys.modules.get("_detaudit.recorder.probes")
     return grads_and_vars if probes is None else probes.monitor_gradients(grads_and_vars)
 
 
 def monitor_layer(layer: _T, name: str = "") -> _T:
-    """Return the Keras layer or torch module; from now on an audit records the inputs and outputs of each call.
+    """Record the inputs and outputs of each call of a Keras layer or torch module from now on, and return it.
 
-    They are named ``<name> input[0]`` and ``<name> output``, with the gradients that come back. Without a name it is
-    the Keras layer's, or the class of the torch module and a number.
+    They are named ``<name> input[0]`` and ``<name> output``, and their gradients are recorded too. The default name is
+    the name of the Keras layer, or the class of the torch module and a number.
     """
     probes = _sys.modules.get("_detaudit.recorder.probes")
     return layer if probes is None else probes.monitor_layer(layer, name)

@@ -1,10 +1,10 @@
-"""The frozen values of probes in an audit; ``Group`` in model.py holds them."""
+"""The probes that an audit compares, as parts of a ``Group``."""
 
 import msgspec
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """The ``occurrence``-th value of a name that the script monitors, or the gradient that came back; from 1."""
+    """The ``occurrence``-th value, or gradient, of a name that the script monitors, counted from 1."""
 
     name: str
     occurrence: int
@@ -13,9 +13,9 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeDifference(Probe, frozen=True, kw_only=True):
-    """The first probe that differs between two runs, in the order of the first, and the last that agrees before it.
+    """The first probe that differs between two runs, in the order of the first run, and the last match before it.
 
-    ``values`` are short texts where a value is one number or string; ``missing`` is the run that has no such probe.
+    ``values`` are short texts if the values are single numbers or strings. ``missing`` is the run without this probe.
     """
 
     runs: tuple[int, int]

@@ -1,5 +1,5 @@
-"""Callbacks for those who train through a trainer; each module needs its own, and outside an audit does nothing.
+"""Callbacks for trainers. Each module imports its own trainer; outside an audit, the callbacks do nothing.
 
-An audit sees the steps of these trainers without any callback. With one it also compares, once an epoch, all that the
-model holds (statistics of batch normalisation too, which no optimizer updates) and the loss of the validation.
+An audit records the steps of these trainers without a callback. With one, it also compares the full state of the model
+once per epoch (including batch normalization statistics, which no optimizer updates) and the validation loss.
 """

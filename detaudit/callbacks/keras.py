@@ -1,4 +1,4 @@
-"""For Keras 3, or Keras 2 where TF_USE_LEGACY_KERAS asks for it: ``model.fit(…, callbacks=[Determinism()])``."""
+"""A callback for Keras 3, or Keras 2 if TF_USE_LEGACY_KERAS is set: ``model.fit(…, callbacks=[Determinism()])``."""
 
 import os
 from typing import Any
@@ -11,11 +11,11 @@ else:
     from keras.callbacks import Callback
 
 
-class Determinism(Callback):  # type: ignore[misc]  # it is Any where Keras is not installed
-    """Gives an audit the model and the logs after each epoch and its validation.
+class Determinism(Callback):  # type: ignore[misc]  # Callback is Any if Keras is not installed
+    """Records the model and the logs after each epoch and its validation.
 
-    ``loss`` is the name in the logs of what is a result of the training, and ``"loss"`` where that is not there; the
-    others only explain.
+    ``loss`` names the entry of the logs that is compared as a result of the training, or ``"loss"`` if there is no
+    such entry. The other entries are recorded as probes, which help to explain a difference.
     """
 
     def __init__(self, loss: str = "val_loss") -> None:

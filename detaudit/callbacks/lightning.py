@@ -1,4 +1,4 @@
-"""For Lightning, under either of its names: ``Trainer(callbacks=[Determinism()])``."""
+"""A callback for Lightning, under either of its package names: ``Trainer(callbacks=[Determinism()])``."""
 
 import sys
 from typing import Any
@@ -11,10 +11,11 @@ else:
     from lightning.pytorch import Callback
 
 
-class Determinism(Callback):  # type: ignore[misc]  # it is Any where Lightning is not installed
-    """Gives an audit the model and the logged metrics after each epoch and its validation.
+class Determinism(Callback):  # type: ignore[misc]  # Callback is Any if Lightning is not installed
+    """Records the model and the logged metrics after each epoch and its validation.
 
-    ``loss`` is the name of the logged metric that is a result of the training; the others only explain.
+    ``loss`` names the metric that is compared as a result of the training. The other metrics are recorded as probes,
+    which help to explain a difference.
     """
 
     def __init__(self, loss: str = "val_loss") -> None:
@@ -22,7 +23,7 @@ class Determinism(Callback):  # type: ignore[misc]  # it is Any where Lightning 
         self._loss = loss
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """See Lightning's Callback. Of a sharded model each rank gives its own part: nothing is gathered."""
+        """See Lightning's Callback. For a sharded model, each rank records its own part; nothing is gathered."""
         metrics = dict(trainer.callback_metrics)
         detaudit.monitor(metrics, "metrics")
         weights = {**dict(pl_module.named_parameters()), **dict(pl_module.named_buffers())}

@@ -1,4 +1,4 @@
-"""For the Trainer of transformers: ``Trainer(…, callbacks=[Determinism()])``."""
+"""A callback for the Trainer of transformers: ``Trainer(…, callbacks=[Determinism()])``."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from transformers import TrainerCallback
 import detaudit
 
 _TIMES = ("_runtime", "_per_second")
-"""How the names of those logged values end that are different in every run."""
+"""Suffixes of logged values that measure time, and so differ in every run."""
 
 
-class Determinism(TrainerCallback):  # type: ignore[misc]  # it is Any where transformers is not installed
-    """Gives an audit the model after each epoch, the model and the loss at each evaluation, and all logged metrics."""
+class Determinism(TrainerCallback):  # type: ignore[misc]  # Any if transformers is not installed
+    """Records the model after each epoch, the model and the loss at each evaluation, and all logged metrics."""
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """See TrainerCallback."""
@@ -30,5 +30,5 @@ class Determinism(TrainerCallback):  # type: ignore[misc]  # it is Any where tra
 
 
 def _weights(model: Any) -> dict[str, Any]:
-    """Return all that a model holds by name; of a sharded one, this rank's part."""
+    """Return the parameters and buffers of a model by name; of a sharded model, those of this rank."""
     return {} if model is None else {**dict(model.named_parameters()), **dict(model.named_buffers())}
