@@ -74,7 +74,7 @@ STAGES = {"bare": (), "default": wire.DEFAULT_STAGES, "all": wire.STAGES}
 def steps_s(stages: tuple[str, ...]) -> dict[str, float]:
     """Return the CPU time of a step in seconds for each training, bare where no stages are given."""
     with tempfile.TemporaryDirectory() as trace:
-        wires = {wire.ENV_TRACE: trace, wire.ENV_STAGES: ",".join(stages), "PYTHONPATH": str(BOOTSTRAP)}
+        wires = {wire.ENV_LOGS: trace, wire.ENV_STAGES: ",".join(stages), "PYTHONPATH": str(BOOTSTRAP)}
         env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **(wires if stages else {})}
         done = subprocess.run([sys.executable, "-c", TRAINING], env=env, check=True, stdout=subprocess.PIPE, text=True)
     found = json.loads(done.stdout.splitlines()[-1])

@@ -24,7 +24,7 @@ def step_s(code: str, env: dict[str, str]) -> float:
 def pair(code: str, stages: tuple[str, ...]) -> tuple[float, float]:
     """Return the time of a step, bare and recorded."""
     with tempfile.TemporaryDirectory() as trace:
-        wires = {wire.ENV_TRACE: trace, wire.ENV_STAGES: ",".join(stages), "PYTHONPATH": str(BOOTSTRAP)}
+        wires = {wire.ENV_LOGS: trace, wire.ENV_STAGES: ",".join(stages), "PYTHONPATH": str(BOOTSTRAP)}
         return step_s(code, dict(os.environ)), step_s(code, {**os.environ, **wires})
 
 

@@ -31,7 +31,7 @@ def main() -> int:
     # As installed: with bytecode on disk, which the first, uncounted start of each writes.
     bare_env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as trace:
-        recorded_env = {**bare_env, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_TRACE: trace}
+        recorded_env = {**bare_env, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_LOGS: trace}
         python = [sys.executable, "-c", "pass"]
         seconds(python, recorded_env)
         pairs = [(seconds(python, bare_env), seconds(python, recorded_env)) for _ in range(REPEATS)]

@@ -69,7 +69,7 @@ def watched(code: str) -> float:
     """Return the CPU time of a step all of whose operations are watched."""
     with tempfile.TemporaryDirectory() as trace:
         asked = json.dumps({"level": "ops", "first": 0, "last": 10**9})
-        env = {**os.environ, wire.ENV_TRACE: trace, wire.ENV_WATCH: asked, "PYTHONPATH": str(BOOTSTRAP)}
+        env = {**os.environ, wire.ENV_LOGS: trace, wire.ENV_WATCH: asked, "PYTHONPATH": str(BOOTSTRAP)}
         return step_s(code, env)
 
 

@@ -1,135 +1,168 @@
-"""The contract between the auditor and the recorder: variable names and the layout of a trace.
+"""The protocol between the auditor and the recorder: environment variables in, log files out.
 
-Only environment variables go into a run, only trace files come out of it. The recorder loads this
-file in the environment that trains, so it keeps to the standard library and to Python 3.9.
+The auditor passes environment variables (the ``ENV_`` constants) to a run. The recorder, which runs inside the training
+process, writes log files. Nothing else is exchanged. The recorder imports this module in the user's training
+environment, so it uses only the standard library and runs on Python 3.9.
 
-A trace is one append-only JSON-lines file for each process, named ``<pid>.<n>.jsonl``. Every line
-is an object whose ``k`` tells its kind:
+Event log
+---------
 
-- ``hello``      ``schema, pid, ppid, argv, python, rank, identity``: the recorder is loaded. ``argv``
-  is the interpreter's own command line, ``rank`` the launcher's RANK or null, ``identity`` the
-  numbers that multiprocessing gave this process ([] in a process it did not start).
-- ``identity``   ``identity``: the same, in a process that learned it later.
-- ``framework``  ``name, version``: an ML framework was imported.
-- ``flag``       ``id, state, detail``: a flag was ``applied`` or ``failed``, or is ``unavailable`` in this version.
-- ``source``     ``kind, what, file, line, value``: the script called ``what`` there. By ``kind``: ``seed``, ``clock``
-  and ``process-id`` passed a seed, ``value`` as text, the latter two one that the clock or the process ID may give;
-  ``unseeded`` passed none, or drew from the unseeded global generator of the module ``value``; ``entropy`` returned
-  what differs in every process; ``listing-order`` listed files, ``value`` is ``<digest of the order>/<digest of the
-  names>``; ``completion-order`` returned results when they were ready, ``value`` is ``<name of the thread>:<number of
-  results so far>/<digest of their order>``, after each of the first ones, then some, and at the end;
-  ``completion-order-option`` asked for that by an option; ``setting`` changed what a flag sets.
-- ``environ``    ``name, value, file, line, after``: the script set (null: deleted) a variable that bears on
-  determinism, after these frameworks were imported.
-- ``settings``   ``values, environ, files, versions``: at the end, the switches by the name that reads them; the
-  variables that bear on determinism at ``start``, at each framework's import and at the ``end``; the user's own source
-  files that were loaded; the versions of what was imported. The last one of a process counts.
-- ``generators`` ``states``: the digest of each random generator that was touched, when the first loss of a training
-  was seen.
-- ``event``      ``fw, step, stage, digest, value``: what one stage of one step was. ``value`` is the
-  loss at stage ``forward``, else null. What a test returned is there as step 1 of the framework and stage ``returned``,
-  one event for each part of it, whose digest is followed by a space and the part's name.
-- ``probe``      ``name, n, step, kind, digest, value``: what a script asked to have watched: the n-th ``value`` or
-  ``gradient`` of that name in this process, in the training step under way or null; ``value`` is a short text of
-  what is one number or string, else null.
-- ``final``      ``fw, steps, digest, sum, loss, params, sparse, devices, weights``: the weights as they ended, whether
-  they were too large to digest at every step, and where they live; ``weights`` has ``[dtype, shape, digest, sum]`` of
-  each tensor, of the first MOST_WEIGHTS. The last one of a process and framework counts.
-- ``trouble``    ``where, error``: the recorder failed there, and the script went on.
-- ``bye``        ``how``: the process ended in order. A file without it was cut off.
+Each process writes one event log, ``<pid>.<n>.jsonl``, in the folder ENV_LOGS. ``n`` is 0, and higher if the process
+called ``exec``, which keeps its ID. An event log is append-only and holds one JSON object per line, whose key ``k`` is
+its kind. The last ``settings`` of a process, and the last ``final`` of a process and framework, replace earlier ones.
 
-Floats travel as ``float.hex()`` text, so that every bit arrives and NaN has a spelling.
+``hello``: ``schema, pid, ppid, argv, python, rank, identity``
+    The first line: the recorder was loaded. ``argv`` is the command line of the interpreter, ``rank`` is RANK as set by
+    a launcher, or null, and ``identity`` is multiprocessing's numbering of the process, [] if it did not start it.
+``identity``: ``identity``
+    The same value, written by a process that learned it after ``hello``.
+``framework``: ``name, version``
+    An ML framework was imported.
+``flag``: ``id, state, detail``
+    A flag was ``applied``, ``failed``, or is ``unavailable`` in this version of the framework. ``detail`` says why.
+``source``: ``kind, what, file, line, value``
+    The script called ``what`` on this line. The kinds are:
 
-A run that is watched more closely (ENV_WATCH) leaves a second file beside each trace, with ``.ops`` in place of
-``.jsonl``, whose lines are:
+    - ``seed``, ``clock``, ``process-id``: it passed the seed ``value`` (as text). The latter two may come from the
+      clock, or equal the process ID.
+    - ``unseeded``: it passed no seed, or drew from the unseeded global generator of the module ``value``.
+    - ``entropy``: it returned entropy, which differs in every process.
+    - ``listing-order``: it listed a directory. ``value`` is ``<digest of the order>/<digest of the names>``.
+    - ``completion-order``: it returned results as they completed. ``value`` is ``<thread>:<count>/<digest of the
+      order>``, where ``count`` is the number of results so far. The line is written after each of the first results,
+      after some of the later ones, and at the end.
+    - ``completion-order-option``: it was given an option that returns results as they complete.
+    - ``setting``: it changed a setting that a flag sets too. ``value`` shows its arguments.
+``environ``: ``name, value, file, line, after``
+    The script set an environment variable that affects determinism, or deleted it (null). ``after`` lists the
+    frameworks that had been imported by then.
+``settings``: ``values, environ, files, versions``
+    Written at the end. ``values`` are settings of the frameworks, keyed by the expression that reads them. ``environ``
+    has the environment variables that affect determinism at the ``start``, at the import of each framework, and at the
+    ``end``. ``files`` are the user's source files that were loaded, ``versions`` those of the imported packages.
+``generators``: ``states``
+    At the first loss of a training, the digest of each random generator that was seeded or used until then.
+``event``: ``fw, step, stage, digest, value``
+    The digest of one stage of one step. ``value`` is the loss for the stage ``forward``, else null. The value that a
+    test returned is recorded as step 1 and stage ``returned`` of the framework ``returned``: one event for each part,
+    with a space and the name of the part after the digest.
+``probe``: ``name, n, step, kind, digest, value``
+    The script monitors a value: the n-th ``value`` or ``gradient`` of that name in this process. ``step`` is the
+    current training step, or null. ``value`` is a short text if it is a single number or string, else null.
+``final``: ``fw, steps, digest, sum, loss, params, sparse, devices, weights``
+    The final weights. ``sparse`` is true if they were too large to digest at every step, and ``devices`` says where
+    they are. ``weights`` has ``[dtype, shape, digest, sum]`` for each tensor, up to MOST_WEIGHTS of them.
+``trouble``: ``where, error``
+    The recorder failed, and the script went on.
+``bye``: ``how``
+    The process ended in an orderly way. An event log without this line is incomplete.
 
-- ``op``         ``n, thread, step, op, ins, outs, file, line``: one operation that ran, the n-th of the process, from
-  0. ``ins`` has ``[digest, storage]`` of each tensor that went in, ``outs`` has ``[digest, storage, whole]`` of each
-  that it made or wrote to. A digest is ``dtype[shape]:words``, ``""`` of a tensor that is only written to, or of fresh
-  memory that nobody has written to. ``storage`` is a number that stands for the same memory as long as it is in use, -1
-  where that is not known; ``whole`` is whether all of that memory was written. ``file, line`` are the line of the
-  user's code that ran it; for an operation of a backward pass, that of its forward; ``""`` and 0 where there is none.
-  Where they are not false or empty: ``key`` (what tells this operation from others where they run in no order),
-  ``node`` (of a graph), the ``module`` it ran in, ``backward``, ``random`` (it draws numbers), ``fresh`` (it takes
-  memory as it is), ``shared`` (the storages that others may write to at the same time), ``state`` (the digest of the
-  generator before it drew), ``listed`` (it may race, and nothing else of it was looked at).
-- ``path``       ``thread, id, lines``: lines of the user's code that a thread ran one after the other, none of them
-  twice, as ``[file, [line, …]]`` for each stretch in one file. From here on the thread calls them by this number,
-  which may have stood for others before.
-- ``line``       ``thread, step, paths``: what a thread ran in a step, or in the next part of one: ``[id, times]`` in
-  order. A thread whose name another had is called ``<name>#2``. Where they are there: ``more``, ``[lines, digest]`` of
-  what ran after that and was too much to keep; ``ended``, the thread ran no more.
-- ``assigned``   ``n, thread, at, step, file, line, name, digest, bag, text``: what a variable of the user's code held
-  after that line, the ``at``-th that the thread ran; it stands before the ``line`` of that part of the step. ``n`` is
-  as above. ``name`` may be ``name.attribute``, or ``function()`` for what it returned or yielded; at the line of a
-  ``def`` it is an argument. What is assigned is told each time; what is only used, where it was changed in place, which
-  is noticed at the line before its next use at the latest. Of one line and name the first 12 times in a step are looked
-  at, then each power of two. ``digest`` is ``type:digest``, of an array as above after its type, or the type alone
-  where the value is not plain; ``bag`` is a digest that is blind to the order of the elements, or ``""``; ``text`` is
-  a short value as people read it, or ``""``.
-- ``opened``     ``path, file, line``: at level ``lines``, a file below the working directory that this line opened to
-  read.
-- ``tensor``     ``role, digest, dtype, shape, file``: a tensor of the operation that was asked for, whose bytes in C
-  order are in the file of that name beside it; ``role`` is ``in0``, ``in1``, …, ``out0``, ….
-- ``trouble``    as above.
+Floats are written as ``float.hex()`` text, which keeps every bit and can spell NaN.
+
+Instrumentation log
+-------------------
+
+In an instrumented run (ENV_WATCH), each process writes a second file next to its event log, with the suffix ``.ops``.
+Its kinds of lines are:
+
+``op``: ``n, thread, step, op, ins, outs, file, line``
+    One operation, the n-th of the process, from 0. ``ins`` has ``[digest, storage]`` for each input tensor, ``outs``
+    has ``[digest, storage, whole]`` for each tensor that the operation returned or wrote to. A digest is
+    ``dtype[shape]:hash``, or ``""`` for a tensor that is only written to and for uninitialized memory. ``storage`` is
+    a number that identifies the memory as long as it is in use, or -1 if unknown. ``whole`` is true if all of that
+    memory was written. ``file`` and ``line`` say which line of user code ran the operation, or for an operation of a
+    backward pass, its forward operation; ``""`` and 0 if there is none. These keys are left out if false or empty:
+
+    - ``key``: identifies the operation across runs if operations run in no fixed order
+    - ``node``: its node in a graph
+    - ``module``: the module that it ran in
+    - ``backward``: it belongs to a backward pass
+    - ``random``: it draws random numbers
+    - ``uninitialized``: it returns uninitialized memory
+    - ``shared``: the storages that another thread or process may write to at the same time
+    - ``state``: the digest of the random generator before the operation
+    - ``listed``: it may race, and its tensors were not recorded
+``path``: ``thread, id, lines``
+    A sequence of lines of user code that a thread ran, without repetitions, as ``[file, [line, …]]`` for each part in
+    one file. From here on, ``id`` stands for this sequence in the lines of that thread. A later ``path`` may reuse it.
+``line``: ``thread, step, paths``
+    What a thread ran in a step, or in the next part of one, as ``[id, repetitions]`` in order. The second thread of a
+    name is called ``<name>#2``. Present only if they apply: ``more``, ``[number of lines, digest]`` of what ran after
+    that and was too much to keep, and ``ended``, the thread ended.
+``assigned``: ``n, thread, at, step, file, line, name, digest, bag, text``
+    The value of a variable of user code after a line, which is the ``at``-th that the thread ran. It precedes the
+    ``line`` of the same part of the step. ``n`` counts as in ``op``. ``name`` may be ``name.attribute``, or
+    ``function()`` for a returned or yielded value; on the line of a ``def`` it is an argument. Assigned variables are
+    recorded every time, variables that are only read when they were changed in place, which is detected no later than
+    on the line before their next use. For each line and name, the first 12 times in a step are checked, then every
+    power of two. ``digest`` is ``type:digest`` (for an array, its digest as in ``op`` after its type), or only the type
+    if the value cannot be digested. ``bag`` is a digest that ignores the order of the elements, or ``""``. ``text`` is
+    a short readable value, or ``""``.
+``opened``: ``path, file, line``
+    At the level ``lines``: this line opened a file below the working directory for reading.
+``tensor``: ``role, digest, dtype, shape, file``
+    A tensor of the requested operation. Its bytes, in C order, are in ``file`` in the same folder. ``role`` is ``in0``,
+    ``in1``, …, ``out0``, ….
 """
 
 # Schema history. 1: first layout.
 SCHEMA = 1
 
-ENV_TRACE = "DETAUDIT_TRACE"
-"""The folder into which each process writes its trace."""
+ENV_LOGS = "DETAUDIT_LOGS"
+"""The folder for the logs of all processes. The recorder is loaded only if this is set."""
 
 ENV_MARK = "DETAUDIT_MARK"
-"""A value that is unique to the audit; it finds processes that left their process group."""
+"""A value unique to the audit, which finds processes that left their process group."""
 
 ENV_FLAGS = "DETAUDIT_FLAGS"
-"""The flags to apply in the process: one ``module<TAB>JSON object`` a line, in order.
+"""The flags to apply in the process: one ``module<TAB>JSON object`` per line, in order.
 
-The object has ``id`` and one or more of ``call`` ({dotted name: [arguments]}, where an object at the end holds
-keywords), ``set`` ({dotted name: value}), ``patch`` (a name in recorder/patches) with ``seed`` and the flag's own
-``value``, if it has one, ``vary`` (a name in recorder/patches/variations.py) with ``number``. The module stands before
-the JSON so that a process which never imports it never pays for parsing.
+The object has ``id`` and at least one of ``call`` ({dotted name: [arguments]}; an object at the end holds keyword
+arguments), ``set`` ({dotted name: value}), ``patch`` (a name in recorder/patches) with ``seed`` and the ``value`` of
+the flag, if it has one, and ``vary`` (a name in recorder/patches/variations.py) with ``number``. The module is outside
+of the JSON, so a process that never imports it does not parse the JSON.
 """
 
 ENV_STAGES = "DETAUDIT_STAGES"
-"""The stages to record, joined by commas; DEFAULT_STAGES where it is not set."""
+"""The stages to record, separated by commas; DEFAULT_STAGES if unset."""
 
 ENV_WATCH = "DETAUDIT_WATCH"
-"""What to watch more closely, as JSON.
+"""What to record in an instrumented run, as JSON.
 
-``{"level": one of LEVELS, "first": step, "last": step}``; at level ``tensors`` also ``thread`` and ``n``, or ``key``,
-which tell the operation whose tensors are wanted: the n-th of that thread since the window opened. The window
-holds the steps ``first`` to ``last``, and may hold the one before. ``racing`` are the names of the operations that are
-known to race: level ``racing`` watches these alone; TensorFlow also those that only race in parallel.
+``{"level": one of LEVELS, "first": step, "last": step}``. The window holds the steps ``first`` to ``last``, and may
+hold the step before. ``racing`` lists operations that are known to race: the level ``racing`` records only these, and
+in TensorFlow also those that race only in parallel. The level ``tensors`` needs ``key``, or ``thread`` and ``n``, to
+identify the operation: the n-th of that thread since the window opened.
 """
 
 LEVELS = ("ops", "racing", "modules", "lines", "tensors")
-"""What is recorded: every operation, those known to race, calls of modules alone, lines of the user's code, or the
-tensors of one operation."""
+"""What an instrumented run records: all operations, those known to race, only calls of modules, lines of user code, or
+the tensors of one operation."""
 
 OPS_SUFFIX = ".ops"
+"""The suffix of an instrumentation log."""
 
 MAIN_THREAD = "MainThread"
-"""What the main thread is called in the lines of that file."""
+"""The name of the main thread in an instrumentation log."""
 
 ENV_PAD = "DETAUDIT_PAD"
-"""Filled so that runs whose other variables vary have environments of one size: it moves addresses."""
+"""Filler that makes the environments of all runs equally large, because the size of the environment moves addresses."""
 
-TRACE_SUFFIX = ".jsonl"
+LOG_SUFFIX = ".jsonl"
+"""The suffix of an event log."""
 
 FLAG_APPLIED = "applied"
 FLAG_FAILED = "failed"
 FLAG_UNAVAILABLE = "unavailable"
 
 STAGES = ("init", "rng", "batch", "forward", "backward", "update")
-"""The ladder: within one step, the first stage that differs names the cause."""
+"""The stages of a step, in order: the first one that differs between two runs points to the cause."""
 
 DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update")
-"""Digesting the gradients costs about as much as digesting the weights: they are recorded when asked for."""
+"""Without ``backward``: a digest of the gradients costs about as much as one of the weights."""
 
 MOST_WEIGHTS = 10_000
-"""How many tensors of weights are told one by one at the end of a training: the line stays below a few MiB."""
+"""The number of tensors that ``final`` lists at most, which keeps the line below a few MiB."""
 
 VARIABLES = frozenset(
     (
@@ -162,10 +195,10 @@ VARIABLES = frozenset(
 )
 _NUMERICS = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "ATEN_", "ONEDNN_", "DNNL_", "XLA_", "NPY_", "MALLOC_")
 _DEVICES = ("CUBLAS_", "CUBLASLT_", "CUDNN_", "NCCL_", "TORCHINDUCTOR_", "TORCH_CUDNN_", "TORCH_ALLOW_TF32")
-FAMILIES = _NUMERICS + _DEVICES
-"""Whole families where they hold nothing but settings; names where others share the prefix (Terraform's TF_VAR_…)."""
+PREFIXES = _NUMERICS + _DEVICES
+"""Prefixes of nothing but settings. Names whose prefix others use too (Terraform's TF_VAR_…) are in VARIABLES."""
 
 
-def bears_on_determinism(variable: str) -> bool:
-    """Whether an environment variable may be recorded. Of all others, which may be secrets, nothing is."""
-    return variable in VARIABLES or variable.startswith(FAMILIES)
+def affects_determinism(variable: str) -> bool:
+    """Return whether an environment variable may be recorded. All others may be secrets and are never recorded."""
+    return variable in VARIABLES or variable.startswith(PREFIXES)

@@ -1,6 +1,6 @@
-"""The child's side: watches a training without changing it, and writes what it saw into a trace.
+"""The recorder: runs inside the training process, hooks the training without changing it, and writes an event log.
 
-It runs inside the user's process under the private name ``_detaudit.recorder``, in an environment that
-may not have detaudit, so it imports only the standard library and ``wire``. A framework is reached through
-the module object that the script itself imported.
+The user's process loads it under the private name ``_detaudit.recorder``, in an environment that may not have detaudit.
+So it imports only the standard library and ``wire``, and reaches a framework through the module that the script itself
+imported.
 """

@@ -1,4 +1,4 @@
-"""Starts the recorder in a process: its hooks after imports, and its last words at the end."""
+"""Start the recorder in a process: hook the imports of frameworks, and the end of the process."""
 
 from __future__ import annotations
 
@@ -6,17 +6,36 @@ import atexit
 import os
 
 from .. import wire
-from .adapters import ADAPTERS, GENERATORS, SEEDED, WATCHED
+from .adapters import ADAPTERS
 from .patches import flags
 from .process import imports
 from .process.recorder import Recorder
-from .process.settings import FRAMEWORKS, Settings
+from .process.settings import FRAMEWORKS, SettingsRecorder
 from .randomness import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import NoReturn
+
+_GENERATORS = ("random", "numpy.random")
+"""Modules with a global random generator; see training/generators.py."""
+
+_SEEDED = ("random", "numpy.random", "torch", "tensorflow", "jax")
+"""Modules with functions that take a seed; see randomness/seeds.py."""
+
+_HOOKED_FIRST = (
+    ("random", "randomness.draws", "watch_python"),
+    ("numpy.random", "randomness.draws", "watch_numpy"),
+    ("numba.core.config", "randomness.draws", "restore"),
+    ("torch._dynamo.eval_frame", "randomness.draws", "restore_for_dynamo"),
+    ("concurrent.futures._base", "randomness.completion_order", "watch_futures"),
+    ("concurrent.futures.thread", "process.threads", "name_tasks"),
+    ("multiprocessing.pool", "randomness.completion_order", "watch_pool"),
+    ("queue", "randomness.queues", "watch"),
+    ("torch.utils.data.dataloader", "randomness.completion_order", "watch_loaders"),
+)
+"""Modules to hook before any flag is applied, and for each the module here and the function that hooks it."""
 
 
 def _watch_ends(recorder: Recorder) -> None:
@@ -53,7 +72,7 @@ def _watch_generator(recorder: Recorder, name: str) -> None:
     imports.when_imported(name, recorder.sink, watch)
 
 
-def _watch_sources(recorder: Recorder, name: str) -> None:
+def _watch_seeds(recorder: Recorder, name: str) -> None:
     def watch(module: ModuleType) -> None:
         from .randomness import seeds
 
@@ -62,7 +81,8 @@ def _watch_sources(recorder: Recorder, name: str) -> None:
     imports.when_imported(name, recorder.sink, watch)
 
 
-def _watch_script(recorder: Recorder) -> None:
+def _prepare_for_calls(recorder: Recorder) -> None:
+    # For a script that imports detaudit to call detaudit.record or the probes.
     def prepare(_: ModuleType) -> None:
         from . import probes
         from .probes import compilers, returned
@@ -77,7 +97,7 @@ def _watch_script(recorder: Recorder) -> None:
 
 
 def _watch_settings(recorder: Recorder) -> None:
-    settings = Settings(recorder)
+    settings = SettingsRecorder(recorder)
     settings.install()
     for name in (*FRAMEWORKS, "detaudit"):
         imports.when_imported(name, recorder.sink, lambda _, name=name: settings.imported(name))  # type: ignore[misc]
@@ -88,16 +108,16 @@ def _watch_system(recorder: Recorder) -> None:
     imports.when_imported("uuid", recorder.sink, lambda uuid: system.watch_uuid(uuid, recorder.sink))
 
 
-def _watch_calls(recorder: Recorder, name: str, where: str, function: str) -> None:
+def _hook(recorder: Recorder, name: str, own: str, function: str) -> None:
     def watch(module: ModuleType) -> None:
         import importlib
 
-        getattr(importlib.import_module("." + where, __package__), function)(module, recorder)
+        getattr(importlib.import_module("." + own, __package__), function)(module, recorder)
 
     imports.when_imported(name, recorder.sink, watch)
 
 
-def _watch_closely(recorder: Recorder) -> None:
+def _instrument(recorder: Recorder) -> None:
     if os.environ.get(wire.ENV_WATCH):
         from . import watch
 
@@ -105,21 +125,21 @@ def _watch_closely(recorder: Recorder) -> None:
 
 
 def start() -> None:
-    """Begin recording in this process. Called once, by the bootstrap, before any user code."""
-    recorder = Recorder(os.environ[wire.ENV_TRACE])
+    """Start recording in this process. The bootstrap calls this once, before any user code runs."""
+    recorder = Recorder(os.environ[wire.ENV_LOGS])
     recorder.sink.hello()
     _watch_ends(recorder)
-    for watched in WATCHED:
-        _watch_calls(recorder, *watched)
-    for module, order in flags.orders(os.environ.get(wire.ENV_FLAGS, "")):
-        imports.when_imported(module, recorder.sink, flags.applier(order, recorder.sink))
-    for name in GENERATORS:
+    for hooked in _HOOKED_FIRST:
+        _hook(recorder, *hooked)
+    for module, instruction in flags.instructions(os.environ.get(wire.ENV_FLAGS, "")):
+        imports.when_imported(module, recorder.sink, flags.applier(instruction, recorder.sink))
+    for name in _GENERATORS:
         _watch_generator(recorder, name)
-    for name in SEEDED:
-        _watch_sources(recorder, name)
+    for name in _SEEDED:
+        _watch_seeds(recorder, name)
     for name in ADAPTERS:
         _watch_framework(recorder, name)
-    _watch_script(recorder)
-    recorder.sink.guarded("watch", lambda: _watch_closely(recorder))
+    _prepare_for_calls(recorder)
+    recorder.sink.guarded("watch", lambda: _instrument(recorder))
     recorder.sink.guarded("environ", lambda: _watch_settings(recorder))
     recorder.sink.guarded("os", lambda: _watch_system(recorder))

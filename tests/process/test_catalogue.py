@@ -16,14 +16,15 @@ ROOT = Path(__file__).parents[2]
 
 APPLY = """
 import importlib, json, sys
-from detaudit.recorder import flags, settings
+from detaudit.recorder.patches import flags
+from detaudit.recorder.process import settings
 
 found = {}
 for row in json.loads(sys.stdin.read()):
     importlib.import_module(row["module"])
     try:
         flags.apply(row["order"])
-        switches = settings._switches()
+        switches = settings.read_settings()
         found[row["id"]] = {name: switches[name] for name in row["in_force"]}
     except Exception as error:
         found[row["id"]] = f"{type(error).__name__}: {error}"
@@ -54,8 +55,8 @@ assert jax.grad(lambda w: (w @ w).sum())(jax.numpy.ones((3, 3))).sum() == 54
 
 READ = """
 import json
-from detaudit.recorder import settings
-print(json.dumps(settings._switches()))
+from detaudit.recorder.process import settings
+print(json.dumps(settings.read_settings()))
 """
 
 CATALOGUE = load_catalogue()

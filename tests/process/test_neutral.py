@@ -34,7 +34,7 @@ def bare_and_recorded(project: Project, *argv: str) -> tuple[subprocess.Complete
     """Run a script without and with the recorder; what they print is the same but for the stamps of log lines."""
     (project.folder / "trace").mkdir()
     base = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    recorded = {**base, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_TRACE: str(project.folder / "trace")}
+    recorded = {**base, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_LOGS: str(project.folder / "trace")}
     base.pop("PYTHONPATH", None)
     return tuple(_without_stamps(project, env, argv) for env in (base, recorded))
 
@@ -131,7 +131,7 @@ def test_the_users_own_sitecustomize_still_runs(project: Project) -> None:
     project.write("theirs/sitecustomize.py", "import builtins\nbuiltins.theirs = 'ran'\n")
     project.write("train.py", "print(theirs)\nimport sitecustomize\nprint(sitecustomize.__file__)\n")
     path = os.pathsep.join([str(BOOTSTRAP), str(project.folder / "theirs")])
-    env = {**os.environ, "PYTHONPATH": path, wire.ENV_TRACE: str(project.folder)}
+    env = {**os.environ, "PYTHONPATH": path, wire.ENV_LOGS: str(project.folder)}
     done = subprocess.run(
         [sys.executable, "train.py"], cwd=project.folder, env=env, capture_output=True, text=True, check=True
     )
@@ -139,7 +139,7 @@ def test_the_users_own_sitecustomize_still_runs(project: Project) -> None:
 
 
 def test_a_recorder_that_cannot_write_stays_out_of_the_way(project: Project, seeded: str) -> None:
-    env = {**os.environ, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_TRACE: "/no/such/folder"}
+    env = {**os.environ, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_LOGS: "/no/such/folder"}
     done = subprocess.run(
         [sys.executable, seeded], cwd=project.folder, env=env, capture_output=True, text=True, check=False
     )

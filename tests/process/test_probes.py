@@ -192,7 +192,7 @@ def test_probes_alone_are_never_a_match(project: Project) -> None:
 
 def test_a_killed_process_keeps_what_it_wrote(project: Project) -> None:
     project.write("train.py", "import detaudit, os\ndetaudit.monitor(1, 'x')\nos.kill(os.getpid(), 9)\n")
-    environment = {**os.environ, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_TRACE: str(project.folder)}
+    environment = {**os.environ, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_LOGS: str(project.folder)}
     subprocess.run([sys.executable, "train.py"], cwd=project.folder, env=environment, check=False)
     (path,) = project.folder.glob("*.jsonl")
     assert json.loads(path.read_text().splitlines()[-1])["name"] == "x"

@@ -67,14 +67,14 @@ def test_the_script_may_number_its_steps(project: Project) -> None:
     assert group["divergence"]["step"] == 20
     warned = [warning for warning in done.json["warnings"] if "detaudit.record" in warning]
     assert len(warned) == 2
-    assert "step 20 came after step 20 and was taken for step 21" in warned[0]
+    assert "step 20 after step 20 was recorded as step 21" in warned[0]
 
 
 def test_what_cannot_be_recorded_is_said_and_raises_nothing(project: Project) -> None:
     project.write("train.py", "import detaudit\ndetaudit.record(weights=['a name'])\nprint('went on')\n")
     done = project.run("train.py", "--runs", "2", "--out", "results")
     assert done.code == 125
-    assert any("takes numbers and arrays, not str" in warning for warning in done.json["warnings"])
+    assert any("accepts numbers and arrays, not str" in warning for warning in done.json["warnings"])
     assert (project.folder / "results" / "runs" / "none" / "1" / "stdout.log").read_text() == "went on\n"
 
 

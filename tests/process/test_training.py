@@ -242,7 +242,7 @@ def test_a_flag_that_fails_is_a_warning(project: Project) -> None:
     project.write("train.py", "import torch\n")
     done = project.run("train.py", "--runs", "2", "--recipe", "seeds", env={"PYTHONPATH": os.fspath(project.folder)})
     assert done.code == 125
-    told = "torch-seed was not applied: torch 0 does not know torch.manual_seed"
+    told = "torch-seed was not applied: torch 0 has no torch.manual_seed"
     assert any(told in warning for warning in done.json["warnings"])
 
 

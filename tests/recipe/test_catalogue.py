@@ -11,7 +11,7 @@ from detaudit.errors import ConfigError, ExitCode, UnknownNameError
 from detaudit.recipe import names, yamlfile
 from detaudit.recipe.flags import FRAMEWORKS, SEVERAL, Catalogue, Flag, conflict, holds, load_catalogue, with_variables
 from detaudit.recorder.patches import PATCHES
-from detaudit.recorder.process.settings import SWITCHES
+from detaudit.recorder.process.settings import SETTINGS
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +64,9 @@ def test_every_flag_does_something_or_is_advice_and_says_where_it_comes_from(cat
 
 
 def test_what_a_flag_sets_is_recorded(catalogue: Catalogue) -> None:
-    switches = {f"{module}.{dotted}" for module, all_ in SWITCHES.items() for dotted in all_}
+    switches = {f"{module}.{dotted}" for module, all_ in SETTINGS.items() for dotted in all_}
     for row in catalogue:
-        assert all(map(wire.bears_on_determinism, row.env)), row.id
+        assert all(map(wire.affects_determinism, row.env)), row.id
         assert set(row.in_force) <= switches, row.id
 
 

@@ -35,7 +35,7 @@ def describe(base: Mapping[str, str] = os.environ, root: Path = Path("/")) -> di
         "libc": " ".join(platform.libc_ver()).strip(),
         "gpus": _gpus(root),
         "driver": _text(root / "sys/module/nvidia/version").strip(),
-        "variables": {name: base[name] for name in sorted(base) if wire.bears_on_determinism(name)},
+        "variables": {name: base[name] for name in sorted(base) if wire.affects_determinism(name)},
         "python": None,
         "frameworks": {},
         "packages": {},

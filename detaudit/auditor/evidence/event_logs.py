@@ -156,7 +156,7 @@ def read_run(folder: Path) -> list[Process]:
 
     That is by launcher rank, then by multiprocessing's own numbering, then by process id.
     """
-    found = [_process(path) for path in sorted((folder / "trace").glob("*" + wire.TRACE_SUFFIX))]
+    found = [_process(path) for path in sorted((folder / "trace").glob("*" + wire.LOG_SUFFIX))]
     processes = [process for process in found if process is not None]
 
     def order(process: Process) -> tuple[int, tuple[int, ...], int]:
@@ -185,7 +185,7 @@ class Growing:
 
     def new(self) -> Iterator[tuple[Path, list[bytes]]]:
         """Yield each trace, with the whole lines that have been written to it since the last call."""
-        for path in sorted(self._folder.glob("*" + wire.TRACE_SUFFIX)):
+        for path in sorted(self._folder.glob("*" + wire.LOG_SUFFIX)):
             with path.open("rb") as file:
                 file.seek(self._offsets.get(path, 0))
                 data = file.read()

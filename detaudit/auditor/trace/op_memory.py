@@ -40,7 +40,7 @@ class Side:
         for _, storage, whole in op.outs:
             if storage < 0:
                 continue
-            if op.fresh and storage not in used:
+            if op.uninitialized and storage not in used:
                 self.fresh[storage] = op
             elif whole or storage not in used:
                 self.fresh.pop(storage, None)

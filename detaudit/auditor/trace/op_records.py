@@ -28,7 +28,7 @@ class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
     module: str = ""
     backward: bool = False
     random: bool = False
-    fresh: bool = False
+    uninitialized: bool = False
     shared: tuple[int, ...] = ()
     state: str = ""
     listed: bool = False

@@ -1,11 +1,11 @@
-"""First on a run's PYTHONPATH: loads the recorder, steps aside, runs the sitecustomize that it shadows."""
+"""Load the recorder into a process, then run the sitecustomize that this one shadows. First on a run's PYTHONPATH."""
 
 import os
 import sys
 
 
 def _load_recorder(bootstrap):
-    # Under a private package name whose __init__ is never run: the script may import its own `detaudit`.
+    # Use a private package name, since the script may import its own `detaudit`. Its __init__ never runs.
     import types
 
     package = types.ModuleType("_detaudit")
@@ -16,8 +16,8 @@ def _load_recorder(bootstrap):
     boot.start()
 
 
-def _step_aside(bootstrap):
-    # sys.path must read as it would without us; children find us through the environment.
+def _leave_path(bootstrap):
+    # sys.path must be the same as without the recorder; child processes find this file through PYTHONPATH.
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != bootstrap]
 
 
@@ -34,10 +34,10 @@ def _run_shadowed():
 
 
 _bootstrap = os.path.dirname(os.path.abspath(__file__))
-_step_aside(_bootstrap)
-if os.environ.get("DETAUDIT_TRACE"):
+_leave_path(_bootstrap)
+if os.environ.get("DETAUDIT_LOGS"):
     try:
         _load_recorder(_bootstrap)
-    except Exception as error:  # the host must not notice; the auditor will find no record and say so
-        sys.stderr.write("detaudit: the recorder did not load: %r\n" % (error,))
+    except Exception as error:  # the script must run; the auditor reports that nothing was recorded
+        sys.stderr.write("detaudit: could not load the recorder: %r\n" % (error,))
 _run_shadowed()

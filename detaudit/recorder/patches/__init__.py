@@ -1,9 +1,10 @@
-"""Flags that no setting of a framework offers: small named changes in the process, each of which can be taken back."""
+"""Patches: flags that no setting of a framework offers, as small named changes in the process that can be undone."""
 
 from __future__ import annotations
 
 import sys
 
+from ..process.os_functions import replace_in_os
 from ..process.replace import replace
 
 TYPE_CHECKING = False
@@ -27,20 +28,20 @@ PATCHES = {
     "tensorflow-data-in-order": "tensorflow_data.make_deterministic",
     "tensorflow-plain-cross-entropy": "tensorflow_loss.plain_cross_entropy",
 }
-"""The name in the catalogue, and the function here; its module is loaded only where the patch is wanted."""
+"""The name of a patch in the catalogue, and its function here, whose module is loaded only if the patch is applied."""
 
 _ABSENT = object()
 
 
-class Order:
-    """What a patch is told: the recipe's seed, the flag's own value, and whom to tell if it fails later."""
+class PatchOptions:
+    """The options of a patch: the seed of the recipe, the value of the flag, and the callback for a later failure."""
 
     def __init__(self, seed: int = 0, value: str = "", failed: Callable[[str], None] = lambda _: None) -> None:
         self.seed, self.value, self.failed = seed, value, failed
 
 
 class Changes:
-    """What one patch changed, and how to take it back."""
+    """Makes the changes of one patch, and undoes them."""
 
     def __init__(self) -> None:
         self.in_force = True
@@ -51,7 +52,8 @@ class Changes:
     ) -> Any:
         """Replace a function as replace.replace does.
 
-        Where another has replaced ours since, taking back leaves theirs alone, and ours calls what it replaced.
+        If someone else has replaced our replacement since, undoing keeps theirs, and ours calls the original from then
+        on.
         """
 
         def switch(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,6 +75,13 @@ class Changes:
         self._back.append(back)
         return wrapper
 
+    def replace_in_os(self, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
+        """Replace a function of os as os_functions.replace_in_os does, and return the replacement."""
+        wrapper, sets = replace_in_os(name, make, self.replace)
+        for members in sets:
+            self._back.append(lambda members=members: members.discard(wrapper))  # type: ignore[misc]
+        return wrapper
+
     def set(self, holder: Any, name: str, value: Any) -> None:
         """Set an attribute."""
         before = vars(holder).get(name, _ABSENT)
@@ -80,35 +89,36 @@ class Changes:
         self._back.append(lambda: put(holder, name, before))
 
     def on_undo(self, function: Callable[[], object]) -> None:
-        """Have something else done when all is taken back."""
+        """Call ``function`` when the changes are undone."""
         self._back.append(function)
 
     def undo(self) -> None:
-        """Take everything back, the last first. A second call does nothing."""
+        """Undo all changes, the last one first. A second call does nothing."""
         self.in_force = False
         while self._back:
             self._back.pop()()
 
 
 def put(holder: Any, name: str, value: Any) -> None:
-    """Put an attribute back as it stood in ``vars(holder)``, or take it away where it did not stand there."""
+    """Restore an attribute as it was in ``vars(holder)``, or delete it if it was not there."""
     if value is _ABSENT:
         delattr(holder, name)
     else:
         setattr(holder, name, value)
 
 
-def apply(name: str, order: Order) -> Callable[[], None]:
-    """Make the change with this name and return what takes it back.
+def apply(name: str, options: PatchOptions) -> Callable[[], None]:
+    """Apply the patch of this name, and return a function that undoes it.
 
-    Raises what the framework does, having changed nothing; AttributeError where this version has no such thing.
+    Raises whatever the framework raises, such as AttributeError if this version of it lacks something. Nothing is
+    changed then.
     """
     import importlib
 
     module, _, function = PATCHES[name].partition(".")
     changes = Changes()
     try:
-        getattr(importlib.import_module(f"{__name__}.{module}"), function)(order, changes)
+        getattr(importlib.import_module(f"{__name__}.{module}"), function)(options, changes)
     except BaseException:
         changes.undo()
         raise
@@ -116,5 +126,5 @@ def apply(name: str, order: Order) -> Callable[[], None]:
 
 
 def loaded(name: str) -> Any:
-    """Return a module that the script has imported, whatever its type checker says of it."""
+    """Return a module that the script has imported, as Any."""
     return sys.modules[name]

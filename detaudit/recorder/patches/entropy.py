@@ -1,4 +1,4 @@
-"""Numbers that stand in for the system's entropy: equal in every run, others in each process, rank and thread."""
+"""Replace the system's entropy by numbers that repeat in every run, but differ between processes, ranks and threads."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ def _in_child() -> None:
 
 
 def _thread_name() -> str:
-    # The name tells threads apart and is the same in every run, which the identifier and the order of drawing are not.
+    # A thread's name is the same in every run, unlike its identifier and the order in which threads draw.
     threading = sys.modules.get("threading")
-    # Not current_thread(), which makes an object for a thread that is not Python's own.
+    # current_thread() would create an object for a thread that Python did not start.
     thread = getattr(threading, "_active", {}).get(_thread.get_ident())
     main = threading.main_thread() if threading is not None else None
     return "" if thread is None or thread is main else str(thread.name)
 
 
 def _process() -> str:
-    """Return what tells this process from the others of a run, ``""`` in the first."""
+    """Return a name that distinguishes this process from the others of a run, ``""`` in the first."""
     process = sys.modules.get("multiprocessing.process")
     identity = getattr(process.current_process(), "_identity", ()) if process is not None else ()
     rank = os.environ.get("RANK", "0")
-    told = [f"rank {rank}"] if rank != "0" else []
-    told += [f"child {identity}"] if identity else []  # a spawned child has not been forked
-    told += [f"fork {_path}"] if _path else []
-    return " ".join(told)
+    parts = [f"rank {rank}"] if rank != "0" else []
+    parts += [f"child {identity}"] if identity else []  # a spawned child has not been forked
+    parts += [f"fork {_path}"] if _path else []
+    return " ".join(parts)
 
 
 class Stream:
-    """Draws from ``seed``, in the order in which each thread of each process asks."""
+    """Draws numbers that depend on ``seed``, the process and the thread, in the order of each thread's calls."""
 
     def __init__(self, seed: int) -> None:
         global _watched

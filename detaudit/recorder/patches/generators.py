@@ -1,4 +1,4 @@
-"""Generators that were made without a seed draw one from the recipe's; a seed from the clock stays what it is."""
+"""Seed unseeded generators from the seed of the recipe. A seed that the script takes from the clock is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from . import Changes, Order
+    from . import Changes, PatchOptions
 
 _BITS = 128
 
@@ -28,19 +28,19 @@ def _repeatable(changes: Changes, *functions: str) -> None:
 
 
 def _for_the_standard_library(frame: FrameType | None) -> bool:
-    """Whether one of Python's own modules asked, such as tempfile, whose names must differ between processes."""
+    """Return whether the standard library made the call, such as tempfile, whose names must differ by process."""
     while frame is not None and (frames.is_ours(frame) or frames.top_module(frame) == "random"):
         frame = frame.f_back
-    return frame is not None and frames.is_standard(frame.f_code.co_filename)
+    return frame is not None and frames.is_standard_library(frame.f_code.co_filename)
 
 
-def seed_python(order: Order, changes: Changes) -> None:
-    """Seed each ``random.Random()``, and the global generator where ``random.seed()`` or a fork gives it entropy.
+def seed_python(options: PatchOptions, changes: Changes) -> None:
+    """Seed each ``random.Random()``, and the global generator when ``random.seed()`` or a fork would give it entropy.
 
-    SystemRandom, secrets and os.urandom are left alone, and so are the generators of the standard library.
+    SystemRandom, secrets, os.urandom and the generators that the standard library creates are not affected.
     """
     random = loaded("random")
-    stream = Stream(order.seed)
+    stream = Stream(options.seed)
 
     def method(function: Callable[..., Any]) -> Callable[..., Any]:
         def seed(self: Any, a: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -59,33 +59,33 @@ def seed_python(order: Order, changes: Changes) -> None:
     changes.replace(random.Random, "seed", method)
     changes.replace(random, "seed", of_module)
     if hasattr(os, "register_at_fork"):
-        # After the module's own, which gives the global generator of every forked child the system's entropy.
+        # Runs after the hook of random itself, which seeds the global generator of a forked child from entropy.
         os.register_at_fork(after_in_child=lambda: changes.in_force and random._inst.seed(stream.bits(_BITS)))
     _repeatable(changes, "random.Random", "random.seed")
 
 
-def seed_numpy(order: Order, changes: Changes) -> None:
+def seed_numpy(options: PatchOptions, changes: Changes) -> None:
     """Give NumPy's unseeded generators repeatable entropy.
 
     ``default_rng()``, ``SeedSequence()``, ``RandomState()`` and ``seed(None)`` all draw from the module
     global ``randbits`` of numpy.random.bit_generator (numpy/random/bit_generator.pyx).
 
-    Raises AttributeError where this NumPy draws its entropy elsewhere.
+    Raises AttributeError if this NumPy draws its entropy elsewhere.
     """
     module = loaded("numpy.random.bit_generator")
-    changes.replace(module, "randbits", lambda _: Stream(order.seed).bits)
+    changes.replace(module, "randbits", lambda _: Stream(options.seed).bits)
     _repeatable(changes, "numpy.random.default_rng", "numpy.random.seed")
 
 
-def seed_torch(order: Order, changes: Changes) -> None:
-    """Have ``torch.Generator.seed()``, and ``torch.seed()`` which calls it on each device, take repeatable seeds."""
+def seed_torch(options: PatchOptions, changes: Changes) -> None:
+    """Make ``torch.Generator.seed()`` repeatable, and ``torch.seed()``, which calls it on each device."""
     kind = loaded("torch").Generator
-    stream = Stream(order.seed)
+    stream = Stream(options.seed)
     original = vars(kind)["seed"]
 
     def seed(self: Any) -> int:
-        """Give the generator a seed, and return it."""
-        drawn = stream.bits(53)  # as many as torch itself takes from the system's entropy for CUDA
+        """Seed the generator, and return the seed."""
+        drawn = stream.bits(53)  # as many bits as torch draws from the system's entropy for CUDA
         self.manual_seed(drawn)
         return drawn
 
@@ -94,9 +94,9 @@ def seed_torch(order: Order, changes: Changes) -> None:
     _repeatable(changes, "torch.seed")
 
 
-def seed_tensorflow(order: Order, changes: Changes) -> None:
-    """Have ``tf.random.Generator.from_non_deterministic_state()`` start from a repeatable state."""
-    stream = Stream(order.seed)
+def seed_tensorflow(options: PatchOptions, changes: Changes) -> None:
+    """Make ``tf.random.Generator.from_non_deterministic_state()`` start from a repeatable state."""
+    stream = Stream(options.seed)
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def from_non_deterministic_state(cls: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,74 +1,54 @@
-"""Directories are listed in the order of their names, whatever order the file system keeps them in."""
+"""Change the order in which directories are listed."""
 
 from __future__ import annotations
 
 import os
 import sys
 
+from ..process.os_functions import DirectoryScan
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from . import Changes, Order
+    from . import Changes, PatchOptions
+
+    Arrange = Callable[[Iterable[Any], Callable[[Any], Any]], list[Any]]
+    """Takes the entries of a directory, and what returns the name of one; returns them in order."""
 
 _HOLDERS = (("pathlib", "_NormalAccessor"), ("glob", "_GlobberBase"), ("glob", "_StringGlobber"))
-"""Classes that hold os.listdir or os.scandir as they stood at the import of the module, by version of Python."""
+"""Classes that keep os.listdir or os.scandir from the import of their module on, in some versions of Python."""
 
 
-class _Sorted:
-    """Stands for what os.scandir returns: reads all entries when the first is asked for."""
+class _Ordered(DirectoryScan):
+    """Reads all entries when the first one is requested, and hands them out in order."""
 
-    def __init__(self, entries: Any) -> None:
-        self._entries = entries
-        self._sorted: Iterator[Any] | None = None
+    def __init__(self, entries: Any, arrange: Arrange) -> None:
+        super().__init__(entries)
+        self._arrange = arrange
 
-    def __iter__(self) -> _Sorted:
-        return self
-
-    def __next__(self) -> Any:
-        if self._sorted is None:
-            self._sorted = iter(sorted(self._entries, key=_name))
-        return next(self._sorted)
-
-    def __enter__(self) -> _Sorted:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._sorted = iter(())
-        self._entries.close()
+    def _hand_out(self, entries: Any) -> Iterator[Any]:
+        return iter(self._arrange(entries, lambda entry: entry.name))
 
 
-def _name(entry: Any) -> Any:
-    return entry.name
+def ordered(arrange: Arrange) -> Iterable[tuple[str, Callable[[Callable[..., Any]], Callable[..., Any]]]]:
+    """Return the name of each function of os that lists a directory, and what wraps it to list in this order."""
+
+    def make_listdir(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: arrange(function(*args, **kwargs), lambda name: name)
+
+    def make_scandir(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: _Ordered(function(*args, **kwargs), arrange)
+
+    return ("listdir", make_listdir), ("scandir", make_scandir)
 
 
-def _listdir(function: Callable[..., Any]) -> Callable[..., Any]:
-    def listdir(*args: Any, **kwargs: Any) -> Any:
-        return sorted(function(*args, **kwargs))
-
-    return listdir
-
-
-def _scandir(function: Callable[..., Any]) -> Callable[..., Any]:
-    def scandir(*args: Any, **kwargs: Any) -> Any:
-        return _Sorted(function(*args, **kwargs))
-
-    return scandir
-
-
-def sort(order: Order, changes: Changes) -> None:
-    """Sort what os.listdir and os.scandir return; glob, pathlib, os.walk and shutil stand on them."""
-    for name, make in (("listdir", _listdir), ("scandir", _scandir)):
+def sort(options: PatchOptions, changes: Changes) -> None:
+    """Sort what os.listdir and os.scandir return, and so the results of glob, pathlib, os.walk and shutil."""
+    for name, make in ordered(lambda entries, name_of: sorted(entries, key=name_of)):
         function = getattr(os, name)
-        wrapper = changes.replace(os, name, make)
-        for members in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
-            if function in members:  # scripts, and shutil, ask whether the function is in here
-                members.add(wrapper)
-                changes.on_undo(lambda members=members, wrapper=wrapper: members.discard(wrapper))  # type: ignore[misc]
+        wrapper = changes.replace_in_os(name, make)
         for module, kind in _HOLDERS:
             holder = getattr(sys.modules.get(module), kind, None)
             if getattr(holder, name, None) is function:

@@ -1,4 +1,4 @@
-"""Fresh memory of torch and NumPy holds zeros, not what was left in it, whoever reads it before it is written."""
+"""Fill uninitialized memory of torch and NumPy with zeros."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from . import Changes, Order
+    from . import Changes, PatchOptions
 
 _TORCH = ("empty", "empty_like", "empty_strided", "empty_permuted")
 _TENSOR = ("new_empty", "new_empty_strided")
 _NUMPY = ("empty", "empty_like")
 
 
-def fill_torch(order: Order, changes: Changes) -> None:
-    """Fill what torch.empty and its kin return, and what ``resize_`` adds; ``torch.Tensor(2, 3)`` is a class of C."""
+def fill_torch(options: PatchOptions, changes: Changes) -> None:
+    """Fill the results of torch.empty and similar functions, and memory that ``resize_`` adds.
+
+    The result of ``torch.Tensor(2, 3)`` is not filled: torch.Tensor is a C class.
+    """
     torch = loaded("torch")
-    # The set is made of torch.empty and others when it is first asked for; inside torch, the originals are looked up.
+    # On its first use, torch builds this set of torch.empty and others. It looks up the originals in it.
     importlib.import_module("torch.utils._device")._device_constructors()
 
     def filled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,7 +47,7 @@ def fill_torch(order: Order, changes: Changes) -> None:
 
         return resize
 
-    for name in filter(lambda name: hasattr(torch, name), _TORCH):  # empty_permuted is the youngest
+    for name in filter(lambda name: hasattr(torch, name), _TORCH):  # older versions have no empty_permuted
         _as_builtin(torch, changes.replace(torch, name, filled, traced=True), name)
     for name in _TENSOR:
         changes.replace(torch.Tensor, name, filled)
@@ -53,7 +56,7 @@ def fill_torch(order: Order, changes: Changes) -> None:
 
 
 def _is_plain(torch: Any, tensor: Any) -> bool:
-    # Not a subclass: it may see what is done to it, and compilers trace with such, whose memory is the compiler's.
+    # A subclass may react to writes, and compilers trace with subclasses, whose memory belongs to the compiler.
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         return False
     return tensor.layout is torch.strided and not tensor.is_quantized and tensor.device.type != "meta"
@@ -61,27 +64,27 @@ def _is_plain(torch: Any, tensor: Any) -> bool:
 
 def _zero(torch: Any, tensor: Any) -> None:
     if _is_plain(torch, tensor):
-        with torch.no_grad():  # a leaf may not be written to
+        with torch.no_grad():  # torch refuses to write to a leaf that requires a gradient
             tensor.zero_()
 
 
 def _as_builtin(torch: Any, wrapper: Any, name: str) -> None:
-    # TorchScript knows functions of C by their addresses.
+    # TorchScript recognizes C functions by their addresses.
     try:
         torch.jit._builtins._register_builtin(wrapper, "aten::" + name)
     except AttributeError:
         pass  # a version without it
 
 
-def fill_numpy(order: Order, changes: Changes) -> None:
-    """Fill what np.empty and np.empty_like return; ``np.ndarray(shape)`` is a class of C and stays as it is."""
+def fill_numpy(options: PatchOptions, changes: Changes) -> None:
+    """Fill the results of np.empty and np.empty_like. ``np.ndarray(shape)`` is not filled: np.ndarray is a C class."""
     numpy = loaded("numpy")
 
     def filled(function: Callable[..., Any]) -> Callable[..., Any]:
         def empty(*args: Any, **kwargs: Any) -> Any:
             array = function(*args, **kwargs)
             if isinstance(array, numpy.ndarray) and not array.dtype.hasobject:
-                # Not through a subclass, such as a masked array, to which writing means more.
+                # Write past a subclass: writing to a masked array, for one, changes its mask too.
                 array.view(numpy.ndarray)[...] = numpy.zeros((), array.dtype)
             return array
 

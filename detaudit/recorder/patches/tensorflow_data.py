@@ -1,4 +1,4 @@
-"""tf.data yields in order, and calls one after another the functions whose random numbers or state would race."""
+"""Make tf.data return elements in order, and run functions with random numbers or state sequentially."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from . import Changes, Order
+    from . import Changes, PatchOptions
 
 _OPS = "tensorflow.python.ops."
 _SEQUENTIAL = {
@@ -20,16 +20,16 @@ _SEQUENTIAL = {
     "parallel_interleave_dataset_v3": "interleave_dataset",
     "parallel_interleave_dataset_v4": "interleave_dataset",
 }
-"""A parallel operation, and the one that does the same one element after another."""
+"""A parallel operation, and its sequential counterpart."""
 
 _RANDOM_SOURCES = ("Shuffle", "Random", "Generator")
 _HARMLESS = ("Assert",)
 
 
 def _function_attributes(operation: Any) -> list[Any]:
-    """Return the functions that an operation calls, as it names them."""
+    """Return the attributes of an operation that name the functions it calls."""
     found: list[Any] = []
-    for attribute in operation.op_def.attr:  # and not all of node_def, which may hold constants of any size
+    for attribute in operation.op_def.attr:  # node_def may hold constants of any size
         if attribute.type == "func":
             found.append(operation.get_attr(attribute.name))
         elif attribute.type == "list(func)":
@@ -39,13 +39,13 @@ def _function_attributes(operation: Any) -> list[Any]:
 
 def _is_stateful_itself(operation: Any) -> bool:
     kind = operation.type
-    # Datasets are marked stateful so that nobody folds them into constants.
+    # Datasets are marked stateful so that they are not folded into constants.
     source = "Dataset" in kind and not any([word in kind for word in _RANDOM_SOURCES])
     return bool(operation.op_def.is_stateful) and not source and kind not in _HARMLESS
 
 
 def is_stateful(function: Any) -> bool:
-    """Whether a traced function draws random numbers, calls Python or touches state; True if that cannot be told."""
+    """Return whether a traced function draws random numbers, calls Python or uses state, or True if unknown."""
     seen: set[str] = set()
 
     def any_in(graph: Any) -> bool:
@@ -67,7 +67,7 @@ def is_stateful(function: Any) -> bool:
 
 
 def _in_order(module: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return what has an operation yield in order, or puts the sequential one in its place for a stateful function."""
+    """Return a wrapper that keeps the order of an operation, or runs the sequential one for a stateful function."""
     sequential = getattr(module, _SEQUENTIAL.get(name, ""), None)
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,10 +94,10 @@ def _ordered_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _to_proto
 
 
-def make_deterministic(order: Order, changes: Changes) -> None:
-    """Have every parallel operation of tf.data and every tf.data.Options keep the order, whatever the script asks for.
+def make_deterministic(options: PatchOptions, changes: Changes) -> None:
+    """Make every parallel operation of tf.data and every tf.data.Options keep the order, whatever the script sets.
 
-    Parallel maps and interleaves of stateful functions run one element at a time, as under op determinism.
+    Parallel maps and interleaves of stateful functions process one element at a time, as with op determinism.
     """
     for name in ("gen_dataset_ops", "gen_experimental_dataset_ops"):
         module = loaded(_OPS + name)

@@ -1,4 +1,4 @@
-"""Softmax cross-entropy of TensorFlow in plain operations, in place of a kernel that adds up atomically."""
+"""Compute softmax cross-entropy in TensorFlow from basic operations instead of a kernel with atomic additions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from . import Changes, Order
+    from . import Changes, PatchOptions
 
 
-def plain_cross_entropy(order: Order, changes: Changes) -> None:
-    """Replace the two operations that all of TensorFlow's and Keras' softmax cross-entropies come down to."""
+def plain_cross_entropy(options: PatchOptions, changes: Changes) -> None:
+    """Replace the two operations that compute every softmax cross-entropy of TensorFlow and Keras."""
     tf = loaded("tensorflow")
 
     def dense(function: Callable[..., Any]) -> Callable[..., Any]:
         def softmax_cross_entropy_with_logits(features: Any, labels: Any, name: Any = None) -> Any:
             with tf.name_scope(name or "plain_cross_entropy"):
-                # A class of probability 0 counts nothing, even if its logit is -inf.
+                # A class of probability 0 adds nothing, even if its logit is -inf.
                 loss = tf.math.multiply_no_nan(tf.nn.log_softmax(features), labels)
                 return -tf.reduce_sum(loss, axis=-1), None
 

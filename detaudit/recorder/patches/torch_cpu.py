@@ -1,4 +1,4 @@
-"""One module of a torch model is run on the CPU, wherever the rest is."""
+"""Run one module of a torch model on the CPU."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import Changes, Order
+    from . import Changes, PatchOptions
 
 _WRAPPERS = ("_orig_mod.", "module.")
-"""What torch.compile and the data-parallel wrappers put before the names of a model."""
+"""Prefixes that torch.compile and the data-parallel wrappers add to the names of modules."""
 
 
 def _plain(name: str) -> str:
@@ -25,43 +25,43 @@ def _plain(name: str) -> str:
     return name
 
 
-def run_on_cpu(order: Order, changes: Changes) -> None:
-    """Run the module whose name, as ``named_modules()`` of the model gives it, is the flag's value on the CPU.
+def run_on_cpu(options: PatchOptions, changes: Changes) -> None:
+    """Run a module on the CPU; the flag's value is its name in the model's ``named_modules()``.
 
-    Its weights stay where they are, and a copy on the CPU takes their place for the time of each call, so optimizers,
-    checkpoints and the rest of the model see no difference. Where all is on the CPU already, nothing happens.
+    The weights keep their device, and a copy on the CPU replaces them during each call. Optimizers, checkpoints and
+    the rest of the model are not affected. Nothing changes if everything is on the CPU anyway.
     """
     torch = loaded("torch")
-    looked_at: Any = weakref.WeakSet()
+    searched: Any = weakref.WeakSet()
     seen = {"models": 0, "found": 0}
 
-    def look(module: Any, _: Any) -> None:
-        # The first module that is called is the whole model; those inside it are called later.
-        if module in looked_at:
+    def search(module: Any, _: Any) -> None:
+        # The first module to be called is the whole model; those inside it are called later.
+        if module in searched:
             return
-        looked_at.update(module.modules())
+        searched.update(module.modules())
         seen["models"] += 1
         try:
             for name, part in module.named_modules():
-                if _plain(name) == order.value:
+                if _plain(name) == options.value:
                     _wrap(torch, part, changes)
                     seen["found"] += 1
         except Exception as error:
-            order.failed(f"{type(error).__name__}: {error}")
+            options.failed(f"{type(error).__name__}: {error}")
 
-    def tell() -> None:
+    def report_missing() -> None:
         if seen["models"] and not seen["found"]:
-            order.failed(f"no model that ran has a module called {order.value!r}")
+            options.failed(f"no model that ran has a module named {options.value!r}")
 
-    changes.on_undo(torch.nn.modules.module.register_module_forward_pre_hook(look).remove)
-    atexit.register(tell)
-    changes.on_undo(lambda: atexit.unregister(tell))
+    changes.on_undo(torch.nn.modules.module.register_module_forward_pre_hook(search).remove)
+    atexit.register(report_missing)
+    changes.on_undo(lambda: atexit.unregister(report_missing))
 
 
 def _wrap(torch: Any, module: Any, changes: Changes) -> None:
     original = module.forward
     if hasattr(original, "__detaudit_cpu__"):
-        return  # it is part of two models
+        return  # this module is part of two models
     bound = getattr(original, "__self__", None) is module
     function = original.__func__ if bound else original
 
@@ -74,12 +74,12 @@ def _wrap(torch: Any, module: Any, changes: Changes) -> None:
         return _moved(torch, _on_cpu(torch, self, call, args, kwargs), device)
 
     forward.__detaudit_cpu__ = True  # type: ignore[attr-defined]
-    # A bound method, because those can be copied and pickled. What was patched is not kept alive for taking it back.
+    # A bound method can be copied and pickled. The module is not kept alive to undo the change.
     object.__setattr__(module, "forward", types.MethodType(forward, module))
 
 
 def _device(torch: Any, *trees: Any) -> Any:
-    """Return the device of the first tensor that is not on the CPU, None where all are."""
+    """Return the device of the first tensor that is not on the CPU, or None if all are."""
     leaves = torch.utils._pytree.tree_leaves(trees)
     return next((leaf.device for leaf in leaves if torch.is_tensor(leaf) and leaf.device.type != "cpu"), None)
 

@@ -1,10 +1,10 @@
-"""DataLoaders of torch: without workers, with workers that are seeded, with batches in order."""
+"""Change the DataLoaders of torch: no workers, seeded workers, or batches in order."""
 
 from __future__ import annotations
 
 import inspect
 
-from . import Order, apply, loaded
+from . import PatchOptions, apply, loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _OF_WORKERS = ("persistent_workers", "prefetch_factor", "multiprocessing_context
 
 
 def _edit(changes: Changes, edit: Callable[[dict[str, Any], Any], None]) -> None:
-    """Have ``edit`` change the arguments of every DataLoader, also of subclasses, before it is made."""
+    """Call ``edit`` to change the arguments of every DataLoader, including subclasses, before it is created."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
@@ -26,7 +26,7 @@ def _edit(changes: Changes, edit: Callable[[dict[str, Any], Any], None]) -> None
             try:
                 given = signature.bind(self, *args, **kwargs)
             except TypeError:
-                given = None  # the original says what is wrong with them
+                given = None  # the original raises for these arguments
             if given is None:
                 function(self, *args, **kwargs)
             else:
@@ -38,8 +38,8 @@ def _edit(changes: Changes, edit: Callable[[dict[str, Any], Any], None]) -> None
     changes.replace(loaded("torch.utils.data.dataloader").DataLoader, "__init__", make)
 
 
-def no_workers(order: Order, changes: Changes) -> None:
-    """Load in the process that trains; without workers, their other options would raise."""
+def no_workers(options: PatchOptions, changes: Changes) -> None:
+    """Load data in the training process, and drop the options that need workers, which would raise."""
 
     def edit(arguments: dict[str, Any], parameters: Any) -> None:
         for name in ("num_workers", *_OF_WORKERS):
@@ -48,8 +48,8 @@ def no_workers(order: Order, changes: Changes) -> None:
     _edit(changes, edit)
 
 
-def in_order(order: Order, changes: Changes) -> None:
-    """Take the batches in order; before ``in_order`` there was nothing else."""
+def in_order(options: PatchOptions, changes: Changes) -> None:
+    """Return batches in order. Versions of torch without the option ``in_order`` always do."""
 
     def edit(arguments: dict[str, Any], parameters: Any) -> None:
         if "in_order" in parameters:
@@ -59,14 +59,14 @@ def in_order(order: Order, changes: Changes) -> None:
 
 
 class WorkerInit:
-    """A ``worker_init_fn`` that seeds before and after the script's own; a spawned worker unpickles it."""
+    """A ``worker_init_fn`` that seeds before and after the user's own one. It is pickled for spawned workers."""
 
     def __init__(self, users: Callable[[int], Any] | None) -> None:
         self._users = users
 
     def __call__(self, worker: int) -> None:
-        """Seed a worker, which torch has told who it is."""
-        seed = loaded("torch.utils.data").get_worker_info().seed  # the loader's base seed and the worker's number
+        """Seed this worker."""
+        seed = loaded("torch.utils.data").get_worker_info().seed  # the loader's base seed plus the worker's number
         _seed(seed)
         if self._users is not None:
             self._users(worker)
@@ -77,7 +77,7 @@ class WorkerInit:
             ("torch", "seed-torch-generators"),
         ):
             if _is_loaded(module):
-                apply(patch, Order(seed))
+                apply(patch, PatchOptions(seed))
 
 
 def _is_loaded(module: str) -> bool:
@@ -93,10 +93,10 @@ def _seed(seed: int) -> None:
         loaded("numpy.random").seed(seed % 2**32)
 
 
-def seed_workers(order: Order, changes: Changes) -> None:
-    """Seed Python, NumPy and torch in each worker, and what makes a generator without a seed there.
+def seed_workers(options: PatchOptions, changes: Changes) -> None:
+    """Seed Python, NumPy, torch and unseeded generators in each worker.
 
-    The seeds come from the base seed of the loader, which comes from its generator, or torch's.
+    The seeds derive from the base seed of the loader, which its generator draws, or torch's global one.
     """
 
     def edit(arguments: dict[str, Any], parameters: Any) -> None:

@@ -1,4 +1,4 @@
-"""Cross-entropy of torch in plain operations, in place of kernels that add up atomically on a GPU."""
+"""Compute cross-entropy in torch from basic operations instead of kernels with atomic additions on a GPU."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from . import Changes, Order
+    from . import Changes, PatchOptions
 
 
 def _of_classes(torch: Any, logits: Any, target: Any, weight: Any, ignored: int, smoothing: float) -> tuple[Any, Any]:
-    """Return the loss of each target that is the number of a class, and what the mean is divided by."""
+    """Return the loss of each target that is a class index, and the divisor of the mean."""
     axis = 0 if logits.dim() == 1 else 1
     log_p = torch.log_softmax(logits, axis)
     counts = target != ignored
     safe = torch.where(counts, target, 0).long()
     weights = weight[safe] if weight is not None else torch.ones_like(safe, dtype=log_p.dtype)
     weights = torch.where(counts, weights, 0)
-    # Each row has one target, so no two gradients meet in the backward pass of gather.
+    # Each row has one target, so the backward pass of gather adds no two gradients.
     picked = log_p.gather(axis, safe.unsqueeze(axis)).squeeze(axis)
     loss = torch.where(counts, -picked * weights, 0)
     if smoothing > 0:
@@ -31,7 +31,7 @@ def _of_classes(torch: Any, logits: Any, target: Any, weight: Any, ignored: int,
 
 
 def _of_probabilities(torch: Any, logits: Any, target: Any, weight: Any, smoothing: float) -> tuple[Any, Any]:
-    """Return the loss of each target that is a probability for each class, and what the mean is divided by."""
+    """Return the loss of each target that has a probability per class, and the divisor of the mean."""
     axis = 0 if logits.dim() == 1 else 1
     classes = logits.shape[axis]
     if smoothing > 0:
@@ -46,7 +46,7 @@ def _along(weight: Any, like: Any, axis: int) -> Any:
 
 
 def _fits(logits: Any, target: Any, weight: Any) -> bool:
-    """Whether the original would take them; it says best what is wrong with those it would not take."""
+    """Return whether the original accepts these arguments. If not, it is called, since its error explains why."""
     if logits.dim() == 0 or not logits.is_floating_point():
         return False
     axis = 0 if logits.dim() == 1 else 1
@@ -59,7 +59,7 @@ def _fits(logits: Any, target: Any, weight: Any) -> bool:
     )
 
 
-def plain_cross_entropy(order: Order, changes: Changes) -> None:
+def plain_cross_entropy(options: PatchOptions, changes: Changes) -> None:
     """Replace ``torch.nn.functional.cross_entropy``, which ``nn.CrossEntropyLoss`` calls."""
     torch = loaded("torch")
     functional = torch.nn.functional
@@ -103,19 +103,19 @@ def plain_cross_entropy(order: Order, changes: Changes) -> None:
 
 
 def _script_as(torch: Any, wrapper: Any, original: Any) -> None:
-    """Have TorchScript, which compiles the source of what it is given, compile the original in place of a wrapper."""
+    """Make TorchScript, which compiles the source of a function, compile the original instead of the wrapper."""
     import warnings
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that TorchScript will go away
+            warnings.simplefilter("ignore")  # TorchScript is deprecated
             torch.jit._state._set_jit_function_cache(wrapper, torch.jit.script(original))
     except Exception:
         pass  # a version without it
 
 
 def _widened(torch: Any, logits: Any) -> Any:
-    """Return the logits as the original takes them: in float32 where autocast is on."""
+    """Return the logits as the original converts them: to float32 if autocast is on."""
     try:
         on = torch.is_autocast_enabled(logits.device.type)
     except TypeError:  # before torch 2.4

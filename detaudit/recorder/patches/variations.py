@@ -1,4 +1,4 @@
-"""Variations of what a process is told by its system: the order of listings, and the clock."""
+"""Variations inside a process: the order of directory listings, and the clock."""
 
 from __future__ import annotations
 
@@ -6,69 +6,36 @@ import os
 import sys
 import time
 
-from ..process.replace import replace, replace_in_os, set_in_c
+from ..process.os_functions import replace_in_os
+from ..process.replace import replace, set_in_c
 from ..randomness import seeds
 from ..training import digest
+from .listings import ordered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 _NS = 10**9
 
 
-def _ordered(entries: Any, name: Callable[[Any], Any], number: int) -> list[Any]:
-    """Return entries sorted by name for 0, backwards for 1, else in an order that the number and the names decide."""
-
-    def place(entry: Any) -> Any:
-        raw = os.fsencode(name(entry))
-        return (digest.small(b"%d " % number + raw), raw) if number > 1 else raw
-
-    return sorted(entries, key=place, reverse=number == 1)
-
-
-class _Scan:
-    """What os.scandir returns, with all entries read already."""
-
-    def __init__(self, entries: list[Any]) -> None:
-        self._entries = iter(entries)
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        return next(self._entries)
-
-    def __enter__(self) -> _Scan:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._entries = iter(())
-
-
 def order_listings(number: int) -> None:
-    """List files in the order with this number, whatever order the file system has."""
+    """List directories in alphabetical order for 0, backward for 1, else in an order derived from number and names."""
 
-    def listdir(function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args, **kwargs: _ordered(function(*args, **kwargs), lambda name: name, number)
+    def arrange(entries: Iterable[Any], name_of: Callable[[Any], Any]) -> list[Any]:
+        def place(entry: Any) -> Any:
+            raw = os.fsencode(name_of(entry))
+            return (digest.small(b"%d " % number + raw), raw) if number > 1 else raw
 
-    def scandir(function: Callable[..., Any]) -> Callable[..., Any]:
-        def scan(*args: Any, **kwargs: Any) -> _Scan:
-            with function(*args, **kwargs) as entries:
-                return _Scan(_ordered(entries, lambda entry: entry.name, number))
+        return sorted(entries, key=place, reverse=number == 1)
 
-        return scan
-
-    replace_in_os("listdir", listdir)
-    replace_in_os("scandir", scandir)
+    for function, make in ordered(arrange):
+        replace_in_os(function, make)
 
 
 def move_clock(seconds: int) -> None:
-    """Move the time of day. Monotonic clocks stay: timeouts and measured times are as long as they were."""
+    """Move the time of day. Monotonic clocks do not move, so timeouts and measured times keep their lengths."""
     seeds.clock_moved(seconds * _NS)
     replace(time, "time", lambda now: lambda: now() + seconds)
     replace(time, "time_ns", lambda now: lambda: now() + seconds * _NS)
@@ -82,7 +49,7 @@ def move_clock(seconds: int) -> None:
 
 
 def _of_seconds(function: Callable[..., Any]) -> Callable[..., Any]:
-    # Without an argument, and with None, these ask the clock by themselves.
+    # Without an argument or with None, these functions read the clock themselves.
     return lambda *seconds: function(*seconds) if seconds and seconds[0] is not None else function(time.time())
 
 
@@ -92,10 +59,10 @@ def _of_clock(read: Callable[..., Any], move: int) -> Callable[..., Any]:
 
 
 def move_datetime(_: int) -> None:
-    """Have datetime ask ``time.time``, as date and datetime.today() do by themselves.
+    """Make ``datetime.now`` and ``utcnow`` call ``time.time``, as ``date.today`` and ``datetime.today`` do anyway.
 
-    The class is changed in place: one of another name could not be pickled, nor would what C makes be one of its
-    instances.
+    The class is changed in place. Objects that C code creates would not be instances of a subclass, and a class with
+    a different name could not be pickled.
     """
     module = sys.modules["datetime"]
     kind, utc = module.datetime, module.timezone.utc

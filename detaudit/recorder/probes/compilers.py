@@ -1,7 +1,4 @@
-"""Keeps the probes out of what torch.compile and TensorFlow's AutoGraph make of a script.
-
-Both read the functions that a script calls, these too.
-"""
+"""Keep torch.compile and TensorFlow's AutoGraph, which process all functions that a script calls, out of the probes."""
 
 from __future__ import annotations
 
@@ -19,37 +16,37 @@ if TYPE_CHECKING:
 _outside: list[Callable[..., Any]] = []
 
 
-def as_it_is(function: F) -> F:
-    """Have AutoGraph call ``function`` unconverted, by the mark of its do_not_convert."""
+def never_convert(function: F) -> F:
+    """Make AutoGraph call ``function`` without converting it, like its do_not_convert."""
     function.autograph_info__ = {}  # type: ignore[attr-defined]
     return function
 
 
-def outside_of_graphs(function: F) -> F:
-    """Have torch.compile break its graph at a call of ``function``, and never compile what it calls."""
-    function._torchdynamo_disable = True  # type: ignore[attr-defined]  # the mark of torch._dynamo.disable
+def outside_graphs(function: F) -> F:
+    """Make torch.compile break its graph at a call of ``function``, and never compile its callees."""
+    function._torchdynamo_disable = True  # type: ignore[attr-defined]  # as torch._dynamo.disable does
     torch: Any = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "_C"):
         never_compile(torch, function, callees=True)
     else:
         _outside.append(function)
-    return as_it_is(function)
+    return never_convert(function)
 
 
 def torch_imported(torch: Any) -> None:
-    """Make up for the functions that were marked before torch was there."""
+    """Exclude the functions that were marked before torch was imported."""
     for function in _outside:
         never_compile(torch, function, callees=True)
 
 
-def known_when_traced(function: F) -> F:
-    """Have torch.compile call ``function`` while it traces, and take the answer for a constant."""
+def constant_when_traced(function: F) -> F:
+    """Make torch.compile call ``function`` while it traces, and treat the result as a constant."""
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
-    return as_it_is(function)
+    return never_convert(function)
 
 
-def graph_may_not_break() -> bool:
-    """Whether torch.compile is tracing with ``fullgraph=True``."""
+def needs_full_graph() -> bool:
+    """Return whether torch.compile is tracing with ``fullgraph=True``."""
     tracer: Any = sys.modules.get("torch._dynamo.symbolic_convert")
     if tracer is None:
         return False

@@ -1,4 +1,4 @@
-"""Watches the calls of one Keras layer or one torch module."""
+"""Record the calls of a Keras layer or a torch module, and find the weights of a model."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _names: dict[str, int] = {}
 
 
 def is_keras(layer: Any) -> bool:
-    """Whether this is a layer or a model of Keras 2 or 3, on any backend."""
+    """Return whether this is a layer or a model of Keras 2 or 3, on any backend."""
     return any([base.__module__.split(".")[0] in _KERAS for base in type(layer).__mro__])
 
 
 def watch(layer: Any, name: str, monitor: Callable[[Any, str], Any]) -> None:
-    """Have every call of ``layer`` give its arguments and its result to ``monitor``; once, however often this is asked.
+    """Pass the arguments and the result of every call of ``layer`` to ``monitor``. A second call of this does nothing.
 
-    Raises AttributeError for what is neither a Keras layer nor a torch module.
+    Raises AttributeError if ``layer`` is neither a Keras layer nor a torch module.
     """
     method = "call" if is_keras(layer) else "forward"
     original = getattr(layer, method)
@@ -36,14 +36,14 @@ def watch(layer: Any, name: str, monitor: Callable[[Any, str], Any]) -> None:
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         args = monitor(args, name + " input") if args else args
-        # Flags, such as Keras' `training`, are constants of a traced graph: they would be recorded once, out of order.
+        # Flags such as Keras' `training` are constants in a traced graph, which would be recorded once, out of order.
         data = {key: value for key, value in kwargs.items() if value is not None and not isinstance(value, bool)}
         kwargs = {**kwargs, **monitor(data, name + " input")} if data else kwargs
         result = function(self, *args, **kwargs) if bound else function(*args, **kwargs)
         return monitor(result, name + " output")
 
     call.__detaudit__ = True  # type: ignore[attr-defined]
-    # A bound method, because those can be copied and pickled: a copy's is bound to the copy, a pickle holds its name.
+    # A bound method can be copied, where it is bound to the copy, and pickled, as a name.
     object.__setattr__(layer, method, types.MethodType(call, layer))
 
 
@@ -56,7 +56,7 @@ def _name(layer: Any) -> str:
 
 
 def weights_of(model: Any) -> Any:
-    """Return the weights of a Keras or torch model by name, and anything else as it is."""
+    """Return the weights of a Keras or torch model by name, and anything else unchanged."""
     if is_keras(model):
         return {f"{i} {weight.name}": getattr(weight, "value", weight) for i, weight in enumerate(model.weights)}
     if hasattr(model, "named_parameters") and hasattr(model, "named_buffers"):

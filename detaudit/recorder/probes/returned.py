@@ -1,4 +1,4 @@
-"""What a tested function gave back, as a result of its run; ``detaudit.pytest_plugin`` calls this in the child."""
+"""Record the return value of a test as the result of a run; called by ``detaudit.pytest_plugin`` in the child."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .. import probes
 from ..training import digest
 from ..training.record import ValueReader
 from .structure import walk
-from .values import ArrayReader, of_plain
+from .values import NumpyReader, digest_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..process.recorder import Recorder
 
 MOST_PARTS = 256
-"""Parts that are written one by one; of a value with more of them only one digest is."""
+"""Parts of a value that are written one by one. A value with more parts is written as one digest."""
 
 _NAME = "returned"
 
@@ -26,18 +26,18 @@ _recorder: Recorder | None = None
 
 
 def prepare(recorder: Recorder) -> None:
-    """Have ``returned`` write into this recorder's trace."""
+    """Make ``returned`` write to the event log of this recorder."""
     global _recorder
     _recorder = recorder
 
 
 def returned(value: Any) -> str:
-    """Record ``value`` and return why that is not possible, ``""`` if it was: a difference in it must not be missed.
+    """Record ``value``, and return ``""``, or the reason if that failed: its differences must not go unnoticed.
 
-    It is None, a bool, a number, a string, bytes, an array or a tensor, or a list, tuple or dict of them.
+    ``value`` is None, a bool, a number, a string, bytes, an array or a tensor, or a list, tuple or dict of them.
     """
     if _recorder is None:
-        return "no audit is under way in this process"
+        return "no audit is running in this process"
     try:
         _write(_recorder, value)
     except Exception as error:
@@ -58,29 +58,30 @@ def _write(recorder: Recorder, value: Any) -> None:
     walk(value, "", visit)
     whole = digest.of_bytes(repr(parts).encode("utf-8", "surrogatepass"))
     if len(parts) <= MOST_PARTS:
-        probes.monitor(value, _NAME)  # its numbers as text, for people
+        probes.monitor(value, _NAME)  # its numbers as text, to be shown in a report
     events: list[dict[str, object]] = [
         {"k": "event", "fw": _NAME, "step": 1, "stage": _NAME, "digest": found + " " + name, "value": None}
         for name, found in (parts if len(parts) <= MOST_PARTS else [("", whole)])
     ]
-    final = {"digest": whole, "sum": _sum(sums).hex(), "loss": None, "params": len(parts), "sparse": False}
+    total = digest.add_up(sums).hex()
+    final = {"digest": whole, "sum": total, "loss": None, "params": len(parts), "sparse": False}
     recorder.sink.write(*events, {"k": "final", "fw": _NAME, "steps": 1, **final, "devices": []})
 
 
 def _read(part: Any) -> tuple[str, float]:
-    """Return the digest of one part, and the sum of the numbers in it."""
-    plain = of_plain(part)
+    """Return the digest of one part, and the sum of its numbers."""
+    plain = digest_plain(part)
     if plain is not None:
         try:
             return plain, float(part) if isinstance(part, (bool, int, float)) else 0.0
         except OverflowError:
             return plain, math.inf
     if not hasattr(part, "__array__"):
-        raise TypeError("numbers, strings, arrays, tensors and nests of them can be compared, not " + _kind(part))
+        raise TypeError("a test can return numbers, strings, arrays, tensors and nests of them, not " + _kind(part))
     importlib.import_module("numpy")
     if hasattr(part, "detach"):
         part = ValueReader().array(part)
-    return ArrayReader().read([part])[0], ValueReader().total(part) if _is_number(part) else 0.0
+    return NumpyReader().read([part])[0], ValueReader().total(part) if _is_number(part) else 0.0
 
 
 def _is_number(part: Any) -> bool:
@@ -89,10 +90,3 @@ def _is_number(part: Any) -> bool:
 
 def _kind(part: Any) -> str:
     return "%s.%s" % (type(part).__module__, type(part).__qualname__)
-
-
-def _sum(parts: list[float]) -> float:
-    try:
-        return math.fsum(parts)
-    except (OverflowError, ValueError):
-        return sum(parts)

@@ -1,4 +1,4 @@
-"""Walks lists, tuples, named tuples and dicts, and rebuilds them only where a part was replaced."""
+"""Walk lists, tuples, named tuples and dicts, and rebuild only those in which a part was replaced."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _DEEPEST = 32
 
 
 def walk(value: Any, name: str, visit: Callable[[Any, str], Any], depth: int = 0) -> Any:
-    """Call ``visit(part, name of the part)`` for each part in order, and return ``value`` with what that returned.
+    """Call ``visit(part, name)`` for each part in order, and return ``value`` with the returned parts in their places.
 
-    It is ``value`` itself if every part was returned as it is. An empty structure is a part.
-    Raises ValueError for a structure that is too deep, such as a list that holds itself.
+    This is ``value`` itself if no part was replaced. An empty structure is a part.
+
+    Raises ValueError if the structure is nested too deeply, such as a list that contains itself.
     """
     if depth > _DEEPEST:
-        raise ValueError(f"nested more than {_DEEPEST} deep")
+        raise ValueError(f"nested more than {_DEEPEST} levels deep")
     if isinstance(value, Mapping) and len(value):
         keys = list(value)
         old = [value[key] for key in keys]
@@ -57,5 +58,5 @@ def _sequence(value: Any, new: list[Any]) -> Any:
 
 
 def _shown(key: Any) -> str:
-    # The text of another object may hold its address, which is another one in every run.
+    # The repr of other objects may contain their address, which differs in every run.
     return repr(key) if isinstance(key, (str, bytes, int, float, type(None))) else type(key).__name__

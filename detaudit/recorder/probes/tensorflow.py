@@ -1,46 +1,46 @@
-"""Records TensorFlow tensors, eager or each time that a graph runs, and the gradients that come back.
+"""Record TensorFlow tensors, eager ones or whenever a graph runs, and their gradients.
 
-Inside a tf.function a NumPy function is put beside the tensor. TensorFlow takes a random operation's seed from a
-counter of its own (framework/random_seed.py), so the added operations shift no random stream. XLA has no such
-operation: there nothing is recorded, and that is said.
+Inside a tf.function, this adds a NumPy function for each tensor. TensorFlow derives the seeds of random operations from
+a counter of its own (framework/random_seed.py), so added operations shift no random stream. XLA does not support NumPy
+functions: there, nothing is recorded, and a failure is reported.
 """
 
 from __future__ import annotations
 
 import importlib
 
-from .values import ArrayReader
+from .values import NumpyReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from .notebook import Notebook
+    from .probe_log import ProbeLog
 
 
 class TensorFlowProbes:
-    """Reads tensors, and gives back identities that see the gradient."""
+    """Records tensors, and returns identities of them that record their gradients."""
 
-    def __init__(self, tf: Any, notebook: Notebook) -> None:
-        self._tf, self._notebook = tf, notebook
-        self._reader = ArrayReader()
+    def __init__(self, tf: Any, log: ProbeLog) -> None:
+        self._tf, self._log = tf, log
+        self._reader = NumpyReader()
         self._ops = importlib.import_module("tensorflow.python.framework.ops")
         self._control_flow = importlib.import_module("tensorflow.python.ops.control_flow_util")
         self._record = importlib.import_module("tensorflow.python.eager.record")
 
     def in_graph(self) -> bool:
-        """Whether a graph is being built, such as that of a tf.function."""
+        """Return whether a graph is being built, such as that of a tf.function."""
         return not self._tf.executing_eagerly()
 
     def monitor(self, value: Any, name: str) -> Any:
-        """Record a tensor, and return it, or its identity if a gradient may come back through it.
+        """Record a tensor, and return it, or an identity of it if it may get a gradient.
 
         Raises RuntimeError inside XLA.
         """
         tf = self._tf
         name = self._of_replica(name)
-        if not isinstance(value, tf.Tensor) or isinstance(value, tf.Variable):  # variables stay what can be assigned
+        if not isinstance(value, tf.Tensor) or isinstance(value, tf.Variable):  # a script may assign to a variable
             self.note(value, name, gradient=False)
             return value
         if self.in_graph():
@@ -52,7 +52,7 @@ class TensorFlowProbes:
             if not differentiable or not self._record.could_possibly_record():
                 return value
             identity = self._identity(value, name, recorded=True)
-        mask = getattr(value, "_keras_mask", None)  # Keras lets a layer's mask travel on its output
+        mask = getattr(value, "_keras_mask", None)  # Keras attaches the mask of a layer to its output
         if mask is not None:
             identity._keras_mask = mask
         return identity
@@ -63,20 +63,20 @@ class TensorFlowProbes:
         @tf.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
         def identity(tensor: Any) -> tuple[Any, Callable[[Any], Any]]:
             first = [] if recorded else [self._in_graph([tensor], name, gradient=False, after_loss=False)]
-            with tf.control_dependencies(first):  # a graph without tf.function runs only what its result needs
-                return tf.identity(tensor), see_gradient
+            with tf.control_dependencies(first):  # a graph outside a tf.function runs only what its result needs
+                return tf.identity(tensor), record_gradient
 
-        def see_gradient(gradient: Any) -> Any:
+        def record_gradient(gradient: Any) -> Any:
             try:
                 self.note(gradient, name, gradient=True)
             except Exception as error:
-                self._notebook.complain(f"the gradient of {name!r}", error)
+                self._log.trouble(f"the gradient of {name!r}", error)
             return gradient
 
         return identity(value)
 
     def note(self, value: Any, name: str, *, gradient: bool, after_loss: bool = False) -> None:
-        """Record a value now, or whenever the graph that is being built runs.
+        """Record a value now, or, if a graph is being built, whenever that graph runs.
 
         Raises RuntimeError inside XLA.
         """
@@ -87,22 +87,22 @@ class TensorFlowProbes:
             self._now([part.numpy() for part in parts], name, gradient, after_loss)
 
     def _now(self, arrays: Sequence[Any], name: str, gradient: bool, after_loss: bool) -> None:
-        with self._notebook.lock:
+        with self._log.lock:
             found, text = self._reader.read(arrays)
-            self._notebook.note(name, found, text, gradient=gradient, after_loss=after_loss)
+            self._log.note(name, found, text, gradient=gradient, after_loss=after_loss)
 
     def _in_graph(self, tensors: Sequence[Any], name: str, *, gradient: bool, after_loss: bool) -> Any:
         def run(*arrays: Any) -> None:
             try:
-                if not self._notebook.full:
+                if not self._log.full:
                     self._now(arrays, name, gradient, after_loss)
             except Exception as error:
-                self._notebook.complain(f"detaudit.monitor of {name!r}", error)
+                self._log.trouble(f"detaudit.monitor of {name!r}", error)
 
         return self.on_host(run, tensors)
 
     def on_host(self, run: Callable[..., None], tensors: Sequence[Any]) -> Any:
-        """Add an operation to the graph that calls ``run``, which never raises, with the arrays of these tensors.
+        """Add an operation to the graph that calls ``run`` with the arrays of these tensors. ``run`` must not raise.
 
         Raises RuntimeError inside XLA.
         """
@@ -111,12 +111,10 @@ class TensorFlowProbes:
 
     def _refuse_xla(self) -> None:
         if self._control_flow.GraphOrParentsInXlaContext(self._ops.get_default_graph()):
-            raise RuntimeError(
-                "nothing is recorded in what XLA compiles (jit_compile=True): it runs nothing on the host"
-            )
+            raise RuntimeError("cannot record inside a function that XLA compiles (jit_compile=True)")
 
     def _of_replica(self, name: str) -> str:
-        # The replicas of a strategy are threads: which comes first says nothing.
+        # The replicas of a strategy run in threads, in no fixed order.
         replica = self._tf.distribute.get_replica_context()
         if replica is None or replica.num_replicas_in_sync == 1:
             return name

@@ -1,4 +1,4 @@
-"""Digests what lies on the host: plain Python values, NumPy's arrays, and what NumPy can read."""
+"""Digest values on the host: plain Python values, NumPy arrays, and other arrays that NumPy can read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def of_plain(value: Any) -> str | None:
-    """Return the digest of None, a bool, a number, a string, bytes or an empty structure, None for anything else."""
+def digest_plain(value: Any) -> str | None:
+    """Return the digest of None, a bool, a number, a string, bytes or an empty structure; None for anything else."""
     if value is None or isinstance(value, (bool, int)):
         data = repr(value).encode()
     elif isinstance(value, float):
@@ -34,22 +34,22 @@ def of_plain(value: Any) -> str | None:
 
 
 def shown(value: Any) -> str:
-    """Return a short text of a plain value."""
+    """Return a plain value as short text."""
     if isinstance(value, float):
-        return float.__repr__(value)  # NumPy's say their type too
+        return float.__repr__(value)  # the repr of NumPy's floats includes their type
     return repr(value[:100] if isinstance(value, (str, bytes, bytearray)) else value)
 
 
-class ArrayReader:
-    """Digests arrays with NumPy. Not for several threads at once."""
+class NumpyReader:
+    """Digests arrays with NumPy. Not thread-safe."""
 
     def __init__(self) -> None:
         self._digest: digest.NumpyDigest | None = None
 
     def read(self, parts: Sequence[Any]) -> tuple[str, str | None]:
-        """Return the digest of arrays that belong together, and the value as text if it is one number or string.
+        """Return one digest of these arrays, and their value as text if it is a single number or string.
 
-        Raises TypeError if one of them is nothing that NumPy can read.
+        Raises TypeError if NumPy cannot read one of them.
         """
         np: Any = sys.modules["numpy"]
         arrays = [np.asarray(part) for part in parts]
@@ -62,9 +62,9 @@ class ArrayReader:
     def _words(digester: digest.NumpyDigest, array: Any) -> int:
         if array.dtype.kind != "O":
             return digester.words(array)
-        digests = [of_plain(item) for item in array.reshape(-1).tolist()]  # TensorFlow's strings come as objects
+        digests = [digest_plain(item) for item in array.reshape(-1).tolist()]  # such as strings of TensorFlow
         if None in digests:
-            raise TypeError("an array of objects that are no plain values")
+            raise TypeError("an array of objects that are not numbers, strings or bytes")
         return digest.small("".join(filter(None, digests)).encode())
 
 
@@ -73,5 +73,5 @@ def _text(item: Any) -> str:
         return shown(item)
     try:
         return repr(item.item()) if item.dtype.kind in "biufc" else repr(float(item))
-    except (AttributeError, TypeError, ValueError):  # a date, a record
+    except (AttributeError, TypeError, ValueError):  # such as a date or a record
         return str(item)

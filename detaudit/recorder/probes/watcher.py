@@ -1,4 +1,4 @@
-"""Finds for each value that a probe is given who can read it."""
+"""Record the values of probes, each with the reader for its library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 import sys
 
 from . import values
-from .notebook import Notebook
+from .probe_log import ProbeLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from .torch import TorchProbes
 
 
-class Watcher:
-    """Reads values of any library. What fails is written down, and the script goes on."""
+class ProbeWatcher:
+    """Records values of any library. A failure is recorded too, and never reaches the script."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self.notebook = Notebook(recorder)
-        self._arrays = values.ArrayReader()
+        self.log = ProbeLog(recorder)
+        self._arrays = values.NumpyReader()
         self._torch: TorchProbes | None = None
         self._tensorflow: TensorFlowProbes | None = None
 
     def guarded(self, where: str, function: Callable[[], object]) -> None:
-        """Call ``function``; the host never sees its exception, the trace does, once."""
+        """Call ``function`` and record its exception once; it never reaches the script."""
         try:
             function()
         except Exception as error:
-            self.notebook.complain(where, error)
+            self.log.trouble(where, error)
 
     def visit(self, value: Any, name: str) -> Any:
-        """Record one part of a structure, and return what stands for it."""
+        """Record one part of a structure, and return it or its replacement."""
         try:
             return self._visit(value, name)
         except Exception as error:
-            self.notebook.complain(f"detaudit.monitor of {name!r}", error)
+            self.log.trouble(f"detaudit.monitor of {name!r}", error)
             return value
 
     def _visit(self, value: Any, name: str) -> Any:
@@ -53,7 +53,7 @@ class Watcher:
         return value
 
     def gradient(self, value: Any, name: str) -> None:
-        """Record a gradient that the script holds."""
+        """Record a gradient that the script passes."""
         torch, tensorflow = self._readers(value)
         if torch is not None:
             torch.note(value, name, gradient=True)
@@ -63,7 +63,7 @@ class Watcher:
             self._note(value, name, gradient=True)
 
     def graph_of(self, values_: list[Any]) -> TensorFlowProbes | None:
-        """Return who can add to the TensorFlow graph that is being built out of these values, None if none is."""
+        """Return the probes that can add to the TensorFlow graph these values belong to, None if there is none."""
         readers = [self._readers(value)[1] for value in values_]
         return next((reader for reader in readers if reader is not None and reader.in_graph()), None)
 
@@ -71,27 +71,25 @@ class Watcher:
         torch: Any = sys.modules.get("torch")
         if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
             if self._torch is None:
-                self._torch = importlib.import_module(".torch", __package__).TorchProbes(torch, self.notebook)
+                self._torch = importlib.import_module(".torch", __package__).TorchProbes(torch, self.log)
             return self._torch, None
         tf: Any = sys.modules.get("tensorflow")
         if tf is not None and hasattr(tf, "is_tensor") and tf.is_tensor(value):
             if self._tensorflow is None:
-                self._tensorflow = importlib.import_module(".tensorflow", __package__).TensorFlowProbes(
-                    tf, self.notebook
-                )
+                self._tensorflow = importlib.import_module(".tensorflow", __package__).TensorFlowProbes(tf, self.log)
             return None, self._tensorflow
         return None, None
 
     def _note(self, value: Any, name: str, *, gradient: bool) -> None:
-        with self.notebook.lock:
+        with self.log.lock:
             found, text = self._read(value)
-            self.notebook.note(name, found, text, gradient=gradient, after_loss=gradient)
+            self.log.note(name, found, text, gradient=gradient, after_loss=gradient)
 
     def _read(self, value: Any) -> tuple[str, str | None]:
-        plain = values.of_plain(value)
+        plain = values.digest_plain(value)
         if plain is not None:
             return plain, values.shown(value)
         if not hasattr(value, "__array__"):
-            raise TypeError(f"a probe takes numbers, strings, tensors and arrays, not {type(value).__name__}")
+            raise TypeError(f"a probe accepts numbers, strings, tensors and arrays, not {type(value).__name__}")
         importlib.import_module("numpy")
         return self._arrays.read([value])

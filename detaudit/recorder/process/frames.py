@@ -1,4 +1,4 @@
-"""Whose code a call comes from: the nearest frame of the user's own, past the libraries between."""
+"""Find the user's code in a call stack: the nearest frame that is not part of a library."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ _known: dict[str, bool] = {}
 
 
 def is_ours(frame: FrameType | None) -> bool:
-    """Whether a frame belongs to detaudit itself."""
+    """Return whether a frame belongs to detaudit."""
     return frame is not None and frame.f_code.co_filename.startswith(_OURS)
 
 
-def is_users(filename: str) -> bool:
-    """Whether a file is the user's own code: no library, and nothing of ours."""
+def is_user_code(filename: str) -> bool:
+    """Return whether a file is the user's own code: neither a library nor detaudit."""
     if filename not in _known:
         libraries = filename.startswith((_STANDARD_LIBRARY, _OURS, "<frozen"))
         _known[filename] = not libraries and not any([part in filename for part in _PACKAGES])
     return _known[filename]
 
 
-def is_standard(filename: str) -> bool:
-    """Whether a file belongs to Python's own library."""
+def is_standard_library(filename: str) -> bool:
+    """Return whether a file belongs to Python's standard library."""
     return filename.startswith((_STANDARD_LIBRARY, "<frozen")) and not any([part in filename for part in _PACKAGES])
 
 
-def users_frame(frame: FrameType | None, through: Container[str] | None = None) -> FrameType | None:
-    """Return the nearest frame of the user's own code, None where the call is no doing of it.
+def user_frame(frame: FrameType | None, through: Container[str] | None = None) -> FrameType | None:
+    """Return the nearest frame of user code that is responsible for a call, or None if there is none.
 
-    ``through`` names the only top-level modules that may stand between. A library that is being imported, and what
-    multiprocessing runs in a child, are no doing of the line that stands further up.
+    If ``through`` is given, only these top-level modules may lie between the call and the user's frame. User code is
+    not responsible for what a library does while it is imported, or multiprocessing in a child process.
     """
-    unnamed = None  # generated code, such as a dataclass's __init__, or a script that is no file
+    unnamed = None  # generated code, such as a dataclass's __init__, or a script that is not a file
     passed = False
     while frame is not None:
         filename = frame.f_code.co_filename
-        if is_users(filename):
+        if is_user_code(filename):
             if not filename.startswith("<"):
                 return frame
             unnamed = unnamed or frame
         elif filename.startswith("<frozen importlib") or _starts_a_child(frame):
             break
         elif through is not None and (passed if is_ours(frame) else top_module(frame) not in through):
-            return None  # another library asked, or a function that is watched itself
+            return None  # another library made the call, or a function that the recorder hooks itself
         passed = passed or not is_ours(frame)
         frame = frame.f_back
     return unnamed
@@ -64,10 +64,10 @@ def top_module(frame: FrameType) -> str:
 
 
 def _starts_a_child(frame: FrameType) -> bool:
-    # Of multiprocessing: in a forked child, what the parent was doing stands above it.
+    # In a forked child, multiprocessing's frame lies on top of whatever the parent was doing.
     return frame.f_code.co_name == "_bootstrap" and frame.f_globals.get("__name__") == "multiprocessing.process"
 
 
 def place(frame: FrameType) -> tuple[str, int]:
-    """Return the file and the line of a frame. Frames themselves are never kept: they hold the user's objects."""
+    """Return the file and the line of a frame. Never keep a frame itself: it holds the user's objects."""
     return frame.f_code.co_filename, frame.f_lineno

@@ -1,4 +1,4 @@
-"""Post-import hooks: run something right after a module was imported, whoever imports it."""
+"""Post-import hooks: call a function right after a module was imported, no matter who imports it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _waiting: dict[str, list[Callable[[ModuleType], None]]] = {}
 
 
 class _Finder:
-    """Asks the other finders, then wraps ``exec_module`` on the one loader instance that will load the module.
+    """Asks the other finders, then wraps ``exec_module`` of the loader instance that will load the module.
 
-    The loader keeps its type, so inspect, importlib.resources and pkgutil see nothing unusual.
+    The loader keeps its type, so nothing changes for inspect, importlib.resources and pkgutil.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class _Finder:
     ) -> ModuleSpec | None:
         if name not in _waiting or name in self._asking:
             return None
-        self._asking.add(name)  # another finder may ask sys.meta_path in its turn
+        self._asking.add(name)  # another finder may in turn ask sys.meta_path
         try:
             spec = self._ask_others(name, path, target)
         finally:
@@ -39,7 +39,7 @@ class _Finder:
         return spec
 
     def _ask_others(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
-        # Not importlib.util.find_spec: some finders answer only once.
+        # importlib.util.find_spec would ask twice, and some finders answer only once.
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = find(name, path, target) if find is not None and finder is not self else None
@@ -77,7 +77,7 @@ def _run(name: str, module: ModuleType) -> None:
 
 
 def when_imported(name: str, sink: Sink, callback: Callable[[ModuleType], None]) -> None:
-    """Call ``callback(module)`` once ``name`` is imported, or now if it is. Failures go into the trace."""
+    """Call ``callback(module)`` once ``name`` is imported, or now if it already is. Record a failure as trouble."""
 
     def guarded(module: ModuleType) -> None:
         sink.guarded("import of " + name, lambda: callback(module))

@@ -1,4 +1,4 @@
-"""One process's recorder: what the adapters share, and what happens when the process ends or forks."""
+"""The recorder of one process: what the adapters share, and what happens when the process ends or forks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Training(Protocol):
-        """What counts steps; see training.py."""
+        """Counts steps; see training/steps.py."""
 
-        def under_way(self, after_loss: bool) -> int:
-            """Return the number of the step under way."""
+        def current_step(self, after_loss: bool) -> int:
+            """Return the number of the current step."""
 
 
 class Recorder:
-    """The sink and the stages of this process, and those who have something to write before it ends."""
+    """Holds the sink and the recorded stages of this process, and the callbacks for its steps and its end."""
 
     def __init__(self, directory: str) -> None:
         self.sink = Sink(directory)
@@ -41,43 +41,43 @@ class Recorder:
             self._finish_before_joining_threads()
 
     def before_bye(self, finish: Callable[[], None], forget: Callable[[], None]) -> None:
-        """Register the same of what can wait until the threads were joined."""
+        """Register the same for an adapter whose ``finish`` can wait until all threads were joined."""
         self._finishers.append(finish)
         self._forgetters.append(forget)
-        # After the framework's own registrations, hence before its own teardown.
+        # Registered after the framework's own functions, so atexit runs it before the framework's teardown.
         atexit.register(self.finish)
 
     def at_step(self, observe: Callable[[int], None]) -> None:
-        """Call ``observe(steps)`` whenever a step is done, before it is written."""
+        """Call ``observe(steps)`` whenever a step ends, before it is written."""
         self._stepped.append(observe)
 
     def stepped(self, steps: int) -> None:
-        """Tell those who asked that so many steps are done."""
+        """Call the observers with the number of steps that have ended."""
         for observe in self._stepped:
             observe(steps)
 
-    def step_under_way(self, after_loss: bool) -> int | None:
-        """Return the training step under way, None if no framework is there that could train."""
-        return max([training.under_way(after_loss) for training in self.trainings], default=None)
+    def current_step(self, after_loss: bool) -> int | None:
+        """Return the number of the current training step, or None if no framework is loaded that could train."""
+        return max([training.current_step(after_loss) for training in self.trainings], default=None)
 
     def finish(self) -> None:
-        """Let every adapter write what is final."""
+        """Call ``finish`` of every adapter."""
         for finish in self._finishers:
             self.sink.guarded("finish", finish)
 
     def bye(self, how: str) -> None:
-        """Write the last line of an orderly end."""
+        """Write the line that marks an orderly end."""
         if self.sink.started:
             self.sink.write({"k": "bye", "how": how})
 
     def _finish_before_joining_threads(self) -> None:
-        # A script that hangs at exit mostly hangs in joining its threads, before atexit: write first.
+        # A script that hangs at exit mostly hangs while threads are joined, which is before atexit. So write earlier.
         register = getattr(sys.modules.get("threading"), "_register_atexit", None)
         if register is not None:
             self.sink.guarded("finish", lambda: register(self.finish))
 
     def after_fork(self) -> None:
-        """In a forked child: a file of its own, and nothing of the parent's training."""
+        """Give a forked child its own event log, and forget the training of the parent."""
         self.sink.reopen()
         for forget in self._forgetters:
             self.sink.guarded("fork", forget)

@@ -1,8 +1,7 @@
-"""Puts a function of our own in place of another, so that nobody but a reader of its code can tell."""
+"""Replace functions so that the replacement looks and behaves like the original."""
 
 from __future__ import annotations
 
-import os
 import types
 
 TYPE_CHECKING = False
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _callable(call: Callable[..., Any], holder: Any, name: str) -> Any:
-    """Return what stands for a function of C: unlike one of Python, it is no method where a class holds it."""
+    """Return a replacement for a C function, which, unlike a Python function, does not become a method in a class."""
     members = {"__call__": staticmethod(call), "__reduce__": lambda _: name, "__module__": holder.__name__}
     return type("function", (), members)()
 
@@ -20,12 +19,12 @@ def _callable(call: Callable[..., Any], holder: Any, name: str) -> Any:
 def replace(
     holder: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]], *, traced: bool = False
 ) -> Any:
-    """Replace ``holder.name`` by ``make(the function that is there)`` and return what stands there now.
+    """Replace ``holder.name`` by ``make(original)`` and return the replacement.
 
-    ``holder`` is a module or a class. What compilers of Python, which know functions alone, may trace is ``traced``;
-    it becomes a method if a class holds it, which a function of C would not.
+    ``holder`` is a module or a class. Set ``traced`` if a compiler of Python code may trace the function: compilers
+    accept only Python functions. Such a replacement becomes a method if a class holds it, even for a C function.
 
-    Raises AttributeError where there is no such function.
+    Raises AttributeError if there is no such function.
     """
     found = vars(holder).get(name) or getattr(holder, name)
     function = found.__func__ if isinstance(found, classmethod) else found
@@ -33,29 +32,20 @@ def replace(
     if not traced and (isinstance(function, types.MethodType) or not hasattr(function, "__get__")):
         wrapper = _callable(wrapper, holder, name)
     else:
-        wrapper.__module__ = getattr(function, "__module__", None)  # which a method of a class of C has not
+        wrapper.__module__ = getattr(function, "__module__", None)  # a method of a C class has none
         wrapper.__dict__.update(getattr(function, "__dict__", {}))
-    # As functools.wraps does, whose import would take longer than all else at the start of a bare Python.
+    # Like functools.wraps, whose import would take most of the recorder's time at the start of a bare Python.
     for attribute in ("__name__", "__qualname__", "__doc__"):
         setattr(wrapper, attribute, getattr(function, attribute, None))
     if traced:
-        wrapper.__module__, wrapper.__qualname__ = holder.__name__, name  # where pickle finds it
+        wrapper.__module__, wrapper.__qualname__ = holder.__name__, name  # so that pickle finds it
     wrapper.__wrapped__ = function
     setattr(holder, name, classmethod(wrapper) if isinstance(found, classmethod) else wrapper)
     return wrapper
 
 
-def replace_in_os(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replace a function of os, also where os lists the functions that can do more."""
-    function = getattr(os, name)
-    wrapper = replace(os, name, make)
-    for members in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
-        if function in members:  # scripts, and shutil, ask whether the function is in here
-            members.add(wrapper)
-
-
 def set_in_c(kind: type, **members: Any) -> None:
-    """Set attributes of a class of C, by the dict behind its read-only view: another class would be another type."""
+    """Set attributes of a C class through the dict behind its read-only view. A subclass would be a different type."""
     import ctypes
     import gc
 

@@ -1,4 +1,4 @@
-"""What is in force: the switches and the environment variables that bear on determinism, as the libraries saw them."""
+"""Record the settings and environment variables that affect determinism, as they are when libraries read them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .recorder import Recorder
 
-SWITCHES = {
+SETTINGS = {
     "sys": ("flags.hash_randomization",),
     "torch": (
         "are_deterministic_algorithms_enabled()",
@@ -45,10 +45,10 @@ SWITCHES = {
     "jax": ("config.jax_enable_x64", "config.jax_default_matmul_precision", "config.jax_threefry_partitionable"),
     "keras": ("config.backend()", "config.floatx()", "config.dtype_policy().name"),
 }
-"""Module, and what is read in it if it was imported. Reading initialises nothing: no device, no thread pool."""
+"""Module, and the settings to read if it was imported. Reading them initializes no device and no thread pool."""
 
 FRAMEWORKS = ("numpy", "torch", "tensorflow", "jax", "keras")
-"""Modules that read variables when they are imported, or later."""
+"""Modules that read environment variables at import or later."""
 
 _WITH_VERSION = (
     *FRAMEWORKS,
@@ -67,16 +67,16 @@ _WITH_VERSION = (
     ),
     *("lightning", "transformers", "accelerate", "optax", "xgboost", "lightgbm"),
 )
-"""What may change the bits of a training with its version."""
+"""Packages whose version may change the results of a training."""
 
 _MOST = 100
-
+"""Environment changes and source files that are recorded at most."""
 
 _ABSENT = object()
 
 
 def _read(module: Any, dotted: str) -> Any:
-    """Return a switch, _ABSENT where this version has none, or one that cannot tell (torch's two names for TF32)."""
+    """Return a setting, or _ABSENT if this version does not have it or raises (torch has two names for TF32)."""
     value = module
     try:
         for part in dotted.split("."):
@@ -86,22 +86,23 @@ def _read(module: Any, dotted: str) -> Any:
     return value if value is None or isinstance(value, (bool, int)) else str(value)
 
 
-def _switches() -> dict[str, Any]:
+def read_settings() -> dict[str, Any]:
+    """Return the settings of the modules that were imported."""
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as of a name that will go away
-        present = [(name, sys.modules[name]) for name in SWITCHES if name in sys.modules]
-        values = {f"{name}.{dotted}": _read(module, dotted) for name, module in present for dotted in SWITCHES[name]}
+        warnings.simplefilter("ignore")  # such as about a deprecated name
+        present = [(name, sys.modules[name]) for name in SETTINGS if name in sys.modules]
+        values = {f"{name}.{dotted}": _read(module, dotted) for name, module in present for dotted in SETTINGS[name]}
     return {name: value for name, value in values.items() if value is not _ABSENT}
 
 
 def _variables() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if wire.bears_on_determinism(name)}
+    return {name: value for name, value in os.environ.items() if wire.affects_determinism(name)}
 
 
-class Settings:
-    """Keeps the variables as they were at the start and at each import, and writes all at the end."""
+class SettingsRecorder:
+    """Keeps the environment variables as they are at the start and at each import, and writes them at the end."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder, self._sink = recorder, recorder.sink
@@ -111,7 +112,7 @@ class Settings:
         self._written: dict[str, Any] = {}
 
     def install(self) -> None:
-        """Watch what the script does to its environment."""
+        """Wrap the methods that change os.environ, to record the changes that the script makes."""
         kind = type(os.environ)
         replace(kind, "__setitem__", self._setting)
         replace(kind, "__delitem__", self._deleting)
@@ -120,7 +121,7 @@ class Settings:
         def __setitem__(environ: Any, name: Any, value: Any) -> None:
             frame = sys._getframe(1)
             function(environ, name, value)
-            if wire.bears_on_determinism(name):
+            if wire.affects_determinism(name):
                 self._sink.guarded("environ", lambda: self._note(environ, name, value, frame))
 
         return __setitem__
@@ -129,7 +130,7 @@ class Settings:
         def __delitem__(environ: Any, name: Any) -> None:
             frame = sys._getframe(1)
             function(environ, name)
-            if wire.bears_on_determinism(name):
+            if wire.affects_determinism(name):
                 self._sink.guarded("environ", lambda: self._note(environ, name, None, frame))
 
         return __delitem__
@@ -137,7 +138,7 @@ class Settings:
     def _note(self, environ: Any, name: Any, value: str | None, frame: Any) -> None:
         if environ is not os.environ or self._changes >= _MOST:
             return
-        found = frames.users_frame(frame)
+        found = frames.user_frame(frame)
         if found is not None:
             self._changes += 1
             file, line = frames.place(found)
@@ -146,23 +147,23 @@ class Settings:
             self._sink.write(change)
 
     def imported(self, name: str) -> None:
-        """Keep the variables as a framework found them; with the first module there is something to tell at the end."""
+        """Keep the variables as a framework finds them. From the first import on, settings are written at the end."""
         if not self._wanted:
             self._wanted = True
             self._recorder.at_end(self._finish, self._forget)
         if name in FRAMEWORKS:
             self._environ[name] = _variables()
-        # Python takes it away before the end.
+        # Python removes __main__ before the end.
         self._script = getattr(sys.modules.get("__main__"), "__file__", None) or self._script
 
     def _finish(self) -> None:
         if not self._sink.started:
-            return  # a forked helper of which nothing was recorded: it needs no trace for this
+            return  # a forked helper without records does not need an event log for this
         environ = {**self._environ, "end": _variables()}
         files = _files(self._script)
         line: dict[str, object] = {
             "k": "settings",
-            "values": _switches(),
+            "values": read_settings(),
             "environ": environ,
             "files": files,
             "versions": _versions(),
@@ -177,20 +178,20 @@ class Settings:
 
 def _own(module: Any, name: str) -> Any:
     try:
-        # Not getattr: a lazy module would load itself.
+        # getattr would make a lazy module load itself.
         return object.__getattribute__(module, "__dict__").get(name)
     except AttributeError:
         return None
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of what was imported, ``""`` where it says none."""
+    """Return the versions of the imported packages, ``""`` for a package that does not state one."""
     present = [(name, sys.modules.get(name)) for name in _WITH_VERSION]
     return {name: str(_own(module, "__version__") or "") for name, module in present if module is not None}
 
 
 def _files(script: str) -> list[str]:
-    """Return the files of the user's own code that are loaded."""
+    """Return the files of user code that are loaded."""
     files = [script, *[_own(module, "__file__") for module in list(sys.modules.values())]]
-    own = [file for file in files if isinstance(file, str) and file.endswith(".py") and frames.is_users(file)]
+    own = [file for file in files if isinstance(file, str) and file.endswith(".py") and frames.is_user_code(file)]
     return sorted({os.path.abspath(file) for file in own})[:_MOST]

@@ -1,4 +1,4 @@
-"""The trace file of one process: append-only, one write for each step, silent when it cannot write."""
+"""Write the event log of one process: append-only, one write per step, silent if it cannot write."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 try:
     from _json import encode_basestring_ascii as _quote  # the C half of json, without its imports
-except ImportError:  # PyPy and the like
+except ImportError:  # such as on PyPy
     from json.encoder import py_encode_basestring_ascii as _quote
 
 _MOST_TROUBLES = 20
 
 
 def encode(value: object) -> str:
-    """Return ``value`` as JSON. Floats must be text already: JSON has no spelling for all of them."""
+    """Return ``value`` as JSON. Floats must already be text, because JSON cannot spell all of them."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -32,18 +32,18 @@ def encode(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ",".join([_quote(str(key)) + ":" + encode(item) for key, item in value.items()]) + "}"
     text = _quote(str(value))
-    # A lone surrogate, such as in the name of a file that is no UTF-8, is no JSON: the line could not be read.
+    # JSON with a lone surrogate, such as in a file name that is not UTF-8, could not be decoded.
     return text if "\\ud" not in text else _quote(str(value).encode("utf-8", "backslashreplace").decode())
 
 
 def _identity() -> list[int]:
-    # Equal in every run, unlike the pid or the time: which child of which multiprocessing parent this is.
+    # The number of this child of its multiprocessing parent, which is the same in every run, unlike its process ID.
     process = sys.modules.get("multiprocessing.process")
     return list(process.current_process()._identity) if process is not None else []
 
 
 class Sink:
-    """Writes the lines of this process; every failure to write is swallowed, and shows as a missing ``bye``."""
+    """Writes the lines of this process. A failure to write raises nothing, and shows as a missing ``bye``."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -55,12 +55,12 @@ class Sink:
 
     @property
     def started(self) -> bool:
-        """Whether this process has a trace file."""
+        """Whether this process has an event log."""
         return self._descriptor >= 0
 
     @property
     def path(self) -> str:
-        """The trace file of this process, which is opened if it was not."""
+        """The event log of this process, which is created if necessary."""
         if self._pid != os.getpid():
             self.reopen()
         if self._descriptor == -1:
@@ -68,7 +68,7 @@ class Sink:
         return self._path
 
     def hello(self) -> None:
-        """Open the file and write who this process is."""
+        """Open the event log and identify this process in its first line."""
         self._descriptor = self._open()
         rank = os.environ.get("RANK", "")
         self._identity = _identity()
@@ -86,8 +86,8 @@ class Sink:
 
     def _open(self) -> int:
         options = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-        for number in range(1000):  # a process that called exec keeps its pid and comes here again
-            path = os.path.join(self._directory, "%d.%d%s" % (os.getpid(), number, wire.TRACE_SUFFIX))
+        for number in range(1000):  # a process that calls exec keeps its ID and opens another log
+            path = os.path.join(self._directory, "%d.%d%s" % (os.getpid(), number, wire.LOG_SUFFIX))
             try:
                 descriptor = os.open(path, options, 0o644)
                 self._path = path
@@ -99,7 +99,7 @@ class Sink:
         return -1
 
     def reopen(self) -> None:
-        """Leave the parent's file alone in a forked child; its own opens with its first line."""
+        """Detach a forked child from the log of its parent. Its own log is created with its first line."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor, self._pid, self._troubles = -1, os.getpid(), 0
@@ -109,12 +109,12 @@ class Sink:
         self.append("".join([encode(line) + "\n" for line in lines]))
 
     def append(self, text: str) -> None:
-        """Append whole lines that are JSON already, with one system call."""
-        if self._pid != os.getpid():  # forked where no hook ran
+        """Append whole lines of JSON with one system call."""
+        if self._pid != os.getpid():  # a fork that ran no hook
             self.reopen()
         if self._descriptor < 0:
             self.hello()
-        elif not self._identity and _identity():  # a spawned child learns who it is after its start
+        elif not self._identity and _identity():  # a spawned child gets its identity after its start
             self._identity = _identity()
             text = encode({"k": "identity", "identity": self._identity}) + "\n" + text
         self._put(text)
@@ -125,18 +125,18 @@ class Sink:
         try:
             os.write(self._descriptor, text.encode("ascii"))
         except OSError:
-            # A torn line would be followed by others: stop here, so that the file reads as cut off.
+            # Stop writing, or more lines would follow one that may be torn. The log then counts as incomplete.
             os.close(self._descriptor)
             self._descriptor = -2
 
     def trouble(self, where: str, error: BaseException) -> None:
-        """Record that the recorder itself failed, a bounded number of times."""
+        """Record that the recorder failed, up to a maximum number of times."""
         self._troubles += 1
         if self._troubles <= _MOST_TROUBLES:
             self.write({"k": "trouble", "where": where, "error": f"{type(error).__name__}: {error}"[:500]})
 
     def guarded(self, where: str, function: Callable[[], object]) -> None:
-        """Call ``function``; the host never sees its exception, the trace does."""
+        """Call ``function`` and record its exception, which never reaches the script."""
         try:
             function()
         except Exception as error:

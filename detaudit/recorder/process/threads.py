@@ -1,4 +1,4 @@
-"""Who a thread is, by a name that is the same in every run: a task of a pool is the same whichever thread runs it."""
+"""Name threads so that a name is the same in every run; a task of a pool keeps its name on any thread of the pool."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 NUMBER = "_detaudit_number"
-"""The attribute of a future that tells it from the others: the name of who made it, and the how-manieth it was."""
+"""The attribute that identifies a future: the name of the thread or task that made it, and a count, from 1."""
 
 _tasks: dict[int, str | None] = {}
 _made: dict[str, int] = {}
 
 
 def name() -> str | None:
-    """Return the name of who runs, ``""`` for the main thread, None where it may be another one in the next run."""
+    """Return the name of the running thread or task: ``""`` for the main thread, None if it may differ between runs."""
     ident = _thread.get_ident()
     if ident in _tasks:
         return _tasks[ident]
     threading: Any = sys.modules.get("threading")
     if threading is None:
         return ""
-    # Not current_thread(), which makes an object for a thread that is not Python's own.
+    # current_thread() would create an object for a thread that Python did not start.
     thread = threading._active.get(ident)
     if thread is threading.main_thread():
         return ""
-    # A worker of a ThreadPool takes whatever task is next.
+    # A worker of a ThreadPool runs whichever task comes next.
     if thread is None or type(thread).__name__ == "_DummyThread" or type(thread).__module__ == "multiprocessing.dummy":
         return None
     return str(thread.name)
 
 
 def number_futures(base: Any) -> None:
-    """Have each future know who made it, and the how-manieth it was, from ``concurrent.futures._base`` on."""
+    """Give each future a NUMBER, by a hook in ``concurrent.futures._base``."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -56,7 +56,7 @@ def number_futures(base: Any) -> None:
 
 
 def name_tasks(thread: Any, _: Recorder) -> None:
-    """Have what an executor runs in a thread of ``concurrent.futures.thread`` go by the number of its future."""
+    """Name the tasks of executors after their futures, by a hook in ``concurrent.futures.thread``."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def run(self: Any, *args: Any) -> None:
@@ -67,7 +67,7 @@ def name_tasks(thread: Any, _: Recorder) -> None:
                 function(self, *args)
             finally:
                 _tasks.pop(ident, None)
-                self = None  # the traceback of an exception of the task, which the task's future has, ends here
+                self = None  # the traceback of a failed task holds this frame, which must not keep the task alive
 
         return run
 

@@ -1,1 +1,1 @@
-"""Where randomness enters a process: seeds, draws, the system and completion order."""
+"""Record what makes a process random: seeds, draws, entropy, directory listings and completion order."""

@@ -1,4 +1,4 @@
-"""In which order results come to a line of the user's code that takes them as they are ready."""
+"""Record the order in which a line of user code gets results that it takes as they complete."""
 
 from __future__ import annotations
 
@@ -18,67 +18,71 @@ if TYPE_CHECKING:
     from ..process.sink import Sink
 
     Numbers = dict[int, tuple[int, Optional[tuple[str, int]]]]
-    """What each future is told by, under its id: its place among those that were given, and its own number."""
+    """By the id of a future: its index among the futures that were passed, and its number (see threads.NUMBER)."""
 
 _MOST = 2**12
+"""Results whose order is recorded at most, and lines for which an order is kept."""
+
 _EACH = 2**8
-"""Up to so many, each arrival is noted; from n times as many on, one in n + 1."""
+"""Up to this number of results, the order is written after each one; from n times this number on, after every n + 1."""
+
 _BARS = ("tqdm", "rich")
-"""Libraries that hand on what they iterate over, and show how far they are."""
+"""Libraries that show the progress of an iteration, and pass its items on."""
 
 _IN_ORDER = (list, tuple, dict)
 _KNOWN = (*_IN_ORDER, set, frozenset)
 
 
-class Order:
-    """What has arrived so far at one line, in one thread: a digest that rolls, noted at each of the first arrivals.
+class CompletionOrder:
+    """The order of the results so far, at one line in one thread: a rolling digest.
 
-    A run is ended as soon as it differs, so what is noted later than that is never seen; after many, some are left out.
+    It is written after each of the first results, since a run may be stopped as soon as it differs, and after some of
+    the later ones.
     """
 
-    def __init__(self, note: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None]) -> None:
         from ..training import digest
 
-        self._small, self._note = digest.small, note
-        self._count, self._noted, self._order = 0, 0, 0
+        self._small, self._write = digest.small, write
+        self._count, self._written, self._order = 0, 0, 0
 
-    def add(self, word: str) -> None:
-        """Take in the next arrival, up to a bound."""
+    def add(self, result: str) -> None:
+        """Add the name of the next result, up to a maximum."""
         if self._count < _MOST:
             self._count += 1
-            self._order = self._small(b"%d " % self._order + word.encode("utf-8", "backslashreplace"))
-            if self._count - self._noted > self._noted // _EACH:
-                self.note()
+            self._order = self._small(b"%d " % self._order + result.encode("utf-8", "backslashreplace"))
+            if self._count - self._written > self._written // _EACH:
+                self.write()
 
-    def note(self) -> None:
-        """Write how it stands, unless that is known."""
-        if self._noted != self._count:
-            self._noted = self._count
-            self._note("%d/%x" % (self._count, self._order))
+    def write(self) -> None:
+        """Write the count and the digest, unless they were written before."""
+        if self._written != self._count:
+            self._written = self._count
+            self._write("%d/%x" % (self._count, self._order))
 
 
-_orders: dict[tuple[str, tuple[str, int], str], Order | None] = {}
+_orders: dict[tuple[str, tuple[str, int], str], CompletionOrder | None] = {}
 _prepared: list[Recorder] = []
 
 
-def at_line(sink: Sink, what: str, frame: FrameType | None, through: Iterable[str]) -> Order | None:
-    """Return the order of what comes to the user's line in this frame by calling ``what``, None where none is kept."""
-    found, who = frames.users_frame(frame, tuple(through)), threads.name()
-    if found is None or who is None:
+def at_line(sink: Sink, what: str, frame: FrameType | None, through: Iterable[str]) -> CompletionOrder | None:
+    """Return the order of the results that user code in this frame gets from ``what``, or None if none is kept."""
+    found, thread = frames.user_frame(frame, tuple(through)), threads.name()
+    if found is None or thread is None:
         return None
     place = frames.place(found)
-    key = (what, place, who)
+    key = (what, place, thread)
     if key not in _orders and len(_orders) < _MOST:
 
-        def note(state: str) -> None:
-            seeds.note(sink, "completion-order", what, place, f"{who}:{state}")
+        def write(state: str) -> None:
+            seeds.write(sink, "completion-order", what, place, f"{thread}:{state}")
 
-        _orders[key] = Order(note) if seeds.room(what, place) else None
+        _orders[key] = CompletionOrder(write) if seeds.has_room(what, place) else None
     return _orders.get(key)
 
 
 def prepare(recorder: Recorder) -> None:
-    """Write at the end how all orders stand; a forked child begins its own."""
+    """Write all orders at the end; a forked child starts with none."""
     if recorder in _prepared:
         return
     _prepared.append(recorder)
@@ -86,39 +90,39 @@ def prepare(recorder: Recorder) -> None:
     def finish() -> None:
         for order in list(_orders.values()):
             if order is not None:
-                order.note()
+                order.write()
 
     recorder.before_bye(finish, _orders.clear)
 
 
 def _numbered(fs: Any, numbers: Numbers) -> Any:
-    """Return what gives the same futures once, and has filled ``numbers`` when it has given them all."""
+    """Return an iterable of the same futures, which has filled ``numbers`` once it is exhausted."""
 
-    def keep(future: Any) -> None:
+    def add(future: Any) -> None:
         numbers[id(future)] = (len(numbers), getattr(future, threads.NUMBER, None))
 
-    def giving() -> Iterator[Any]:
+    def numbering() -> Iterator[Any]:
         for future in fs:
-            keep(future)
+            add(future)
             yield future
 
     if type(fs) not in _KNOWN:
-        return giving()
+        return numbering()
     for future in fs:
-        keep(future)
+        add(future)
     return fs
 
 
 def _places(numbers: Numbers, in_order: bool) -> dict[int, int]:
-    """Return the place of each future, by the order in which they were made, or given where that is not known."""
+    """Return the index of each future in the order of creation, or, if that is unknown, in the order as passed."""
     made = [(number, key) for key, (_, number) in numbers.items() if number is not None]
     if len(made) == len(numbers):
         return {key: place for place, (_, key) in enumerate(sorted(made))}
     return {key: place for key, (place, _) in numbers.items()} if in_order else {}
 
 
-def _taking(sink: Sink, order: Order, numbers: Numbers, in_order: bool) -> Callable[[Any], Any]:
-    """Return a function that hands a future on and adds it to the order; it keeps none of them."""
+def _taking(sink: Sink, order: CompletionOrder, numbers: Numbers, in_order: bool) -> Callable[[Any], Any]:
+    """Return a function that adds a future to the order and returns it, without keeping a reference."""
     places: dict[int, int] = {}
     taken = [0]
 
@@ -138,8 +142,8 @@ def _taking(sink: Sink, order: Order, numbers: Numbers, in_order: bool) -> Calla
 
 
 def _as_completed(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
-    def find(frame: FrameType) -> Order | None:
-        found: list[Order | None] = []
+    def find(frame: FrameType) -> CompletionOrder | None:
+        found: list[CompletionOrder | None] = []
         sink.guarded(
             "as_completed", lambda: found.append(at_line(sink, "concurrent.futures.as_completed", frame, _BARS))
         )
@@ -153,7 +157,7 @@ def _as_completed(function: Callable[..., Any], sink: Sink) -> Callable[..., Any
             futures = function(fs, timeout)
         else:
             futures = map(_taking(sink, order, numbers, in_order), function(_numbered(fs, numbers), timeout))
-        del fs  # as the original does, so that a future that was taken is gone when the script lets go of it
+        del fs  # like the original, so that a future is freed once the script drops it
         yield from futures
 
     return as_completed
@@ -181,7 +185,7 @@ def _wait(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
 
 
 def watch_futures(base: Any, recorder: Recorder) -> None:
-    """Watch ``concurrent.futures._base``, before the package takes its functions from there."""
+    """Watch ``concurrent.futures._base``, before the package imports its functions from there."""
     prepare(recorder)
     sink = recorder.sink
     threads.number_futures(base)
@@ -190,12 +194,12 @@ def watch_futures(base: Any, recorder: Recorder) -> None:
 
 
 def watch_pool(pool: Any, recorder: Recorder) -> None:
-    """Watch what Pool.imap_unordered gives, in ``multiprocessing.pool``."""
+    """Watch the results of Pool.imap_unordered in ``multiprocessing.pool``."""
     prepare(recorder)
     sink = recorder.sink
     orders = "_detaudit_order"
 
-    def made(function: Callable[..., Any]) -> Callable[..., Any]:
+    def creating(function: Callable[..., Any]) -> Callable[..., Any]:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             frame = sys._getframe(1)
 
@@ -208,7 +212,7 @@ def watch_pool(pool: Any, recorder: Recorder) -> None:
 
         return __init__
 
-    def came(function: Callable[..., Any]) -> Callable[..., Any]:
+    def completing(function: Callable[..., Any]) -> Callable[..., Any]:
         def _set(self: Any, i: Any, obj: Any) -> None:
             order = self.__dict__.get(orders)
             if order is not None:
@@ -217,25 +221,25 @@ def watch_pool(pool: Any, recorder: Recorder) -> None:
 
         return _set
 
-    replace(pool.IMapUnorderedIterator, "__init__", made)
-    replace(pool.IMapUnorderedIterator, "_set", came)
+    replace(pool.IMapUnorderedIterator, "__init__", creating)
+    replace(pool.IMapUnorderedIterator, "_set", completing)
 
 
 def watch_loaders(dataloader: Any, recorder: Recorder) -> None:
-    """Watch for a DataLoader of ``torch.utils.data.dataloader`` that hands out batches as workers finish them."""
+    """Watch ``torch.utils.data.dataloader`` for a DataLoader that returns batches as workers complete them."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             function(self, *args, **kwargs)
             if getattr(self, "in_order", True) is False and self.num_workers:
                 frame = sys._getframe(1)
-                seeds.look(recorder.sink, "DataLoader", lambda: observe(frame))
+                seeds.observe_call(recorder.sink, "DataLoader", lambda: observe(frame))
 
         return __init__
 
     def observe(frame: FrameType) -> None:
-        found = frames.users_frame(frame)
-        if found is not None and seeds.room("DataLoader", frames.place(found)):
-            seeds.note(recorder.sink, "completion-order-option", "DataLoader(in_order=False)", frames.place(found))
+        found = frames.user_frame(frame)
+        if found is not None and seeds.has_room("DataLoader", frames.place(found)):
+            seeds.write(recorder.sink, "completion-order-option", "DataLoader(in_order=False)", frames.place(found))
 
     replace(dataloader.DataLoader, "__init__", make)

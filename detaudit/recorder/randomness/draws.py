@@ -1,4 +1,4 @@
-"""The first line of the user's code that draws from a global generator which nobody has seeded."""
+"""Record the first line of user code that draws from an unseeded global generator."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from ..process.sink import Sink
 
 _GENERATORS = {"random": lambda module: module._inst, "numpy.random": lambda module: module.mtrand._rand}
-"""Module, and the generator in it whose methods are its functions."""
+"""Module, and its generator, whose methods are the functions of the module."""
 
 _NOT_DRAWN = ("seed", "getstate", "setstate", "get_state", "set_state")
 
 _THROUGH = ("random", "numpy", "keras", "tf_keras", "tensorflow", "torchvision", "sklearn", "scipy", "pandas")
-"""Libraries that draw what they make of data or weights. Others may only want the name of a file or a time to wait."""
+"""Libraries that draw data or weights for a script. Others may only draw a file name or a time to wait."""
 
-_MOST_LOOKS = 1000
+_MOST_OBSERVED = 1000
 
 
 class _Drawing:
-    """Stands for a function of a global generator, and is pickled, compared and shown as that function."""
+    """Replaces a function of a global generator. It is pickled, compared and printed like the original."""
 
     autograph_info__: dict[str, Any] = {}  # the mark of TensorFlow's do_not_convert
 
@@ -68,9 +68,9 @@ class _Drawing:
 
 
 class _Generator:
-    """Watches one module's functions until one is called by the user's code, or the generator was seeded.
+    """Wraps the functions of one module until user code draws from the generator, or seeds it.
 
-    Seeding is seen by the state: there are more ways to seed than there are functions called so.
+    Seeding is detected by comparing states, because a generator can be seeded without any function named seed.
     """
 
     def __init__(self, module: Any, name: str, sink: Sink) -> None:
@@ -79,8 +79,8 @@ class _Generator:
         self.on = False
 
     def watch(self) -> None:
-        """Put our own in place of what draws. As it stands now, nobody has seeded the generator."""
-        self.on, self._looks, self._state = True, 0, generators.state(self.name)
+        """Wrap the functions that draw. The present state of the generator counts as unseeded."""
+        self.on, self._observed, self._state = True, 0, generators.state(self.name)
         generator = _GENERATORS[self.name](self._module)
         for name, function in list(vars(self._module).items()):
             is_its = getattr(function, "__self__", None) is generator and name not in _NOT_DRAWN
@@ -88,8 +88,8 @@ class _Generator:
                 self._replaced[name] = _Drawing(function, self)
                 setattr(self._module, name, self._replaced[name])
 
-    def leave(self) -> None:
-        """Put back what stood there."""
+    def restore(self) -> None:
+        """Restore the original functions."""
         self.on = False
         for name, ours in self._replaced.items():
             if vars(self._module).get(name) is ours:
@@ -97,23 +97,23 @@ class _Generator:
         self._replaced.clear()
 
     def drawn(self, function: Callable[..., Any], frame: FrameType, args: Any, kwargs: Any) -> Any:
-        """Call what draws, and look at who calls it."""
-        self._sink.guarded("draw", lambda: self._look(function.__name__, frame))
+        """Call the original function, and check who called it."""
+        self._sink.guarded("draw", lambda: self._observe(function.__name__, frame))
         try:
             return function(*args, **kwargs)
         finally:
             if self.on:
                 self._sink.guarded("draw", self._keep)
 
-    def _look(self, name: str, frame: FrameType) -> None:
-        self._looks += 1
-        if self._looks > _MOST_LOOKS or generators.state(self.name) != self._state:
-            self.leave()
+    def _observe(self, name: str, frame: FrameType) -> None:
+        self._observed += 1
+        if self._observed > _MOST_OBSERVED or generators.state(self.name) != self._state:
+            self.restore()
             return
-        found = frames.users_frame(frame, _THROUGH)
+        found = frames.user_frame(frame, _THROUGH)
         if found is not None:
-            self.leave()
-            seeds.note(self._sink, "unseeded", f"{self.name}.{name}", frames.place(found), self.name)
+            self.restore()
+            seeds.write(self._sink, "unseeded", f"{self.name}.{name}", frames.place(found), self.name)
 
     def _keep(self) -> None:
         self._state = generators.state(self.name)
@@ -124,7 +124,7 @@ _compiling = False
 
 
 def watch(module: Any, name: str, sink: Sink) -> _Generator:
-    """Watch a global generator from the import of its module on, before a flag seeds it."""
+    """Watch a global generator from the import of its module on. Must be called before a flag seeds it."""
     generator = _Generator(module, name, sink)
     if not _compiling:
         _watched.append(generator)
@@ -133,7 +133,7 @@ def watch(module: Any, name: str, sink: Sink) -> _Generator:
 
 
 def watch_python(random: Any, recorder: Recorder) -> None:
-    """Watch the generator of ``random``, which takes a new seed from the system in a forked child."""
+    """Watch the generator of ``random``, which Python seeds from entropy again in a forked child."""
     generator = watch(random, "random", recorder.sink)
 
     def forked() -> None:
@@ -141,7 +141,7 @@ def watch_python(random: Any, recorder: Recorder) -> None:
             recorder.sink.guarded("fork", generator.watch)
 
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=forked)  # after the module's own
+        os.register_at_fork(after_in_child=forked)  # runs after the hook of random itself
 
 
 def watch_numpy(random: Any, recorder: Recorder) -> None:
@@ -149,20 +149,20 @@ def watch_numpy(random: Any, recorder: Recorder) -> None:
     watch(random, "numpy.random", recorder.sink)
 
 
-def leave(*_: Any) -> None:
-    """Put back all functions: what a compiler knows of one hangs on the very object that stands in its module."""
+def restore(*_: Any) -> None:
+    """Restore all functions for a compiler, which recognizes a function by the object in its module."""
     global _compiling
     _compiling = True
     for generator in _watched:
-        generator.leave()
+        generator.restore()
 
 
-def leave_to_dynamo(eval_frame: Any, recorder: Recorder) -> None:
-    """Leave when torch compiles something. An optimizer loads ``torch._dynamo.eval_frame`` in any case."""
+def restore_for_dynamo(eval_frame: Any, recorder: Recorder) -> None:
+    """Restore all functions when torch compiles something, not at the import, which an optimizer causes too."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            recorder.sink.guarded("compile", leave)
+            recorder.sink.guarded("compile", restore)
             function(self, *args, **kwargs)
 
         return __init__

@@ -1,4 +1,4 @@
-"""Which threads filled a queue, in the order in which a line of the user's code takes from it."""
+"""Record which threads put items into a queue, in the order in which a line of user code gets them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST = 2**12
 
 
 class _Putters:
-    """Who put each of the items that a queue holds, None where that may be another one in the next run."""
+    """The names of the threads that put the items of a queue, None for a thread whose name may differ between runs."""
 
     def __init__(self) -> None:
         self.waiting: collections.deque[str | None] = collections.deque()
@@ -32,7 +32,7 @@ class _Putters:
         if len(self.waiting) + 1 == held:
             self.waiting.append(threads.name())
         else:
-            self._give_up()  # something else fills or empties the queue too
+            self._give_up()  # other code fills or empties the queue too
 
     def taken(self, held: int) -> str | None:
         if len(self.waiting) != held + 1:
@@ -47,7 +47,7 @@ class _Putters:
 
 
 def watch(queue: Any, recorder: Recorder) -> None:
-    """Watch Queue of ``queue``; its subclasses whose items overtake each other have a _put and a _get of their own."""
+    """Watch the class Queue of ``queue``. Subclasses that reorder items have their own _put and _get, without hooks."""
     completion_order.prepare(recorder)
     sink = recorder.sink
 

@@ -1,4 +1,4 @@
-"""What brings randomness into the script: each call with the line of the user's own code, a bounded number of times."""
+"""Record the calls that seed random generators, each with its line of user code, up to a maximum number of calls."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ FUNCTIONS = {
     "tensorflow": ("random.set_seed", "random.Generator.from_non_deterministic_state"),
     "jax": ("random.key", "random.PRNGKey"),
 }
-"""Module, and the functions in it whose first argument is a seed; without one they take the system's entropy."""
+"""Module, and its functions whose first argument is a seed. Without one, they use the system's entropy."""
 
 _ALIASES = {"torch.random.manual_seed": "torch.manual_seed", "torch.random.seed": "torch.seed"}
 
 SETTERS = {"torch": ("use_deterministic_algorithms",)}
-"""Module, and the functions in it that set what a recipe's flag may have set before."""
+"""Module, and its functions that change a setting that a flag may have set."""
 
 _MOST = 200
-_MOST_LOOKS = 20_000
+_MOST_OBSERVED = 20_000
 _MOST_OF_A_LINE = 20
 _SEEDS = (int, float, str, bytes, list, tuple)
 
 repeatable: set[str] = set()
-"""Functions whose entropy a flag has made repeatable: unseeded calls of them are no source any more."""
+"""Functions whose entropy a flag has made repeatable. Their unseeded calls are not recorded."""
 
 _started = time.time_ns()
 _of_the_clock: set[float] = set()
 _calls: dict[tuple[str, str, int], int] = {}
-_noted: set[tuple[str, str, int, str]] = set()
-_looks = 0
+_written: set[tuple[str, str, int, str]] = set()
+_observed = 0
 
 
 def clock_moved(by: int) -> None:
-    """Take notice that the time of day was moved by so many ns."""
+    """Account for a time of day that was moved by this number of ns."""
     global _started
     _started += by
 
 
-def look(sink: Sink, where: str, observe: Callable[[], None]) -> None:
-    """Call ``observe``, guarded, as long as few calls were looked at: a loop of millions must not become slow."""
-    global _looks
-    if _looks < _MOST_LOOKS:
-        _looks += 1
+def observe_call(sink: Sink, where: str, observe: Callable[[], None]) -> None:
+    """Call ``observe``, guarded, for the first calls only, so that a loop of millions of calls stays fast."""
+    global _observed
+    if _observed < _MOST_OBSERVED:
+        _observed += 1
         sink.guarded(where, observe)
 
 
-def room(what: str, place: tuple[str, int]) -> bool:
-    """Whether this call of a function on this line is one of the first, which are kept; asked once for each call."""
+def has_room(what: str, place: tuple[str, int]) -> bool:
+    """Count a call of a function on a line, and return whether it is one of the first, which are recorded."""
     calls = _calls.get((what, *place), 0)
     if calls >= _MOST_OF_A_LINE or (calls == 0 and len(_calls) >= _MOST):
         return False
@@ -71,23 +71,23 @@ def room(what: str, place: tuple[str, int]) -> bool:
     return True
 
 
-def note(sink: Sink, kind: str, what: str, place: tuple[str, int], value: str = "") -> None:
-    """Write that ``what`` was called in this file and line, unless that is known."""
+def write(sink: Sink, kind: str, what: str, place: tuple[str, int], value: str = "") -> None:
+    """Write that ``what`` was called in this file and line, unless the same was written before."""
     key = (what, *place, value)
-    if key not in _noted:
-        _noted.add(key)
+    if key not in _written:
+        _written.add(key)
         sink.write({"k": "source", "kind": kind, "what": what, "file": place[0], "line": place[1], "value": value})
 
 
 def _kind(seed: float) -> str:
-    """Tell a seed that was made from the clock or the process id; the auditor believes it if every run says so.
+    """Return whether a seed may come from the clock or the process ID; the auditor believes it if all runs agree.
 
-    Scripts take the time in seconds, ms, µs or ns, and cut it to what a generator accepts. The finer the unit, the
-    more often what is left of it comes round, hence the shorter spans.
+    Scripts take the time in seconds, ms, µs or ns, and reduce it to the range of a generator. The finer the unit, the
+    more often such a remainder repeats, so the accepted time spans are shorter.
     """
     if seed == os.getpid():
         return "process-id"
-    if seed in _of_the_clock:  # given to one generator after another, with imports between
+    if seed in _of_the_clock:  # the script may pass it to several generators, with slow imports in between
         return "clock"
     now = time.time_ns()
     for unit, span in ((10**9, 10**9), (10**6, 10**9), (10**3, 10**9), (1, 2 * 10**7)):
@@ -101,7 +101,7 @@ def _kind(seed: float) -> str:
 
 
 def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]:
-    """Return the kind of a seeding call, and its seed as text."""
+    """Return the kind of a call that seeds, and its seed as text."""
     seed = args[0] if args else next(iter(kwargs.values()), None)
     if seed is None:
         return "unseeded", ""
@@ -109,24 +109,24 @@ def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]
         try:
             seed = int(seed)  # such as a NumPy integer
         except TypeError:
-            pass  # a value that JAX only traces
+            pass  # a tracer of JAX, which has no value
     kind = _kind(seed) if isinstance(seed, (int, float)) else "seed"
     return kind, repr(seed)[:80] if isinstance(seed, _SEEDS) else type(seed).__name__
 
 
 def watch(module: Any, name: str, sink: Sink) -> None:
-    """Wrap the functions of ``module`` that FUNCTIONS and SETTERS name, and what makes generators in it."""
+    """Wrap the functions of ``module`` in FUNCTIONS and SETTERS, and the constructors of its generators."""
     for dotted in FUNCTIONS[name]:
         what = f"{name}.{dotted}"
         _before(module, dotted, sink, _seeding(sink, _ALIASES.get(what, what)))
     for dotted in SETTERS.get(name, ()):
         _before(module, dotted, sink, _setting(sink, f"{name}.{dotted}"))
     if name == "random":
-        # Not through other libraries: they make such generators for names of files and the like.
+        # Ignore calls through other libraries, which create such generators for file names and similar.
         _before(module, "Random.seed", sink, _seeding(sink, "random.Random", skip=1, through=("random",)))
     if hasattr(sys.modules.get(name + ".bit_generator"), "randbits"):
-        # NumPy's compiled code has no frame, and asks for entropy even where it was given a seed (RandomState(0)): with
-        # a frame of ours in between, what it draws is not taken for the script's own doing.
+        # NumPy's compiled code has no frame, and draws entropy even if it is given a seed (RandomState(0)). A frame of
+        # ours in between shows that the script did not draw this entropy itself.
         _before(sys.modules[name + ".bit_generator"], "randbits", sink, lambda *_: None)
 
 
@@ -138,7 +138,7 @@ def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             frame = sys._getframe(1)
-            look(sink, dotted, lambda: observe(frame, args, kwargs))
+            observe_call(sink, dotted, lambda: observe(frame, args, kwargs))
             return function(*args, **kwargs)
 
         return wrapper
@@ -148,20 +148,20 @@ def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:
 
 def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | None = None) -> Observer:
     def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found = frames.users_frame(frame, through)
-        if found is not None and room(what, frames.place(found)):
+        found = frames.user_frame(frame, through)
+        if found is not None and has_room(what, frames.place(found)):
             kind, value = _described(args[skip:], kwargs)
             if not (kind == "unseeded" and what in repeatable):
-                note(sink, kind, what, frames.place(found), value)
+                write(sink, kind, what, frames.place(found), value)
 
     return observe
 
 
 def _setting(sink: Sink, what: str) -> Observer:
     def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found = frames.users_frame(frame)
-        if found is not None and room(what, frames.place(found)):
+        found = frames.user_frame(frame)
+        if found is not None and has_room(what, frames.place(found)):
             shown = [repr(arg) for arg in args] + [f"{name}={arg!r}" for name, arg in kwargs.items()]
-            note(sink, "setting", what, frames.place(found), ", ".join(shown)[:80])
+            write(sink, "setting", what, frames.place(found), ", ".join(shown)[:80])
 
     return observe

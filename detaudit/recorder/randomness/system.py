@@ -1,4 +1,4 @@
-"""What the operating system gives a script at random or in no fixed order: entropy, and listings of folders."""
+"""Record the entropy and the directory listings that a script takes from the operating system."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import sys
 
 from ..process import frames
-from ..process.replace import replace, replace_in_os
+from ..process.os_functions import DirectoryScan, replace_in_os
+from ..process.replace import replace
 from . import seeds
 
 TYPE_CHECKING = False
@@ -19,27 +20,27 @@ if TYPE_CHECKING:
 
 _DRAWING = ("random", "secrets", "uuid")
 _LISTING = ("os", "glob", "pathlib", "fnmatch")
-"""The modules that hand a script what these functions return. A listing that a library sorts is none of ours."""
+"""Modules that pass the results of these functions on to a script. Listings of other libraries may be sorted there."""
 
 _MOST_NAMES = 10_000
 
 
 def watch(sink: Sink) -> None:
-    """Wrap the functions of os through which Python itself reaches entropy and listings."""
+    """Wrap the functions of os through which Python code gets entropy and directory listings."""
     for name, make in (("urandom", _urandom), ("listdir", _listdir), ("scandir", _scandir)):
         replace_in_os(name, lambda function, make=make: make(function, sink))  # type: ignore[misc]
     random = sys.modules.get("random")
-    if hasattr(random, "_urandom"):  # imported before the recorder, with the function that stood there then
+    if hasattr(random, "_urandom"):  # imported before the recorder, so it holds the original function
         random._urandom = os.urandom  # type: ignore[union-attr]
 
 
 def watch_uuid(uuid: Any, sink: Sink) -> None:
-    """Wrap the one kind of name that is made from the clock and not from entropy."""
+    """Wrap uuid1, the only kind of UUID that comes from the clock instead of entropy."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def uuid1(*args: Any, **kwargs: Any) -> Any:
             frame = sys._getframe(1)
-            seeds.look(sink, "uuid1", lambda: _drawn(sink, frame, "uuid.uuid1"))
+            seeds.observe_call(sink, "uuid1", lambda: _drawn(sink, frame, "uuid.uuid1"))
             return function(*args, **kwargs)
 
         return uuid1
@@ -47,13 +48,13 @@ def watch_uuid(uuid: Any, sink: Sink) -> None:
     replace(uuid, "uuid1", make)
 
 
-def _between(frame: FrameType, users: FrameType) -> str:
-    """Return the function that the user's line called, ``""`` where that is the wrapped one itself."""
+def _called(frame: FrameType, by: FrameType) -> str:
+    """Return the name of the function that the user's frame ``by`` called, ``""`` if it is the wrapped one itself."""
     name, place = "", frame
-    while place is not users and place.f_back is not None:
+    while place is not by and place.f_back is not None:
         if not frames.is_ours(place):
             module, code = frames.top_module(place), place.f_code
-            if module == "random":  # of which only SystemRandom comes here, under methods of its base class
+            if module == "random":  # only SystemRandom gets here, through methods of its base class
                 name = "random.SystemRandom." + code.co_name
             else:
                 name = module + "." + getattr(code, "co_qualname", code.co_name).split(".<")[0].lstrip("_")
@@ -62,25 +63,25 @@ def _between(frame: FrameType, users: FrameType) -> str:
 
 
 def _drawn(sink: Sink, frame: FrameType, what: str = "") -> None:
-    found = frames.users_frame(frame, _DRAWING)
+    found = frames.user_frame(frame, _DRAWING)
     if found is None:
         return
-    what, place = what or _between(frame, found) or "os.urandom", frames.place(found)
-    if seeds.room(what, place):
-        seeds.note(sink, "entropy", what, place)
+    what, place = what or _called(frame, found) or "os.urandom", frames.place(found)
+    if seeds.has_room(what, place):
+        seeds.write(sink, "entropy", what, place)
 
 
 def _urandom(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
     def urandom(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
-        seeds.look(sink, "urandom", lambda: _drawn(sink, frame))
+        seeds.observe_call(sink, "urandom", lambda: _drawn(sink, frame))
         return function(*args, **kwargs)
 
     return urandom
 
 
 class _Listing:
-    """Digests names as they come: their order, and which they are."""
+    """Digests the names of a directory as they are listed: their order, and the set of names."""
 
     def __init__(self) -> None:
         from ..training import digest
@@ -99,74 +100,60 @@ class _Listing:
         return "%x/%d:%x" % (self._order, self._count, self._names)
 
 
-def _noting(sink: Sink, frame: FrameType, what: str) -> Callable[[_Listing], None] | None:
-    """Return what notes a listing that was asked for in this frame, None where it is not the script's or none fits."""
-    found = frames.users_frame(frame, _LISTING)
+def _writer(sink: Sink, frame: FrameType, what: str) -> Callable[[_Listing], None] | None:
+    """Return a function that writes a listing of this frame, or None if no user code made it or enough were written."""
+    found = frames.user_frame(frame, _LISTING)
     if found is None:
         return None
-    what, place = _between(frame, found) or what, frames.place(found)
-    if not seeds.room(what, place):
+    what, place = _called(frame, found) or what, frames.place(found)
+    if not seeds.has_room(what, place):
         return None
-    return lambda listing: seeds.note(sink, "listing-order", what, place, str(listing))
+    return lambda listing: seeds.write(sink, "listing-order", what, place, str(listing))
 
 
 def _listdir(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
     def observe(frame: FrameType, names: list[Any]) -> None:
-        done = _noting(sink, frame, "os.listdir")
-        if done is not None:
+        write = _writer(sink, frame, "os.listdir")
+        if write is not None:
             listing = _Listing()
             for name in names:
                 listing.add(name)
-            done(listing)
+            write(listing)
 
     def listdir(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
         names = function(*args, **kwargs)
-        seeds.look(sink, "listdir", lambda: observe(frame, names))
+        seeds.observe_call(sink, "listdir", lambda: observe(frame, names))
         return names
 
     return listdir
 
 
-class _Scan:
-    """Hands on the entries of os.scandir, and notes their order when all have been seen."""
+class _RecordedScan(DirectoryScan):
+    """Passes the entries of os.scandir on, and writes their order after the last one."""
 
-    def __init__(self, entries: Any, done: Callable[[_Listing], None], sink: Sink) -> None:
-        self._entries, self._done, self._sink = entries, done, sink
-        self._listing = _Listing()
+    def __init__(self, entries: Any, write: Callable[[_Listing], None], sink: Sink) -> None:
+        super().__init__(entries)
+        self._write, self._sink = write, sink
 
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        try:
-            entry = next(self._entries)
-        except StopIteration:
-            self._sink.guarded("scandir", lambda: self._done(self._listing))
-            raise
-        self._sink.guarded("scandir", lambda: self._listing.add(entry.name))
-        return entry
-
-    def __enter__(self) -> _Scan:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._entries.close()
-
-    def close(self) -> None:
-        self._entries.close()
+    def _hand_out(self, entries: Any) -> Iterator[Any]:
+        listing = _Listing()
+        for entry in entries:
+            self._sink.guarded("scandir", lambda name=entry.name: listing.add(name))  # type: ignore[misc]
+            yield entry
+        self._sink.guarded("scandir", lambda: self._write(listing))
 
 
 def _scandir(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
     def observe(frame: FrameType, entries: list[Any]) -> None:
-        done = _noting(sink, frame, "os.scandir")
-        if done is not None:
-            entries[0] = _Scan(entries[0], done, sink)
+        write = _writer(sink, frame, "os.scandir")
+        if write is not None:
+            entries[0] = _RecordedScan(entries[0], write, sink)
 
     def scandir(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
         entries = [function(*args, **kwargs)]
-        seeds.look(sink, "scandir", lambda: observe(frame, entries))
+        seeds.observe_call(sink, "scandir", lambda: observe(frame, entries))
         return entries[0]
 
     return scandir

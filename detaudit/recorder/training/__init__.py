@@ -1,1 +1,1 @@
-"""What a training step is made of: digests, weights, losses and random generators."""
+"""Record training steps: digests, weights, losses and the states of random generators."""

@@ -1,9 +1,8 @@
-"""Order-sensitive digests of raw bytes in exact integer arithmetic, with one value whichever library computes it.
+"""Compute order-sensitive digests of raw bytes in exact integer arithmetic, with equal results in NumPy and torch.
 
-The bytes of a tensor above SMALL are read as 64-bit words. Every word is folded (``x ^ x >> 32``), multiplied by an odd
-key of its position, and summed modulo 2**64 in chunks of 16,384 words; the chunk sums are mixed by their
-index. Integer sums have no rounding, so no order of reduction can change them. Without the fold, two
-flipped sign bits would cancel.
+The bytes of a tensor above SMALL are read as 64-bit words. Each word is folded (``x ^ x >> 32``), multiplied by an odd
+key of its position, and summed modulo 2**64 in chunks of 16,384 words. The sums of the chunks are mixed by their index.
+Integer sums do not round, so their order does not matter. Without the fold, two flipped sign bits would cancel.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
     """(name, dtype, shape, word digest) of a tensor."""
 
 CHUNK = 16384
-"""Words in a chunk: 128 KiB stay in a core's cache."""
+"""Words in a chunk: 128 KiB fit into the cache of a core."""
 
 SMALL = 4096
-"""Bytes up to which a tensor is brought to the CPU and digested with BLAKE2: quicker than the steps it saves."""
+"""Tensors of up to this number of bytes are copied to the CPU and digested with BLAKE2, which is faster for them."""
 
 _MASK = (1 << 64) - 1
 _GOLD = 0x9E3779B97F4A7C15
@@ -41,7 +40,7 @@ def _key_bytes() -> bytes:
 
 
 def _mix(x: int) -> int:
-    # The finaliser of splitmix64 (Steele, Lea, Flood 2014).
+    # The finalizer of splitmix64 (Steele, Lea, Flood 2014).
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & _MASK
     x = (x ^ x >> 27) * 0x94D049BB133111EB & _MASK
     return x ^ x >> 31
@@ -55,22 +54,22 @@ def _combine(sums: Iterable[int], tail: bytes, size: int) -> int:
 
 
 def small(data: Any) -> int:
-    """Digest a few bytes, given as anything with a contiguous buffer, to 64 bits."""
+    """Return a 64-bit digest of a few bytes, given as any object with a contiguous buffer."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
 def of_bytes(data: bytes) -> str:
-    """Digest a short string of bytes, such as the state of a generator."""
+    """Return the digest of a short byte string, such as the state of a generator."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def of_parts(parts: Iterable[Part]) -> str:
-    """Digest named tensors, in the order given."""
+    """Return the digest of named tensors, in this order."""
     return of_bytes("".join(["%s|%s|%s|%016x\n" % part for part in parts]).encode())
 
 
 class NumpyDigest:
-    """Digests and sums arrays with NumPy, chunk by chunk: no copy of an array is made."""
+    """Digests and sums arrays with NumPy, chunk by chunk, without copying an array."""
 
     def __init__(self, np: ModuleType) -> None:
         self._np: Any = np
@@ -103,25 +102,25 @@ class NumpyDigest:
             return 0.0
         flat = flat.real if flat.dtype.kind == "c" else flat
         step = 4 * CHUNK
-        with self._np.errstate(all="ignore"):  # a warning would appear in the user's own stderr
+        with self._np.errstate(all="ignore"):  # a warning would appear on the stderr of the script
             parts = [self._np.add.reduce(flat[i : i + step].astype("f8")) for i in range(0, flat.size, step)]
-        return _sum([float(part) for part in parts])
+        return add_up([float(part) for part in parts])
 
 
 class TorchDigest:
-    """The same digest in torch, for tensors on a device and for environments without NumPy."""
+    """Computes the same digests in torch, for tensors on a device and for environments without NumPy."""
 
     def __init__(self, torch: ModuleType) -> None:
         self._torch: Any = torch
         self._keys: dict[Any, Any] = {}
 
     def words(self, tensors: Sequence[Any]) -> list[int]:
-        """Return the 64-bit digests of strided, contiguous tensors; one transfer for all on one device."""
+        """Return the 64-bit digests of strided, contiguous tensors, with one transfer per device."""
         raws = [tensor.reshape(-1).view(self._torch.uint8) for tensor in tensors]
         fulls = [0 if raw.numel() <= SMALL else raw.numel() - raw.numel() % 8 for raw in raws]
         tails = self._fetch([raw[full:] for raw, full in zip(raws, fulls)])
         sums = iter(self._fetch([self._sums(raw[:full]) for raw, full in zip(raws, fulls) if full]))
-        # Cells are signed there; the value is the same modulo 2**64.
+        # int64 is signed; the value is the same modulo 2**64.
         return [
             _combine([s & _MASK for s in next(sums)], bytes(tail), raw.numel()) if full else small(bytes(tail))
             for raw, full, tail in zip(raws, fulls, tails)
@@ -140,7 +139,7 @@ class TorchDigest:
         return found
 
     def _sums(self, raw: Any) -> Any:
-        if raw.storage_offset() % 8:  # a view of words must start at a word
+        if raw.storage_offset() % 8:  # a view as words must start at a multiple of 8 bytes
             raw = raw.clone()
         words = raw.view(self._torch.int64)
         keys = self._keys_on(words.device)
@@ -165,11 +164,11 @@ class TorchDigest:
         flat = flat.real if flat.is_complex() else flat
         step = 4 * CHUNK
         sums = [flat[i : i + step].double().sum() for i in range(0, flat.numel(), step)]
-        return _sum(self._torch.stack(sums).tolist()) if sums else 0.0
+        return add_up(self._torch.stack(sums).tolist()) if sums else 0.0
 
 
-def _sum(parts: list[float]) -> float:
-    # fsum refuses infinities of both signs; then the plain sum is the answer people expect.
+def add_up(parts: list[float]) -> float:
+    """Return an exact sum of floats, or the plain sum if infinities of both signs or an overflow rule that out."""
     try:
         return math.fsum(parts)
     except (OverflowError, ValueError):

@@ -1,7 +1,7 @@
-"""The states of the global random generators, as digests.
+"""Digest the states of the global random generators.
 
-A generator that nobody has used or seeded since its module was imported is left out: unseeded, it is in
-another state in every process, and explains nothing.
+A generator that was neither used nor seeded since the import of its module is left out: its state comes from entropy,
+differs in every process, and explains nothing.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _untouched: dict[str, bytes] = {}
 
 _MT19937_BYTES = 625 * 4
-"""624 words and the position in them: numpy/random/src/mt19937/mt19937.h."""
+"""624 words and the position in them; see numpy/random/src/mt19937/mt19937.h."""
 
 
 def _python() -> bytes:
     version, words, gauss = sys.modules["random"].getstate()
-    # Hashing a tuple of integers is exact and the same in every process; hashing None is not.
+    # The hash of a tuple of integers is the same in every process; the hash of None is not.
     return repr((version, hash(words), gauss)).encode()
 
 
@@ -33,7 +33,7 @@ def _numpy() -> bytes:
     if type(generator).__name__ == "MT19937":
         import ctypes
 
-        # 1 us, where get_state takes 70. The second half of a pair of normals is not in it: it shows at the next draw.
+        # This takes 1 us, get_state 70. It leaves out the cached half of a pair of normals, which the next draw shows.
         return ctypes.string_at(generator.ctypes.state_address, _MT19937_BYTES)
     name, keys, *rest = random.get_state(legacy=True)
     return bytes(keys.tobytes()) + repr((name, rest)).encode()
@@ -43,12 +43,12 @@ _readers: dict[str, Callable[[], bytes]] = {"random": _python, "numpy.random": _
 
 
 def state(name: str) -> bytes:
-    """Return the state of a generator as it is."""
+    """Return the present state of a generator."""
     return _readers[name]()
 
 
 def watch(name: str, read: Callable[[], bytes] | None = None) -> None:
-    """Remember the state in which a generator was found; ``read`` for those that are not Python's or NumPy's."""
+    """Remember the present state of a generator as untouched. Pass ``read`` unless it is Python's or NumPy's."""
     if read is not None:
         _readers[name] = read
     _untouched[name] = _readers[name]()
@@ -60,10 +60,10 @@ def _touched() -> dict[str, bytes]:
 
 
 def state_digest() -> str:
-    """Digest the watched generators that were touched."""
+    """Return one digest of all watched generators that were seeded or used."""
     return digest.of_bytes(b"|".join([name.encode() + b"=" + state for name, state in _touched().items()]))
 
 
 def digests() -> dict[str, str]:
-    """Digest each of them by itself."""
+    """Return a digest of each of these generators."""
     return {name: digest.of_bytes(state) for name, state in _touched().items()}

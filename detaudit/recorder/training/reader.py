@@ -1,4 +1,4 @@
-"""How an adapter reads its framework's tensors."""
+"""Define how an adapter reads the tensors of its framework."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from .digest import Part
 
 
-class Reader:
-    """Reads tensors of one framework; all methods but ``parts`` are for the adapter to write."""
+class FrameworkReader:
+    """Reads the tensors of one framework. An adapter overrides all methods except ``parts``."""
 
     def parts(self, tensors: Sequence[Any]) -> list[Part]:
-        """Return what each tensor adds to a digest, named by its place."""
+        """Return the part of each tensor in a digest, named by its index."""
         return [self.part(str(place), tensor) for place, tensor in enumerate(tensors)]
 
     def part(self, name: str, tensor: Any) -> Part:
-        """Return (name, dtype, shape, word digest)."""
+        """Return (name, dtype, shape, digest) of a tensor."""
         raise NotImplementedError
 
     def total(self, tensor: Any) -> float:
@@ -26,13 +26,13 @@ class Reader:
         raise NotImplementedError
 
     def size(self, tensor: Any) -> int:
-        """Return the bytes of a tensor."""
+        """Return the number of bytes of a tensor."""
         raise NotImplementedError
 
     def device(self, tensor: Any) -> str:
-        """Return where a tensor lives."""
+        """Return the device of a tensor."""
         raise NotImplementedError
 
     def scalar(self, tensor: Any) -> float | None:
-        """Return the value of a tensor of one element, else None."""
+        """Return the value of a tensor with one element, None for others."""
         raise NotImplementedError

@@ -1,11 +1,11 @@
-"""What a script tells of its own training through ``detaudit.record``."""
+"""Record the steps that a script reports through ``detaudit.record``."""
 
 from __future__ import annotations
 
 import operator
 import sys
 
-from .reader import Reader
+from .reader import FrameworkReader
 from .steps import Training
 
 TYPE_CHECKING = False
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from . import digest
 
 
-class ValueReader(Reader):
+class ValueReader(FrameworkReader):
     """Reads numbers and arrays of any library through NumPy."""
 
     def __init__(self) -> None:
         self._digest: digest.NumpyDigest | None = None
 
     def array(self, value: Any) -> Any:
-        """Return numbers and arrays as an array of NumPy's, widened where it has no such type.
+        """Return a number or an array as a NumPy array, with a wider dtype if NumPy lacks the original one.
 
         Raises TypeError for anything else.
         """
@@ -35,9 +35,9 @@ class ValueReader(Reader):
         except TypeError:
             if not hasattr(value, "float"):
                 raise
-            array = np.asarray(value.float())  # torch's bfloat16, which NumPy does not know: widening is exact
+            array = np.asarray(value.float())  # NumPy has no bfloat16; float32 holds its values exactly
         if array.dtype.kind in "OUS":
-            raise TypeError(f"detaudit.record takes numbers and arrays, not {type(value).__name__}")
+            raise TypeError(f"detaudit.record accepts numbers and arrays, not {type(value).__name__}")
         return array
 
     def _numpy_digest(self) -> digest.NumpyDigest:
@@ -47,7 +47,7 @@ class ValueReader(Reader):
         return self._digest
 
     def part(self, name: str, tensor: Any) -> digest.Part:
-        """Return (name, dtype, shape, word digest)."""
+        """Return (name, dtype, shape, digest) of a value."""
         array = self.array(tensor)
         return name, str(array.dtype), tuple(array.shape), self._numpy_digest().words(array)
 
@@ -56,21 +56,21 @@ class ValueReader(Reader):
         return self._numpy_digest().total(self.array(tensor))
 
     def size(self, tensor: Any) -> int:
-        """Return the bytes of an array, 0 for a plain number."""
+        """Return the number of bytes of an array, 0 for a plain number."""
         return int(getattr(tensor, "nbytes", 0))
 
     def device(self, tensor: Any) -> str:
-        """Return where an array lives, as far as it says so."""
+        """Return the device of an array, ``cpu`` if it does not have that attribute."""
         return str(getattr(tensor, "device", "cpu"))
 
     def scalar(self, tensor: Any) -> float | None:
-        """Return the value of a real array of one element."""
+        """Return the value of a real array with one element, None for others."""
         array = self.array(tensor)
         return float(array.reshape(-1)[0]) if array.size == 1 and array.dtype.kind in "fiub" else None
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Yield the numbers and arrays in a nest of dicts, lists and tuples."""
+    """Yield the numbers and arrays in nested dicts, lists and tuples."""
     if isinstance(value, dict):
         for item in value.values():
             yield from leaves(item)
@@ -91,7 +91,7 @@ class _Script:
     def record(self, step: Any, loss: Any, weights: Any) -> None:
         import importlib
 
-        importlib.import_module("numpy")  # arrays come from somewhere; plain numbers need it too
+        importlib.import_module("numpy")  # plain numbers are read through NumPy too
         with self._training.lock:
             if step is not None:
                 self._number(operator.index(step))
@@ -110,8 +110,8 @@ class _Script:
             self._training.steps = step - 1
         elif not self._misnumbered:
             self._misnumbered = True
-            counted = f"step {step} came after step {last} and was taken for step {last + 1}"
-            error = ValueError(f"{counted}; steps count from 1 and must grow (said once)")
+            counted = f"step {step} after step {last} was recorded as step {last + 1}"
+            error = ValueError(f"{counted}; step numbers start at 1 and must increase (reported once)")
             self._sink.trouble("detaudit.record", error)
 
 
@@ -120,7 +120,7 @@ _script: _Script | None = None
 
 
 def prepare(recorder: Recorder) -> None:
-    """Have ``record`` write into this recorder's trace."""
+    """Make ``record`` write to the event log of this recorder."""
     global _recorder
     _recorder = recorder
 

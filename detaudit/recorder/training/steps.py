@@ -1,4 +1,4 @@
-"""What one framework trains in one process: counts the steps, keeps hold of the weights, writes the events."""
+"""Record what one framework trains in one process: count the steps, hold the weights, and write the events."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     from ..process.recorder import Recorder
     from .digest import Part
-    from .reader import Reader
+    from .reader import FrameworkReader
 
 
 _MOST_UNOWNED = 4
 
 EVERY_STEP_BYTES = 256 * 2**20
-"""Weights up to this size are digested at every step; larger ones at steps 1, 2, 4, 8, … and at the end.
+"""Weights of up to this size are digested at every step, larger ones at steps 1, 2, 4, 8, … and at the end.
 
-The size is the same in every run of an audit, and so is the cadence.
+Their size is the same in all runs of an audit, and so are the steps at which they are digested.
 """
 
 
@@ -34,23 +34,23 @@ def _line(fields: dict[str, Any]) -> str:
 
 
 class _Weight:
-    """A weight that was summed up; ``tensor()`` is None once it is gone."""
+    """The sum and digest of a weight. ``tensor()`` is None once the weight was freed."""
 
-    def __init__(self, tensor: Any, part: Part, reader: Reader) -> None:
+    def __init__(self, tensor: Any, part: Part, reader: FrameworkReader) -> None:
         self.part, self.sum, self.device = part, reader.total(tensor), reader.device(tensor)
         try:
             self.tensor: Callable[[], Any] = weakref.ref(tensor)
         except TypeError:  # such as a NumPy scalar
             self.tensor = lambda: None
 
-    def told(self) -> list[Any]:
-        """Return dtype, shape, digest and sum, as wire.py lays them out."""
+    def as_record(self) -> list[Any]:
+        """Return dtype, shape, digest and sum, as described for ``final`` in wire.py."""
         _, dtype, shape, words = self.part
         return [dtype, [int(size) for size in shape], "%016x" % words, float(self.sum).hex()]
 
 
 class _WeightSet:
-    """Weights that are trained together, held until their owner is gone: a script may drop its model before the end."""
+    """Weights that are trained together, held until their owner is freed, since a script may drop its model early."""
 
     def __init__(self, tensors: Sequence[Any]) -> None:
         self.tensors = list(tensors)
@@ -58,15 +58,15 @@ class _WeightSet:
         self.summed: list[_Weight] = []
 
     def leave_out(self, tensors: Sequence[Any]) -> None:
-        """Forget what was summed up of these weights: they are trained on, in another set."""
+        """Forget the sums of these weights, because training continues with them in another set."""
         ids = {id(tensor) for tensor in tensors}
         self.summed = [weight for weight in self.summed if id(weight.tensor()) not in ids]
 
 
 class Training:
-    """Collects a step's events and writes them together. Steps count from 1; 0 is the state before the first."""
+    """Collects the events of a step and writes them together. Steps count from 1; step 0 is the initial state."""
 
-    def __init__(self, framework: str, recorder: Recorder, reader: Reader) -> None:
+    def __init__(self, framework: str, recorder: Recorder, reader: FrameworkReader) -> None:
         self._framework, self._reader = framework, reader
         self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
         self.ends_late = True
@@ -75,7 +75,7 @@ class Training:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew, as in a forked child."""
+        """Start over, as in a forked child."""
         self.lock = threading.RLock()
         self.steps = 0
         self._losses: list[Any] = []
@@ -90,20 +90,21 @@ class Training:
 
     @property
     def pending(self) -> bool:
-        """Whether a loss was seen whose step has not been written."""
+        """Whether a loss was recorded whose step has not been written."""
         return bool(self._losses)
 
-    def under_way(self, after_loss: bool) -> int:
-        """Return the number of the step under way.
+    def current_step(self, after_loss: bool) -> int:
+        """Return the number of the current step.
 
-        Where no hook sees a step end (``ends_late``), it is written when the next loss comes: what is computed after
-        a loss belongs to the next step, unless the caller knows that it is ``after_loss``, such as a gradient.
+        If no hook detects the end of a step (``ends_late``), the step is written at the next loss. What is computed
+        after a loss then counts as part of the next step, unless the caller knows that it follows from this loss
+        (``after_loss``), like a gradient.
         """
         return self.steps + 1 + (self.ends_late and self.pending and not after_loss)
 
     def event(self, step: int, stage: str, digest_: str, value: float | None = None) -> None:
-        """Keep one event for the write at the end of its step."""
-        # Digests and float.hex() need no escaping, and this runs at every step.
+        """Keep an event to be written at the end of its step."""
+        # This runs at every step, and digests and float.hex() need no escaping.
         shown = "null" if value is None else f'"{float(value).hex()}"'
         self._events.append(
             f'{{"k":"event","fw":"{self._framework}","step":{step},"stage":"{stage}",'
@@ -111,20 +112,20 @@ class Training:
         )
 
     def wants(self, stage: str) -> bool:
-        """Whether this stage is to be recorded."""
+        """Return whether to record this stage."""
         return stage in self._stages
 
     def inputs(self, tensors: Sequence[Any]) -> None:
-        """Record what goes into the model, in the step under way."""
+        """Record the inputs of the model in the current step."""
         self._inputs += self._reader.parts(tensors)
 
     def gradients(self, tensors: Sequence[Any]) -> None:
-        """Record the gradients of the step under way."""
+        """Record the gradients of the current step."""
         if self._due(self.steps + 1, tensors):
             self.event(self.steps + 1, "backward", self._digest(tensors))
 
     def loss(self, tensor: Any) -> None:
-        """Keep a loss of the step under way; its value is read when the step is written."""
+        """Keep a loss of the current step. Its value is read when the step is written."""
         if self._rng_step <= self.steps and self.wants("rng"):
             if not self._rng_step:
                 self._events.append(_line({"k": "generators", "states": generators.digests()}))
@@ -134,14 +135,14 @@ class Training:
         self._used_inputs = len(self._inputs)
 
     def initial(self, tensors: Sequence[Any]) -> None:
-        """Record weights that are about to be trained for the first time."""
+        """Record weights before their first training step."""
         if self.wants("init"):
             self.event(0 if self.steps == 0 else self.steps + 1, "init", self._digest(tensors))
 
     def step(self, key: Any, tensors: Sequence[Any], owner: Any = None) -> None:
         """Write a finished step: its losses, and the weights that it updated.
 
-        ``key`` tells one set of weights from another; a set whose ``owner`` died is summed up and let go.
+        ``key`` identifies the set of weights. Once its ``owner`` is freed, the set is summed up and released.
         """
         self.steps += 1
         self._forward(self.steps)
@@ -158,7 +159,7 @@ class Training:
         return False
 
     def unseen_step(self) -> None:
-        """Count a step of which only the losses are known, such as one inside a compiled loop."""
+        """Count a step with known losses but unknown weights, such as one inside a compiled loop."""
         self.steps += 1
         self._forward(self.steps)
         self._stepped(self.steps)
@@ -170,7 +171,7 @@ class Training:
             self._sink.append("".join(events))
 
     def _forward(self, step: int) -> None:
-        # Without an optimizer a step is known to be over when the next forward pass has already had its inputs.
+        # Without an optimizer, the end of a step is detected only after the inputs of the next forward pass.
         used = self._used_inputs if self._losses else len(self._inputs)
         losses, self._losses, self._used_inputs = self._losses, [], 0
         inputs, self._inputs = self._inputs[:used], self._inputs[used:]
@@ -196,14 +197,14 @@ class Training:
                 self._let_go(owner)
                 held.owner = weakref.ref(owner)
         if owner is None:
-            # A functional update makes new tensors at every step: only the last few are kept.
+            # A functional update creates new tensors at every step. Keep only the last few sets.
             self._sets[key] = self._sets.pop(key)
             unowned = [k for k, s in self._sets.items() if s.owner is None]
             for old in unowned[:-_MOST_UNOWNED]:
                 del self._sets[old]
 
     def _let_go(self, owner: Any) -> None:
-        """Sum up and release the sets whose owner is ``owner``, or None for those whose owner died."""
+        """Sum up and release the sets of ``owner``, or, if that is None, the sets whose owner was freed."""
         for held in self._sets.values():
             if held.owner is not None and held.owner() is owner and held.tensors:
                 others = {id(t) for other in self._sets.values() if other is not held for t in other.tensors}
@@ -214,7 +215,7 @@ class Training:
         return [_Weight(t, part, self._reader) for t, part in zip(tensors, self._reader.parts(tensors))]
 
     def finish(self) -> None:
-        """Write the weights as they ended. Called again later, it writes again only if there was another step."""
+        """Write the final weights. A later call writes them again only if there were more steps."""
         with self.lock:
             self.write()
             if self.steps == self._final_steps or self.steps == 0:
@@ -235,6 +236,6 @@ class Training:
                     "params": len(weights),
                     "sparse": self._sparse,
                     "devices": sorted({weight.device for weight in weights}),
-                    "weights": [weight.told() for weight in weights[: wire.MOST_WEIGHTS]],
+                    "weights": [weight.as_record() for weight in weights[: wire.MOST_WEIGHTS]],
                 }
             )

@@ -1,4 +1,4 @@
-"""Watches a window of steps operation by operation, or line by line, where that was asked for."""
+"""Instrument a run: record the operations, or the lines of user code, in a window of steps."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from ..process.recorder import Recorder
 
 FRAMEWORKS = {"torch": "torch.operations", "tensorflow": "tensorflow.watcher"}
-"""Framework, and the file here that watches its operations."""
+"""Framework, and the module here that records its operations."""
 
 
 def prepare(recorder: Recorder) -> None:
-    """Watch what ENV_WATCH asks for: lines at once, operations in whichever framework is imported."""
-    asked = os.environ.get(wire.ENV_WATCH)
-    if not asked:
+    """Install what ENV_WATCH requests: for lines now, for operations when a framework is imported."""
+    requested = os.environ.get(wire.ENV_WATCH)
+    if not requested:
         return
-    stream = OpStream(recorder, json.loads(asked))
+    stream = OpStream(recorder, json.loads(requested))
     if stream.level == "lines":
         from .lines import opened, tracer
 

@@ -1,4 +1,4 @@
-"""Threads of Python's: what each is called, and what a framework keeps for each by itself."""
+"""Name the threads of Python, and hook their start for a framework that keeps its state per thread."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def name() -> str:
-    """Return the name of this thread, or of the task of a pool: which thread takes that may be chance."""
+    """Return the name of this thread, or of its task if it belongs to a pool, whose threads take tasks in any order."""
     known = threads.name()
     return wire.MAIN_THREAD if known == "" else (known or threading.current_thread().name).strip()
 
 
 def enter_in_threads(enter: Callable[[], Callable[[], None] | None]) -> None:
-    """Call ``enter()``, which never raises, in each new thread; what it returned is called when that ends."""
+    """Call ``enter()`` at the start of each new thread, and what it returned at its end. ``enter`` must not raise."""
     thread = threading.Thread
     run: Any = thread._bootstrap_inner  # type: ignore[attr-defined]
 

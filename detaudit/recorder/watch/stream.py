@@ -1,4 +1,4 @@
-"""What a run that is watched more closely leaves: a file beside the trace, written in blocks, for a window of steps."""
+"""Write the instrumentation log of one process, in blocks, for a window of steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_TROUBLES = 20
 
 
 class OpStream:
-    """The second file of a process. ``open`` tells whether the training is inside the window of steps now."""
+    """The instrumentation log of a process. ``open`` is true while the training is inside the window of steps."""
 
     def __init__(self, recorder: Recorder, watch: dict[str, Any]) -> None:
         self.level: str = watch["level"]
@@ -38,7 +38,7 @@ class OpStream:
         self.stepped(0)
 
     def forget(self) -> None:
-        """Start anew, as in a forked child, which has a file of its own."""
+        """Start over, as in a forked child, which has its own log."""
         self.lock = threading.RLock()
         self.number = 0
         self._lines: list[str] = []
@@ -54,7 +54,7 @@ class OpStream:
         self._forked.append(observe)
 
     def when_open(self, observe: Callable[[bool], None]) -> None:
-        """Call ``observe(open)`` now and whenever the window opens or closes, in the thread that trains."""
+        """Call ``observe(open)`` now, and in the training thread whenever the window opens or closes."""
         self._opened.append(observe)
         observe(self.open)
 
@@ -63,9 +63,9 @@ class OpStream:
         self._recorder.at_end(finish, forget)
 
     def stepped(self, steps: int) -> None:
-        """Take notice that so many steps are done: the window may open or close, and what was seen is written.
+        """Open or close the window after this number of steps, and write the collected lines.
 
-        Where a step is known to be over only when the next loss comes, its forward pass began a step earlier.
+        If the end of a step is detected only at the next loss, a forward pass begins one step earlier by this count.
         """
         now = self._first - 2 <= steps < self._last
         if now != self.open:
@@ -75,11 +75,11 @@ class OpStream:
         self.flush()
 
     def step(self, after_loss: bool) -> int:
-        """Return the number of the step under way, see Training.under_way; 0 where nothing trains yet."""
-        return self._recorder.step_under_way(after_loss) or 0
+        """Return the number of the current step, see Training.current_step; 0 if nothing trains yet."""
+        return self._recorder.current_step(after_loss) or 0
 
     def write(self, kind: str, **fields: Any) -> None:
-        """Add a line; it is on disk at the next step."""
+        """Add a line. It is on disk after the next step at the latest."""
         text = encode({"k": kind, **fields}) + "\n"
         with self.lock:
             self._lines.append(text)
@@ -94,7 +94,7 @@ class OpStream:
             return self.number - 1
 
     def flush(self) -> None:
-        """Write what was added; a file that cannot be written reads as cut off."""
+        """Write the lines that were added. If that fails, the log is incomplete."""
         with self.lock:
             if not self._lines or self._pid != os.getpid():
                 return
@@ -108,7 +108,7 @@ class OpStream:
                 self._descriptor = -1
 
     def keep(self, role: str, digest: str, dtype: str, shape: list[int], data: bytes) -> None:
-        """Keep a tensor that was asked for in a file of its own; only the first time."""
+        """Write a requested tensor to its own file, unless that exists."""
         path = self.path(f".{role}.bin")
         with self.lock:
             if os.path.exists(path):
@@ -118,11 +118,11 @@ class OpStream:
         self.write("tensor", role=role, digest=digest, dtype=dtype, shape=shape, file=os.path.basename(path))
 
     def path(self, suffix: str) -> str:
-        """Return the name of a file beside the trace of this process, opening that if need be."""
-        return self._recorder.sink.path[: -len(wire.TRACE_SUFFIX)] + suffix
+        """Return the path of a file next to the event log of this process, which is created if necessary."""
+        return self._recorder.sink.path[: -len(wire.LOG_SUFFIX)] + suffix
 
     def trouble(self, where: str, error: BaseException) -> None:
-        """Record that watching failed, a bounded number of times."""
+        """Record that the instrumentation failed, up to a maximum number of times."""
         self._troubles += 1
         if self._troubles <= _MOST_TROUBLES:
             self._recorder.sink.trouble(where, error)

@@ -108,7 +108,7 @@ def test_a_run_that_ends_parts_from_one_that_goes_on(before: list[Place], rest: 
 @given(PROGRAMS, PROGRAMS, CUTS)
 def test_what_was_too_much_to_keep_is_still_compared(before: list[Place], rest: list[Place], cuts: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "_MOST_STRETCHES", 2)
+        patch.setattr(paths, "_MOST_SEQUENCES", 2)
         a, b = [*before, B, *rest], [*before, C, *rest]
         assert fork(steps(Run(), a, cuts).lines(), steps(Run(), a, cuts).lines()) is None
         found = fork(steps(Run(), a, cuts).lines(), steps(Run(), b, cuts).lines())

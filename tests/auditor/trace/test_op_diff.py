@@ -69,7 +69,7 @@ def test_an_output_that_is_overwritten_does_not_count() -> None:
 def test_memory_that_was_never_wholly_written() -> None:
     def run(words: str) -> list[OpLine]:
         return [
-            op("empty", [], [("", 1)], fresh=True, line=3),
+            op("empty", [], [("", 1)], uninitialized=True, line=3),
             op("copy_", [("", 1), ("x", 0)], [("x", 1, False)], line=4),
             op("nan_to_num", [(words, 1)], [(words * 2, 2)], line=5),
         ]
@@ -83,7 +83,7 @@ def test_memory_that_was_never_wholly_written() -> None:
 def test_fresh_memory_that_was_written_is_like_any_other() -> None:
     def run(words: str) -> list[OpLine]:
         return [
-            op("empty", [], [("", 1)], fresh=True),
+            op("empty", [], [("", 1)], uninitialized=True),
             op("fill_", [("", 1)], [("f", 1)], line=4),
             op("sum", [(words, 1)], [(words * 2, 2)], line=5),
         ]

@@ -1,4 +1,4 @@
-"""What is noted while JAX traces is carried out at each call, and becomes steps: without JAX, on stand-ins."""
+"""The plan of a function that JAX traced is applied at each call and gives steps, tested with fakes instead of JAX."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from detaudit.recorder.adapters.jax.tracing import Frames
 
 
 class Array:
-    """A value, as JAX's arrays: never changed, and known by identity."""
+    """A fake of JAX's arrays: immutable, and compared by identity."""
 
     def __init__(self, *values: float) -> None:
         self.array = np.asarray(values, "f8")
@@ -28,7 +28,7 @@ class Array:
 
 
 class Tracer:
-    """Stands for an array while a function is traced."""
+    """A fake of the object that replaces an array while a function is traced."""
 
     dtype, shape = np.dtype("f8"), ()
 
@@ -58,7 +58,7 @@ class Seen:
 
 
 class FakeJit:
-    """Traces a function at its first call with each static argument, and never again."""
+    """Traces a function once for each static argument."""
 
     def __init__(self, frames: Frames, function: Callable[..., Any], outputs: Callable[[], Any]) -> None:
         self.frames, self.traced, self.outputs = frames, frames.traced(function), outputs
@@ -66,9 +66,9 @@ class FakeJit:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         def run() -> Any:
-            still = tuple(leaf for leaf in args if isinstance(leaf, bool))
-            if still not in self.programs:
-                self.programs.add(still)
+            static = tuple(leaf for leaf in args if isinstance(leaf, bool))
+            if static not in self.programs:
+                self.programs.add(static)
                 self.traced(*[leaf if isinstance(leaf, bool) else Tracer() for leaf in args])
             traced = any(isinstance(leaf, Tracer) for leaf in args)
             return (Tracer(), Tracer()) if traced else self.outputs()
@@ -106,7 +106,7 @@ def train(frames: Frames, *, update: bool = True) -> Callable[..., Any]:
     return function
 
 
-def test_a_plan_is_carried_out_at_each_call(frames: Frames, seen: Seen) -> None:
+def test_a_plan_is_applied_at_each_call(frames: Frames, seen: Seen) -> None:
     w, x, new, loss = Array(1), Array(2), Array(3), Array(4)
     step = FakeJit(frames, train(frames), lambda: (new, loss))
     for _ in range(2):
@@ -114,16 +114,16 @@ def test_a_plan_is_carried_out_at_each_call(frames: Frames, seen: Seen) -> None:
     assert seen.calls == [("in", [w]), ("out", [loss], [], [new])] * 2
 
 
-def test_another_static_argument_is_another_program(frames: Frames, seen: Seen) -> None:
+def test_different_static_arguments_are_different_programs(frames: Frames, seen: Seen) -> None:
     step = FakeJit(frames, train(frames), lambda: (Array(3), Array(4)))
     for training in (False, True, False, True, True):
         step(Array(1), Array(2), training)
     assert [call[0] for call in seen.calls] == ["in", "out"] * 3
 
 
-def test_a_compiled_function_inside_another_is_part_of_it(frames: Frames, seen: Seen) -> None:
+def test_a_compiled_function_inside_another_is_part_of_that(frames: Frames, seen: Seen) -> None:
     inner = FakeJit(frames, train(frames), lambda: None)
-    inner(Tracer(), Tracer())  # traced before, elsewhere
+    inner(Tracer(), Tracer())  # traced before, outside of the other function
     new, loss = Array(3), Array(4)
     outer = FakeJit(frames, lambda x, w: inner(w, x)[::-1], lambda: (loss, new))
     w = Array(1)
@@ -131,48 +131,50 @@ def test_a_compiled_function_inside_another_is_part_of_it(frames: Frames, seen: 
     assert seen.calls == [("in", [w]), ("out", [loss], [], [new])]
 
 
-def test_a_training_inside_of_what_a_gradient_is_taken_of_is_no_step(frames: Frames, seen: Seen) -> None:
+def test_a_training_inside_a_gradient_is_not_a_step(frames: Frames, seen: Seen) -> None:
     step = FakeJit(frames, train(frames), lambda: (Array(3), Array(4)))
     frames.top.gradients += 1
     step(Array(1), Array(2))
     frames.top.gradients -= 1
     assert seen.calls == []
-    step(Array(1), Array(2))  # it was traced in there, and is known all the same
+    step(Array(1), Array(2))  # traced inside the gradient, and its plan is known outside too
     assert [call[0] for call in seen.calls] == ["in", "out"]
 
 
-def test_a_loop_returns_what_it_carries(frames: Frames, seen: Seen) -> None:
+def test_a_loop_returns_its_carried_values(frames: Frames, seen: Seen) -> None:
     w, carried, losses = Array(1), Array(3), Array(4, 5)
     loop = FakeJit(frames, train(frames, update=False), lambda: (carried, losses))
     loop(w, Array(2), carried=(0, 1))
     assert seen.calls == [("in", [w]), ("out", [], [losses], [carried])]
 
 
-def test_only_other_calls_that_reuse_buffers_are_told(frames: Frames, seen: Seen) -> None:
+def test_calls_that_reuse_buffers_are_reported(frames: Frames, seen: Seen) -> None:
     x = Array(1)
     FakeJit(frames, lambda x, y: (y, x), lambda: None)(x, x, donates=True)
     assert seen.calls == [("donated", [x, x])]
 
 
-def test_a_training_call_that_reuses_buffers_is_told_unless_it_returns_the_weights(frames: Frames, seen: Seen) -> None:
+def test_a_training_call_that_reuses_buffers_is_reported_unless_it_returns_the_weights(
+    frames: Frames, seen: Seen
+) -> None:
     w, x = Array(1), Array(2)
     FakeJit(frames, train(frames, update=False), lambda: (Array(3), Array(4)))(w, x, donates=True)
     FakeJit(frames, train(frames), lambda: (Array(3), Array(4)))(w, x, donates=True)
     assert [call[0] for call in seen.calls] == ["donated", "in", "donated", "out", "donated", "in", "out"]
 
 
-def test_another_trace_of_the_same_program_keeps_what_calls_have_shown(frames: Frames, seen: Seen) -> None:
+def test_a_second_trace_of_the_same_program_keeps_what_calls_have_shown(frames: Frames, seen: Seen) -> None:
     step = FakeJit(frames, train(frames, update=False), lambda: (Array(3), Array(4)))
     step(Array(1), Array(2))
     (plan,) = next(iter(step.traced.plans.values()))[1].values()
-    plan.updated = [0]  # as the watcher of steps learns it
+    plan.updated = [0]  # as Steps detects it
     step.programs.clear()
     step(Array(1), Array(2))
     step(Array(1), Array(2))
     assert [len(call[-1]) for call in seen.calls] == [1, 0, 1, 1, 1, 1]
 
 
-def test_the_same_function_is_framed_once(frames: Frames) -> None:
+def test_the_same_function_is_wrapped_once(frames: Frames) -> None:
     def function() -> None: ...
 
     assert frames.traced(function) is frames.traced(function)
@@ -226,7 +228,7 @@ def steps(recorder: Recorder) -> Steps:
     return Steps(recorder)  # type: ignore[arg-type]
 
 
-def test_weights_that_come_back_in_show_where_a_function_returns_them(steps: Steps, recorder: Recorder) -> None:
+def test_weights_that_are_passed_back_show_where_a_function_returns_them(steps: Steps, recorder: Recorder) -> None:
     by_hand, w = plan(weights=[0], losses=[1], passed={2}), Array(1)
     for value in (2, 3, 4):
         steps.before(by_hand, [w])
@@ -238,9 +240,7 @@ def test_weights_that_come_back_in_show_where_a_function_returns_them(steps: Ste
     assert recorder.of("init") == [0]
 
 
-def test_without_a_word_of_the_update_the_weights_are_those_of_the_next_gradient(
-    steps: Steps, recorder: Recorder
-) -> None:
+def test_without_an_update_the_weights_are_those_of_the_next_gradient(steps: Steps, recorder: Recorder) -> None:
     for value in (1, 2, 3):
         steps.gradient([Array(value)], [Array(9)])
     assert recorder.end == (3, 3.0)
@@ -265,7 +265,7 @@ def test_weights_that_are_only_passed_through_are_not_updated(steps: Steps, reco
     assert recorder.end == (1, 2.0)
 
 
-def test_outputs_that_are_plain_numbers_are_no_weights(steps: Steps, recorder: Recorder) -> None:
+def test_outputs_that_are_plain_numbers_are_not_weights(steps: Steps, recorder: Recorder) -> None:
     by_hand = plan(weights=[0], losses=[1])
     for value in (1, 2):
         steps.before(by_hand, [Array(value)])
@@ -273,7 +273,7 @@ def test_outputs_that_are_plain_numbers_are_no_weights(steps: Steps, recorder: R
     assert recorder.end == (2, 2.0)
 
 
-def test_each_round_of_a_loop_is_a_step(steps: Steps, recorder: Recorder) -> None:
+def test_each_iteration_of_a_loop_is_a_step(steps: Steps, recorder: Recorder) -> None:
     loop = plan(weights=[0], histories=[1], updated=[0])
     steps.before(loop, [Array(1)])
     steps.after(loop, [Array(5), Array(7, 8, 9)])

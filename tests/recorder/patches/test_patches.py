@@ -1,4 +1,4 @@
-"""Each patch does what its flag says, leaves alone what it must, and can be taken back."""
+"""Each patch does what its flag says, does not change anything else, and can be undone."""
 
 import glob
 import os
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from detaudit.recorder import patches
-from detaudit.recorder.patches import Order, entropy
+from detaudit.recorder.patches import PatchOptions, entropy
 from detaudit.recorder.process import replace
 from detaudit.recorder.randomness import seeds
 
@@ -24,11 +24,11 @@ Apply = Callable[..., Callable[[], None]]
 
 @pytest.fixture
 def patch() -> Iterator[Apply]:
-    """Applies a patch by name; all are taken back in the end."""
+    """Return a function that applies a patch by name; all patches are undone at the end."""
     undone: list[Callable[[], None]] = []
 
     def apply(name: str, **order: Any) -> Callable[[], None]:
-        undo = patches.apply(name, Order(**order))
+        undo = patches.apply(name, PatchOptions(**order))
         undone.append(undo)
         return undo
 
@@ -38,7 +38,7 @@ def patch() -> Iterator[Apply]:
 
 
 def twice(patch: Apply, name: str, draw: Callable[[], Any]) -> list[Any]:
-    """Return what is drawn in two processes that apply a patch, as far as one process can play two."""
+    """Return the draws after applying a patch twice, in place of two processes."""
     drawn = []
     for _ in range(2):
         undo = patch(name)
@@ -47,7 +47,7 @@ def twice(patch: Apply, name: str, draw: Callable[[], Any]) -> list[Any]:
     return drawn
 
 
-def test_generators_without_a_seed(patch: Apply) -> None:
+def test_unseeded_generators_are_seeded(patch: Apply) -> None:
     class Own(random.Random):
         pass
 
@@ -63,7 +63,7 @@ def test_generators_without_a_seed(patch: Apply) -> None:
     assert draw() != one
 
 
-def test_seeds_entropy_and_the_names_of_tempfile_stay_what_they_are(patch: Apply, tmp_path: Path) -> None:
+def test_seeds_entropy_and_the_names_of_tempfile_do_not_change(patch: Apply, tmp_path: Path) -> None:
     seeded = random.Random(5).random()
 
     def draw() -> list[Any]:
@@ -80,7 +80,7 @@ def test_seeds_entropy_and_the_names_of_tempfile_stay_what_they_are(patch: Apply
     assert copied.random() == own.random()
 
 
-def test_each_thread_and_each_process_draws_numbers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_thread_and_each_process_draws_different_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     def drawn(names: str = "ab") -> dict[str, int]:
         stream, found = entropy.Stream(0), {}
 
@@ -100,11 +100,11 @@ def test_each_thread_and_each_process_draws_numbers_of_its_own(monkeypatch: pyte
         monkeypatch.delenv("RANK")
         return found
 
-    assert drawn("ab") == drawn("ba")  # whichever comes first
+    assert drawn("ab") == drawn("ba")  # the order of the threads does not matter
     assert len(set(drawn().values())) == 5
 
 
-def test_children_that_are_forked_all_at_once_draw_different_numbers(patch: Apply) -> None:
+def test_children_forked_at_the_same_time_draw_different_numbers(patch: Apply) -> None:
     def draw() -> list[bytes]:
         entropy._forks = 0
         pipes = [os.pipe() for _ in range(2)]
@@ -121,7 +121,7 @@ def test_children_that_are_forked_all_at_once_draw_different_numbers(patch: Appl
     assert one[0] != one[1]
 
 
-def test_numpy_and_torch_generators_without_a_seed(patch: Apply) -> None:
+def test_unseeded_numpy_and_torch_generators_are_seeded(patch: Apply) -> None:
     np: Any = pytest.importorskip("numpy")
     pytest.importorskip("numpy.random")
     torch: Any = pytest.importorskip("torch")
@@ -142,14 +142,14 @@ def test_numpy_and_torch_generators_without_a_seed(patch: Apply) -> None:
     assert torch.Generator().manual_seed(3).initial_seed() == 3
 
 
-def test_what_a_patch_mends_is_no_source_any_more(patch: Apply) -> None:
+def test_functions_that_a_patch_fixes_are_not_recorded(patch: Apply) -> None:
     undo = patch("seed-python-generators")
     assert "random.Random" in seeds.repeatable
     undo()
     assert "random.Random" not in seeds.repeatable
 
 
-def test_listings_come_in_the_order_of_names(patch: Apply, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listings_are_sorted_by_name(patch: Apply, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"{number * 7919 % 101:03}" for number in range(60)]
     for name in names:
         (tmp_path / "folder" / name).mkdir(parents=True)
@@ -182,11 +182,11 @@ def test_listings_come_in_the_order_of_names(patch: Apply, tmp_path: Path, monke
     shutil.rmtree(tmp_path / "copy")
     undo()
     assert (os.listdir, os.scandir) == (listdir, scandir)
-    if os.listdir(folder) != sorted(names):  # as most file systems have it
+    if os.listdir(folder) != sorted(names):  # which holds for most file systems
         assert listed()[0] != sorted(names)
 
 
-def test_a_scan_can_be_left_half_way_and_closed(patch: Apply, tmp_path: Path) -> None:
+def test_a_scan_can_be_closed_before_its_end(patch: Apply, tmp_path: Path) -> None:
     for name in "ba":
         (tmp_path / name).touch()
     patch("sort-listings")
@@ -199,7 +199,7 @@ def test_a_scan_can_be_left_half_way_and_closed(patch: Apply, tmp_path: Path) ->
     assert os.scandir in os.supports_fd
 
 
-def test_taking_back_leaves_alone_what_others_put_on_top(patch: Apply, tmp_path: Path) -> None:
+def test_undo_keeps_later_replacements_by_others(patch: Apply, tmp_path: Path) -> None:
     (tmp_path / "b").touch()
     (tmp_path / "a").touch()
     plain = os.listdir
@@ -216,7 +216,7 @@ def test_a_patch_that_fails_changes_nothing() -> None:
     patches.PATCHES["broken"] = "listings.broken"
     try:
         with pytest.raises(AttributeError):
-            patches.apply("broken", Order())
+            patches.apply("broken", PatchOptions())
     finally:
         del patches.PATCHES["broken"]
     assert os.listdir is before

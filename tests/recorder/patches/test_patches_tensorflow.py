@@ -1,4 +1,4 @@
-"""The patches of TensorFlow: the order of tf.data, and cross-entropy in plain operations."""
+"""The patches of TensorFlow: the order of tf.data, and cross-entropy in basic operations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from detaudit.recorder import patches
-from detaudit.recorder.patches import Order, tensorflow_data
+from detaudit.recorder.patches import PatchOptions, tensorflow_data
 from detaudit.recorder.randomness import seeds
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore"),  # of TensorFlow and what it imports
+    pytest.mark.filterwarnings("ignore"),  # from TensorFlow and its dependencies
 ]
 
 
@@ -28,7 +28,7 @@ def branches(v: Any, tf: Any) -> Any:
     return tf.cond(v > 5, lambda: v + 1, lambda: v)
 
 
-def test_what_touches_state_is_told_from_what_does_not(tf: Any) -> None:
+def test_functions_with_state_are_detected(tf: Any) -> None:
     def draws(v: Any) -> Any:
         return v + tf.random.uniform(())
 
@@ -48,18 +48,18 @@ def test_what_touches_state_is_told_from_what_does_not(tf: Any) -> None:
         lambda v: tf.numpy_function(calls_none, [v], tf.float32),
     ]
 
-    def told(functions: list[Callable[[Any], Any]]) -> list[bool]:
+    def are_stateful(functions: list[Callable[[Any], Any]]) -> list[bool]:
         spec = tf.TensorSpec((), tf.float32)
         traced = [tf.function(f, autograph=False).get_concrete_function(spec) for f in functions]
         return [tensorflow_data.is_stateful(function) for function in traced]
 
-    assert told(pure) == [False] * len(pure)
-    assert told(stateful) == [True] * len(stateful)
-    assert tensorflow_data.is_stateful(None)  # what cannot be told
+    assert are_stateful(pure) == [False] * len(pure)
+    assert are_stateful(stateful) == [True] * len(stateful)
+    assert tensorflow_data.is_stateful(None)  # unknown
 
 
 def operations(tf: Any, dataset: Callable[[], Any]) -> dict[str, str]:
-    """Return the operations that a dataset is made of, with their attribute ``deterministic``."""
+    """Return the operations of a dataset, each with its attribute ``deterministic``."""
     with tf.Graph().as_default() as graph:
         dataset()
         found = {}
@@ -70,7 +70,7 @@ def operations(tf: Any, dataset: Callable[[], Any]) -> dict[str, str]:
     return found
 
 
-def test_the_order_is_kept_and_random_functions_run_one_after_another(tf: Any) -> None:
+def test_the_order_is_kept_and_random_functions_run_in_sequence(tf: Any) -> None:
     def rows(row: Any) -> Any:
         return tf.data.Dataset.from_tensor_slices(row)
 
@@ -83,7 +83,7 @@ def test_the_order_is_kept_and_random_functions_run_one_after_another(tf: Any) -
 
     bare = operations(tf, dataset)
     assert bare["ParallelInterleaveDatasetV4"] == "false"
-    undo = patches.apply("tensorflow-data-in-order", Order())
+    undo = patches.apply("tensorflow-data-in-order", PatchOptions())
     try:
         patched = operations(tf, dataset)
         options = tf.data.Options()
@@ -135,7 +135,7 @@ def test_plain_cross_entropy(tf: Any) -> None:
 
     before = results()
     assert len(kinds()) == 2
-    undo = patches.apply("tensorflow-plain-cross-entropy", Order())
+    undo = patches.apply("tensorflow-plain-cross-entropy", PatchOptions())
     try:
         after = results()
         assert not kinds()
@@ -149,13 +149,13 @@ def test_plain_cross_entropy(tf: Any) -> None:
         assert one == pytest.approx(other, abs=1e-6)
 
 
-def test_a_generator_from_no_deterministic_state(tf: Any) -> None:
+def test_a_generator_from_a_nondeterministic_state_is_repeatable(tf: Any) -> None:
     def drawn() -> float:
         return float(tf.random.Generator.from_non_deterministic_state().normal(()))
 
     found = []
     for _ in range(2):
-        undo = patches.apply("seed-tensorflow-generators", Order())
+        undo = patches.apply("seed-tensorflow-generators", PatchOptions())
         found.append((drawn(), drawn()))
         undo()
     assert found[0] == found[1]

@@ -1,4 +1,4 @@
-"""The patches of torch and NumPy: loaders, fresh memory, cross-entropy, a module on the CPU."""
+"""The patches of torch and NumPy: loaders, uninitialized memory, cross-entropy, and a module on the CPU."""
 
 import atexit
 import copy
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from detaudit.recorder import patches
-from detaudit.recorder.patches import Order, torch_cpu
+from detaudit.recorder.patches import PatchOptions, torch_cpu
 
 torch: Any = pytest.importorskip("torch")
 np: Any = pytest.importorskip("numpy")
@@ -18,18 +18,18 @@ data: Any = pytest.importorskip("torch.utils.data")
 if TYPE_CHECKING:
     Tensor = Any
 else:
-    Tensor = torch.Tensor  # TorchScript reads annotations, and knows no Any
+    Tensor = torch.Tensor  # TorchScript reads annotations, and does not support Any
 
 Apply = Callable[..., Callable[[], None]]
 
 
 @pytest.fixture
 def patch() -> Iterator[Apply]:
-    """Applies a patch by name; all are taken back in the end."""
+    """Return a function that applies a patch by name; all patches are undone at the end."""
     undone: list[Callable[[], None]] = []
 
     def apply(name: str, **order: Any) -> Callable[[], None]:
-        undone.append(patches.apply(name, Order(**order)))
+        undone.append(patches.apply(name, PatchOptions(**order)))
         return undone[-1]
 
     yield apply
@@ -68,7 +68,7 @@ def test_a_loader_in_order(patch: Apply) -> None:
     assert Own([1]).in_order is True
 
 
-def test_seeds_of_workers_go_round_the_scripts_own_function(patch: Apply) -> None:
+def test_the_seeding_of_workers_wraps_the_users_init_function(patch: Apply) -> None:
     patch("torch-loader-seeded-workers")
     assert data.DataLoader([1]).worker_init_fn is None
     loader = data.DataLoader([1], num_workers=1, worker_init_fn=print)
@@ -78,12 +78,12 @@ def test_seeds_of_workers_go_round_the_scripts_own_function(patch: Apply) -> Non
     assert pickle.loads(pickle.dumps(loader.worker_init_fn))._users is print
 
 
-class Fresh(torch.nn.Module):  # type: ignore[misc]
+class CopyToEmpty(torch.nn.Module):  # type: ignore[misc]
     def forward(self, x: Tensor) -> Tensor:
         return torch.empty_like(x).copy_(x)
 
 
-FRESH: list[Callable[[], Any]] = [
+UNINITIALIZED: list[Callable[[], Any]] = [
     lambda: torch.empty(1000),
     lambda: torch.empty(1000, requires_grad=True),
     lambda: torch.empty(1000, dtype=torch.int64),
@@ -98,17 +98,17 @@ FRESH: list[Callable[[], Any]] = [
 
 
 def dirty() -> None:
-    """Leave sevens in what will be allocated next."""
+    """Leave sevens in memory that will be allocated next."""
     for _ in range(4):
         left = [torch.full((500 * (1 + i),), 7.0) for i in range(8)] + [np.full(1000, 7.0)]
         del left
 
 
-def test_fresh_memory_holds_zeros(patch: Apply) -> None:
+def test_uninitialized_memory_is_filled_with_zeros(patch: Apply) -> None:
     state = torch.get_rng_state()
     before = (torch.empty, np.empty, torch.Tensor.new_empty)
     undone = [patch("fill-torch-memory"), patch("fill-numpy-memory")]
-    for make in FRESH:
+    for make in UNINITIALIZED:
         for _ in range(3):
             dirty()
             assert not make().any()
@@ -120,7 +120,7 @@ def test_fresh_memory_holds_zeros(patch: Apply) -> None:
     assert "new_empty" not in vars(torch.Tensor)
 
 
-def test_what_only_looks_like_fresh_memory_is_left_alone(patch: Apply) -> None:
+def test_other_memory_is_not_filled(patch: Apply) -> None:
     patch("fill-torch-memory")
     patch("fill-numpy-memory")
     with torch.device("meta"):
@@ -138,14 +138,14 @@ def test_what_only_looks_like_fresh_memory_is_left_alone(patch: Apply) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-def test_torchscript_compiles_what_is_patched(patch: Apply) -> None:
+def test_torchscript_compiles_patched_functions(patch: Apply) -> None:
     patch("fill-torch-memory")
     patch("torch-plain-cross-entropy")
     scripted = torch.jit.script(torch.nn.CrossEntropyLoss())
     assert scripted(torch.zeros(2, 2), torch.tensor([0, 1])).item() == pytest.approx(0.6931, abs=1e-3)
     traced = torch.jit.CompilationUnit("def f(x):\n    return torch.empty_like(x).copy_(x)\n")
     assert traced.f(torch.ones(2)).tolist() == [1, 1]
-    assert torch.jit.script(Fresh())(torch.ones(2)).tolist() == [1, 1]
+    assert torch.jit.script(CopyToEmpty())(torch.ones(2)).tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("shape", [(5,), (7, 5), (4, 5, 2, 3)])
@@ -180,7 +180,7 @@ def test_plain_cross_entropy(
         assert torch.allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
-def test_plain_cross_entropy_uses_no_kernel_of_its_own_and_refuses_as_the_original(patch: Apply) -> None:
+def test_plain_cross_entropy_uses_no_special_kernel_and_raises_like_the_original(patch: Apply) -> None:
     patch("torch-plain-cross-entropy")
     functional = torch.nn.functional
     logits = torch.randn(3, 4, requires_grad=True)
@@ -222,7 +222,7 @@ def test_a_module_on_the_cpu_trains_as_before(patch: Apply, monkeypatch: pytest.
         return run(*given)
 
     monkeypatch.setattr(torch_cpu, "_on_cpu", counted)
-    if elsewhere:  # as far as a machine without a GPU can play it
+    if elsewhere:  # simulates a GPU
         monkeypatch.setattr(torch_cpu, "_device", lambda *_: torch.device("cpu"))
     undo = patch("torch-module-on-cpu", value="1")
     built = model()
@@ -235,13 +235,13 @@ def test_a_module_on_the_cpu_trains_as_before(patch: Apply, monkeypatch: pytest.
     assert not torch.nn.modules.module._global_forward_pre_hooks
 
 
-def test_a_module_that_no_model_has(patch: Apply, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+def test_a_missing_module_is_reported(patch: Apply, monkeypatch: pytest.MonkeyPatch) -> None:
+    failures: list[str] = []
     ends: list[Callable[[], None]] = []
     monkeypatch.setattr(atexit, "register", ends.append)
-    patch("torch-module-on-cpu", value="no.such", failed=told.append)
+    patch("torch-module-on-cpu", value="no.such", failed=failures.append)
     ends[0]()
-    assert told == []  # no model ran
+    assert failures == []  # no model ran
     model()(torch.zeros(2, 4))
     ends[0]()
-    assert told == ["no model that ran has a module called 'no.such'"]
+    assert failures == ["no model that ran has a module named 'no.such'"]

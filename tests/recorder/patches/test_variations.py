@@ -1,4 +1,4 @@
-"""Variations inside the process: listings in another order, and a clock that is moved, for all who ask."""
+"""Variations inside the process: every directory listing has the chosen order, every clock shows the moved time."""
 
 import json
 import subprocess
@@ -17,12 +17,12 @@ TABLE = {row.id: row for row in load_variations()}
 
 
 def run(folder: Path, variation: str, number: int, code: str) -> Any:
-    """Return what Python code printed as JSON in a process with a variation."""
+    """Run Python code in a process with a variation, and return the JSON that it printed."""
     trace = folder / f"trace-{variation}-{number}"
     trace.mkdir()
     env = {
         "PYTHONPATH": str(BOOTSTRAP),
-        wire.ENV_TRACE: str(trace),
+        wire.ENV_LOGS: str(trace),
         wire.ENV_FLAGS: "\n".join(TABLE[variation].orders(number)),
         "TZ": "UTC0",
     }
@@ -47,7 +47,7 @@ shutil.rmtree("e")
 """
 
 
-def test_listings_come_in_the_order_of_the_run(tmp_path: Path) -> None:
+def test_each_number_gives_an_order_of_listings(tmp_path: Path) -> None:
     names = [f"n{number}" for number in range(8)]
     orders = []
     for number in range(4):
@@ -81,7 +81,7 @@ print(json.dumps([readings, time.monotonic() - monotonic, str(datetime.date.toda
 """
 
 
-def test_all_who_ask_for_the_time_of_day_get_the_moved_one(tmp_path: Path) -> None:
+def test_every_function_that_reads_the_clock_returns_the_moved_time(tmp_path: Path) -> None:
     control, spent, today = run(tmp_path, "clock", 0, CLOCK)
     moved, spent_too, another_day = run(tmp_path, "clock", 1, CLOCK)
     by = int(TABLE["clock"].at(1))

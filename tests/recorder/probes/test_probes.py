@@ -1,4 +1,4 @@
-"""The probes give back what they were given, and write it down in order: with a sink that is a list."""
+"""The probes return their argument and write its value in order, tested with a list as the sink."""
 
 import copy
 import math
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import detaudit
 from detaudit.recorder import probes
-from detaudit.recorder.probes import notebook, structure
+from detaudit.recorder.probes import probe_log, structure
 
 INSIDE = "_detaudit.recorder.probes"
 Pair = namedtuple("Pair", "left right")
@@ -33,7 +33,7 @@ class Recorder:
     def at_end(self, finish: Any, forget: Any) -> None:
         self.forget = forget
 
-    def step_under_way(self, after_loss: bool) -> int:
+    def current_step(self, after_loss: bool) -> int:
         return self.step
 
     def write(self, line: dict[str, Any]) -> None:
@@ -85,19 +85,19 @@ def same(a: Any, b: Any) -> bool:
 
 
 @given(structures)
-def test_outside_of_an_audit_it_is_the_argument(value: Any) -> None:
+def test_outside_an_audit_the_argument_is_returned(value: Any) -> None:
     assert INSIDE not in sys.modules
     assert detaudit.monitor(value, "x") is value
     assert detaudit.monitor_gradients(value) is value
     assert detaudit.monitor_layer(value) is value
 
 
-def test_inside_an_audit_it_is_the_argument(recorder: Recorder) -> None:
+def test_inside_an_audit_the_argument_is_returned(recorder: Recorder) -> None:
     @given(structures)
     def check(value: Any) -> None:
         before = len(recorder.lines)
         assert detaudit.monitor(value, "x") is value
-        assert len(recorder.lines) > before  # an empty structure is a value too
+        assert len(recorder.lines) > before  # an empty structure is recorded too
         assert not recorder.troubles
 
     check()
@@ -139,14 +139,14 @@ def test_parts_have_names(recorder: Recorder) -> None:
         (np.array(["a", "b"], dtype=object), np.array(["b", "a"], dtype=object)),
     ],
 )
-def test_values_that_differ_have_digests_that_differ(recorder: Recorder, one: object, other: object) -> None:
+def test_different_values_have_different_digests(recorder: Recorder, one: object, other: object) -> None:
     for value in (one, one, other):
         detaudit.monitor(value, "x")
     first, again, another = [line["digest"] for line in recorder.lines]
     assert first == again != another
 
 
-def test_each_name_counts_for_itself_and_the_step_is_told(recorder: Recorder) -> None:
+def test_each_name_is_counted_and_has_the_current_step(recorder: Recorder) -> None:
     detaudit.monitor(1, "x")
     detaudit.monitor(1, "y")
     recorder.step = 2
@@ -161,7 +161,7 @@ def test_each_name_counts_for_itself_and_the_step_is_told(recorder: Recorder) ->
     assert recorder.lines[-1]["n"] == 1
 
 
-def test_gradients_take_the_names_of_their_variables(recorder: Recorder) -> None:
+def test_gradients_have_the_names_of_their_variables(recorder: Recorder) -> None:
     class Variable:
         grad = np.ones(3)
 
@@ -178,7 +178,7 @@ def test_gradients_take_the_names_of_their_variables(recorder: Recorder) -> None
     assert len(recorder.troubles) == 1
 
 
-def test_what_cannot_be_read_is_given_back_and_said_once(recorder: Recorder) -> None:
+def test_unreadable_values_are_returned_and_reported_once(recorder: Recorder) -> None:
     thing, loop = object(), []  # type: ignore[var-annotated]
     loop.append(loop)
     for _ in range(3):
@@ -189,8 +189,8 @@ def test_what_cannot_be_read_is_given_back_and_said_once(recorder: Recorder) -> 
     assert [error.split(" ")[0] for error in recorder.troubles] == ["a", "nested", "'object'"]
 
 
-def test_threads_lose_nothing(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder, "step_under_way", lambda after_loss: time.sleep(0))  # lets another thread run
+def test_no_value_of_any_thread_is_lost(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "current_step", lambda after_loss: time.sleep(0))  # lets another thread run
     threads = [threading.Thread(target=lambda: [detaudit.monitor(i, "x") for i in range(200)]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -199,15 +199,15 @@ def test_threads_lose_nothing(recorder: Recorder, monkeypatch: pytest.MonkeyPatc
     assert [line["n"] for line in recorder.lines] == list(range(1, 801))
 
 
-def test_a_script_without_end_fills_no_disk(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notebook, "MOST", 3)
+def test_the_number_of_recorded_values_is_limited(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_log, "MOST", 3)
     for i in range(9):
         assert detaudit.monitor(i, "x") == i
     assert len(recorder.names()) == 3
     assert recorder.troubles == ["only the first 3 values were recorded"]
 
 
-def test_a_layer_is_watched_once_and_its_copies_are_their_own(recorder: Recorder) -> None:
+def test_a_layer_is_wrapped_once_and_its_copies_are_independent(recorder: Recorder) -> None:
     layer = Double()
     assert detaudit.monitor_layer(detaudit.monitor_layer(layer, "d")) is layer
     assert layer.forward(3, scale=2, flag=True) == 12

@@ -1,4 +1,4 @@
-"""What a test returned is written part by part: equal bits of equal parts, and nothing else, are equal."""
+"""The return value of a test is recorded part by part, and only bit-identical values have equal digests."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -51,7 +51,7 @@ def test_each_part_is_an_event_and_the_whole_is_final() -> None:
     assert (final["k"], final["params"], float.fromhex(final["sum"])) == ("final", 4, 3.5)
 
 
-def test_a_value_by_itself_has_no_name() -> None:
+def test_a_single_value_has_no_name() -> None:
     assert [line["digest"].partition(" ")[2] for line in lines(3)[:-1]] == [""]
 
 
@@ -60,7 +60,7 @@ def test_any_nest_of_plain_values_can_be_recorded(value: object) -> None:
     assert digest(value) == digest(value)
 
 
-def test_other_bits_types_names_and_orders_are_another_value() -> None:
+def test_different_bits_types_names_and_orders_are_different_values() -> None:
     values: list[Any] = [
         1, True, 1.0, "1", b"1", None, 0.0, -0.0, [1], [1, 1], {"a": 1}, {"b": 1}, [], {},
         np.ones(2), np.ones((2, 1)), np.ones(2, "f4"), torch.ones(3), torch.ones(4), np.array(["a"]), np.array(["b"]),
@@ -74,19 +74,19 @@ def test_a_tensor_with_a_gradient_and_one_of_bfloat16() -> None:
     assert digest(a) != digest(b)
 
 
-def test_of_many_parts_one_digest_is_written() -> None:
+def test_many_parts_are_written_as_one_digest() -> None:
     many = [0.5] * (returned.MOST_PARTS + 1)
     event, final = lines(many)
     assert (event["digest"], final["params"]) == (final["digest"] + " ", len(many))
     assert digest([*many[:-1], 0.25]) != final["digest"]
 
 
-def test_what_cannot_be_compared_is_told_and_nothing_is_written() -> None:
+def test_an_unsupported_type_is_reported_and_nothing_is_written() -> None:
     recorder = Recorder()
     returned.prepare(recorder)  # type: ignore[arg-type]
     assert "not builtins.set" in returned.returned([1, {2}])
     assert recorder.lines == []
 
 
-def test_without_an_audit_it_says_so() -> None:
+def test_a_call_without_an_audit_is_reported() -> None:
     assert "no audit" in returned.returned(1)

@@ -1,4 +1,4 @@
-"""Post-import hooks run once, after the module, and never disturb the import."""
+"""Post-import hooks run once, after the module, and do not disturb the import."""
 
 import importlib
 import sys
@@ -30,7 +30,7 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         del sys.modules[name]
 
 
-def test_the_hook_sees_the_finished_module_once(sink: Sink) -> None:
+def test_the_hook_gets_the_finished_module_once(sink: Sink) -> None:
     seen = []
     imports.when_imported("watched_one", sink, lambda module: seen.append(module.value))
     importlib.import_module("watched_one")
@@ -38,7 +38,7 @@ def test_the_hook_sees_the_finished_module_once(sink: Sink) -> None:
     assert seen == [1]
 
 
-def test_a_module_that_is_there_already_is_seen_at_once(sink: Sink) -> None:
+def test_the_hook_runs_at_once_for_an_imported_module(sink: Sink) -> None:
     seen = []
     imports.when_imported("json", sink, lambda module: seen.append(module.__name__))
     assert seen == ["json"]
@@ -60,7 +60,7 @@ def test_a_failing_hook_does_not_fail_the_import(sink: Sink, tmp_path: Path) -> 
     assert "ZeroDivisionError" in "".join(path.read_text() for path in tmp_path.glob("*.jsonl"))
 
 
-def test_a_module_that_fails_fails_as_ever(sink: Sink, tmp_path: Path) -> None:
+def test_a_failing_module_raises_as_before(sink: Sink, tmp_path: Path) -> None:
     (tmp_path / "watched_bad.py").write_text("raise ValueError('theirs')\n")
     imports.when_imported("watched_bad", sink, lambda module: None)
     with pytest.raises(ValueError, match="theirs"):
@@ -81,7 +81,7 @@ def test_a_finder_that_answers_once_is_asked_once(sink: Sink) -> None:
     assert once.asked == 1
 
 
-def test_a_finder_that_asks_the_others_in_turn_does_not_go_round_for_ever(sink: Sink) -> None:
+def test_a_finder_that_asks_other_finders_does_not_recurse(sink: Sink) -> None:
     class Delegates:
         def find_spec(self, name: str, path: object = None, target: object = None) -> object:
             others: list[Any] = [finder for finder in sys.meta_path if finder is not cast(Any, self)]
@@ -94,7 +94,7 @@ def test_a_finder_that_asks_the_others_in_turn_does_not_go_round_for_ever(sink: 
     assert len(seen) == 1
 
 
-def test_flags_call_set_and_refuse_what_is_not_there(tmp_path: Path) -> None:
+def test_flags_call_and_set_names_and_reject_unknown_ones(tmp_path: Path) -> None:
     (tmp_path / "watched_flags.py").write_text("calls = []\nsetting = 1\ndef call(*args): calls.append(args)\n")
     module = importlib.import_module("watched_flags")
     flags.apply({"id": "x", "call": {"watched_flags.call": [1, True]}, "set": {"watched_flags.setting": False}})

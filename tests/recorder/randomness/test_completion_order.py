@@ -1,4 +1,4 @@
-"""The order in which results come is told by what made them, and whoever waits for them notices nothing."""
+"""The completion order of results is recorded, and code that waits for results behaves as before."""
 
 import gc
 import importlib.util
@@ -17,8 +17,8 @@ from detaudit.recorder.randomness import completion_order, queues, seeds
 from tests.recorder.randomness.test_seeds import Lines
 
 
-class Watching:
-    """What stands for a recorder."""
+class Recorder:
+    """A fake recorder."""
 
     def __init__(self) -> None:
         self.sink = Lines()
@@ -30,9 +30,9 @@ class Watching:
 
 @pytest.fixture
 def recorder() -> Any:
-    for known in (completion_order._orders, completion_order._prepared, seeds._noted, seeds._calls, threads._made):
+    for known in (completion_order._orders, completion_order._prepared, seeds._written, seeds._calls, threads._made):
         known.clear()
-    return Watching()
+    return Recorder()
 
 
 def copy_of(name: str) -> Any:
@@ -46,12 +46,12 @@ def copy_of(name: str) -> Any:
 
 
 def seen(recorder: Any) -> tuple[tuple[str, str], ...]:
-    """Return what a run noted that ends here; the next one begins."""
+    """Return what was recorded so far, as a run that ends here, and start the next run."""
     recorder.finish()
     found = tuple((line["kind"], line["value"]) for line in recorder.sink.found)
     assert {line["file"] for line in recorder.sink.found} <= {__file__}
     recorder.sink.found.clear()
-    for known in (completion_order._orders, seeds._noted, seeds._calls, threads._made):
+    for known in (completion_order._orders, seeds._written, seeds._calls, threads._made):
         known.clear()
     return found
 
@@ -86,7 +86,7 @@ def test_the_order_in_which_futures_are_completed(recorder: Any, holding: Callab
     assert differ(runs[0], runs[2])
 
 
-def test_futures_that_others_made_go_by_their_place(recorder: Any) -> None:
+def test_futures_without_a_number_are_identified_by_their_index(recorder: Any) -> None:
     base = copy_of("concurrent.futures._base")
     completion_order.watch_futures(base, recorder)
 
@@ -104,7 +104,7 @@ def test_futures_that_others_made_go_by_their_place(recorder: Any) -> None:
     assert seen(recorder) == ()
 
 
-def test_waiting_for_the_first_of_some(recorder: Any) -> None:
+def test_wait_for_the_first_completed_future(recorder: Any) -> None:
     base = copy_of("concurrent.futures._base")
     completion_order.watch_futures(base, recorder)
     runs = []
@@ -116,12 +116,12 @@ def test_waiting_for_the_first_of_some(recorder: Any) -> None:
         assert (done, pending) == ({made[first]}, {made[1 - first]})
         assert base.wait(futures, timeout=0).done == done
         runs.append(seen(recorder))
-    assert [len(run) for run in runs] == [1, 1, 1]  # waiting for all of them tells nothing
+    assert [len(run) for run in runs] == [1, 1, 1]  # waiting for all of them is not recorded
     assert not differ(runs[0], runs[1])
     assert differ(runs[0], runs[2])
 
 
-def test_who_waits_for_futures_notices_nothing(recorder: Any) -> None:
+def test_waiting_for_futures_behaves_as_before(recorder: Any) -> None:
     base = copy_of("concurrent.futures._base")
     completion_order.watch_futures(base, recorder)
     asked: list[Any] = []
@@ -160,7 +160,7 @@ def test_who_waits_for_futures_notices_nothing(recorder: Any) -> None:
 
 
 def filled(queue: Any, order: str, names: str = "ab") -> None:
-    """Have a thread of that name put each item, one after the other."""
+    """Put each item by a thread of that name, one after the other."""
     for name in order:
         one = threading.Thread(target=queue.put, args=(name,), name=name if name in names else "a")
         one.start()
@@ -171,7 +171,7 @@ def taken(queue: Any, count: int) -> list[str]:
     return [queue.get() for _ in range(count)]
 
 
-def test_which_threads_filled_a_queue(recorder: Any) -> None:
+def test_the_threads_that_put_items_into_a_queue(recorder: Any) -> None:
     module = copy_of("queue")
     queues.watch(module, recorder)
     runs = []
@@ -182,11 +182,11 @@ def test_which_threads_filled_a_queue(recorder: Any) -> None:
         runs.append(seen(recorder))
     assert not differ(runs[0], runs[1])
     assert differ(runs[0], runs[2])
-    assert not differ(runs[0], runs[3])  # it took less, and that in the same order
+    assert not differ(runs[0], runs[3])  # fewer items, in the same order
     assert not differ(runs[2], runs[2][:1])
 
 
-def test_an_order_is_noted_before_a_run_that_differs_is_ended(recorder: Any) -> None:
+def test_an_order_is_written_before_a_differing_run_is_stopped(recorder: Any) -> None:
     module = copy_of("queue")
     queues.watch(module, recorder)
     recorder.finish = lambda: None
@@ -200,7 +200,7 @@ def test_an_order_is_noted_before_a_run_that_differs_is_ended(recorder: Any) -> 
     assert not differ(runs[0], runs[2])
 
 
-def test_the_order_of_items_is_none_of_a_queues_that_was_filled_by_one_thread(recorder: Any) -> None:
+def test_the_order_of_items_from_one_thread_does_not_count(recorder: Any) -> None:
     module = copy_of("queue")
     queues.watch(module, recorder)
     runs = []
@@ -213,7 +213,7 @@ def test_the_order_of_items_is_none_of_a_queues_that_was_filled_by_one_thread(re
     assert not differ(*runs)
 
 
-def test_queues_that_put_items_elsewhere_are_let_alone(recorder: Any) -> None:
+def test_queues_that_reorder_items_are_not_recorded(recorder: Any) -> None:
     module = copy_of("queue")
     queues.watch(module, recorder)
     for kind in (module.PriorityQueue, module.LifoQueue):
@@ -235,7 +235,7 @@ def test_queues_that_put_items_elsewhere_are_let_alone(recorder: Any) -> None:
         cleared.get_nowait()
 
 
-def test_a_task_is_the_same_whichever_thread_of_a_pool_runs_it(recorder: Any) -> None:
+def test_a_task_has_the_same_name_on_any_thread_of_a_pool(recorder: Any) -> None:
     base, pools = copy_of("concurrent.futures._base"), copy_of("concurrent.futures.thread")
     completion_order.watch_futures(base, recorder)
     threads.name_tasks(pools, recorder)
@@ -271,7 +271,7 @@ def test_a_task_that_failed_keeps_nothing_alive(recorder: Any) -> None:
         gc.enable()
 
 
-def test_the_order_in_which_a_pool_has_results(recorder: Any) -> None:
+def test_the_completion_order_of_a_pool(recorder: Any) -> None:
     module = copy_of("multiprocessing.pool")
     completion_order.watch_pool(module, recorder)
     runs = []
@@ -290,19 +290,19 @@ def test_the_order_in_which_a_pool_has_results(recorder: Any) -> None:
     assert seen(recorder) == ()
 
 
-def test_a_pool_of_threads_hands_out_as_before(recorder: Any) -> None:
+def test_a_thread_pool_returns_results_as_before(recorder: Any) -> None:
     module = copy_of("multiprocessing.pool")
     completion_order.watch_pool(module, recorder)
     with module.ThreadPool(2) as pool:
         assert sorted(pool.imap_unordered(abs, range(-5, 0))) == [1, 2, 3, 4, 5]
         assert sorted(pool.imap_unordered(abs, range(-5, 0), chunksize=2)) == [1, 2, 3, 4, 5]
-        assert pool.apply(threads.name) is None  # whichever thread was free
+        assert pool.apply(threads.name) is None  # any free thread may run it
         with pytest.raises(TypeError):
             next(pool.imap_unordered(abs, ["a"]))
     assert len({line["line"] for line in recorder.sink.found}) == 3
 
 
-def test_what_is_noted_of_a_line_is_bounded(recorder: Any) -> None:
+def test_the_lines_written_for_one_place_are_limited(recorder: Any) -> None:
     module = copy_of("queue")
     queues.watch(module, recorder)
     queue = module.Queue()
@@ -317,7 +317,7 @@ def test_what_is_noted_of_a_line_is_bounded(recorder: Any) -> None:
     assert len(completion_order._orders) == 1
 
 
-def test_a_loader_without_order_is_named_where_it_is_made(recorder: Any) -> None:
+def test_a_loader_with_in_order_false_is_recorded_at_its_line(recorder: Any) -> None:
     class DataLoader:
         def __init__(self, data: str, num_workers: int = 0, in_order: bool = True) -> None:
             self.num_workers, self.in_order = num_workers, in_order

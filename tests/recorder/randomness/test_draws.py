@@ -1,4 +1,4 @@
-"""The first line that draws from a global generator which nobody seeded, by functions that stand for the original."""
+"""The first line that draws from an unseeded global generator is recorded, and replaced functions behave as before."""
 
 import copy
 import inspect
@@ -15,14 +15,14 @@ from tests.recorder.randomness.test_seeds import Lines
 
 @pytest.fixture
 def random(monkeypatch: pytest.MonkeyPatch) -> Any:
-    for known in (seeds._noted, draws._watched):
+    for known in (seeds._written, draws._watched):
         known.clear()
     monkeypatch.setattr(draws, "_compiling", False)
     monkeypatch.setitem(sys.modules, "random", copy_of("random"))
     return sys.modules["random"]
 
 
-def told(sink: Lines) -> list[tuple[str, str, str, str]]:
+def recorded(sink: Lines) -> list[tuple[str, str, str, str]]:
     return [(line["kind"], line["what"], line["file"], line["value"]) for line in sink.found]
 
 
@@ -39,13 +39,13 @@ def test_the_first_line_that_draws_unseeded(random: Any) -> None:
     draws.watch(random, "random", sink)  # type: ignore[arg-type]
     random.gauss(0, 1)
     random.random()
-    assert told(sink) == [("unseeded", "random.gauss", __file__, "random")]
+    assert recorded(sink) == [("unseeded", "random.gauss", __file__, "random")]
     assert vars(random) == before
     assert random.random is before["random"]
 
 
 @pytest.mark.parametrize("seeding", ["seed", "setstate"])
-def test_one_that_was_seeded_however_that_was_done(random: Any, seeding: str) -> None:
+def test_a_generator_that_was_seeded_in_any_way_is_not_recorded(random: Any, seeding: str) -> None:
     sink = Lines()
     state = random.Random(3).getstate()
     before = random.random
@@ -56,26 +56,26 @@ def test_one_that_was_seeded_however_that_was_done(random: Any, seeding: str) ->
     assert random.random is before
 
 
-def test_a_draw_of_another_library_is_no_source_and_no_seed(random: Any) -> None:
+def test_a_draw_of_an_unlisted_library_is_neither_recorded_nor_a_seed(random: Any) -> None:
     sink = Lines()
     draws.watch(random, "random", sink)  # type: ignore[arg-type]
     library(random, "filelock")()
     assert not sink.found
     library(random, "keras")()
-    assert told(sink) == [("unseeded", "random.random", __file__, "random")]
+    assert recorded(sink) == [("unseeded", "random.random", __file__, "random")]
 
 
-def test_a_library_that_draws_without_end_is_let_alone(random: Any) -> None:
+def test_the_functions_are_restored_after_many_draws_of_a_library(random: Any) -> None:
     sink = Lines()
     before = random.random
     draws.watch(random, "random", sink)  # type: ignore[arg-type]
     draw = library(random, "filelock")
-    for _ in range(draws._MOST_LOOKS + 1):
+    for _ in range(draws._MOST_OBSERVED + 1):
         draw()
     assert random.random is before
 
 
-def test_what_stands_for_a_function_is_it_to_all_who_ask(random: Any) -> None:
+def test_a_replacement_behaves_like_the_original(random: Any) -> None:
     original, method = random.random, random.shuffle
     draws.watch(random, "random", Lines())  # type: ignore[arg-type]
     ours = random.shuffle
@@ -98,19 +98,19 @@ def test_what_stands_for_a_function_is_it_to_all_who_ask(random: Any) -> None:
     assert 0 <= Held().draw() < 1
 
 
-def test_what_was_taken_from_the_module_before_is_named_once(random: Any) -> None:
+def test_a_function_taken_from_the_module_is_recorded_once(random: Any) -> None:
     sink = Lines()
     draws.watch(random, "random", sink)  # type: ignore[arg-type]
     taken = random.randrange
     taken(3)
     taken(3)
-    assert [what for _, what, _, _ in told(sink)] == ["random.randrange"]
+    assert [what for _, what, _, _ in recorded(sink)] == ["random.randrange"]
 
 
-def test_compilers_find_the_functions_themselves(random: Any) -> None:
+def test_compilers_get_the_original_functions(random: Any) -> None:
     before = dict(vars(random))
     draws.watch(random, "random", Lines())  # type: ignore[arg-type]
-    draws.leave()
+    draws.restore()
     assert vars(random) == before
     assert random.random is before["random"]
     draws.watch(random, "random", Lines())  # type: ignore[arg-type]
@@ -121,13 +121,13 @@ def test_numpy_s_global_generator(monkeypatch: pytest.MonkeyPatch, random: Any) 
     np: Any = pytest.importorskip("numpy")
     sink = Lines()
     for name in dir(np.random):
-        monkeypatch.setattr(np.random, name, getattr(np.random, name))  # so that it is put back
+        monkeypatch.setattr(np.random, name, getattr(np.random, name))  # so that it is restored
     draws.watch(np.random, "numpy.random", sink)  # type: ignore[arg-type]
     np.random.RandomState(0).normal()
     np.random.default_rng(0).normal()
     assert not sink.found
     assert np.random.normal(size=3).shape == (3,)
-    assert told(sink) == [("unseeded", "numpy.random.normal", __file__, "numpy.random")]
+    assert recorded(sink) == [("unseeded", "numpy.random.normal", __file__, "numpy.random")]
     generator = draws.watch(np.random, "numpy.random", sink)  # type: ignore[arg-type]
     np.random.seed(0)
     assert np.random.rand() == np.random.RandomState(0).rand()

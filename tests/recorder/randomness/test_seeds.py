@@ -1,4 +1,4 @@
-"""Whose doing a call is, what kind of seed it gave, and that what is replaced behaves as before."""
+"""Calls that seed are recorded with their line and kind of seed, and replaced functions behave as before."""
 
 import copy
 import os
@@ -19,7 +19,7 @@ from detaudit.recorder.randomness import seeds, system
 
 
 class Lines:
-    """A sink that keeps what is written."""
+    """A sink that keeps the lines."""
 
     def __init__(self) -> None:
         self.found: list[dict[str, Any]] = []
@@ -39,17 +39,17 @@ def sink(monkeypatch: pytest.MonkeyPatch) -> Any:
         (random.Random, ("seed",)),
     ):
         for name in names:
-            monkeypatch.setattr(holder, name, getattr(holder, name))  # so that it is put back
+            monkeypatch.setattr(holder, name, getattr(holder, name))  # so that it is restored
     monkeypatch.setattr(os, "supports_fd", set(os.supports_fd))
-    seeds._noted.clear()
+    seeds._written.clear()
     seeds._calls.clear()
-    monkeypatch.setattr(seeds, "_looks", 0)
+    monkeypatch.setattr(seeds, "_observed", 0)
     stop_the_clock(monkeypatch)
     return Lines()
 
 
 def stop_the_clock(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Return the time in ns: now and then 7 or 42 is what is left of it."""
+    """Stop the clock, and return its time in ns. With a running clock, 7 or 42 is sometimes a remainder of the time."""
     now = 1_795_278_075_773_649_700
     monkeypatch.setattr(time, "time_ns", lambda: now)
     monkeypatch.setattr(seeds, "_started", now - 10**10)
@@ -60,7 +60,7 @@ def kinds(sink: Any) -> list[tuple[str, str]]:
     return [(line["kind"], line["what"]) for line in sink.found]
 
 
-def test_seeds_are_told_by_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kind_of_a_seed_is_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     now = stop_the_clock(monkeypatch)
     for seed in (now, now // 1000, now // 10**6, now // 10**9, now % 2**32, now // 1000 % 2**31, now / 1e9):
         assert seeds._kind(seed) == "clock", seed
@@ -69,30 +69,30 @@ def test_seeds_are_told_by_where_they_come_from(monkeypatch: pytest.MonkeyPatch)
         assert seeds._kind(seed) == "seed"
 
 
-def test_a_generator_of_ones_own_and_one_that_a_library_makes(sink: Any) -> None:
+def test_generators_of_user_code_are_recorded_but_not_those_of_libraries(sink: Any) -> None:
     seeds.watch(random, "random", sink)
     random.Random()
     random.Random(5)
-    tempfile.mkstemp(dir=tempfile.mkdtemp())  # draws the name from such a generator
+    tempfile.mkstemp(dir=tempfile.mkdtemp())  # draws a name from such a generator
     copy.deepcopy(random.Random(5))
     random.SystemRandom()
     assert kinds(sink) == [("unseeded", "random.Random"), ("seed", "random.Random"), ("seed", "random.Random")]
     assert {line["file"] for line in sink.found} == {__file__}
 
 
-def test_what_a_line_may_fill_is_bounded(sink: Any) -> None:
+def test_the_records_of_one_line_are_limited(sink: Any) -> None:
     seeds.watch(random, "random", sink)
     for number in range(1000):
         random.seed(number)
     random.seed(0)
     assert len(sink.found) == 21
-    for _ in range(seeds._MOST_LOOKS):
+    for _ in range(seeds._MOST_OBSERVED):
         random.seed(1)
     random.seed(2)
     assert len(sink.found) == 22
 
 
-def test_entropy_is_named_by_what_the_line_called(sink: Any) -> None:
+def test_entropy_is_named_after_the_function_that_the_line_called(sink: Any) -> None:
     import secrets
     import uuid
 
@@ -108,7 +108,7 @@ def test_the_order_of_a_listing_and_the_names_in_it(sink: Any, tmp_path: Path) -
         listed = ModuleType("listed")
         listed.listdir = lambda: list(names)  # type: ignore[attr-defined]
         replace(listed, "listdir", lambda function: system._listdir(function, sink))
-        seeds._noted.clear()
+        seeds._written.clear()
         seeds._calls.clear()
         assert listed.listdir() == list(names)
         return str(sink.found[-1]["value"])
@@ -118,7 +118,7 @@ def test_the_order_of_a_listing_and_the_names_in_it(sink: Any, tmp_path: Path) -
     assert len({listing(*names) for names in ("ab", "ba", "ac", "a", "abc")}) == 5
 
 
-def test_listings_are_seen_through_pathlib_and_glob_and_not_through_a_library(sink: Any, tmp_path: Path) -> None:
+def test_listings_through_pathlib_and_glob_are_recorded_but_not_through_a_library(sink: Any, tmp_path: Path) -> None:
     import glob
     import shutil
 
@@ -137,11 +137,11 @@ def test_listings_are_seen_through_pathlib_and_glob_and_not_through_a_library(si
     assert not sink.found
 
 
-def test_what_is_replaced_behaves_as_before(sink: Any, tmp_path: Path) -> None:
+def test_replaced_functions_behave_as_before(sink: Any, tmp_path: Path) -> None:
     system.watch(sink)
 
     class Held:
-        """As pathlib does in Python 3.9: a function of C does not become a method."""
+        """Keeps a C function, which does not become a method, like pathlib in Python 3.9."""
 
         listdir: Any = os.listdir
 
@@ -166,9 +166,9 @@ def test_a_class_method_stays_one() -> None:
     assert Own.make() == "Own!"
 
 
-def test_generated_code_and_children_are_no_place_to_name() -> None:
+def test_generated_code_and_frames_below_a_child_are_not_reported() -> None:
     outer: dict[str, Any] = {"sys": sys, "frames": frames}
-    exec(compile("def generated(): return frames.users_frame(sys._getframe())", "<string>", "exec"), outer)
+    exec(compile("def generated(): return frames.user_frame(sys._getframe())", "<string>", "exec"), outer)
     found = outer["generated"]()
     assert found is not None
     assert found.f_code.co_filename == __file__

@@ -1,4 +1,4 @@
-"""The digest sees every change of bits, and has one value whichever library computes it."""
+"""The digest changes with every bit, and is the same in NumPy and torch."""
 
 import math
 
@@ -34,7 +34,7 @@ def some_bytes(size: int) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_numpy_and_torch_agree(size: int) -> None:
+def test_numpy_and_torch_match(size: int) -> None:
     data = some_bytes(size)
     assert NUMPY.words(data) == TORCH.words([torch.from_numpy(data)])[0]
 
@@ -54,12 +54,12 @@ def test_a_view_that_starts_inside_a_word() -> None:
 
 
 LONG = bytes(range(256)) * (SMALL // 256)
-"""Before the bytes under test, it makes a tensor long enough for the arithmetic digest."""
+"""Put before the bytes under test, this makes a tensor long enough for the arithmetic digest."""
 
 
 @settings(max_examples=300)
 @given(st.binary(min_size=1, max_size=200), st.sampled_from([b"", LONG]), st.data())
-def test_any_single_bit_is_seen(data: bytes, before: bytes, draw: st.DataObject) -> None:
+def test_any_flipped_bit_changes_the_digest(data: bytes, before: bytes, draw: st.DataObject) -> None:
     data = before + data
     bit = draw.draw(st.integers(0, len(data) * 8 - 1))
     changed = bytearray(data)
@@ -72,7 +72,7 @@ floats = st.lists(st.floats(width=32, allow_nan=False), min_size=2, max_size=60)
 
 @settings(max_examples=300)
 @given(floats, st.sampled_from([0, SMALL]), st.data())
-def test_any_swap_is_seen(values: list[float], ones: int, draw: st.DataObject) -> None:
+def test_any_swap_changes_the_digest(values: list[float], ones: int, draw: st.DataObject) -> None:
     array = np.array([*values, *[1.0] * ones], np.float32)
     i, j = draw.draw(st.tuples(*[st.integers(0, len(values) - 1)] * 2))
     swapped = array.copy()
@@ -82,7 +82,7 @@ def test_any_swap_is_seen(values: list[float], ones: int, draw: st.DataObject) -
 
 @settings(max_examples=300)
 @given(floats, st.sampled_from([0, SMALL]), st.data())
-def test_any_two_flipped_signs_are_seen(values: list[float], ones: int, draw: st.DataObject) -> None:
+def test_any_two_flipped_signs_change_the_digest(values: list[float], ones: int, draw: st.DataObject) -> None:
     array = np.array([*values, *[1.0] * ones], np.float32)
     pair = draw.draw(st.lists(st.integers(0, len(values) - 1), min_size=2, max_size=2, unique=True))
     flipped = array.copy()
@@ -107,12 +107,12 @@ def test_zero_has_a_sign_and_nan_a_payload() -> None:
     assert NUMPY.words(np.array([np.nan])) != NUMPY.words(payload.view(np.float64))
 
 
-def test_length_is_seen_also_in_zeros() -> None:
+def test_the_length_of_zeros_changes_the_digest() -> None:
     sizes = [*range(40), *range(SMALL - 20, SMALL + 20)]
     assert len({NUMPY.words(np.zeros(n, np.uint8)) for n in sizes}) == 80
 
 
-def test_name_type_and_shape_count() -> None:
+def test_name_type_and_shape_change_the_digest() -> None:
     parts = [
         ("a", "float32", (2, 3), 5),
         ("b", "float32", (2, 3), 5),
@@ -123,7 +123,7 @@ def test_name_type_and_shape_count() -> None:
     assert of_parts(parts[:2]) != of_parts(parts[1::-1])
 
 
-def test_sums_are_for_people_and_agree() -> None:
+def test_sums_match() -> None:
     array = np.random.default_rng(0).normal(size=200_000).astype(np.float32)
     assert NUMPY.total(array) == pytest.approx(math.fsum(array.tolist()), rel=1e-12)
     assert TORCH.total(torch.from_numpy(array)) == pytest.approx(math.fsum(array.tolist()), rel=1e-12)

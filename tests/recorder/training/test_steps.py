@@ -1,4 +1,4 @@
-"""Which weights are held, which are let go, and when they are digested: with a sink and a reader that are lists."""
+"""Steps are written with their weights, which are held, released and digested at the right times, tested with fakes."""
 
 import gc
 import json
@@ -8,7 +8,7 @@ import pytest
 
 from detaudit import wire
 from detaudit.recorder.training import steps
-from detaudit.recorder.training.reader import Reader
+from detaudit.recorder.training.reader import FrameworkReader
 from detaudit.recorder.training.steps import Training
 
 
@@ -19,7 +19,7 @@ class Tensor:
         self.value, self.bytes = value, size
 
 
-class FakeReader(Reader):
+class FakeReader(FrameworkReader):
     def part(self, name: str, tensor: Tensor) -> tuple[str, str, tuple[int, ...], int]:
         return name, "f8", (1,), hash(tensor.value) & 0xFFFF
 
@@ -93,7 +93,7 @@ def test_inputs_belong_to_the_step_whose_loss_they_lead_to(recorder: Recorder, t
     for value in (1.0, 2.0, 3.0):
         trained.inputs([Tensor(value)])
         if value > 1.0:
-            trained.step("loop", [Tensor(0.0)])  # known to be over only now
+            trained.step("loop", [Tensor(0.0)])  # the end of the step is detected only here
         trained.loss(Tensor(0.5))
     trained.step("loop", [Tensor(0.0)])
     assert recorder.of("batch") == [1, 2, 3]
@@ -107,7 +107,7 @@ def test_inputs_belong_to_the_step_whose_loss_they_lead_to(recorder: Recorder, t
     assert batches[0] == next(line["digest"] for line in alone.lines if line.get("stage") == "batch")
 
 
-def test_the_end_is_written_once_for_each_number_of_steps(recorder: Recorder, trained: Training) -> None:
+def test_the_final_weights_are_written_once_per_number_of_steps(recorder: Recorder, trained: Training) -> None:
     w = [Tensor(1.0)]
     trained.step("a", w)
     trained.finish()
@@ -120,9 +120,7 @@ def test_the_end_is_written_once_for_each_number_of_steps(recorder: Recorder, tr
     assert recorder.final["steps"] == 2
 
 
-def test_each_tensor_is_told_as_it_ended(
-    recorder: Recorder, trained: Training, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_final_tensor_is_listed(recorder: Recorder, trained: Training, monkeypatch: pytest.MonkeyPatch) -> None:
     w = [Tensor(1.5), Tensor(float("nan")), Tensor(2.0)]
     trained.step("a", w)
     w[0].value = 0.1
@@ -140,14 +138,14 @@ def test_each_tensor_is_told_as_it_ended(
     assert recorder.final["params"] == 3
 
 
-def test_the_step_under_way(trained: Training) -> None:
-    assert trained.under_way(after_loss=False) == 1
+def test_the_current_step(trained: Training) -> None:
+    assert trained.current_step(after_loss=False) == 1
     trained.loss(Tensor(0.5))
-    assert (trained.under_way(after_loss=True), trained.under_way(after_loss=False)) == (1, 2)
-    trained.ends_late = False  # an optimizer will tell
-    assert trained.under_way(after_loss=False) == 1
+    assert (trained.current_step(after_loss=True), trained.current_step(after_loss=False)) == (1, 2)
+    trained.ends_late = False  # an optimizer marks the end of a step
+    assert trained.current_step(after_loss=False) == 1
     trained.step("a", [Tensor(1.0)])
-    assert trained.under_way(after_loss=True) == 2
+    assert trained.current_step(after_loss=True) == 2
 
 
 def test_nothing_trained_writes_nothing(recorder: Recorder, trained: Training) -> None:
@@ -155,7 +153,7 @@ def test_nothing_trained_writes_nothing(recorder: Recorder, trained: Training) -
     assert recorder.lines == []
 
 
-def test_a_model_that_is_dropped_counts_with_its_last_weights(recorder: Recorder, trained: Training) -> None:
+def test_a_dropped_model_is_recorded_with_its_last_weights(recorder: Recorder, trained: Training) -> None:
     owner, w = Owner(), [Tensor(1.0)]
     trained.step(1, w, owner)
     w[0].value = 5.0  # an average over the last steps, say
@@ -169,7 +167,7 @@ def test_a_model_that_is_dropped_counts_with_its_last_weights(recorder: Recorder
     assert recorder.final["params"] == 2
 
 
-def test_weights_of_a_set_that_is_let_go_count_once(recorder: Recorder, trained: Training) -> None:
+def test_weights_of_a_released_set_count_once(recorder: Recorder, trained: Training) -> None:
     owner, shared = Owner(), Tensor(3.0)
     trained.step("a", [shared, Tensor(4.0)], owner)
     trained.step("b", [shared])
@@ -181,12 +179,12 @@ def test_weights_of_a_set_that_is_let_go_count_once(recorder: Recorder, trained:
     assert recorder.final["params"] == 2
 
 
-def test_weights_that_are_trained_on_by_another_owner_count_once(recorder: Recorder, trained: Training) -> None:
+def test_weights_that_a_second_owner_trains_count_once(recorder: Recorder, trained: Training) -> None:
     first, second, w = Owner(), Owner(), [Tensor(3.0), Tensor(4.0)]
     trained.step("a", w, first)
     del first
     gc.collect()
-    trained.step("other", [Tensor(10.0)], second)  # here the first set is let go
+    trained.step("other", [Tensor(10.0)], second)  # releases the first set
     w[0].value = 5.0
     trained.step("b", w[:1], second)
     trained.finish()
@@ -203,7 +201,7 @@ def test_weights_that_are_trained_in_two_ways_count_once(recorder: Recorder, tra
     assert recorder.final["sum"] == (3.0).hex()
 
 
-def test_new_tensors_at_every_step_are_not_kept_for_ever(recorder: Recorder, trained: Training) -> None:
+def test_new_tensors_at_every_step_are_not_kept_forever(recorder: Recorder, trained: Training) -> None:
     for step in range(100):
         trained.step(("loop", step), [Tensor(float(step))])
     trained.finish()
@@ -211,7 +209,7 @@ def test_new_tensors_at_every_step_are_not_kept_for_ever(recorder: Recorder, tra
     assert recorder.of("update") == list(range(1, 101))
 
 
-def test_large_weights_are_digested_ever_more_rarely(
+def test_large_weights_are_digested_at_powers_of_two(
     recorder: Recorder, trained: Training, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(steps, "EVERY_STEP_BYTES", 100)
@@ -226,7 +224,7 @@ def test_large_weights_are_digested_ever_more_rarely(
     assert recorder.final["sparse"] is True
 
 
-def test_a_forked_child_starts_anew(recorder: Recorder, trained: Training) -> None:
+def test_a_forked_child_starts_over(recorder: Recorder, trained: Training) -> None:
     trained.step("a", [Tensor(1.0)])
     trained.forget()
     trained.step("b", [Tensor(2.0)])

@@ -1,4 +1,4 @@
-"""Which lines ran and what they assigned is recorded, and the program that is watched takes no notice."""
+"""The lines that ran and their assignments are recorded, and the traced program behaves as before."""
 
 import copy
 import json
@@ -32,7 +32,7 @@ NESTS = st.recursive(
 
 
 class Stream:
-    """An OpStream whose window and step the test moves."""
+    """A fake OpStream, whose window and step the test sets."""
 
     def __init__(self) -> None:
         self.open = True
@@ -65,11 +65,11 @@ class Stream:
 
 
 class Script:
-    """A script of the user's, that is run here and watched."""
+    """A user's script that is run and traced in this process."""
 
     def __init__(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.file = file
-        monkeypatch.setitem(frames._known, __file__, False)  # this is not the script
+        monkeypatch.setitem(frames._known, __file__, False)  # this test is not user code
         self.stream = Stream()
         self.tracer = tracer.Tracer(self.stream)  # type: ignore[arg-type]
 
@@ -98,11 +98,11 @@ class Script:
                 found.append([number for key, times in line["paths"] for number in known[key] * times])
         return found
 
-    def held(self, name: str) -> list[tuple[int, str]]:
-        """The lines after which a name was told of, and as what."""
-        return [(line["line"], line["text"]) for line in self.stream.lines if line.get("name") == name]
+    def values(self, name: str) -> list[tuple[int, str]]:
+        """Return the lines after which a name was recorded, with the text of its value."""
+        return [(line["line"], line["text"]) for line in self.recorded(name)]
 
-    def told(self, name: str) -> list[dict[str, Any]]:
+    def recorded(self, name: str) -> list[dict[str, Any]]:
         return [line for line in self.stream.lines if line.get("name") == name]
 
 
@@ -114,15 +114,15 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
 def test_lines_are_kept_in_the_order_in_which_they_ran(script: Script) -> None:
     script.run("for i in range(3):\n    if i == 1:\n        j = i\nk = 2\n")
     assert script.ran == [[1, 2, 1, 2, 3, 1, 2, 1, 4]]
-    assert script.held("j") == [(3, "1")]
-    assert script.held("k") == [(4, "2")]
+    assert script.values("j") == [(3, "1")]
+    assert script.values("k") == [(4, "2")]
 
 
 def test_each_step_has_its_own_lines(script: Script) -> None:
     script.run("a = 1\nstream.now = 1\nb = 2\nc = 3\nstream.now = 2\nd = 4\n")
     assert script.ran == [[1, 2], [3, 4, 5], [6]]
-    told = [(line["name"], line["step"], line["at"]) for name in "abcd" for line in script.told(name)]
-    assert told == [("a", 0, 1), ("b", 1, 3), ("c", 1, 4), ("d", 2, 6)]
+    found = [(line["name"], line["step"], line["at"]) for name in "abcd" for line in script.recorded(name)]
+    assert found == [("a", 0, 1), ("b", 1, 3), ("c", 1, 4), ("d", 2, 6)]
 
 
 def test_what_a_library_runs_is_not_traced(script: Script) -> None:
@@ -135,7 +135,7 @@ def test_what_a_library_runs_is_not_traced(script: Script) -> None:
     ("text", "name", "line"),
     [
         ("import random\nx = list(range(9))\nrandom.shuffle(x)\ny = 1", "x", 3),
-        ("x = [1]\ny = x\ny.append(2)\nprint(x)", "x", 3),  # under another name: seen before its next use
+        ("x = [1]\ny = x\ny.append(2)\nprint(x)", "x", 3),  # changed through a different name
         ("x = {}\nx['a'] = 1", "x", 2),
         ("x = {1}\ny = 0\nx |= {2}", "x", 3),
         ("def f(n):\n    return n\nf(2)", "n", 1),
@@ -148,15 +148,15 @@ def test_what_a_library_runs_is_not_traced(script: Script) -> None:
         ("x = [\n    1,\n    2,\n]", "x", 1),
     ],
 )
-def test_a_change_is_told_at_its_line(script: Script, text: str, name: str, line: int) -> None:
+def test_a_change_is_recorded_at_its_line(script: Script, text: str, name: str, line: int) -> None:
     script.run(text)
-    assert script.held(name)[-1][0] == line
+    assert script.values(name)[-1][0] == line
 
 
-def test_what_did_not_change_is_not_told_again(script: Script) -> None:
+def test_an_unchanged_value_is_not_recorded_again(script: Script) -> None:
     script.run("x = [1]\nprint(x)\nlen(x)\nm = object()\nm = object()\n")
-    assert script.held("x") == [(1, "[1]")]
-    assert script.held("m") == [(4, "")]
+    assert script.values("x") == [(1, "[1]")]
+    assert script.values("m") == [(4, "")]
 
 
 def test_a_long_loop_takes_little_room(script: Script) -> None:
@@ -165,14 +165,14 @@ def test_a_long_loop_takes_little_room(script: Script) -> None:
     assert len(script.stream.lines) < 40
 
 
-def test_generators_and_errors_go_on_as_before(script: Script) -> None:
+def test_generators_and_errors_behave_as_before(script: Script) -> None:
     found = script.run(
         "def count(n):\n    for i in range(n):\n        got = yield i\n    return got\n"
         "def run():\n    x = yield from count(3)\n    return x\nall_of_it = list(run())\n"
         "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    why = str(error)\n"
     )
     assert (found["all_of_it"], found["why"]) == ([0, 1, 2], "division by zero")
-    assert [text for _, text in script.held("count()")] == ["0", "1", "2"]
+    assert [text for _, text in script.values("count()")] == ["0", "1", "2"]
     with pytest.raises(ValueError, match="mine"):
         script.run("raise ValueError('mine')")
 
@@ -198,15 +198,15 @@ def test_what_a_signal_handler_raises_reaches_the_user(script: Script, tmp_path:
         script.run("x = 1\n")
 
 
-def test_our_own_failure_stays_ours(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Values, "told", lambda *_: 1 / 0)
+def test_a_failure_of_the_tracer_does_not_reach_the_script(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Values, "describe", lambda *_: 1 / 0)
     with pytest.raises(AssertionError):  # there was trouble
         script.run("x = 1\ny = x + 1\nstream.seen = y\n")
     assert script.stream.seen == 2  # type: ignore[attr-defined]
     assert {type(error) for error in script.stream.troubles} == {ZeroDivisionError}
 
 
-def test_a_tracer_that_is_there_is_left_alone() -> None:
+def test_an_existing_trace_function_is_kept() -> None:
     stream, before = Stream(), sys.gettrace()
 
     def theirs(*_: Any) -> None:
@@ -223,7 +223,7 @@ def test_a_tracer_that_is_there_is_left_alone() -> None:
     assert len(stream.troubles) == 1
 
 
-def test_the_window_may_open_in_the_midst(script: Script) -> None:
+def test_the_window_can_open_while_a_function_runs(script: Script) -> None:
     script.stream.open = False
     names = {"tracer": script.tracer, "stream": script.stream}
     opened, closed = (f"stream.open = {now}\ntracer.opened(stream.open)\n" for now in (True, False))
@@ -233,11 +233,11 @@ def test_the_window_may_open_in_the_midst(script: Script) -> None:
         exec(compile(text, str(script.file), "exec"), names)
     finally:
         sys.settrace(before)
-    assert script.ran == [[5, 6]]  # the 7th finds it closed
-    assert (script.held("z"), script.held("w")) == ([(5, "3")], [])
+    assert script.ran == [[5, 6]]  # closed at the 7th line
+    assert (script.values("z"), script.values("w")) == ([(5, "3")], [])
 
 
-def test_threads_have_records_of_their_own(script: Script) -> None:
+def test_each_thread_has_its_own_record(script: Script) -> None:
     threading.settrace(script.tracer.call)
     try:
         script.run(
@@ -247,31 +247,31 @@ def test_threads_have_records_of_their_own(script: Script) -> None:
         )
     finally:
         threading.settrace(None)
-    told = [(line["thread"], line["text"]) for line in script.told("x")]
-    assert told == [("w", "1"), ("w#2", "2")]
+    found = [(line["thread"], line["text"]) for line in script.recorded("x")]
+    assert found == [("w", "1"), ("w#2", "2")]
     ended = {line["thread"] for line in script.stream.lines if line.get("ended")}
     assert ended == {"w", "w#2", "MainThread"}
 
 
 @given(NESTS, NESTS)
-def test_plain_values_are_told_apart(a: Any, b: Any) -> None:
-    told = Values().told
-    assert told("x", a) == told("x", copy.deepcopy(a))
-    # repr tells 1 from True and 0.0 from -0.0, as digests do.
-    assert (told("x", a).digest == told("x", b).digest) == (repr(a) == repr(b))
+def test_different_plain_values_have_different_digests(a: Any, b: Any) -> None:
+    describe = Values().describe
+    assert describe("x", a) == describe("x", copy.deepcopy(a))
+    # repr distinguishes 1 from True and 0.0 from -0.0, like the digests.
+    assert (describe("x", a).digest == describe("x", b).digest) == (repr(a) == repr(b))
 
 
 @given(st.lists(SCALARS, max_size=20), st.randoms())
-def test_an_order_is_told_from_the_elements(items: list[Any], random: Any) -> None:
+def test_the_bag_ignores_the_order_of_elements(items: list[Any], random: Any) -> None:
     other = [*items]
     random.shuffle(other)
-    a, b = Values().told("x", items), Values().told("x", other)
+    a, b = Values().describe("x", items), Values().describe("x", other)
     assert a.bag == b.bag
     assert (a.digest == b.digest) == (repr(items) == repr(other))
-    assert Values().told("x", [*items, 1]).bag != a.bag
+    assert Values().describe("x", [*items, 1]).bag != a.bag
 
 
-def test_no_address_enters() -> None:
+def test_no_address_is_recorded() -> None:
     class Mine:
         pass
 
@@ -284,34 +284,34 @@ def test_no_address_enters() -> None:
         lambda: threading.Lock(),
     ):
         held = [make() for _ in range(3)]
-        assert len({Values().told("x", one) for one in held}) == 1
-        assert "0x" not in str(Values().told("x", held[0]))
+        assert len({Values().describe("x", one) for one in held}) == 1
+        assert "0x" not in str(Values().describe("x", held[0]))
 
 
 def test_secrets_have_no_text() -> None:
-    assert Values().told("api_key", "abc").text == ""
-    assert Values().told("config", {"token": "abc"}).text == ""
-    assert Values().told("run", "abc").text == "'abc'"
+    assert Values().describe("api_key", "abc").text == ""
+    assert Values().describe("config", {"token": "abc"}).text == ""
+    assert Values().describe("run", "abc").text == "'abc'"
 
 
 def test_bounds_hold() -> None:
     nested: list[Any] = []
     nested.append(nested)
     for value in (nested, list(range(10**6)), 10**9000, "x" * 10**6, {i: [i] * 50 for i in range(10**4)}):
-        told = Values().told("x", value)
-        assert len(told.text) <= 80
-        assert len(told.digest) < 100
+        found = Values().describe("x", value)
+        assert len(found.text) <= 80
+        assert len(found.digest) < 100
 
 
-def test_arrays_are_told_by_their_bytes() -> None:
-    told = Values().told
+def test_arrays_are_described_by_their_bytes() -> None:
+    describe = Values().describe
     x = np.arange(12.0).reshape(3, 4)
-    assert told("x", x) == told("x", x.copy(order="F"))
-    assert told("x", x).digest != told("x", x.T).digest != told("x", x.reshape(4, 3)).digest
-    assert told("x", x).bag == told("x", x[::-1]).bag
-    assert told("x", x).bag != told("x", x + 1).bag
-    assert told("x", np.array([object()])).digest == "numpy.ndarray"
-    assert told("x", np.float32(1)).digest != told("x", np.float32(2)).digest
+    assert describe("x", x) == describe("x", x.copy(order="F"))
+    assert describe("x", x).digest != describe("x", x.T).digest != describe("x", x.reshape(4, 3)).digest
+    assert describe("x", x).bag == describe("x", x[::-1]).bag
+    assert describe("x", x).bag != describe("x", x + 1).bag
+    assert describe("x", np.array([object()])).digest == "numpy.ndarray"
+    assert describe("x", np.float32(1)).digest != describe("x", np.float32(2)).digest
 
 
 def test_tensors_are_read_without_an_operation() -> None:
@@ -327,30 +327,30 @@ def test_tensors_are_read_without_an_operation() -> None:
     odd = [x.to(torch.complex64).conj(), x.to_sparse(), torch.empty(2, device="meta"), torch.empty(0, 3)]
     turned, plain = x.t(), x.t().contiguous()
     with Watching():  # type: ignore[no-untyped-call]
-        told = [Values().told("x", value) for value in (x, x.clone(), turned, plain, w, *odd)]
+        found = [Values().describe("x", value) for value in (x, x.clone(), turned, plain, w, *odd)]
     assert len(seen) == 1  # the clone
-    assert told[0] == told[1] != told[2] == told[3]
-    assert [":" in one.digest for one in told[4:]] == [True, False, False, False, True]
+    assert found[0] == found[1] != found[2] == found[3]
+    assert [":" in one.digest for one in found[4:]] == [True, False, False, False, True]
     assert w.grad is None
 
 
-def test_under_a_transform_a_tensor_is_its_type() -> None:
-    told: list[str] = []
+def test_a_tensor_under_a_transform_is_described_by_its_type() -> None:
+    digests: list[str] = []
 
     def f(x: Any) -> Any:
-        told.append(Values().told("x", x).digest)
+        digests.append(Values().describe("x", x).digest)
         return x * 2
 
     torch.func.vmap(f)(torch.ones(3, 2))
     with pytest.warns(DeprecationWarning, match="jit.trace"):
         torch.jit.trace(f, torch.ones(2), check_trace=False)  # type: ignore[no-untyped-call]
-    assert set(told) == {"torch.Tensor"}
+    assert set(digests) == {"torch.Tensor"}
 
 
-def test_a_model_is_told_by_its_weights() -> None:
+def test_a_model_is_described_by_its_weights() -> None:
     def made(seed: int) -> str:
         torch.manual_seed(seed)
-        return Values().told("model", torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))).digest
+        return Values().describe("model", torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))).digest
 
     assert made(0) == made(0) != made(1)
 
@@ -361,7 +361,7 @@ def runs(tmp_path: Path, text: str, times: int = 2) -> Iterator[Path]:
     for number in range(times):
         folder = tmp_path / str(number)
         folder.mkdir()
-        watch = {"DETAUDIT_TRACE": str(folder), "DETAUDIT_WATCH": '{"level":"lines","first":0,"last":1}'}
+        watch = {"DETAUDIT_LOGS": str(folder), "DETAUDIT_WATCH": '{"level":"lines","first":0,"last":1}'}
         environment = {**os.environ, **watch, "PYTHONPATH": str(BOOTSTRAP), "PYTHONHASHSEED": str(number + 1)}
         subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, check=True)
         yield next(folder.glob("*.ops"))
@@ -375,7 +375,7 @@ def runs(tmp_path: Path, text: str, times: int = 2) -> Iterator[Path]:
         ("import time\nn = 0\nend = time.time_ns() % 9999\nwhile n < end:\n    n += 1\nx = 1\n", 4),
     ],
 )
-def test_two_processes_that_part(tmp_path: Path, text: str, line: int) -> None:
+def test_two_processes_that_diverge(tmp_path: Path, text: str, line: int) -> None:
     a, b = runs(tmp_path, text)
     found = fork(watched(a), watched(b))
     assert found is not None

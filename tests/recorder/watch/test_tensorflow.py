@@ -1,4 +1,4 @@
-"""The operations of TensorFlow in a window of steps: each is told with its line, and nothing of the script changes."""
+"""The operations of TensorFlow in a window of steps are recorded with their lines, and the script does not change."""
 
 import json
 import os
@@ -57,24 +57,24 @@ print(float(tf.reduce_sum(table)), float(tf.reduce_sum(eager)), keras.random.nor
 
 
 def line(comment: str, script: str = SCRIPT) -> int:
-    """Return the number of the line of a script that has a comment."""
+    """Return the number of the line of a script that has this comment."""
     (number,) = [n for n, text in enumerate(script.splitlines(), 1) if text.endswith(f"# {comment}")]
     return number
 
 
 def ran(folder: Path, watch: dict[str, Any] | None, script: str = SCRIPT) -> tuple[str, list[dict[str, Any]], Path]:
-    """Run a script; return what it printed, the lines of its second file, and the folder of its trace."""
+    """Run a script, and return its stdout, the lines of its instrumentation log, and the folder of its logs."""
     (folder / "train.py").write_text(script)
     trace = folder / f"trace{len(list(folder.iterdir()))}"
     trace.mkdir()
     env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     if watch is not None:
-        env |= {"PYTHONPATH": str(BOOTSTRAP), wire.ENV_TRACE: str(trace), wire.ENV_WATCH: json.dumps(watch)}
+        env |= {"PYTHONPATH": str(BOOTSTRAP), wire.ENV_LOGS: str(trace), wire.ENV_WATCH: json.dumps(watch)}
     command = [sys.executable, "train.py"]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = [json.loads(text) for file in trace.glob("*.jsonl") for text in file.read_text().splitlines()]
-    assert [entry for entry in told if entry["k"] == "trouble"] == []
+    events = [json.loads(text) for file in trace.glob("*.jsonl") for text in file.read_text().splitlines()]
+    assert [entry for entry in events if entry["k"] == "trouble"] == []
     return done.stdout, list(lines(trace)), trace
 
 
@@ -91,25 +91,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def watched(folder: Path) -> tuple[str, list[dict[str, Any]]]:
-    printed, told, _ = ran(folder, {"level": "ops", "first": 1, "last": 5})
-    return printed, told
+    printed, ops, _ = ran(folder, {"level": "ops", "first": 1, "last": 5})
+    return printed, ops
 
 
-def test_the_script_prints_what_it_prints_unwatched(folder: Path, watched: tuple[str, list[dict[str, Any]]]) -> None:
+def test_the_script_prints_the_same_when_instrumented(folder: Path, watched: tuple[str, list[dict[str, Any]]]) -> None:
     assert watched[0] == ran(folder, None)[0]
 
 
-def test_each_operation_is_told_once_with_the_line_that_it_comes_from(
-    folder: Path, watched: tuple[str, list[dict[str, Any]]]
-) -> None:
-    told = [entry for entry in watched[1] if entry["k"] == "op"]
-    assert [entry["n"] for entry in sorted(told, key=lambda e: e["n"])] == list(range(len(told)))
-    keys = [entry["key"] for entry in told if "key" in entry]
+def test_each_operation_is_recorded_once_with_its_line(folder: Path, watched: tuple[str, list[dict[str, Any]]]) -> None:
+    ops = [entry for entry in watched[1] if entry["k"] == "op"]
+    assert [entry["n"] for entry in sorted(ops, key=lambda e: e["n"])] == list(range(len(ops)))
+    keys = [entry["key"] for entry in ops if "key" in entry]
     assert len(set(keys)) == len(keys)
-    assert {entry["file"] for entry in told} == {str(folder / "train.py")}
+    assert {entry["file"] for entry in ops} == {str(folder / "train.py")}
 
     def of(op: str, comment: str) -> list[dict[str, Any]]:
-        return [entry for entry in told if entry["op"] == op and entry["line"] == line(comment)]
+        return [entry for entry in ops if entry["op"] == op and entry["line"] == line(comment)]
 
     assert [entry["step"] for entry in of("ResourceScatterSub", "scatter")] == [1, 2, 3]
     assert len(of("Invert", "inverted")) == 3 * 2 * 2
@@ -119,10 +117,10 @@ def test_each_operation_is_told_once_with_the_line_that_it_comes_from(
     assert [entry["random"] for entry in of("RandomStandardNormal", "noise")] == [True, True]
     assert all(entry["backward"] for entry in of("Cos", "eager loss"))
     assert len(of("Cos", "eager loss")) == 2
-    assert {entry["thread"] for entry in told} == {"MainThread"}
+    assert {entry["thread"] for entry in ops} == {"MainThread"}
 
 
-def test_the_state_of_a_variable_goes_in_and_comes_out(watched: tuple[str, list[dict[str, Any]]]) -> None:
+def test_the_value_of_a_variable_is_an_input_and_an_output(watched: tuple[str, list[dict[str, Any]]]) -> None:
     updates = [entry for entry in watched[1] if entry["op"] == "ResourceScatterSub"]
     found = [entry["ins"][0] for entry in updates]
     left = [entry["outs"][0] for entry in updates]
@@ -136,29 +134,29 @@ def test_the_state_of_a_variable_goes_in_and_comes_out(watched: tuple[str, list[
     assert all(entry["ins"] == [] for entry in batches)
 
 
-def test_nothing_is_told_outside_of_the_window(folder: Path) -> None:
-    _, told, _ = ran(folder, {"level": "ops", "first": 3, "last": 3})
-    assert {entry["step"] for entry in told if entry.get("key")} == {2, 3}
-    updates = [entry for entry in told if entry["op"] == "ResourceScatterSub"]
+def test_nothing_is_recorded_outside_the_window(folder: Path) -> None:
+    _, ops, _ = ran(folder, {"level": "ops", "first": 3, "last": 3})
+    assert {entry["step"] for entry in ops if entry.get("key")} == {2, 3}
+    updates = [entry for entry in ops if entry["op"] == "ResourceScatterSub"]
     assert [update["outs"][0][:2] for update in updates[:-1]] == [update["ins"][0] for update in updates[1:]]
     assert all(update["ins"][0][0] for update in updates)
 
 
 def test_the_tensors_of_one_operation(folder: Path, watched: tuple[str, list[dict[str, Any]]]) -> None:
     wanted = [entry for entry in watched[1] if entry["op"] == "ResourceScatterSub"][-1]
-    _, told, trace = ran(folder, {"level": "tensors", "first": 1, "last": 5, "key": wanted["key"]})
-    assert [entry["role"] for entry in told] == ["in0", "in1", "in2", "out0"]
-    assert [entry["digest"] for entry in told[:3]] == [digest for digest, _ in wanted["ins"]]
-    assert told[3]["digest"] == wanted["outs"][0][0]
-    raw = (trace / told[3]["file"]).read_bytes()
-    array = np.frombuffer(raw, told[3]["dtype"]).reshape(told[3]["shape"])
+    _, ops, trace = ran(folder, {"level": "tensors", "first": 1, "last": 5, "key": wanted["key"]})
+    assert [entry["role"] for entry in ops] == ["in0", "in1", "in2", "out0"]
+    assert [entry["digest"] for entry in ops[:3]] == [digest for digest, _ in wanted["ins"]]
+    assert ops[3]["digest"] == wanted["outs"][0][0]
+    raw = (trace / ops[3]["file"]).read_bytes()
+    array = np.frombuffer(raw, ops[3]["dtype"]).reshape(ops[3]["shape"])
     assert (array == np.load(folder / "table.npy")).all()
-    assert told[3]["digest"] == f"float32[20,4]:{NumpyDigest(np).words(array):016x}"
+    assert ops[3]["digest"] == f"float32[20,4]:{NumpyDigest(np).words(array):016x}"
 
     eager = [entry for entry in watched[1] if "key" not in entry]
     (place, *_) = [n for n, entry in enumerate(eager) if entry["op"] == "Sin"]
-    _, told, _ = ran(folder, {"level": "tensors", "first": 1, "last": 5, "thread": "MainThread", "n": place})
-    assert [(entry["role"], entry["digest"]) for entry in told] == [
+    _, ops, _ = ran(folder, {"level": "tensors", "first": 1, "last": 5, "thread": "MainThread", "n": place})
+    assert [(entry["role"], entry["digest"]) for entry in ops] == [
         ("in0", eager[place]["ins"][0][0]),
         ("out0", eager[place]["outs"][0][0]),
     ]
@@ -167,20 +165,20 @@ def test_the_tensors_of_one_operation(folder: Path, watched: tuple[str, list[dic
 RACING = ["ResourceScatterSub"]
 
 
-def test_what_may_race_is_watched_alone(folder: Path, watched: tuple[str, list[dict[str, Any]]]) -> None:
-    printed, told, _ = ran(folder, {"level": "racing", "first": 1, "last": 5, "racing": RACING})
+def test_only_operations_that_may_race_are_recorded(folder: Path, watched: tuple[str, list[dict[str, Any]]]) -> None:
+    printed, ops, _ = ran(folder, {"level": "racing", "first": 1, "last": 5, "racing": RACING})
     assert printed == watched[0]
-    assert [(entry["op"], entry["line"], entry["step"]) for entry in told] == [
+    assert [(entry["op"], entry["line"], entry["step"]) for entry in ops] == [
         ("ResourceScatterSub", line("scatter"), step) for step in (1, 2, 3)
     ]
     whole = [entry for entry in watched[1] if entry["op"] == "ResourceScatterSub"]
-    assert [(entry["ins"], entry["outs"]) for entry in told] == [(entry["ins"], entry["outs"]) for entry in whole]
+    assert [(entry["ins"], entry["outs"]) for entry in ops] == [(entry["ins"], entry["outs"]) for entry in whole]
 
 
-def test_what_may_race_is_listed_without_touching_a_graph(folder: Path) -> None:
-    _, told, _ = ran(folder, {"level": "modules", "first": 1, "last": 5, "racing": RACING})
-    assert [(entry["op"], entry["line"]) for entry in told] == [("ResourceScatterSub", line("scatter"))]
-    assert (told[0]["ins"], told[0]["outs"]) == ([], [])
+def test_operations_that_may_race_are_listed_without_changing_a_graph(folder: Path) -> None:
+    _, ops, _ = ran(folder, {"level": "modules", "first": 1, "last": 5, "racing": RACING})
+    assert [(entry["op"], entry["line"]) for entry in ops] == [("ResourceScatterSub", line("scatter"))]
+    assert (ops[0]["ins"], ops[0]["outs"]) == ([], [])
 
 
 THREADS = """
@@ -210,13 +208,13 @@ for thread in threads:
 """
 
 
-def test_calls_by_threads_are_told_with_what_they_found_and_left(folder: Path) -> None:
-    _, told, _ = ran(folder, {"level": "ops", "first": 0, "last": 20}, THREADS)
-    calls = [entry for entry in told if entry["op"] == "tf.function"]
+def test_calls_by_threads_are_recorded_with_their_variables(folder: Path) -> None:
+    _, ops, _ = ran(folder, {"level": "ops", "first": 0, "last": 20}, THREADS)
+    calls = [entry for entry in ops if entry["op"] == "tf.function"]
     assert sorted(entry["thread"] for entry in calls) == ["trainer-0"] * 3 + ["trainer-1"] * 3
     assert {entry["line"] for entry in calls} == {line("called", THREADS)}
     assert all(len(entry["ins"]) == 2 for entry in calls)
-    alone = [entry for entry in told if entry["thread"] == "MainThread"]
+    alone = [entry for entry in ops if entry["thread"] == "MainThread"]
     assert {entry["line"] for entry in alone if entry["op"] == "AssignSubVariableOp"} == {11}
 
 
@@ -237,11 +235,11 @@ for x in tf.data.Dataset.from_tensor_slices(tf.ones((6, 4))).map(augment, num_pa
 """
 
 
-def test_what_may_race_in_a_pipeline_is_listed_beside_what_came_out_of_it(folder: Path) -> None:
-    _, told, _ = ran(folder, {"level": "ops", "first": 1, "last": 2, "racing": ["ParallelMapDatasetV2"]}, PIPELINE)
-    listed = [(entry["op"], entry["line"]) for entry in told if entry.get("listed")]
-    assert all(entry["ins"] == entry["outs"] == [] for entry in told if entry.get("listed"))
+def test_operations_that_may_race_in_a_pipeline_are_listed(folder: Path) -> None:
+    _, ops, _ = ran(folder, {"level": "ops", "first": 1, "last": 2, "racing": ["ParallelMapDatasetV2"]}, PIPELINE)
+    listed = [(entry["op"], entry["line"]) for entry in ops if entry.get("listed")]
+    assert all(entry["ins"] == entry["outs"] == [] for entry in ops if entry.get("listed"))
     assert listed == [
         ("RandomStandardNormal", line("drawn", PIPELINE)), ("ParallelMapDatasetV2", line("mapped", PIPELINE)),
     ]  # fmt: skip
-    assert "Mul" in {entry["op"] for entry in told}
+    assert "Mul" in {entry["op"] for entry in ops}

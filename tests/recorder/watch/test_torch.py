@@ -1,4 +1,4 @@
-"""Every operation of torch in a window of steps, in one real process: what each was given, made, and where it ran."""
+"""The operations of torch in a window of steps are recorded with inputs, outputs, lines and modules, in one process."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def work():
     torch.ones(3).cumsum(0)  # in a thread
 
 for step in range(4):
-    padded = torch.empty(4, 4)  # fresh
+    padded = torch.empty(4, 4)  # uninitialized
     padded[:3] = x
     padded[3] = 0
     thread = threading.Thread(target=work, name="worker")
@@ -64,7 +64,7 @@ for step in range(4):
 def run(folder: Path, script: str, watch: dict[str, object]) -> list[OpLine]:
     (folder / "trace").mkdir()
     (folder / "train.py").write_text(script)
-    env = {**os.environ, wire.ENV_TRACE: str(folder / "trace"), wire.ENV_WATCH: json.dumps(watch)}
+    env = {**os.environ, wire.ENV_LOGS: str(folder / "trace"), wire.ENV_WATCH: json.dumps(watch)}
     env["PYTHONPATH"] = str(BOOTSTRAP)
     subprocess.run([sys.executable, "train.py"], cwd=folder, env=env, check=True)
     (trace,) = (folder / "trace").glob("*.jsonl")
@@ -109,20 +109,20 @@ def test_an_operation_of_a_backward_pass_has_the_line_and_the_module_of_its_forw
     assert found.module == "Model"
 
 
-def test_a_function_of_the_users_own_has_its_own_line(ops: list[OpLine]) -> None:
+def test_a_user_defined_function_has_its_own_line(ops: list[OpLine]) -> None:
     assert any("# own backward" in line(op) for op in ops if op.backward)
 
 
-def test_fresh_memory_has_no_digest_and_what_is_written_to_it_in_part_says_so(ops: list[OpLine]) -> None:
-    fresh = next(op for op in ops if op.fresh and "# fresh" in line(op))
-    ((digest, storage, _),) = fresh.outs
+def test_uninitialized_memory_has_no_digest_and_a_partial_write_is_recorded(ops: list[OpLine]) -> None:
+    made = next(op for op in ops if op.uninitialized and "# uninitialized" in line(op))
+    ((digest, storage, _),) = made.outs
     assert digest == ""
     written = next(op for op in of(ops, "copy_") if op.outs[0][1] == storage)
     assert written.ins[0] == ("", storage)
     assert not written.outs[0][2]
 
 
-def test_what_comes_in_from_outside(ops: list[OpLine]) -> None:
+def test_a_tensor_from_outside_torch_is_recorded(ops: list[OpLine]) -> None:
     assert "# entered" in line(of(ops, "lift_fresh")[0])
 
 
@@ -137,13 +137,13 @@ def test_a_storage_keeps_its_number(ops: list[OpLine]) -> None:
     assert len(set(stores)) == 1
 
 
-def test_other_threads_are_watched(ops: list[OpLine]) -> None:
+def test_other_threads_are_recorded(ops: list[OpLine]) -> None:
     (first, *_) = of(ops, "cumsum")
     assert first.thread == "worker"
     assert "# in a thread" in line(first)
 
 
-def test_a_task_of_a_pool_is_told_by_its_number_whichever_thread_takes_it(tmp_path: Path) -> None:
+def test_a_task_of_a_pool_is_identified_by_its_number(tmp_path: Path) -> None:
     script = """
 import torch
 from concurrent.futures import ThreadPoolExecutor
@@ -160,7 +160,7 @@ with ThreadPoolExecutor(2) as pool:
     assert {op.thread: op.ins[0][0] for op in again} == digests
 
 
-def test_what_is_written_past_torch_is_seen(tmp_path: Path) -> None:
+def test_a_write_outside_torch_changes_the_digest(tmp_path: Path) -> None:
     script = """
 import numpy as np, torch
 outside = np.ones(4, "f4")
@@ -239,7 +239,7 @@ for _ in range(2):
     assert len({digest for digest, _, _ in changed.outs}) > 1
 
 
-def test_a_compiled_region_leaves_the_same_bits_and_what_is_outside_of_it_is_seen(tmp_path: Path) -> None:
+def test_a_compiled_region_keeps_its_results_and_operations_outside_are_recorded(tmp_path: Path) -> None:
     script = """
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""What plays which part in a JAX training: noted while a function is traced, planned for its calls."""
+"""Which arrays play which role in a JAX training: collected while a function is traced, then used at its calls."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Observer(Protocol):
-        """Is told of calls that are executed, with their flat inputs and outputs."""
+        """Gets the flat inputs and outputs of each training call that runs."""
 
         def before(self, plan: Plan, inputs: list[Any]) -> None:
-            """Take notice of a training call, before JAX may reuse the buffers of its inputs."""
+            """Handle the inputs of a training call, before JAX may reuse their buffers."""
 
         def after(self, plan: Plan, outputs: list[Any]) -> None:
-            """Take notice of what that call returned."""
+            """Handle the outputs of that call."""
 
         def donated(self, inputs: list[Any]) -> None:
-            """Take notice that the buffers of these inputs are about to be reused by another call."""
+            """Handle inputs of another call, which is about to reuse their buffers."""
 
 
 class Roles:
-    """Which arrays are what: the arrays themselves in a frame, their positions in a plan.
+    """The roles of arrays: the arrays themselves in a frame, their positions in a plan.
 
-    ``weights`` are what a gradient was taken with respect to, ``updated`` what an optimizer made of them;
-    ``histories`` are losses of all rounds of a loop in one array.
+    A gradient was taken with respect to the ``weights``. ``updated`` are the weights that an optimizer returned, and
+    ``histories`` are arrays that each hold the losses of all iterations of a loop.
     """
 
     def __init__(self) -> None:
@@ -35,12 +35,12 @@ class Roles:
 
     @property
     def trains(self) -> bool:
-        """Whether there is any training in it."""
+        """Whether this is part of a training."""
         return bool(self.weights or self.updated)
 
 
 class Frame(Roles):
-    """What was noted in a function while it is traced, and how deep in gradients it just is."""
+    """The roles found in a function while it is traced, and the depth of nested gradients."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,9 +48,9 @@ class Frame(Roles):
 
 
 class Plan(Roles):
-    """What is where among the flat inputs (``weights``) and outputs (all else) of a function.
+    """The positions of each role in the flat inputs (``weights``) and outputs (all others) of a function.
 
-    ``passed`` are the outputs that are inputs, untouched; ``size`` is the number of outputs.
+    ``passed`` are the positions of outputs that are unchanged inputs, ``size`` is the number of outputs.
     """
 
     def __init__(self) -> None:
@@ -58,8 +58,8 @@ class Plan(Roles):
         self.passed: set[int] = set()
         self.size = 0
 
-    def follow(self, before: Plan) -> None:
-        """Take over what only the calls of an earlier trace, such as for another size of batch, could show."""
+    def inherit(self, before: Plan) -> None:
+        """Copy ``updated`` from an earlier trace, such as for a different batch size, if calls of that showed it."""
         if not self.updated and (self.weights, self.size, self.passed) == (before.weights, before.size, before.passed):
             self.updated = before.updated
 
@@ -68,13 +68,13 @@ NOTHING = Plan()
 
 
 def places_of(wanted: Sequence[Any], leaves: Sequence[Any]) -> list[int]:
-    """Return where the wanted arrays stand among the leaves, each once, those that are there."""
+    """Return the positions of the wanted arrays among the leaves, without repetitions and missing ones."""
     place = {id(leaf): index for index, leaf in reversed(list(enumerate(leaves)))}
     return list(dict.fromkeys([place[id(array)] for array in wanted if id(array) in place]))
 
 
 def of_loop(body: Plan, first: int, number: int) -> Plan:
-    """Return the plan of a loop, given the one of its body: what is carried comes back updated."""
+    """Return the plan of a loop from the plan of its body. Weights among the carried values are returned updated."""
     plan = Plan()
     plan.weights, plan.passed = body.weights, set()
     plan.losses = [place for place in body.losses if place < number]

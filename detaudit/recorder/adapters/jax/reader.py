@@ -1,11 +1,11 @@
-"""Reads JAX's arrays: their digests, sums and values, without changing what JAX may do with them."""
+"""Read JAX's arrays: their digests, sums and values, without restricting what JAX can do with their buffers."""
 
 from __future__ import annotations
 
 import importlib
 
 from ...training import digest
-from ...training.reader import Reader
+from ...training.reader import FrameworkReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Held:
-    """A place for an array that is held for the end: its buffer may have to be copied before JAX reuses it."""
+    """Holds an array until the end. It is replaced by a copy before JAX reuses its buffer."""
 
     __slots__ = ("array",)
 
@@ -21,25 +21,25 @@ class Held:
         self.array = array
 
 
-class ArrayReader(Reader):
-    """Reads arrays as NumPy sees them. No view is kept: JAX could not reuse the buffer behind it."""
+class JaxReader(FrameworkReader):
+    """Reads arrays through NumPy. It keeps no view, with which JAX could not reuse the buffer."""
 
     def __init__(self) -> None:
-        self._np: Any = importlib.import_module("numpy")  # JAX needs it: it is there
+        self._np: Any = importlib.import_module("numpy")  # installed, since JAX needs it
         self._digest = digest.NumpyDigest(self._np)
         self._kinds: dict[Any, str] = {}
 
     def array(self, value: Any) -> Any:
-        """Return a view of an array, also of one that is held, or a copy where it lives on another device."""
+        """Return a view of an array, which may be Held, or a copy if it is on a device other than the CPU."""
         value = value.array if isinstance(value, Held) else value
         devices = value.devices() if hasattr(value, "devices") else ()
         if devices and next(iter(devices)).platform != "cpu" and (len(devices) == 1 or value.is_fully_replicated):
-            # Another object on the same buffer: the script's own would keep the copy.
+            # Use a new object on the same buffer, since the script's object would keep the copy.
             value = value.addressable_data(0)
         return self._np.asarray(value)
 
     def part(self, name: str, tensor: Any) -> digest.Part:
-        """Return (name, dtype, shape, word digest)."""
+        """Return (name, dtype, shape, digest) of an array."""
         array = self.array(tensor)
         kind = self._kinds.get(array.dtype)
         if kind is None:
@@ -51,15 +51,15 @@ class ArrayReader(Reader):
         return self._digest.total(self.array(tensor))
 
     def size(self, tensor: Any) -> int:
-        """Return the bytes of an array's elements."""
+        """Return the number of bytes of an array."""
         return int(getattr(tensor.array, "nbytes", 0))
 
     def device(self, tensor: Any) -> str:
-        """Return where an array lives, such as ``gpu:0``."""
+        """Return the devices of an array, such as ``gpu:0``."""
         devices: Any = getattr(tensor.array, "devices", set)()
         return ",".join(sorted({f"{device.platform}:{device.id}" for device in devices})) or "cpu:0"
 
     def scalar(self, tensor: Any) -> float | None:
-        """Return the value of a real array of one element."""
+        """Return the value of a real array with one element, None for others."""
         array = self.array(tensor)
         return float(array.reshape(-1)[0]) if array.size == 1 and array.dtype.kind in "fiuV" else None

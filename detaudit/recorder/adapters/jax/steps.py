@@ -1,4 +1,4 @@
-"""Makes steps of what is seen of a JAX training: its losses, and the weights that go in and come out."""
+"""Turn the calls of a JAX training into steps, from their losses and the weights that they take and return."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import weakref
 
 from ...training.steps import Training
-from .reader import ArrayReader, Held
+from .reader import Held, JaxReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,67 +18,68 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """A step ends with an update, or, where nobody tells of one, as changed weights enter the next gradient."""
+    """Records steps. A step ends with an update, or, if none is detected, when the next gradient gets new weights."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._training = Training("jax", recorder, ArrayReader())
+        self._training = Training("jax", recorder, JaxReader())
         self._forget()
         recorder.at_end(self._finish, self._forget)
 
     def _forget(self) -> None:
         self._training.forget()
         self._entered: list[Any] = []
-        self._announced = False
+        self._has_updates = False
         self._known: set[Any] = set()
         self._held: list[Held] = []
         self._returned: tuple[Plan, list[Callable[[], Any]]] | None = None
 
     def gradient(self, weights: list[Any], losses: list[Any]) -> None:
-        """Take notice of a gradient in code that is not compiled."""
+        """Handle a gradient in code that is not compiled."""
         with self._training.lock:
             self._enter(weights)
-            self._lose(losses, [])
+            self._record_losses(losses, [])
 
     def update(self, weights: list[Any]) -> None:
-        """Take notice of an update in code that is not compiled."""
+        """Handle an update in code that is not compiled."""
         with self._training.lock:
-            self._announced, self._training.ends_late = True, False
+            self._has_updates, self._training.ends_late = True, False
             self._end(weights)
 
     def before(self, plan: Plan, inputs: list[Any]) -> None:
-        """Take notice of a training call, before JAX may reuse the buffers of its inputs."""
+        """Handle the inputs of a training call, before JAX may reuse their buffers."""
         with self._training.lock:
             weights = [inputs[place] for place in plan.weights]
             if not plan.updated and self._returned is not None and self._returned[0] is plan:
-                # What came out last time comes in again: that is where this function returns its weights.
+                # An output of the last call that is an input now shows where this function returns its weights.
                 outputs = [reference() for reference in self._returned[1]]
                 places = {id(array): i for i, array in enumerate(outputs) if i not in plan.passed}
                 plan.updated = [places[id(array)] for array in weights if id(array) in places]
             self._enter(weights)
 
     def after(self, plan: Plan, outputs: list[Any]) -> None:
-        """Take notice of what that call returned."""
+        """Handle the outputs of that call."""
         with self._training.lock:
-            self._lose([outputs[place] for place in plan.losses], [outputs[place] for place in plan.histories])
+            losses = [outputs[place] for place in plan.losses]
+            self._record_losses(losses, [outputs[place] for place in plan.histories])
             if plan.updated:
                 self._end([outputs[place] for place in plan.updated])
             else:
                 self._returned = plan, [_reference(array) for array in outputs]
 
     def donated(self, inputs: list[Any]) -> None:
-        """Copy weights that are held for the end, as JAX is about to reuse these buffers."""
+        """Copy the weights that are held for the end, if JAX is about to reuse their buffers."""
         with self._training.lock:
             given = {id(array) for array in inputs}
             for held in self._held:
                 if id(held.array) in given:
                     held.array = sys.modules["numpy"].array(held.array)
 
-    def _lose(self, losses: list[Any], histories: list[Any]) -> None:
+    def _record_losses(self, losses: list[Any], histories: list[Any]) -> None:
         for loss in losses:
             self._training.loss(loss)
         if len(histories) == 1:
-            *rounds, last = sys.modules["numpy"].asarray(histories[0]).reshape(-1)
-            for loss in rounds:
+            *earlier, last = sys.modules["numpy"].asarray(histories[0]).reshape(-1)
+            for loss in earlier:
                 self._training.loss(loss)
                 self._training.unseen_step()
             histories = [last]
@@ -87,9 +88,9 @@ class Steps:
 
     def _enter(self, weights: list[Any]) -> None:
         if not weights or (self._entered and all([a is b for a, b in zip(weights, self._entered)])):
-            return  # the same weights once more: gradients are being accumulated
+            return  # the same weights again: gradients are being accumulated
         key = _structure(weights)
-        if self._entered and not self._announced:
+        if self._entered and not self._has_updates:
             if key in self._known:
                 self._end(weights)
             else:
@@ -105,14 +106,14 @@ class Steps:
 
     def _finish(self) -> None:
         with self._training.lock:
-            if self._entered and not self._announced:
+            if self._entered and not self._has_updates:
                 self._entered = []
                 self._training.unseen_step()
             self._training.finish()
 
 
 def _reference(array: Any) -> Callable[[], Any]:
-    # What the script drops is not kept; a plain number, as with JAX's own debugging switches, cannot be asked for.
+    # Do not keep what the script drops. JAX returns plain numbers with some debugging options; those cannot be matched.
     return weakref.ref(array) if hasattr(array, "dtype") else lambda: None
 
 

@@ -1,8 +1,8 @@
-"""Follows weights and losses through the functions that JAX traces, without adding anything to what it compiles.
+"""Follow weights and losses through the functions that JAX traces, without adding to what it compiles.
 
-A function under ``jit``, ``vmap`` or a loop runs in Python only while it is traced, and there its weights have no
-values. What is noted there becomes a plan: which of the function's inputs and outputs they are. The plan is
-carried out at each call of the function; where that call is traced itself, it is a note for the next function out.
+A function under ``jit``, ``vmap`` or a loop runs in Python only while it is traced, when its weights have no values.
+Its trace gives a plan: which inputs and outputs of the function are weights and losses. Each call of the function then
+uses this plan. If the call itself is traced, the plan becomes part of the plan of the enclosing function.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Known:
-    """What is kept with a function of the script; it does not go with it where the function is pickled."""
+    """An attribute of a function of the script. It is left out if the function is pickled."""
 
     def __init__(self, traced: Any) -> None:
         self.traced = traced
@@ -32,7 +32,7 @@ class _Known:
 
 
 class Frames:
-    """The functions under way in each thread, and the plans of those that were traced."""
+    """Keeps the functions that each thread is tracing or calling, and the plans of those that were traced."""
 
     def __init__(self, jax: Any, guarded: Callable[[str, Callable[[], object]], None], observer: Observer) -> None:
         self._tree = jax.tree_util
@@ -42,14 +42,14 @@ class Frames:
 
     def _stacks(self) -> tuple[list[Frame], list[_Call]]:
         if not hasattr(self._local, "stacks"):
-            # The outermost frame is code that runs, not a function being traced.
+            # The outermost frame is for code that runs, not for a function being traced.
             self._local.stacks = [Frame()], []
         stacks: tuple[list[Frame], list[_Call]] = self._local.stacks
         return stacks
 
     @property
     def top(self) -> Frame:
-        """The frame of the function being traced, or of the code that runs."""
+        """The frame of the function being traced, or of the code that runs if there is none."""
         return self._stacks()[0][-1]
 
     @property
@@ -58,18 +58,19 @@ class Frames:
         return len(self._stacks()[0]) > 1
 
     def flatten(self, tree: Any) -> tuple[list[Any], Any]:
-        """Return the arrays of a tree, in JAX's order, and its structure."""
+        """Return the leaves of a tree, in JAX's order, and its structure."""
         leaves, structure = self._tree.tree_flatten(tree)
         return leaves, structure
 
     def have_values(self, arrays: Sequence[Any]) -> bool:
-        """Whether none of these stands for the values of another trace."""
+        """Return whether none of these is a tracer, which has no value."""
         return not any([isinstance(array, self._tracer) for array in arrays])
 
     def traced(self, function: Any) -> Any:
-        """Return ``function`` in a frame of its own: for the same function the same object, as JAX's caches need."""
+        """Wrap ``function`` in its own frame. JAX's caches need the same wrapper for the same function."""
         known = getattr(getattr(function, "_detaudit", None), "traced", None)
-        if known is not None and known.__wrapped__ is function:  # else this one copied the attributes of another
+        # Otherwise `function` copied this attribute from another function.
+        if known is not None and known.__wrapped__ is function:
             return known
 
         @functools.wraps(function)
@@ -86,19 +87,19 @@ class Frames:
 
         plans: dict[Any, Any] = {}
         in_frame.plans = plans  # type: ignore[attr-defined]
-        if type(function) is FunctionType:  # others are new objects at each use, and JAX traces them anew anyway
+        if type(function) is FunctionType:  # others are new objects at each use, and JAX traces them again anyway
             function._detaudit = _Known(in_frame)  # type: ignore[attr-defined]
         return in_frame
 
     def _learn(self, traced: Any, frame: Frame, inputs: Any, result: Any) -> None:
         leaves, structure = self.flatten(inputs)
         plan = self._plan(frame, leaves, result) if frame.trains else NOTHING
-        # Whatever is no array here is static, and each value of it is another program.
-        still = tuple([i for i, leaf in enumerate(leaves) if not hasattr(leaf, "dtype")])
-        still, plans = traced.plans.setdefault(structure, (still, {}))
-        key = tuple([leaves[i] for i in still])
+        # A leaf that is not an array is static: each value of it gives a different program.
+        static = tuple([i for i, leaf in enumerate(leaves) if not hasattr(leaf, "dtype")])
+        static, plans = traced.plans.setdefault(structure, (static, {}))
+        key = tuple([leaves[i] for i in static])
         if plan.trains:
-            plan.follow(plans.get(key, NOTHING))
+            plan.inherit(plans.get(key, NOTHING))
         plans[key] = plan
         calls = self._stacks()[1]
         if calls and calls[-1].traced is traced:
@@ -111,21 +112,21 @@ class Frames:
         plan.updated = places_of(frame.updated, outputs)
         plan.passed, plan.size = set(places_of(leaves, outputs)), len(outputs)
         if len(plan.updated) < len({id(array) for array in frame.updated}):
-            plan.updated = []  # changed once more after the update: what comes back in will tell
+            plan.updated = []  # changed again after the update; the inputs of the next call will show the positions
         if not plan.losses and not plan.histories:
             plan.losses = self._named_losses(result)
         return plan
 
     def _named_losses(self, result: Any) -> list[int]:
-        # {"loss": …}, as Keras and many loops return a loss that was averaged on the way.
+        # Keras and many loops return a loss that was averaged since as {"loss": …}.
         paths = self._tree.tree_flatten_with_path(result)[0]
         named = [i for i, (path, _) in enumerate(paths) if path and getattr(path[-1], "key", None) == "loss"]
         return [i for i in named if getattr(paths[i][1], "shape", None) == ()]
 
     def plan_of(self, traced: Any, leaves: list[Any], structure: Any) -> Plan:
-        """Return the plan of a call with these inputs, as far as it was traced before."""
-        still, plans = traced.plans.get(structure, ((), {}))
-        plan: Plan = plans.get(tuple([leaves[i] for i in still]), NOTHING)
+        """Return the plan of a call with these inputs, NOTHING if it was not traced before."""
+        static, plans = traced.plans.get(structure, ((), {}))
+        plan: Plan = plans.get(tuple([leaves[i] for i in static]), NOTHING)
         return plan
 
     def call(
@@ -137,10 +138,10 @@ class Frames:
         carried: tuple[int, int] | None = None,
         donates: bool = False,
     ) -> Any:
-        """Call ``function``, which traces ``traced`` where it must, and carry out the plan.
+        """Call ``function``, which traces ``traced`` if necessary, and apply the plan.
 
-        ``inputs`` has the structure of ``(args, kwargs)`` of ``traced``. In a loop, ``carried`` inputs, given as
-        (first, number), come back as the first outputs. ``donates``: JAX may reuse the buffers of inputs.
+        ``inputs`` has the structure of ``(args, kwargs)`` of ``traced``. A loop returns its ``carried`` inputs, given
+        as (first, number), as the first outputs. Set ``donates`` if JAX may reuse the buffers of inputs.
         """
         call = _Call(self, traced, inputs, carried, donates)
         calls = self._stacks()[1]
@@ -168,7 +169,7 @@ class _Call:
         self._leaves: list[Any] = []
 
     def look_up(self) -> None:
-        """Begin with the plan of an earlier trace, if there was one."""
+        """Start with the plan of an earlier trace, if there was one."""
         leaves, structure = self._frames.flatten(self._inputs)
         plan = self._frames.plan_of(self.traced, leaves, structure)
         if plan.trains:
@@ -177,10 +178,10 @@ class _Call:
             self._frames.observer.donated(leaves)
 
     def begin(self, plan: Plan) -> None:
-        """Take notice of the inputs while they are there. A later trace may replace the plan."""
+        """Handle the inputs while they exist. A later trace may replace the plan."""
         begun, frames = self.plan.trains, self._frames
         if frames.top.gradients:
-            return  # a part of what a gradient is taken of
+            return  # part of a function that a gradient is taken of
         self.plan = plan if self._carried is None else of_loop(plan, *self._carried)
         self._leaves = frames.flatten(self._inputs)[0]
         if plan.trains and not begun and not frames.tracing and frames.have_values(self._leaves):
@@ -189,7 +190,7 @@ class _Call:
                 frames.observer.donated(self._leaves)
 
     def end(self, result: Any) -> None:
-        """Take notice of the outputs, or note them in the function that this call is a part of."""
+        """Handle the outputs, or add them to the frame of the function being traced, which makes this call."""
         frames, plan, outputs = self._frames, self.plan, self._frames.flatten(result)[0]
         if frames.tracing:
             top = frames.top

@@ -1,4 +1,4 @@
-"""Puts a frame around the functions that are given to jax.jit, jax.vmap and JAX's loops."""
+"""Wrap the functions that are passed to jax.jit, jax.vmap and JAX's loops, to follow their calls."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class _Jit:
-    """Stands for jax.jit in a pickle: it is looked up where that is read."""
+    """Represents jax.jit in a pickle, which looks it up when it is loaded."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Do what jax.jit does."""
+        """Call jax.jit."""
         return sys.modules["jax"].jit(*args, **options)
 
     def __reduce__(self) -> Any:
@@ -26,7 +26,7 @@ class _Jit:
 
 
 class Jitted:
-    """What jax.jit returns, seen from outside: every call of it is followed."""
+    """Wraps the result of jax.jit, and follows its calls."""
 
     def __init__(self, frames: Frames, function: Any, jit: Any, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function, updated=())
@@ -45,7 +45,7 @@ class Jitted:
         return self if instance is None else MethodType(self, instance)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_jitted":  # copy and pickle ask an object that is still empty
+        if name.startswith("__") or name == "_jitted":  # copy and pickle read attributes of an empty object
             raise AttributeError(name)
         return getattr(self._jitted, name)
 
@@ -62,7 +62,7 @@ def watched_jit(frames: Frames, jit: Any) -> Any:
     @functools.wraps(jit)
     def jit_(*args: Any, **options: Any) -> Any:
         if len(args) != 1 or not callable(args[0]):
-            jit(*args, **options)  # raises, unless newer versions make a decorator of it
+            jit(*args, **options)  # raises, unless this version of JAX returns a decorator
             return functools.partial(jit_, **options)
         return Jitted(frames, args[0], jit, options)
 
@@ -87,7 +87,7 @@ def watched_vmap(frames: Frames, vmap: Any) -> Any:
 
 
 def watched_loops(frames: Frames, lax: Any) -> dict[str, Callable[..., Any]]:
-    """Return the loops of jax.lax, by name, with their rounds followed."""
+    """Return the loops of jax.lax, by name, with their iterations followed."""
     run_scan, run_for, run_while = lax.scan, lax.fori_loop, lax.while_loop
 
     def count(tree: Any) -> int:

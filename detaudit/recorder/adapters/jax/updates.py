@@ -1,4 +1,4 @@
-"""Tells the watcher of JAX what optimizers made of the weights: those of optax, and of Keras where it runs on JAX."""
+"""Report the weights that an optimizer returned to JaxWatcher: those of optax, and of Keras on JAX."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...process.recorder import Recorder
 
 
-def _tell(function: Callable[..., Any], weights_in: Callable[[Any], Any]) -> Callable[..., Any]:
+def _reporting(function: Callable[..., Any], weights_in: Callable[[Any], Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def update(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
@@ -31,7 +31,7 @@ def install(module: ModuleType, recorder: Recorder) -> None:
     """Watch the updates of optax or Keras from now on."""
     holder: Any = module
     if module.__name__ == "optax":
-        holder.apply_updates = _tell(holder.apply_updates, lambda weights: weights)
+        holder.apply_updates = _reporting(holder.apply_updates, lambda weights: weights)
     elif holder.config.backend() == "jax":
         optimizer = importlib.import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
-        optimizer.stateless_apply = _tell(optimizer.stateless_apply, lambda result: result[0])
+        optimizer.stateless_apply = _reporting(optimizer.stateless_apply, lambda result: result[0])

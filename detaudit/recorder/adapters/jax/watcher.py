@@ -1,10 +1,13 @@
-"""Watches JAX: the gradients that a script takes, and the functions that it compiles around them.
+"""Hook JAX: the gradients that a script takes, and the functions that it compiles.
 
-JAX compiles pure functions, and nothing is added to what it compiles: what happens inside shows in what
-goes into a compiled function and comes out of it (jax_frames.py). A step is an update. Best effort are: several
-updates in one compiled function, which are one step unless a loop in it returns their losses; a loss that the
-function does not return, which is not seen; an update written by hand outside of compiled functions, which is seen
-as its weights enter the next gradient, so that the last one is not; ``jax.vjp``, ``pmap`` and ``shard_map``.
+JAX compiles pure functions, and the recorder adds nothing to them. A training inside a compiled function is recorded
+through the inputs and outputs of that function (tracing.py). A step is an update. There are limits:
+
+- Several updates in one compiled function count as one step, unless a loop in it returns their losses.
+- A loss that the function does not return is not recorded.
+- An update without an optimizer, outside of compiled functions, is detected when its weights are passed to the next
+  gradient, so the last update is not detected.
+- ``jax.vjp``, ``pmap`` and ``shard_map`` are not hooked.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class JaxWatcher:
-    """The hooks on gradients, and what an optimizer's hook calls."""
+    """Hooks gradients, and handles the updates that an optimizer's hook reports."""
 
     def __init__(self, jax: Any, recorder: Recorder) -> None:
         self._steps = Steps(recorder)
@@ -42,7 +45,7 @@ class JaxWatcher:
 
         @functools.wraps(gradient)
         def grad(fun: Any, argnums: Any = 0, has_aux: bool = False, **options: Any) -> Any:
-            # JAX's own grad is value_and_grad without the value.
+            # jax.grad itself is value_and_grad without the value.
             both = self._watched(compute(fun, argnums, has_aux, **options), argnums, has_aux)
 
             @functools.wraps(gradient(fun, argnums, has_aux, **options))
@@ -68,7 +71,7 @@ class JaxWatcher:
                 result = function(*args, **kwargs)
             finally:
                 frame.gradients -= 1
-            if not frame.gradients:  # else it is a part of what another gradient is taken of
+            if not frame.gradients:  # otherwise this is part of a function that another gradient is taken of
                 loss = result[0][0] if has_aux else result[0]
                 self._guarded("gradient", lambda: self._note_gradient([args[place] for place in places], loss))
             return result
@@ -84,7 +87,7 @@ class JaxWatcher:
             self._steps.gradient(leaves, [loss] if frames.have_values([loss]) else [])
 
     def updated(self, weights: Any) -> None:
-        """Take notice of the weights that an optimizer returned."""
+        """Handle the weights that an optimizer returned."""
         self._guarded("update", lambda: self._note_update(self._frames.flatten(weights)[0]))
 
     def _note_update(self, weights: list[Any]) -> None:
@@ -98,11 +101,11 @@ class JaxWatcher:
 
 
 watcher: JaxWatcher | None = None
-"""The one of this process, once JAX was imported."""
+"""The watcher of this process, once JAX was imported."""
 
 
 def _hide_from_tracebacks() -> None:
-    # JAX leaves itself out of the tracebacks that it shows, and so should what stands between it and the script.
+    # JAX hides its own frames in tracebacks. Hide the frames of the recorder's wrappers too.
     for name in ("jax._src.traceback_util", "jax._src.source_info_util"):
         register = getattr(sys.modules.get(name), "register_exclusion", None)
         for module in (__name__, Frames.__module__, watched_jit.__module__):
@@ -111,7 +114,7 @@ def _hide_from_tracebacks() -> None:
 
 
 def install(jax: ModuleType, recorder: Recorder) -> None:
-    """Watch this JAX from now on."""
+    """Record the trainings of this JAX from now on."""
     global watcher
     recorder.sink.write({"k": "framework", "name": "jax", "version": str(jax.__version__)})
     recorder.sink.guarded("tracebacks", _hide_from_tracebacks)

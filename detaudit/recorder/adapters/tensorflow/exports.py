@@ -1,4 +1,4 @@
-"""Lets a function that the recorder added operations to be exported: its variables go into the SavedModel too."""
+"""Make functions with added operations exportable, by saving the recorder's variables in the SavedModel."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def watch_exports(sink: Sink, used_by: Callable[[list[Any]], list[Any]]) -> None:
-    """Make the recorder's variables, ``used_by(concrete functions)``, children of the object that is exported.
+    """Make the recorder's variables, ``used_by(concrete functions)``, children of an object that is exported.
 
-    TensorFlow refuses to export a function that uses a variable which no object holds.
+    TensorFlow does not export a function with a variable that no exported object holds.
     """
     trackable = importlib.import_module("tensorflow.python.trackable.autotrackable").AutoTrackable
     children = trackable._trackable_children

@@ -1,7 +1,7 @@
-"""What is recorded inside TensorFlow's graphs: exact digests, and a ring in which each step leaves a row.
+"""Record inside TensorFlow's graphs: compute exact digests, and keep one row per step in a ring buffer.
 
-All of it is operations that also run under XLA. TensorFlow draws a random operation's seed from a counter of
-its own (framework/random_seed.py), so the added operations shift no random stream.
+This adds only operations that XLA supports. TensorFlow derives the seeds of random operations from a counter of its own
+(framework/random_seed.py), so added operations shift no random stream.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 RING = 1024
-"""Steps of one call of a tf.function that are kept before the oldest are overwritten."""
+"""Steps of one call of a tf.function that the ring keeps; further steps overwrite the oldest."""
 
 _WIDTH = 256
 _GOLD = 0x9E3779B97F4A7C15 - (1 << 64)
@@ -31,10 +31,10 @@ def _int64(data: bytes) -> int:
 
 
 class GraphDigest:
-    """Digests tensors inside a graph, as recorder/training/digest.py does: sums of words times odd keys, modulo 2**64.
+    """Digests tensors inside a graph like recorder/training/digest.py, by sums of words times odd keys modulo 2**64.
 
-    The value is not that of the digest outside: rows of words are weighed, not mixed, and tensors of one dtype are
-    read as one.
+    The values differ from digests outside of graphs: rows of words are multiplied by keys, not mixed, and all tensors
+    of one dtype are concatenated.
     """
 
     def __init__(self, tf: Any) -> None:
@@ -60,7 +60,7 @@ class GraphDigest:
         return total
 
     def _plain(self, flat: Any) -> Any:
-        """Return the elements in a dtype whose bits can be looked at, also under XLA."""
+        """Return the elements in a dtype whose bits can be read, also under XLA."""
         tf = self._tf
         if flat.dtype == tf.string:
             return tf.strings.to_hash_bucket_fast(flat, 2**63 - 1)
@@ -69,7 +69,7 @@ class GraphDigest:
         return tf.cast(flat, tf.uint8) if flat.dtype.is_bool else flat
 
     def _words(self, flats: list[Any]) -> Any:
-        """Return the elements as rows of 64-bit words, the last row filled up with zeros."""
+        """Return the elements as rows of 64-bit words, the last row padded with zeros."""
         tf = self._tf
         ratio = 8 // flats[0].dtype.size
         sizes = [flat.shape[0] for flat in flats]
@@ -89,13 +89,13 @@ class GraphDigest:
         if rows.shape[0] == 1:
             return rows[0]
         key = tf.range(1, tf.size(rows, out_type=tf.int64) + 1, dtype=tf.int64) * _GOLD
-        for shift in (32, 29):  # neighbouring rows get keys that have nothing to do with each other
+        for shift in (32, 29):  # give neighboring rows unrelated keys
             key = tf.bitwise.bitwise_xor(key, tf.bitwise.right_shift(key, tf.constant(shift, tf.int64))) * _MIX
         return tf.reduce_sum(rows * tf.bitwise.bitwise_or(key, tf.constant(1, tf.int64)))
 
 
 class Row(NamedTuple):
-    """What one step left behind. A digest is 0 where there was nothing to digest."""
+    """The record of one step. A digest is 0 if there was nothing to digest."""
 
     loss: Any
     losses: Any
@@ -104,7 +104,7 @@ class Row(NamedTuple):
 
 
 class _Ring:
-    """The last steps on one device: XLA lets no function touch a variable of another."""
+    """The last steps on one device. With XLA, a function cannot use variables on another device."""
 
     def __init__(self, zeros: Callable[..., Any], read: Callable[[Any], Any]) -> None:
         self._read = read
@@ -114,20 +114,20 @@ class _Ring:
         self._seen = 0
 
     def new(self) -> tuple[int, list[Row]]:
-        """Return how many steps came since the last call, and the rows of those that are still there."""
+        """Return the number of steps since the last call, and the rows of those that were not overwritten."""
         count = int(self._read(self.count))
-        fresh = count - self._seen
+        added = count - self._seen
         self._seen = count
-        if fresh <= 0:
+        if added <= 0:
             return 0, []
         rows = self._read(self.rows)
         losses = rows[:, 0].view("f8")
-        kept = [i % RING for i in range(count - min(fresh, RING), count)]
-        return fresh, [Row(losses[i], *rows[i, 1:]) for i in kept]
+        kept = [i % RING for i in range(count - min(added, RING), count)]
+        return added, [Row(losses[i], *rows[i, 1:]) for i in kept]
 
 
 class Rings:
-    """What the steps inside graphs leave behind, in variables that belong to the recorder."""
+    """Keeps the records of steps inside graphs, in variables of the recorder, one ring per device."""
 
     def __init__(self, tf: Any, read: Callable[[Any], Any]) -> None:
         self._tf, self._read = tf, read
@@ -139,7 +139,7 @@ class Rings:
 
     @contextlib.contextmanager
     def _aside(self) -> Iterator[None]:
-        """Keep the added operations out of the user's tapes and out of the numbering of the user's operations."""
+        """Keep added operations out of the user's tapes, and out of the numbering of the user's operations."""
         with self._record.stop_recording(), self._tf.name_scope("detaudit"):
             yield
 
@@ -152,18 +152,18 @@ class Rings:
         return self._rings[device]
 
     def _zeros(self, *shape: int) -> Any:
-        # Not tf.Variable: a distribution strategy or a creator scope of the user's would make it another thing.
+        # tf.Variable would be changed by a distribution strategy or a variable creator scope of the user.
         return self._variables.ResourceVariable(self._tf.zeros(shape, self._tf.int64), trainable=False)
 
     def inputs(self, tensors: Sequence[Any]) -> None:
-        """Add operations to the graph under construction that keep a digest of what goes into a model."""
+        """Add operations to the graph under construction that keep a digest of the inputs of a model."""
         with self._aside():
             digest = self._digest.of(tensors)
             batch = self._ring(self._tf.constant(0).device).batch
             batch.assign(batch * _GOLD + digest)
 
     def write(self, losses: Sequence[Any], gradients: Sequence[Any]) -> None:
-        """Add operations to the graph under construction that leave a row whenever they run."""
+        """Add operations to the graph under construction that write a row whenever they run."""
         tf = self._tf
         with self._aside():
             none = tf.constant(0, tf.int64)
@@ -182,16 +182,16 @@ class Rings:
             tf.raw_ops.ResourceScatterUpdate(resource=ring.rows.handle, indices=place, updates=tf.stack(row))
 
     def new(self) -> tuple[int, list[Row]]:
-        """Return how many steps came since the last call, and the rows of those that are still there.
+        """Return the number of steps since the last call, and the rows of those that were not overwritten.
 
-        Those of several devices take turns.
+        The rows of several devices alternate.
         """
         found = [ring.new() for ring in self._rings.values()]
         turns = itertools.zip_longest(*[rows for _, rows in found])
-        return sum([fresh for fresh, _ in found]), [row for turn in turns for row in turn if row is not None]
+        return sum([added for added, _ in found]), [row for turn in turns for row in turn if row is not None]
 
     def used_by(self, functions: Iterable[Any]) -> list[Any]:
-        """Return the recorder's variables that any of these concrete functions uses."""
+        """Return the recorder's variables that these concrete functions use."""
         used = {id(capture) for function in functions for capture, _ in function.graph.captures}
         own = [variable for ring in self._rings.values() for variable in (ring.rows, ring.count, ring.batch)]
         return [variable for variable in own if id(variable.handle) in used]

@@ -1,4 +1,4 @@
-"""Sees what goes into a model of Keras or into a tf.function, and which loss a loss scale was applied to."""
+"""Find the inputs of a Keras model or a tf.function, and the loss before an optimizer scales it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _DEEPEST = 6
 
 LAYERS = ("keras.src.layers.layer", "tf_keras.src.engine.base_layer", "keras.src.engine.base_layer")
-"""Where Keras 3, tf_keras and the Keras of older TensorFlows keep their class Layer."""
+"""The modules in which Keras 3, tf_keras and the Keras of older TensorFlows define Layer."""
 
 SCALERS = {
     "keras.src.optimizers.base_optimizer": ("BaseOptimizer", "scale_loss"),
     "keras.src.optimizers.loss_scale_optimizer": ("LossScaleOptimizer", "scale_loss"),
     "tf_keras.src.mixed_precision.loss_scale_optimizer": ("LossScaleOptimizerV3", "get_scaled_loss"),
 }
-"""Where a loss is multiplied before its gradient is taken."""
+"""Module, class and method that scale a loss before its gradient is computed."""
 
 
 def _leaves(value: Any, depth: int = 0) -> Iterator[Any]:
@@ -41,8 +41,8 @@ def _leaves(value: Any, depth: int = 0) -> Iterator[Any]:
         yield value
 
 
-class Data:
-    """Tells the data among the arguments of a call from the rest."""
+class InputData:
+    """Finds the data among the arguments of a call."""
 
     def __init__(self, tf: Any) -> None:
         self._tf = tf
@@ -51,9 +51,9 @@ class Data:
         self._record: Any = importlib.import_module("tensorflow.python.eager.record")
 
     def of(self, arguments: Any) -> list[Any]:
-        """Return the arrays and tensors among the arguments that no tape follows.
+        """Return the arrays and tensors among the arguments, except variables and tensors that a tape follows.
 
-        Those that a tape follows come out of another model: they are no data. Variables are none either.
+        The latter are outputs of another model, not data.
         """
         tf, found = self._tf, []
         for leaf in _leaves(arguments):
@@ -69,12 +69,12 @@ class Data:
         return not self._record.should_record_backprop([tensor])
 
     def under_tape(self) -> bool:
-        """Whether a gradient may be asked for of what is computed now."""
+        """Return whether a tape records the present computation."""
         return bool(self._record.could_possibly_record())
 
 
 def watch_layers(sink: Sink, inside: threading.local, observe: Callable[[Any], None]) -> None:
-    """Call ``observe((args, kwargs))``, which never raises, at each outermost call of a Keras layer or model."""
+    """Call ``observe((args, kwargs))``, which must not raise, at each outermost call of a Keras layer or model."""
 
     def watch(module: Any) -> None:
         call = module.Layer.__call__
@@ -97,13 +97,13 @@ def watch_layers(sink: Sink, inside: threading.local, observe: Callable[[Any], N
 
 
 class ScaledLosses:
-    """Finds the loss that the script computed, where an optimizer multiplied it before its gradient is taken."""
+    """Finds the loss that the script computed, if an optimizer scaled it before its gradient is computed."""
 
     def __init__(self, sink: Sink, inside: threading.local) -> None:
         self._sink, self._inside = sink, inside
 
     def watch(self) -> None:
-        """Put the hooks in place, as soon as the optimizers are imported."""
+        """Install the hooks as soon as the optimizers are imported."""
         for module, (name, method) in SCALERS.items():
             imports.when_imported(module, self._sink, functools.partial(self._watch, name, method))
 
@@ -125,6 +125,6 @@ class ScaledLosses:
             self._inside.scaled = (weakref.ref(result), loss)
 
     def unscaled(self, target: Any) -> Any:
-        """Return what was scaled to ``target``, else ``target``."""
+        """Return the loss that was scaled to ``target``, or ``target`` if there is none."""
         result, loss = getattr(self._inside, "scaled", None) or (lambda: None, None)
         return loss if result() is target else target

@@ -1,4 +1,4 @@
-"""Reads TensorFlow's variables and eager tensors through NumPy."""
+"""Read TensorFlow's variables and eager tensors through NumPy."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import math
 import re
 
 from ...training import digest
-from ...training.reader import Reader
+from ...training.reader import FrameworkReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-class VariableReader(Reader):
+class TensorFlowReader(FrameworkReader):
     """Reads variables, eager tensors and NumPy arrays."""
 
     def __init__(self) -> None:
-        self._np: Any = importlib.import_module("numpy")  # TensorFlow needs it: it is there
+        self._np: Any = importlib.import_module("numpy")  # installed, since TensorFlow needs it
         self._digest = digest.NumpyDigest(self._np)
         operations = "tensorflow.python.ops."
         self._variable = importlib.import_module(operations + "resource_variable_ops").BaseResourceVariable
@@ -28,21 +28,21 @@ class VariableReader(Reader):
 
     def array(self, value: Any) -> Any:
         """Return the value of a variable, an eager tensor or a NumPy scalar as an array."""
-        inner = getattr(value, "value", None)  # of a Keras variable; a method elsewhere
+        inner = getattr(value, "value", None)  # the variable inside a Keras variable; for others, a method
         value = inner if isinstance(inner, self._variable) else value
-        if isinstance(value, self._variable):  # its own numpy() copies twice and takes five times as long
+        if isinstance(value, self._variable):  # variable.numpy() copies twice and takes five times as long
             value = self._read(value.handle, value.dtype)
         if not isinstance(value, self._tensor) and hasattr(value, "numpy"):
             value = value.numpy()
         return self._np.asarray(value)
 
     def part(self, name: str, tensor: Any) -> digest.Part:
-        """Return (name, dtype, shape, word digest)."""
+        """Return (name, dtype, shape, digest) of a variable, a tensor or an array."""
         array = self.array(tensor)
         return name, str(array.dtype), tuple(array.shape), self._digest.words(self.raw(array))
 
     def raw(self, array: Any) -> Any:
-        """Return an array whose bytes are the elements: that of texts holds addresses."""
+        """Return an array whose bytes are the elements; an array of strings holds addresses instead."""
         return self._np.frombuffer(_flat(array), self._np.uint8) if array.dtype.kind in "OUS" else array
 
     def total(self, tensor: Any) -> float:
@@ -50,28 +50,28 @@ class VariableReader(Reader):
         return self._digest.total(self.array(tensor))
 
     def size(self, tensor: Any) -> int:
-        """Return the bytes of a variable's elements."""
+        """Return the number of bytes of a variable."""
         elements: int = math.prod(tuple(tensor.shape))
         return elements * _itemsize(tensor.dtype)
 
     def device(self, tensor: Any) -> str:
-        """Return where a variable lives, such as ``GPU:0``."""
+        """Return the device of a variable, such as ``GPU:0``."""
         device = str(getattr(getattr(tensor, "value", tensor), "device", "") or getattr(tensor, "device", ""))
         return device.rpartition("device:")[2] or "unknown"
 
     def scalar(self, tensor: Any) -> float | None:
-        """Return the value of a real array of one element."""
+        """Return the value of a real array with one element, None for others."""
         array = self.array(tensor)
         return float(array.reshape(-1)[0]) if array.size == 1 and array.dtype.kind in "fiuV" else None
 
 
 @functools.cache
 def _itemsize(dtype: Any) -> int:
-    bits = re.search(r"\d+", str(dtype))  # float32, <dtype: 'bfloat16'>; NumPy does not know them all
+    bits = re.search(r"\d+", str(dtype))  # float32, <dtype: 'bfloat16'>; NumPy lacks some of them
     return int(bits.group()) // 8 if bits else 1
 
 
 def _flat(texts: Any) -> bytes:
-    # Object arrays hold addresses; each text goes in with its length, so that none can run into the next.
+    # Add the length of each string, so that different lists of strings cannot have the same bytes.
     items = [text if isinstance(text, bytes) else str(text).encode() for text in texts.reshape(-1).tolist()]
     return b"".join([b"%d:%s" % (len(item), item) for item in items]) or b":"

@@ -1,7 +1,7 @@
-"""Watches tf.compat.v1 sessions: a run of a session that applies an optimizer's gradients is a step.
+"""Hook tf.compat.v1 sessions: a session run that applies the gradients of an optimizer is a step.
 
-Nothing is added to the user's graph. The loss and the gradients are fetched together with what the script fetches, and
-the weights are read by a run of their own afterwards.
+Nothing is added to the user's graph. The loss and the gradients are fetched together with the fetches of the script,
+and the weights are read by a separate session run afterwards.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _UPDATES = "_detaudit_updates"
 
 
 class _Weight:
-    """A variable of one session, as it was when it was last read: outside its session it cannot be.
+    """The last value of a variable, which can be read only in its session.
 
-    It does not hold the variable, which would hold the graph.
+    It does not keep a reference to the variable, which would keep the graph alive.
     """
 
     def __init__(self, device: str) -> None:
@@ -71,7 +71,7 @@ class _SessionWatcher:
         @functools.wraps(apply)
         def apply_gradients(optimizer_: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
             if not isinstance(grads_and_vars, (list, tuple)):
-                grads_and_vars = list(grads_and_vars)  # an iterator is used up by the first to look
+                grads_and_vars = list(grads_and_vars)  # an iterator could be read only once
             result = apply(optimizer_, grads_and_vars, *args, **kwargs)
             self._sink.guarded("apply_gradients", lambda: self._keep_update(optimizer_, result, grads_and_vars))
             return result
@@ -93,7 +93,7 @@ class _SessionWatcher:
         loss = self._loss_of.get(optimizer)
         trained = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         parts = self._tf.nest.flatten([gradient for gradient, _ in trained], expand_composites=True)
-        if not hasattr(graph, _UPDATES):  # held by the graph, which its operations hold in their turn
+        if not hasattr(graph, _UPDATES):  # an attribute of the graph, so that it is freed together with the graph
             setattr(graph, _UPDATES, Updates())
         getattr(graph, _UPDATES).add(
             Update(
@@ -170,5 +170,5 @@ class _SessionWatcher:
 
 
 def watch_sessions(tf: Any, sink: Sink, training: Training) -> None:
-    """Watch every session from now on; what it trains are steps of ``training``."""
+    """Record what every session trains from now on as steps of ``training``."""
     _SessionWatcher(tf, sink, training).install()

@@ -1,4 +1,4 @@
-"""What the optimizers of tf.compat.v1 add to a graph, and which of it a run of a session makes happen."""
+"""Find which updates of tf.compat.v1 optimizers in a graph a session run executes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SOURCES = ("IteratorGetNext", "QueueDequeue")
-"""How the types of the operations begin that bring a batch from a pipeline in the graph."""
+"""Prefixes of the types of operations that read a batch from a pipeline in the graph."""
 
 _HARMLESS = frozenset(["Variable", "VariableV2", "VarHandleOp", "ReadVariableOp"])
-"""Operations with a state that looking at does not change."""
+"""Stateful operations that can be fetched without changing their state."""
 
 
 class Update(NamedTuple):
-    """What an optimizer adds to a graph: the operation that applies its gradients, and what that belongs to."""
+    """The operation by which an optimizer applies its gradients in a graph, and the tensors that belong to it."""
 
     operation: Any
     losses: tuple[Any, ...]
@@ -26,7 +26,7 @@ class Update(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a run of a session trains: which updates, and what there is to be fetched of them."""
+    """The updates that a session run executes, and the tensors to fetch for them."""
 
     updates: tuple[Update, ...]
     inputs: tuple[Any, ...]
@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 
 def _ancestors(operations: Iterable[Any]) -> set[Any]:
-    """Return the operations, and all that have to run before them."""
+    """Return the operations, and all operations that have to run before them."""
     found: set[Any] = set()
     stack = list(operations)
     while stack:
@@ -53,19 +53,19 @@ def _once(things: Iterable[Any]) -> tuple[Any, ...]:
 
 
 class Updates:
-    """The updates in one graph, and which of them run when the script fetches something."""
+    """Keeps the updates in one graph, and finds those that run for the fetches of the script."""
 
     def __init__(self) -> None:
         self.updates: list[Update] = []
         self._steps: dict[tuple[str, ...], Step | None] = {}
 
     def add(self, update: Update) -> None:
-        """Take in what an optimizer added to the graph."""
+        """Add an update that an optimizer added to the graph."""
         self.updates.append(update)
         self._steps.clear()
 
     def step(self, graph: Any, elements: Sequence[Any]) -> Step | None:
-        """Return what a run trains that fetches these tensors and operations, None if nothing."""
+        """Return the step of a run that fetches these tensors and operations, None if it trains nothing."""
         names = tuple([element.name for element in elements])
         if names not in self._steps:
             self._steps[names] = self._find(graph, [getattr(element, "op", element) for element in elements])
@@ -78,7 +78,7 @@ class Updates:
             return None
 
         def harmless(tensor: Any) -> bool:
-            """Whether fetching a tensor makes nothing run that the script did not ask for, such as a draw."""
+            """Return whether fetching a tensor runs no other stateful operation, such as a random one."""
             more = _ancestors([tensor.op]) - running if graph.is_fetchable(tensor) else {None}
             return not any(
                 op is None or op.type == "Placeholder" or (op.op_def.is_stateful and op.type not in _HARMLESS)

@@ -1,7 +1,7 @@
-"""Watches TensorFlow, and Keras on it: every GradientTape.gradient, eager or inside a tf.function.
+"""Hook TensorFlow, and Keras on it: every GradientTape.gradient, eager or inside a tf.function.
 
-Inside a graph, what belongs to a step goes into a ring that the recorder owns; it is read back when the
-outermost tf.function returns.
+Inside a graph, the digests of a step are written to a ring buffer of the recorder, which is read when the outermost
+tf.function returns.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ...training import generators
 from ...training.steps import Training
 from .exports import watch_exports
 from .graphs import Rings
-from .inputs import Data, ScaledLosses, watch_layers
-from .reader import VariableReader
+from .inputs import InputData, ScaledLosses, watch_layers
+from .reader import TensorFlowReader
 from .sessions import watch_sessions
 
 TYPE_CHECKING = False
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class TensorFlowWatcher:
-    """The hooks, and how what they see becomes steps.
+    """Installs the hooks, and turns their calls into steps.
 
-    A step is one gradient; the weights are the variables it was taken with respect to. In eager code they
-    are read when the next gradient is asked for, in a tf.function when the outermost one returns.
+    A step is one gradient. Its weights are the variables that the gradient is taken with respect to. In eager code
+    they are read at the next gradient, in a tf.function when the outermost one returns.
     """
 
     def __init__(self, tf: Any, recorder: Recorder) -> None:
@@ -40,11 +40,11 @@ class TensorFlowWatcher:
         self._ops = importlib.import_module("tensorflow.python.framework.ops")
         self._context = importlib.import_module("tensorflow.python.eager.context")
         generators.watch("tensorflow", self._generator_state)
-        self._reader = VariableReader()
+        self._reader = TensorFlowReader()
         self._training = Training("tensorflow", recorder, self._reader)
         self._rings = Rings(tf, self._reader.array)
-        self._data = Data(tf)
-        # Where this thread is: in the outermost tf.function (entered under a tape), layer, gradient.
+        self._data = InputData(tf)
+        # Whether this thread is in the outermost tf.function (and called it under a tape), layer or gradient.
         self._inside = threading.local()
         self._scaled = ScaledLosses(self._sink, self._inside)
         self._noted: list[Any] = []
@@ -56,7 +56,7 @@ class TensorFlowWatcher:
         recorder.at_end(self._finish, self._forget)
 
     def install(self) -> None:
-        """Put the hooks in place."""
+        """Install the hooks."""
         backprop = importlib.import_module("tensorflow.python.eager.backprop")
         functions = "tensorflow.python.eager.polymorphic_function."
         self._watch_gradients(backprop.GradientTape)
@@ -117,7 +117,7 @@ class TensorFlowWatcher:
         with self._training.lock:
             if isinstance(losses[0], self._ops.EagerTensor):
                 self._note_eager(losses, variables, parts)
-            elif self._ops.get_default_graph().building_function:  # else a graph for sessions
+            elif self._ops.get_default_graph().building_function:  # otherwise a graph for sessions
                 self._note_in_graph(losses, variables, parts)
 
     def _note_eager(self, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
@@ -166,7 +166,7 @@ class TensorFlowWatcher:
         self._inside.forward = forward
         if forward or function in self._of_function:
             self._end_eager_step()
-        if forward:  # the tape is outside: what goes in here is the batch
+        if forward:  # called under a tape, so its arguments are the batch
             with self._training.lock:
                 self._training.inputs(self._data.of(call))
 
@@ -176,14 +176,15 @@ class TensorFlowWatcher:
             self._end_graph_steps(self._of_function.get(function, self._latest), function, call)
 
     def _end_graph_steps(self, weights: tuple[int, list[Any]], owner: Any, call: Any = ()) -> None:
-        fresh, rows = self._rings.new()
-        if not fresh:
+        added, rows = self._rings.new()
+        if not added:
             return
         if owner is not None:
             self._of_function.setdefault(owner, weights)
-        if fresh > len(rows):
-            lost = fresh - len(rows)
-            self._sink.write({"k": "trouble", "where": "losses", "error": f"{lost} losses of one call were not kept"})
+        if added > len(rows):
+            lost = added - len(rows)
+            error = f"one call of a tf.function ran too many steps: {lost} of {added} were not recorded"
+            self._sink.write({"k": "trouble", "where": "losses", "error": error})
             self._training.steps += lost
         if not rows[0].batch and self._training.wants("batch"):
             self._training.inputs(self._data.of(call))
@@ -207,7 +208,7 @@ class TensorFlowWatcher:
             self._of_function[function] = self._latest = (self._sets, noted)
 
     def _generator_state(self) -> bytes:
-        # Eager operations take their seeds from this generator, once tf.random.set_seed was called.
+        # After tf.random.set_seed, eager operations take their seeds from this generator.
         generator = getattr(self._context.context(), "_rng", None)
         return repr(hash(generator.getstate()[1])).encode() if generator is not None else b""
 
@@ -224,6 +225,6 @@ class TensorFlowWatcher:
 
 
 def install(tf: ModuleType, recorder: Recorder) -> None:
-    """Watch this TensorFlow from now on."""
+    """Record the trainings of this TensorFlow from now on."""
     recorder.sink.write({"k": "framework", "name": "tensorflow", "version": str(tf.__version__)})
     TensorFlowWatcher(tf, recorder).install()

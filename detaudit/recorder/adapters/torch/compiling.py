@@ -1,4 +1,4 @@
-"""Keeps the recorder's own functions out of torch.compile: a hook that was compiled would not run."""
+"""Keep the recorder's functions out of torch.compile, where a compiled hook would not run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 def compiling(torch: Any) -> Callable[[], bool]:
-    """Return the function that tells whether torch.compile is tracing the caller."""
+    """Return a function that returns whether torch.compile is tracing its caller."""
     return getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
 
 def never_compile(torch: Any, function: Callable[..., Any], *, callees: bool) -> None:
-    """Have Dynamo leave the frames of ``function`` alone, and of what it calls too where ``callees``.
+    """Make Dynamo skip the frames of ``function``, and with ``callees`` also of the functions that it calls.
 
-    torch._dynamo.disable does the same, but importing it takes seconds and a script may never compile.
+    torch._dynamo.disable does the same, but its import takes seconds, even for a script that compiles nothing.
     """
     dynamo: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
     if hasattr(dynamo, "set_code_exec_strategy"):  # torch 2.7 and later

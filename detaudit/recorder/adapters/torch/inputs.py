@@ -1,4 +1,4 @@
-"""Sees what goes into a model: the tensors that the outermost module of a forward pass is called with."""
+"""Find the inputs of a model: the tensors that the outermost module of a forward pass is called with."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def _leaves(value: Any, tensor: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def data_in(torch: Any, call: Any) -> list[Any]:
-    """Return the tensors among the arguments of a call that require no gradient.
+    """Return the tensors among the arguments of a call that do not require a gradient.
 
-    Those that do come out of another module: they are no data.
+    The others are outputs of another module, not data.
     """
     return [tensor for tensor in _leaves(call, torch.Tensor) if not tensor.requires_grad]
 
@@ -42,9 +42,9 @@ class _Inside(threading.local):
 
 
 def watch_inputs(torch: Any, observe: Callable[[Any], None]) -> None:
-    """Call ``observe((args, kwargs))``, which never raises, at each outermost module call under a gradient.
+    """Call ``observe((args, kwargs))``, which must not raise, at each outermost module call with gradients enabled.
 
-    Module.__call__ itself is wrapped: with a global hook every module of a model would leave torch's fast path.
+    This wraps Module.__call__, because a global hook would take every module of a model off torch's fast path.
     """
     is_compiling = compiling(torch)
     inside = _Inside()

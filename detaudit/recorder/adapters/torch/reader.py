@@ -1,4 +1,4 @@
-"""Reads torch tensors: their digests, sums and values, wherever they live."""
+"""Read torch tensors on any device: their digests, sums and values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import sys
 
 from ...training import digest
-from ...training.reader import Reader
+from ...training.reader import FrameworkReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Undisturbed:
-    """Runs at every hook, so it is no generator; modes and transforms are rare and may cost more."""
+    """Disables gradients, modes and transforms. It runs at every hook, so it is a class, which is faster."""
 
     __slots__ = ("_c", "_enabled", "_functorch", "_modes")
 
@@ -46,8 +46,8 @@ def _dense(tensor: Any) -> Any:
     return tensor.resolve_conj().resolve_neg().contiguous()
 
 
-class TensorReader(Reader):
-    """Reads tensors where they live, outside the user's dispatch modes and functorch levels."""
+class TorchReader(FrameworkReader):
+    """Reads tensors on their device, outside of the user's dispatch modes and functorch levels."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -58,11 +58,11 @@ class TensorReader(Reader):
         self._functorch = getattr(torch._C, "_functorch", None)
 
     def undisturbed(self) -> _Undisturbed:
-        """Return a context to read in as if no gradient, mode or transform of the script were active."""
+        """Return a context for reading, in which no gradient, mode or transform of the script is active."""
         return _Undisturbed(self._torch._C, self._functorch)
 
     def plain(self, tensor: Any) -> Any:
-        """Return the tensor's own values: unwrapped, detached, this rank's shard of a distributed one."""
+        """Return the plain tensor: unwrapped, detached, and of a distributed one this rank's shard."""
         if self._functorch is not None:
             while self._functorch.is_functorch_wrapped_tensor(tensor):
                 tensor = self._functorch.get_unwrapped(tensor)
@@ -72,7 +72,7 @@ class TensorReader(Reader):
         return tensor
 
     def parts(self, tensors: Sequence[Any]) -> list[digest.Part]:
-        """Return what each dense or sparse tensor adds to a digest, named by its place."""
+        """Return the part of each dense or sparse tensor in a digest, named by its index."""
         plain = [self.plain(tensor) for tensor in tensors]
         words = [self._sparse(t) if t.layout != self._torch.strided else self._host_words(t) for t in plain]
         elsewhere = [place for place, word in enumerate(words) if word is None]
@@ -93,7 +93,7 @@ class TensorReader(Reader):
         return int(digest.of_parts(parts)[:16], 16)
 
     def _host_words(self, tensor: Any) -> int | None:
-        """Digest a tensor that NumPy can read where it lies, None for others."""
+        """Return the digest of a tensor that NumPy can read in place, None for others."""
         on_host = self._numpy() if tensor.is_cpu else None
         if on_host is None:
             return None
@@ -101,18 +101,18 @@ class TensorReader(Reader):
             try:
                 return digest.small(tensor.numpy())
             except (TypeError, ValueError, BufferError, RuntimeError):
-                pass  # not contiguous, a conjugate view, a type that NumPy lacks
+                pass  # not contiguous, a conjugate view, or a dtype that NumPy lacks
         return on_host.words(_dense(tensor).reshape(-1).view(self._torch.uint8).numpy())
 
     def raw(self, state: Any) -> bytes:
-        """Return the bytes of a generator's state, a short tensor of bytes on the CPU."""
+        """Return the bytes of the state of a generator, which is a short byte tensor on the CPU."""
         return bytes(state.numpy()) if self._numpy() is not None else bytes(state.tolist())
 
     def _numpy(self) -> digest.NumpyDigest | None:
-        # Faster on a CPU. torch imports NumPy itself, so where it is missing here, it is not installed.
+        # NumPy is faster on a CPU. torch imports it, so it is not installed if it is missing in sys.modules.
         if not self._asked_numpy and "numpy" in sys.modules:
             self._asked_numpy = True
-            with contextlib.suppress(RuntimeError):  # a torch built against another NumPy
+            with contextlib.suppress(RuntimeError):  # a torch that was built for a different NumPy
                 self._torch.empty(0, dtype=self._torch.uint8).numpy()
                 self._on_host = digest.NumpyDigest(sys.modules["numpy"])
         return self._on_host
@@ -125,13 +125,13 @@ class TensorReader(Reader):
         return self._digest.total(tensor)
 
     def size(self, tensor: Any) -> int:
-        """Return the bytes of a tensor's elements."""
+        """Return the number of bytes of a tensor."""
         return int(tensor.numel() * tensor.element_size())
 
     def device(self, tensor: Any) -> str:
-        """Return where a tensor lives, such as ``cuda:0``."""
+        """Return the device of a tensor, such as ``cuda:0``."""
         return str(tensor.device)
 
     def scalar(self, tensor: Any) -> float | None:
-        """Return the value of a real tensor of one element."""
+        """Return the value of a real tensor with one element, None for others."""
         return float(tensor) if tensor.numel() == 1 and not tensor.is_complex() else None

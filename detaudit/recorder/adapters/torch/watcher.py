@@ -1,4 +1,4 @@
-"""Watches torch: every backward pass for its loss, every optimizer step for its weights."""
+"""Hook torch: every backward pass for its loss, every optimizer step for its weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...training import generators
 from ...training.steps import Training
 from .compiling import compiling, never_compile
 from .inputs import data_in, watch_inputs
-from .reader import TensorReader
+from .reader import TorchReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class TorchWatcher:
-    """The hooks, and how what they see becomes steps.
+    """Installs the hooks, and turns their calls into steps.
 
-    With an optimizer, a step is a call of its ``step``. Without one (``p -= lr * p.grad``), a step ends where
-    the next backward pass begins, and the weights are the leaves of the loss's graph.
+    With an optimizer, a step is a call of its ``step``. Without one (``p -= lr * p.grad``), a step ends when the next
+    backward pass begins, and its weights are the leaves of the graph of the loss.
     """
 
     def __init__(self, torch: Any, recorder: Recorder) -> None:
         self._torch = torch
         self._sink = recorder.sink
-        self._reader = TensorReader(torch)
+        self._reader = TorchReader(torch)
         generators.watch("torch", self._generator_states)
         self._training = Training("torch", recorder, self._reader)
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -43,7 +43,7 @@ class TorchWatcher:
         recorder.at_end(self._finish, self._forget)
 
     def install(self) -> None:
-        """Put the hooks in place."""
+        """Install the hooks."""
         torch = self._torch
         optimizer = sys.modules.get("torch.optim.optimizer")
         if hasattr(optimizer, "register_optimizer_step_post_hook"):
@@ -55,7 +55,7 @@ class TorchWatcher:
         graph = sys.modules.get("torch.autograd.graph")
         run = torch.autograd._engine_run_backward if hasattr(torch.autograd, "_engine_run_backward") else None
         if run is None or graph is None:
-            raise AttributeError(f"torch {torch.__version__} has no _engine_run_backward: losses cannot be seen")
+            raise AttributeError(f"cannot record losses: torch {torch.__version__} has no _engine_run_backward")
         before, after = self._hook(self._before_backward), self._hook(self._after_backward)
         gradients = self._training.wants("backward")
 
@@ -73,7 +73,7 @@ class TorchWatcher:
             watch_inputs(torch, self._hook(self._on_call))
 
     def _hook(self, observe: Callable[..., None]) -> Callable[..., None]:
-        """Guard a hook, and keep it out of the compiler's sight."""
+        """Return a hook that records its failures, and that torch.compile skips."""
         is_compiling, training, undisturbed = compiling(self._torch), self._training, self._reader.undisturbed
 
         def guarded(*args: Any) -> None:
@@ -118,7 +118,7 @@ class TorchWatcher:
             self._unscaled = (weakref.ref(scaled), outputs.detach())
 
     def _loss(self, output: Any) -> Any:
-        """Return the loss that the script computed, where a GradScaler multiplied it before the backward pass."""
+        """Return the loss that the script computed, before a GradScaler scaled it for the backward pass."""
         scaled, loss = self._unscaled or (lambda: None, output)
         return loss if scaled() is output else output
 
@@ -127,7 +127,7 @@ class TorchWatcher:
             return  # inside another backward pass: checkpoint recomputation
         losses = [output for output in outputs if isinstance(output, self._torch.Tensor)]
         if not self._optimizers_seen:
-            self._end_unannounced_step()
+            self._end_undetected_step()
             self._leaves = self._leaves_of(losses)
             self._versions = [leaf._version for leaf in self._leaves]
             if self._training.steps == 0 and not self._training.pending:
@@ -140,18 +140,18 @@ class TorchWatcher:
             returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
             self._training.gradients(returned or [leaf.grad for leaf in self._leaves if leaf.grad is not None])
 
-    def _end_unannounced_step(self) -> None:
-        """End a step that no hook told of: a loop without an optimizer, or one whose step is compiled.
+    def _end_undetected_step(self) -> None:
+        """End a step whose end no hook detected: in a loop without an optimizer, or with a compiled optimizer step.
 
-        With an optimizer about, another backward pass is a new step only if the weights were written to since
-        the last one; else gradients are being accumulated.
+        If there is an optimizer, a backward pass begins a new step only if the weights were written to since the last
+        one. Otherwise, gradients are being accumulated.
         """
         written = [leaf._version for leaf in self._leaves] != self._versions
         if self._leaves and self._training.pending and (written or not self._any_optimizer):
             self._training.step(tuple([id(leaf) for leaf in self._leaves]), self._leaves)
 
     def _leaves_of(self, outputs: list[Any]) -> list[Any]:
-        # Depth first along next_functions: the order follows the graph, not addresses.
+        # Depth first along next_functions, so that the order depends on the graph, not on addresses.
         leaves, seen = [], set()
         stack = [output.grad_fn for output in outputs if output.grad_fn is not None]
         while stack:
@@ -186,14 +186,14 @@ class TorchWatcher:
     def _generator_states(self) -> bytes:
         torch = self._torch
         states = [torch.get_rng_state()]
-        if torch.cuda.is_initialized():  # asking whether there is CUDA would spoil a later fork
+        if torch.cuda.is_initialized():  # is_available() could break CUDA in a child that is forked later
             states += torch.cuda.get_rng_state_all()
         return b"".join([self._reader.raw(state) for state in states])
 
     def _finish(self) -> None:
         with self._reader.undisturbed():
             if not self._optimizers_seen:
-                self._end_unannounced_step()
+                self._end_undetected_step()
             self._training.finish()
 
     def _forget(self) -> None:
@@ -203,6 +203,6 @@ class TorchWatcher:
 
 
 def install(torch: ModuleType, recorder: Recorder) -> None:
-    """Watch this torch from now on."""
+    """Record the trainings of this torch from now on."""
     recorder.sink.write({"k": "framework", "name": "torch", "version": str(torch.__version__)})
     TorchWatcher(torch, recorder).install()

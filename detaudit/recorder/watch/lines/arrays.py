@@ -1,4 +1,4 @@
-"""Digests the memory of arrays and tensors, with no operation of torch: no mode, gradient or trace notices."""
+"""Digest the memory of arrays and tensors without running an operation of torch, which a mode or a trace would see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MOST_BYTES = 2**26
-"""Digested of one array."""
+"""Bytes of an array that are digested at most."""
 
 _MOST_SORTED = 2**18
 _ARRAYS = {("numpy", "ndarray"), ("numpy", "memmap"), ("torch", "Tensor"), ("torch.nn.parameter", "Parameter")}
@@ -21,19 +21,19 @@ _WORDS = (1, 2, 4, 8)
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value is an array or a tensor itself, and of no class that may have its own ways."""
+    """Return whether a value is an array or a tensor, and not of a subclass, which may override its methods."""
     kind = type(value)
     return (kind.__module__, kind.__name__) in _ARRAYS
 
 
 class MemoryDigest:
-    """Digests for one thread: the buffer that this needs is nobody else's."""
+    """Digests arrays for one thread, with a buffer of its own."""
 
     def __init__(self) -> None:
         self._digest: Any = None
 
-    def told(self, value: Any) -> tuple[str, str]:
-        """Return the digests of an array, in its order and in none; of one that cannot be read, its type."""
+    def describe(self, value: Any) -> tuple[str, str]:
+        """Return two digests of an array, the second ignoring order; its type and ``""`` if it cannot be read."""
         kind = type(value).__module__ + "." + type(value).__name__
         numpy = sys.modules.get("numpy")
         try:
@@ -43,11 +43,11 @@ class MemoryDigest:
             if self._digest is None:
                 self._digest = digest.NumpyDigest(numpy)
             dtype, array = read
-            told = "%s:%s[%s]" % (kind, dtype, ",".join([str(size) for size in array.shape]))
-            words, loose = self._words(array, numpy)
-        except Exception:  # such as one inside a transform, which has no memory of its own
+            described = "%s:%s[%s]" % (kind, dtype, ",".join([str(size) for size in array.shape]))
+            words, bag = self._words(array, numpy)
+        except Exception:  # such as for a tensor inside a transform, which has no memory
             return kind, ""
-        return told + words, loose
+        return described + words, bag
 
     def _words(self, array: Any, numpy: Any) -> tuple[str, str]:
         if array.nbytes > _MOST_BYTES:
@@ -67,7 +67,7 @@ def _of_array(array: Any) -> tuple[str, Any] | None:
 
 def _of_tensor(tensor: Any, numpy: Any) -> tuple[str, Any] | None:
     torch: Any = sys.modules["torch"]
-    # Under torch.jit.trace even the shape of a tensor would be recorded as an operation.
+    # torch.jit.trace would record even a read of the shape as an operation.
     if numpy is None or torch._C._get_tracing_state() is not None:
         return None
     with torch._C.DisableTorchFunction():
@@ -85,5 +85,5 @@ def _view(numpy: Any, start: int, owned: int, shape: Sequence[int], strides: Seq
         return numpy.zeros(shape, kind)
     span = size + sum([(length - 1) * stride for length, stride in zip(shape, strides)])
     if not start or span > owned:
-        raise ValueError("the memory of this tensor was taken from it")
+        raise ValueError("the storage of this tensor was resized or freed")
     return numpy.ndarray(shape, kind, buffer=(ctypes.c_ubyte * span).from_address(start), strides=strides)

@@ -1,4 +1,4 @@
-"""Which names each line of a function may give another value to, from its bytecode."""
+"""Find the names whose value each line of a function may change, from its bytecode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import NamedTuple
 
     class Name(NamedTuple):
-        """A name, or an attribute of one (``of`` is then the name); ``stored`` where the line assigns to it."""
+        """A name, or an attribute of the name ``of``. ``stored`` is true if the line assigns to it."""
 
         text: str
         of: str
@@ -35,8 +35,8 @@ class Lines:
     def __init__(self, code: CodeType) -> None:
         self.file = code.co_filename
         self.first = code.co_firstlineno
-        self.gives = "" if code.co_name.startswith("<") else code.co_name + "()"
-        self.held = code  # so that its id stays its own
+        self.returns = "" if code.co_name.startswith("<") else code.co_name + "()"
+        self.held = code  # keeps the code alive, so that its id remains unique
         count = code.co_argcount + code.co_kwonlyargcount
         count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
         self.arguments = [Name(name, "", True, False) for name in code.co_varnames[:count] if name[0] != "."]
@@ -44,10 +44,10 @@ class Lines:
         self._between: dict[tuple[int, int], list[Name]] = {}
 
     def between(self, done: int, coming: int) -> list[Name]:
-        """Return what to look at after one line and before another.
+        """Return the names to check after the line ``done`` and before the line ``coming``.
 
-        What the coming line uses is looked at before it runs, so that a change that was made under another name is
-        not taken for its doing.
+        They include the names that the coming line uses. A change that was made through a different name is so
+        detected before this line, which did not cause it.
         """
         key = done, coming
         if key not in self._between:
@@ -58,7 +58,7 @@ class Lines:
 
 
 def _has_hidden_names(code: CodeType) -> bool:
-    # A class body's names cannot be read in Python 3.12 without writing to those of its comprehensions.
+    # In Python 3.12, reading the names of a class body would write to those of its comprehensions.
     return sys.version_info[:2] == (3, 12) and not code.co_flags & inspect.CO_OPTIMIZED and code.co_name != "<module>"
 
 
@@ -89,7 +89,7 @@ def _of_instruction(
         stored = operation == "STORE_ATTR"
         if before is not None and not before.of:
             return [Name(before.text + "." + argument, before.text, stored, before.in_globals)]
-        # Such as self.x += 1, where the object was put aside before its attribute was loaded.
+        # Such as self.x += 1, which copies the object before it loads the attribute.
         return [n._replace(stored=True) for n in here.values() if stored and n.of and n.text == n.of + "." + argument]
     if not any([scope in operation for scope in _SCOPES]):
         return []

@@ -1,4 +1,4 @@
-"""Which line of the user's code reads which file below the working directory."""
+"""Record which line of user code reads which file below the working directory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 1000
 
 
 def install(stream: OpStream) -> None:
-    """Write a line for each file that is opened to be read, once for each line of code; see ``opened`` in wire.py."""
+    """Write each file that is opened for reading, once per line of code; see ``opened`` in wire.py."""
     root = os.getcwd() + os.sep
     seen: set[tuple[str, str, int]] = set()
 
@@ -25,7 +25,7 @@ def install(stream: OpStream) -> None:
         if not isinstance(path, (str, bytes)) or not isinstance(flags, int) or flags & (os.O_WRONLY | os.O_CREAT):
             return
         name = os.path.join(root, os.fsdecode(path))
-        frame = frames.users_frame(sys._getframe(2)) if name.startswith(root) and len(seen) < _MOST else None
+        frame = frames.user_frame(sys._getframe(2)) if name.startswith(root) and len(seen) < _MOST else None
         if frame is None:
             return
         file, line = frames.place(frame)

@@ -1,4 +1,4 @@
-"""What one thread of the user's ran and assigned in the step under way."""
+"""Record the lines and assignments of one thread in the current step."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from .values import Values
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..stream import OpStream
+    from .values import Description
 
 _MOST_ASSIGNED = 2_000
-"""Values written of one thread in one step."""
+"""Values that are written at most per thread and step."""
 
 _ALWAYS = 12
-"""How often in a step a name is looked at after a line, before that becomes rarer."""
+"""A name is checked after a line this many times per step, then at each power of two."""
 
 
 class Record:
-    """What one thread ran and assigned in the step under way."""
+    """The lines and assignments of one thread in the current step."""
 
     def __init__(self, stream: OpStream, name: str) -> None:
         thread = threading.current_thread()
@@ -32,33 +33,33 @@ class Record:
     def _begin(self, step: int) -> None:
         self._step = step
         self._assigned = 0
-        self._looks: dict[tuple[str, int, str], int] = {}
+        self._checks: dict[tuple[str, int, str], int] = {}
 
-    def turn(self, step: int) -> None:
-        """Write the step that is over, if this is another."""
+    def enter_step(self, step: int) -> None:
+        """Write the previous step, if ``step`` is a new one."""
         if step != self._step:
             self.write()
             self._begin(step)
 
     def write(self, ended: bool = False) -> None:
-        """Write what ran since the last time."""
+        """Write the lines that ran since the last call."""
         self.paths.write(self._step, ended)
 
     @property
     def has_ended(self) -> bool:
-        """Whether the thread runs no more."""
+        """Whether the thread has ended."""
         thread = self._thread()
         return thread is None or not thread.is_alive()
 
     def is_due(self, file: str, line: int, name: str) -> bool:
-        """Whether to look at a name after a line: the first times in a step, then at each power of two."""
+        """Count a check of a name after a line, and return whether to do it; see _ALWAYS."""
         key = file, line, name
-        count = self._looks[key] = self._looks.get(key, 0) + 1
+        count = self._checks[key] = self._checks.get(key, 0) + 1
         return (count <= _ALWAYS or count & (count - 1) == 0) and self._assigned < _MOST_ASSIGNED
 
-    def assigned(self, file: str, line: int, name: str, told: tuple[str, str, str]) -> None:
-        """Write what a name holds after a line."""
+    def assigned(self, file: str, line: int, name: str, description: Description) -> None:
+        """Write the value of a name after a line."""
         self._assigned += 1
-        number, (digest, bag, text) = self._stream.next_number(), told
+        number, (digest, bag, text) = self._stream.next_number(), description
         place = {"thread": self._name, "at": self.paths.lines, "step": self._step, "file": file, "line": line}
         self._stream.write("assigned", n=number, **place, name=name, digest=digest, bag=bag, text=text)

@@ -1,4 +1,4 @@
-"""Digests the values of a script's variables: those that are plain, never an identity or an address."""
+"""Digest the values of variables, from their contents only, never from an identity or an address."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, NamedTuple
 
-    class Told(NamedTuple):
-        """What is written of a value; see ``assigned`` in wire.py."""
+    class Description(NamedTuple):
+        """The recorded properties of a value; see ``assigned`` in wire.py."""
 
         digest: str
         bag: str
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    Told = namedtuple("Told", "digest bag text")
+    Description = namedtuple("Description", "digest bag text")
 
-# Values are known by type(value), never by isinstance: the __class__ of a proxy is the user's code.
+# Always check type(value), never isinstance: reading the __class__ of a proxy runs user code.
 
 _MOST_ELEMENTS = 10_000
-"""Looked at within one value."""
+"""Elements of one value that are digested at most."""
 
 _DEPTH = 4
 _LONGEST_TEXT = 80
 _SCALARS = (bool, int, float, complex, str, bytes)
 _CONTAINERS = (list, tuple, dict, set, frozenset)
-_SPOKEN = {
+_REPR_IS_VALUE = {
     ("builtins", "range"),
     ("builtins", "bytearray"),
     ("datetime", "date"),
@@ -43,14 +43,14 @@ _SPOKEN = {
     ("fractions", "Fraction"),
     ("uuid", "UUID"),
 }
-"""Types whose repr is their value."""
+"""Types whose repr depends only on their value."""
 
 _SECRETS = ("auth", "cookie", "credential", "key", "passw", "secret", "token")
-"""Parts of names whose text is left out: a digest is enough to compare by."""
+"""Names that contain one of these are recorded without text; a digest is enough to compare them."""
 
 
 def can_change(value: Any) -> bool:
-    """Whether a value may become another while it stays the same object, and is one that can be digested."""
+    """Return whether a value can change in place, and can be digested."""
     return issubclass(type(value), (list, dict, set, bytearray)) or is_array(value)
 
 
@@ -61,11 +61,11 @@ class Values:
         self._memory = MemoryDigest()
         self._left = 0
 
-    def told(self, name: str, value: Any) -> Told:
-        """Return what tells this value; of one that is not plain its type alone, which has no ``:``."""
+    def describe(self, name: str, value: Any) -> Description:
+        """Return the description of a value. If the value cannot be digested, its digest is its type, without ``:``."""
         self._left = _MOST_ELEMENTS
         if is_array(value):
-            return Told(*self._memory.told(value), "")
+            return Description(*self._memory.describe(value), "")
         bag = ""
         if issubclass(type(value), _CONTAINERS):
             parts = list(self._parts(value, 1))
@@ -74,7 +74,7 @@ class Values:
         else:
             token = self._token(value, 0)
         kind, found, rest = token.partition(":")
-        return Told(kind + found + (digest.of_bytes(_encoded(rest)) if found else ""), bag, _text(name, value))
+        return Description(kind + found + (digest.of_bytes(_encoded(rest)) if found else ""), bag, _text(name, value))
 
     def _token(self, value: Any, depth: int) -> str:
         self._left -= 1
@@ -84,13 +84,13 @@ class Values:
         if issubclass(type(value), _CONTAINERS):
             return _joined(value, self._parts(value, depth + 1)) if depth < _DEPTH else "%s:%d" % (kind, _length(value))
         if is_array(value):
-            return self._memory.told(value)[0]
-        if (type(value).__module__, type(value).__name__) in _SPOKEN:
+            return self._memory.describe(value)[0]
+        if (type(value).__module__, type(value).__name__) in _REPR_IS_VALUE:
             return kind + ":" + repr(value)
-        return self._loaded(value) or kind
+        return self._library_token(value) or kind
 
-    def _loaded(self, value: Any) -> str:
-        """Return the token of a value whose type only a library knows, ``""`` where it is none of these."""
+    def _library_token(self, value: Any) -> str:
+        """Return the token of a value whose type belongs to a known library, ``""`` for others."""
         if _is(value, "numpy", "generic"):
             return "%s:%s" % (_kind(value), "" if value.dtype.hasobject else value.tobytes().hex())
         if _is(value, "pathlib", "PurePath"):
@@ -100,14 +100,14 @@ class Values:
         return ""
 
     def _weights(self, module: Any, seen: set[int]) -> Iterator[str]:
-        """Yield the weights and buffers of a module, from where it keeps them: no method of its own is called."""
+        """Yield the weights and buffers of a module without calling its methods, which may be user code."""
         if id(module) in seen or module is None:
             return
         seen.add(id(module))
         kept = module.__dict__
         for part in ("_parameters", "_buffers"):
             for name, tensor in dict.items(kept.get(part, {})):
-                yield "%s=%s" % (name, self._memory.told(tensor)[0])
+                yield "%s=%s" % (name, self._memory.describe(tensor)[0])
         for name, child in dict.items(kept.get("_modules", {})):
             yield name
             yield from self._weights(child, seen)
@@ -138,9 +138,9 @@ def _plain(value: Any) -> str:
     if value is None:
         return "NoneType:None"
     plain = next(kind for kind in _SCALARS if issubclass(type(value), kind))
-    # Python refuses to write an int of thousands of digits as a decimal.
+    # Python refuses to convert an int of thousands of digits to decimal.
     text = int.__format__(value, "x") if plain is int else plain.__repr__(value)
-    # The parts of a container are joined: a long one is folded, so that their text stays short.
+    # The texts of the parts of a container are joined, so a long one is replaced by its digest.
     return _kind(value) + ":" + (text if len(text) <= _LONGEST_TEXT else digest.of_bytes(_encoded(text)))
 
 
@@ -153,7 +153,7 @@ def _length(value: Any) -> int:
 
 
 def _base(value: Any) -> Any:
-    """Return the plain type of a container. The methods of a subclass are the user's code."""
+    """Return the built-in type of a container. The methods of a subclass may be user code."""
     return next(kind for kind in _CONTAINERS if issubclass(type(value), kind))
 
 
@@ -166,7 +166,7 @@ def _word(part: str) -> int:
 
 
 def _text(name: str, value: Any) -> str:
-    """Return a value as people read it, ``""`` where that is long, not plain, or may be a secret."""
+    """Return a value as readable text, ``""`` if it is long, not plain, or may be a secret."""
     within = [value]
     if type(value) in _CONTAINERS:
         within = [*value, *value.values()] if type(value) is dict and len(value) <= _LONGEST_TEXT else [*value]
@@ -183,4 +183,4 @@ def _is_short(value: Any) -> bool:
         return len(value) <= _LONGEST_TEXT
     if kind is int:
         return bool(value.bit_length() <= 4 * _LONGEST_TEXT)
-    return value is None or kind in _SCALARS or (kind.__module__, kind.__name__) in _SPOKEN
+    return value is None or kind in _SCALARS or (kind.__module__, kind.__name__) in _REPR_IS_VALUE

@@ -1,4 +1,4 @@
-"""Which call of a tf.function is running, so that what runs in it can be told in two runs whatever the order."""
+"""Number the calls of tf.functions, to identify an operation in two runs even if operations run in no fixed order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """The n-th outermost call of a thread; ``alone`` as long as no other thread of the script was inside one."""
+    """The n-th outermost call of a thread. ``alone`` is true as long as no other thread is inside a call as well."""
 
     def __init__(self, thread: str, number: int) -> None:
         self.thread, self.number = thread, number
@@ -24,15 +24,15 @@ class Call:
 
     @property
     def name(self) -> str:
-        """What tells this call from all others."""
+        """The unique name of this call."""
         return str(self.number) if self.thread == wire.MAIN_THREAD else f"{self.thread}.{self.number}"
 
 
 class Calls:
     """Counts the outermost calls of each thread.
 
-    What runs inside a function runs in threads of TensorFlow's own: where two threads of the script are inside
-    functions at once, nobody knows whose it is.
+    The operations of a function run in TensorFlow's own threads. If two threads of the script are inside functions at
+    the same time, an operation cannot be assigned to one of them.
     """
 
     def __init__(self) -> None:
@@ -45,21 +45,21 @@ class Calls:
 
     @property
     def current(self) -> Call:
-        """The call that is running, else the last one: a gradient runs after it."""
+        """The running call, or else the last one, after which its gradient runs."""
         running = self._running
         return running[-1] if running else self._latest
 
     def key(self, graph: str, node: str) -> str:
-        """Return what tells this run of a node from all others."""
+        """Return a unique name for this run of a node."""
         call = self.current.name
         occurrence = self._seen.get((call, graph, node), 0)
         self._seen[call, graph, node] = occurrence + 1
         return f"{call}/{graph}/{node}/{occurrence}"
 
     def watch(self, function: Any, around: Callable[[Call, Any], Callable[[], None]]) -> None:
-        """Count the calls of this class of functions; ``around``, which never raises, comes before each.
+        """Count the calls of this class of functions, and call ``around(call, arguments)`` before each.
 
-        It is given the call and its arguments, and returns what comes after it.
+        It returns a function to be called after the call. Neither may raise.
         """
         call = function.__call__
 

@@ -1,6 +1,7 @@
-"""Calls of a tf.function by threads that the script started: what each found in the variables, and what it left.
+"""Record calls of tf.functions by threads of the script, with the variables before and after each call.
 
-While several are inside functions at once, nobody knows which operation is whose: then each call is one operation.
+While several threads are inside functions, an operation cannot be assigned to one of them. So each call is recorded as
+one operation.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class ThreadCalls:
-    """Writes a line for each outermost call, inside the window, of a thread that is not the main one."""
+    """Writes a line for each outermost call inside the window, except calls of the main thread."""
 
     def __init__(self, stream: OpStream, runs: Runs, places: Places) -> None:
         self._stream, self._runs, self._places = stream, runs, places
         self._flatten: Any = importlib.import_module("tensorflow.python.util.nest").flatten
 
     def around(self, call: Call, arguments: Any) -> Callable[[], None] | None:
-        """Look at what a call is given, where it is to be written; return what writes it after the call."""
+        """Digest the arguments and the variables before a call. Return a function that writes the line after it."""
         if call.thread == wire.MAIN_THREAD or self._stream.level != "ops":
             return None
         place = self._places.ran("", (), (), sys._getframe(1))
@@ -39,7 +40,7 @@ class ThreadCalls:
 
         def after() -> None:
             self._runs.forget()
-            self._runs.variables.look_at_all()
+            self._runs.variables.read_all_unknown()
             left = self._digests()
             shared = [] if call.alone else sorted(left)
             self._stream.write(

@@ -1,4 +1,4 @@
-"""What is known of TensorFlow's operations by their types: which are left out, touch variables, or race in parallel."""
+"""Classify TensorFlow's operations by type: which to leave out, which use variables, and which race in parallel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLUMBING = frozenset(
         *("OnesLike", "StridedSlice", "Pack", "BroadcastGradientArgs"),
     )
 )
-"""Operations that are never recorded: control flow, constants, and what only reshapes or counts."""
+"""Operations that are never recorded: control flow, constants, and those that only reshape or count."""
 
 SOURCES = frozenset(
     (
@@ -33,9 +33,9 @@ SOURCES = frozenset(
         *("DatasetToSingleElement", "ReduceDataset"),
     )
 )
-"""Operations that bring data: what they read from is no tensor, so they have no inputs.
+"""Operations that read data. They have no inputs, because they do not read from a tensor.
 
-Outside of graphs an optional holds what a function returned, such as the losses of Keras.
+Outside of graphs, an optional holds results of functions, such as the losses of Keras.
 """
 
 DTYPES = frozenset(
@@ -44,7 +44,7 @@ DTYPES = frozenset(
         *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     )
 )
-"""Those that NumPy can look at."""
+"""Dtypes that NumPy can read."""
 
 READS_VARIABLE = re.compile(r"(ReadVariableOp|ResourceGather|ResourceGatherNd|ResourceStridedSlice)$")
 
@@ -54,14 +54,14 @@ WRITES_VARIABLE = re.compile(
 )
 
 ONLY_WRITES = frozenset(("AssignVariableOp",))
-"""Those whose result does not depend on what was in the variable."""
+"""Operations whose result does not depend on the previous value of the variable."""
 
 RANDOM = re.compile(
     r"(RandomStandardNormal|RandomUniform(Int)?|(Parameterized)?TruncatedNormal|Multinomial|RandomShuffle|RandomGamma"
     r"|RandomPoisson(V2)?|Stateful(?!Partitioned)\w+|Rng(Skip|ReadAndSkip)|NonDeterministicInts|SampleDistorted\w+"
     r"|Fractional(Avg|Max)Pool)$"
 )
-"""Operations that draw numbers from a state of their own or from a generator."""
+"""Operations that draw random numbers from their own state or from a generator."""
 
 RACES_IN_PARALLEL = re.compile(RANDOM.pattern + r"|(Eager)?PyFunc(Stateless)?$")
-"""Operations that are repeatable one after another, but not in the functions of tf.data or in parallel iterations."""
+"""Operations that are repeatable in sequence, but not in functions of tf.data or in parallel iterations."""

@@ -1,12 +1,12 @@
-"""Takes in the operations of TensorFlow: what ran eagerly is recorded, what is added to a graph is followed by ours."""
+"""Record the operations of TensorFlow: eager ones at once, those of a graph by operations that are added after them."""
 
 from __future__ import annotations
 
 import importlib
 
-from . import kinds as kinds
+from . import kinds
 from .concurrent import ThreadCalls
-from .places import Places, is_own
+from .places import is_own
 from .runs import Runs, Site
 from .variables import UNKNOWN
 
@@ -18,46 +18,32 @@ if TYPE_CHECKING:
 
     from ..stream import OpStream
     from .calls import Call, Calls
+    from .places import GraphNames, Places
     from .racing import Racing
 
 
-class GraphNames:
-    """Names graphs by their function and a number: TensorFlow's own numbers count whatever was made before."""
-
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-
-    def of(self, graph: Any) -> str:
-        """Return the name of a graph, the same in every run that traces the same functions in one order."""
-        name: str | None = getattr(graph, "_detaudit_name", None)
-        if name is None:
-            plain = graph.name.rstrip("0123456789").rstrip("_") or "graph"
-            number = self._counts[plain] = self._counts.get(plain, 0) + 1
-            name = graph._detaudit_name = plain if number == 1 else f"{plain}.{number}"
-        return name
-
-
 class Operations:
-    """Sees each operation when it runs eagerly, and when it is added to a graph."""
+    """Handles each operation when it runs eagerly, and when it is added to a graph."""
 
-    def __init__(self, tf: Any, stream: OpStream, calls: Calls, racing: Racing) -> None:
+    def __init__(
+        self, tf: Any, stream: OpStream, calls: Calls, racing: Racing, places: Places, names: GraphNames
+    ) -> None:
         self._tf, self._stream, self._racing = tf, stream, racing
         self._racing_only = stream.level == "racing"
         self._runs = Runs(stream, calls)
         self._variables = self._runs.variables
-        self._places = Places()
-        self._threads = ThreadCalls(stream, self._runs, self._places)
-        self._names = GraphNames()
+        self._places, self._names = places, names
+        self._threads = ThreadCalls(stream, self._runs, places)
         self._record: Any = importlib.import_module("tensorflow.python.eager.record")
         self._numpy_function: Any = importlib.import_module("tensorflow.python.ops.script_ops").numpy_function
-        self._places.watch_gradients()
-        stream.when_open(lambda _: self._places.forget())
+        places.watch_gradients()
+        stream.when_open(lambda _: places.forget())
 
     def around_call(self, call: Call, arguments: Any) -> Callable[[], None]:
-        """Look at the variables that are not known, before an outermost function runs; return what comes after it."""
+        """Read the variables with unknown values before an outermost call. Return a function to call after it."""
         found: list[Callable[[], None] | None] = []
         if self._stream.open:
-            self._guarded(self._variables.look_at_all)
+            self._guarded(self._variables.read_all_unknown)
             self._guarded(lambda: found.append(self._threads.around(call, arguments)))
         return lambda: self._guarded(found[0]) if found and found[0] else None
 
@@ -67,10 +53,10 @@ class Operations:
         except Exception as error:
             self._stream.trouble("variables", error)
 
-    def seen(
+    def handle(
         self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], name: str, graph: Any, frame: FrameType
     ) -> None:
-        """Take in one operation; it runs eagerly where there is no graph."""
+        """Handle one operation. It runs eagerly if ``graph`` is None."""
         if not self._is_watched(op_type, inputs, graph) or is_own(frame):
             return
         handles = [tensor for tensor in inputs if tensor.dtype == self._tf.resource]
@@ -80,9 +66,9 @@ class Operations:
         if not outs and not writes:
             return
         numbers = {id(handle): self._variables.number(handle) for handle in reads}
-        if self._stream.open and not (graph is None and writes):  # eagerly, it was written to already
+        if self._stream.open and not (graph is None and writes):  # an eager operation has written already
             for number in numbers.values():
-                self._variables.look(number)
+                self._variables.read_unknown(number)
         found = () if op_type in kinds.ONLY_WRITES else tuple([numbers[id(handle)] for handle in reads])
         if graph is None:
             place = self._places.ran(op_type, ins, outs, frame)
@@ -96,14 +82,14 @@ class Operations:
 
     def _is_watched(self, op_type: str, inputs: Sequence[Any], graph: Any) -> bool:
         if graph is not None and not hasattr(graph, "control_outputs"):
-            return False  # of tf.compat.v1: what nobody fetches does not run
+            return False  # a graph of tf.compat.v1, where an added operation would not run unless it is fetched
         if self._racing_only and not self._racing.may(op_type, graph):
             return False
         if op_type in kinds.SOURCES:
             return graph is not None or op_type != "OptionalGetValue"
         if op_type in kinds.PLUMBING or op_type.startswith("__") or "Dataset" in op_type or "Iterator" in op_type:
             return False
-        # What came out of a list or an optional is no doing of the operation that takes it out.
+        # An operation that takes a value out of a list or an optional did not compute that value.
         return not any(tensor.dtype == self._tf.variant for tensor in inputs) and not op_type.startswith("TensorArray")
 
     def _visible(self, tensors: Sequence[Any]) -> list[Any]:
@@ -133,7 +119,7 @@ class Operations:
             def observed(*arrays: Any) -> None:
                 self._runs.ran(site, arrays[: len(ins)], arrays[len(ins) :])
 
-            # What looks at a variable looks in the order in which it was used.
+            # Read a variable in the order in which it is used.
             latest: dict[int, Any] = getattr(graph, "_detaudit_latest", {})
             graph._detaudit_latest = latest
             after = [latest[number] for number in {*site.found, *site.written} - {UNKNOWN} if number in latest]
@@ -144,7 +130,7 @@ class Operations:
 
     @staticmethod
     def _let_run(graph: Any, operation: Any) -> None:
-        """Make an operation run with its graph, but in no order with the user's that have a state."""
+        """Make an operation run with its graph, without ordering it among the user's stateful operations."""
         manager = getattr(graph, "experimental_acd_manager", None)
         if manager is not None:
             manager.run_independently(operation)

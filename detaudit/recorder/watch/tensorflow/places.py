@@ -1,4 +1,4 @@
-"""Which line of the user's code, and which Keras layer, an operation of TensorFlow comes from."""
+"""Find the line of user code, the Keras layer and the graph that an operation of TensorFlow belongs to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_FORWARD = 20_000
 
 
 class Place(NamedTuple):
-    """A line of the user's, and the path of the layer that was called there."""
+    """A line of user code, and the path of the layer that it called."""
 
     file: str = ""
     line: int = 0
@@ -30,11 +30,11 @@ class Place(NamedTuple):
 
 
 def is_own(frame: FrameType | None) -> bool:
-    """Whether it is the recorder that asked for an operation, not the user's code or a library."""
+    """Return whether the recorder itself runs an operation, not user code or a library."""
     while frame is not None:
         if frame.f_code is Sink.guarded.__code__:
             return True
-        if frames.is_users(frame.f_code.co_filename):
+        if frames.is_user_code(frame.f_code.co_filename):
             return False
         frame = frame.f_back
     return False
@@ -52,23 +52,39 @@ def _module(frame: FrameType | None) -> str:
 
 
 def _line(frame: FrameType | None) -> tuple[str, int]:
-    frame = frames.users_frame(frame)
+    frame = frames.user_frame(frame)
     while frame is not None and _GENERATED in frame.f_code.co_filename:
-        frame = frames.users_frame(frame.f_back)
+        frame = frames.user_frame(frame.f_back)
     return frames.place(frame) if frame is not None else ("", 0)
 
 
 def _traced_line(operation: Any) -> tuple[str, int]:
-    """Return the line of an operation in a graph, which TensorFlow leads back through what autograph generated."""
+    """Return the line of an operation in a graph, which TensorFlow maps from the code that AutoGraph generated."""
     for entry in reversed(operation.traceback):
         name = entry.filename
-        if frames.is_users(name) and not name.startswith("<") and _GENERATED not in name:
+        if frames.is_user_code(name) and not name.startswith("<") and _GENERATED not in name:
             return name, entry.lineno
     return "", 0
 
 
+class GraphNames:
+    """Names graphs by their function and a number. TensorFlow's numbers depend on all graphs created before."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def of(self, graph: Any) -> str:
+        """Return the name of a graph. It is the same in all runs that trace the same functions in the same order."""
+        name: str | None = getattr(graph, "_detaudit_name", None)
+        if name is None:
+            plain = graph.name.rstrip("0123456789").rstrip("_") or "graph"
+            number = self._counts[plain] = self._counts.get(plain, 0) + 1
+            name = graph._detaudit_name = plain if number == 1 else f"{plain}.{number}"
+        return name
+
+
 class Places:
-    """The places of operations; those of a gradient have the place of the operation that they belong to."""
+    """Finds the places of operations. An operation of a gradient has the place of its forward operation."""
 
     def __init__(self) -> None:
         self._eager: Any = importlib.import_module("tensorflow.python.framework.ops").EagerTensor
@@ -79,14 +95,14 @@ class Places:
         self._inside = threading.local()
 
     def watch_gradients(self) -> None:
-        """Follow which operation's gradient is being computed."""
+        """Wrap the computation of gradients, to know which operation's gradient is being computed."""
         backprop: Any = importlib.import_module("tensorflow.python.eager.backprop")
         pywrap = importlib.import_module("tensorflow.python.pywrap_tfe")
         compute = backprop._gradient_function
 
         def gradient(op_name: str, attrs: Any, number: int, inputs: Any, outputs: Any, *args: Any) -> Any:
             before = getattr(self._inside, "forward", None)
-            self._inside.forward = (op_name, inputs or (), outputs or ())  # None where the gradient needs none
+            self._inside.forward = (op_name, inputs or (), outputs or ())  # None if the gradient does not need them
             try:
                 return compute(op_name, attrs, number, inputs, outputs, *args)
             finally:
@@ -127,7 +143,7 @@ class Places:
         return place
 
     def forget(self) -> None:
-        """Let go what was kept for the gradients to come."""
+        """Drop the places that were kept for later gradients."""
         self._made.clear()
         self._fed.clear()
 

@@ -1,11 +1,11 @@
-"""Which operations of TensorFlow may race: those known to, and those that are repeatable only one after another."""
+"""Decide which operations of TensorFlow may race: those known to, and those that are repeatable only in sequence."""
 
 from __future__ import annotations
 
 import functools
 import threading
 
-from . import kinds as kinds
+from . import kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Racing:
-    """Knows the names that are known to race, and whether a function is traced that tf.data calls."""
+    """Knows which operations race, and whether a function for tf.data is being traced."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
@@ -22,16 +22,16 @@ class Racing:
 
     @property
     def in_data(self) -> bool:
-        """Whether this thread traces a function for tf.data."""
+        """Whether this thread is tracing a function for tf.data."""
         return bool(getattr(self._local, "data", 0))
 
     def may(self, op_type: str, graph: Any) -> bool:
-        """Return whether an operation may race where it stands: in a graph, or eagerly where that is None."""
+        """Return whether an operation may race in this graph, or eagerly if that is None."""
         in_parallel = self.in_data or "while_body" in getattr(graph, "name", "")
         return op_type in self._names or (in_parallel and kinds.RACES_IN_PARALLEL.match(op_type) is not None)
 
     def watch_data(self, module: ModuleType) -> None:
-        """Take notice of each function that is traced for tf.data: ``module`` is its structured_function."""
+        """Wrap the tracing of functions for tf.data. ``module`` is ``structured_function``."""
         wrapper: Any = module.StructuredFunctionWrapper
         make, local = wrapper.__init__, self._local
 

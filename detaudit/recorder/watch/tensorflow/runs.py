@@ -1,4 +1,4 @@
-"""Writes what an operation of TensorFlow was given and what it made, each time it runs inside the window."""
+"""Write the inputs and outputs of an operation of TensorFlow each time it runs inside the window."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import threading
 from typing import NamedTuple
 
-from ...adapters.tensorflow.reader import VariableReader
+from ...adapters.tensorflow.reader import TensorFlowReader
 from .. import in_threads
 from .calls import Calls
 from .places import Place
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Site(NamedTuple):
-    """An operation of a graph, or one that runs eagerly: ``graph`` and ``node`` are "" there."""
+    """An operation in a graph, or an eager one, whose ``graph`` and ``node`` are "" then."""
 
     op: str
     place: Place
@@ -30,17 +30,17 @@ class Site(NamedTuple):
     backward: bool = False
     random: bool = False
     found: tuple[int, ...] = ()
-    """The variables whose state bears on what it makes."""
+    """The variables whose value affects its result."""
     written: tuple[int, ...] = ()
-    """The variables that it writes to, which were read back: they are the last of what it made."""
+    """The variables that it writes to. They are read back, as the last of its outputs."""
 
 
 class Runs:
-    """Turns the arrays of an operation into lines. Threads of TensorFlow's own come here at once."""
+    """Writes a line for each run of an operation. TensorFlow's threads may call this at the same time."""
 
     def __init__(self, stream: OpStream, calls: Calls) -> None:
         self._stream, self._calls = stream, calls
-        self._reader = VariableReader()
+        self._reader = TensorFlowReader()
         self._keeps = stream.level == "tensors"
         self.variables = Variables(self._state)
         self._lock = threading.RLock()
@@ -53,12 +53,12 @@ class Runs:
             self.forget()
 
     def forget(self) -> None:
-        """Forget what is in the variables."""
+        """Forget the values of the variables."""
         with self._lock:
             self.variables.states.clear()
 
     def ran(self, site: Site, ins: Sequence[Any], outs: Sequence[Any]) -> None:
-        """Record an operation that ran just now. Never raises: it is called out of the user's graph."""
+        """Record an operation that just ran. This never raises, because the user's graph calls it."""
         if not self._stream.open:
             return
         try:
@@ -99,7 +99,7 @@ class Runs:
         fields: dict[str, Any] = {
             "n": self._stream.next_number(),
             "thread": thread,
-            # Eagerly, what writes to a variable comes after the loss of its step.
+            # An eager operation that writes to a variable comes after the loss of its step.
             "step": self._stream.step(bool(not key and site.written)),
             "op": site.op,
             "ins": came,
@@ -117,7 +117,7 @@ class Runs:
         self._stream.write("op", **fields, **{name: value for name, value in more.items() if value})
 
     def _found(self, number: int, site: Site, made: list[State]) -> str:
-        """Return the digest of what was in a variable before; of one that nobody looked at, what is read counts."""
+        """Return the digest of a variable before the operation; if unknown, of the value that the operation read."""
         state = self.variables.states.get(number)
         if state is None and site.op == "ReadVariableOp":
             state = made[0]
@@ -152,7 +152,7 @@ class Runs:
 
     def _state(self, tensor: Any) -> State:
         array = self._reader.array(tensor)
-        # What NumPy is shown may be the variable's own memory.
+        # The array may be a view of the variable's memory.
         return State("", array.copy()) if self._keeps else State(self.digest(array), None)
 
     def digest(self, tensor: Any) -> str:

@@ -1,33 +1,33 @@
-"""Lists the operations of TensorFlow that may race, when they are traced: nothing is added to a graph."""
+"""List the operations of TensorFlow that may race when they are traced, without changing a graph."""
 
 from __future__ import annotations
 
 from .. import in_threads
-from . import kinds as kinds
-from .places import Places, is_own
+from . import kinds
+from .places import is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import FrameType
     from typing import Any
 
     from ..stream import OpStream
+    from .places import GraphNames, Places
     from .racing import Racing
 
 
 class Scan:
     """Writes a line without inputs and outputs for each such operation of a graph, and for each line of eager code."""
 
-    def __init__(self, stream: OpStream, places: Places, name_of: Callable[[Any], str], racing: Racing) -> None:
-        self._stream, self._places, self._name_of = stream, places, name_of
-        self._racing = racing
+    def __init__(self, stream: OpStream, racing: Racing, places: Places, names: GraphNames) -> None:
+        self._stream, self._racing, self._places, self._names = stream, racing, places, names
         self._known: set[tuple[str, str, int]] = set()
 
-    def seen(
+    def handle(
         self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], name: str, graph: Any, frame: FrameType
     ) -> None:
-        """Take in one operation; it runs eagerly where there is no graph."""
+        """Handle one operation. It runs eagerly if ``graph`` is None."""
         if not self._racing.may(op_type, graph) or is_own(frame):
             return
         if graph is None:
@@ -39,7 +39,7 @@ class Scan:
         else:
             operation = outputs[0].op if len(outputs) else graph.get_operation_by_name(name)
             place, node = self._places.traced(operation, frame), operation.name
-            key = f"{self._name_of(graph)}/{node}"
+            key = f"{self._names.of(graph)}/{node}"
         self._write(op_type, place, {"key": key, "node": node, "module": place.module})
 
     def _write(self, op_type: str, place: Any, more: dict[str, str]) -> None:

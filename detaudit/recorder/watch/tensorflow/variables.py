@@ -1,4 +1,4 @@
-"""The state of TensorFlow's variables while they are watched: a number for each, and what it was when last seen."""
+"""Number TensorFlow's variables, and keep the last known value of each."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 UNKNOWN = -1
-"""The number of a variable that cannot be told, such as one that is handed to a tf.function as an argument."""
+"""The number of a variable that cannot be identified, such as one that is passed to a tf.function as an argument."""
 
 
 class State(NamedTuple):
-    """What was in a variable: its digest, and the array itself where that is kept."""
+    """The value of a variable: its digest, and the array itself if that is kept."""
 
     digest: str
     array: Any
 
 
 class Variables:
-    """Numbers the variables by first appearance. What an operation leaves in one is what the next one finds.
+    """Numbers the variables by first appearance, and keeps their values between operations.
 
-    A state that is read before an operation would have to be read by one that comes earlier in the graph. Instead the
-    last that was seen is taken: what was written by an operation that is recorded was read back after it.
+    To read a value before an operation, another operation would have to be inserted earlier in the graph. Instead, the
+    last known value is used: after each recorded operation, the variables that it wrote to are read back.
     """
 
     def __init__(self, state: Callable[[Any], State]) -> None:
@@ -41,7 +41,7 @@ class Variables:
         self.states: dict[int, State] = {}
 
     def number(self, handle: Any) -> int:
-        """Return the number of the variable whose handle this is, also where a function captured it."""
+        """Return the number of the variable with this handle, even if a function captured the handle."""
         while not isinstance(handle, self._ops.EagerTensor):
             outside = [outer for outer, inner in getattr(handle.graph, "captures", ()) if inner is handle]
             if not outside:
@@ -53,15 +53,15 @@ class Variables:
         return self._numbers[handle._id]
 
     def read(self, handle: Any) -> Any:
-        """Read a variable, in a graph by an operation that is added to it; None where this is no variable."""
+        """Read a variable, in a graph by adding an operation to it. Return None if this is not a variable."""
         data = self._data(handle)
         if data is None or not data.is_set or len(data.shape_and_type) != 1:
             return None
         with self._record.stop_recording():
             return self._read(handle, self._dtypes.as_dtype(data.shape_and_type[0].dtype))
 
-    def look(self, number: int) -> None:
-        """Take notice of what is in a variable now, if that is not known."""
+    def read_unknown(self, number: int) -> None:
+        """Read the value of a variable, unless it is known."""
         handle = self._handles[number]() if number != UNKNOWN and number not in self.states else None
         if handle is None:
             return
@@ -70,13 +70,13 @@ class Variables:
                 value = self.read(handle)
                 if value is not None:
                     self.states[number] = self._state(value.numpy())
-        except self._errors():  # not initialised yet
+        except self._errors():  # not initialized yet
             pass
 
-    def look_at_all(self) -> None:
-        """Take notice of what is in every variable that was met."""
+    def read_all_unknown(self) -> None:
+        """Read the unknown values of all variables that have a number."""
         for number in range(len(self._handles)):
-            self.look(number)
+            self.read_unknown(number)
 
     def _errors(self) -> Any:
         return importlib.import_module("tensorflow.python.framework.errors_impl").OpError

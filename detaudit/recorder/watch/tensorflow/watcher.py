@@ -1,14 +1,13 @@
-"""Watches every operation of TensorFlow, eager or in the graph of a tf.function, while the window is open.
+"""Hook every operation of TensorFlow, eager or in the graph of a tf.function, while the window is open.
 
-Behind each operation of a graph comes one of ours that is handed its inputs and outputs, and is asked at each run
-whether the window is open. What the user's code computes is left as it is, but more slowly, and what would be fused
-into one operation is not. Such an operation cannot be compiled by XLA: ``jit_compile`` is off in a run that is watched.
-In the functions of tf.data, what may race is only listed; what comes out of them is watched. The graphs of
-tf.compat.v1 are not.
+After each operation in a graph, the recorder adds an operation that gets its inputs and outputs, and records them if
+the window is open. The results of user code do not change, but it runs more slowly, and operations are not fused. XLA
+cannot compile the added operations, so ``jit_compile`` is off in an instrumented run. In functions of tf.data,
+operations that may race are only listed; the results of tf.data are recorded. Graphs of tf.compat.v1 are not recorded.
 
-At level ``modules`` no graph is changed: what may race is listed when it is traced. At level ``racing`` only what may
-race is followed by an operation of ours, so that watching hides less. At level ``tensors``, ``n`` counts
-the operations of a thread that ran eagerly, those without a key.
+At the level ``modules`` no graph is changed: operations that may race are listed when they are traced. At the level
+``racing``, operations are added only after those that may race, which is less likely to hide a race. At the level
+``tensors``, ``n`` counts the eager operations of a thread, which have no key.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ import threading
 
 from ..in_threads import enter_in_threads
 from .calls import Calls
-from .operations import GraphNames, Operations
-from .places import Places
+from .operations import Operations
+from .places import GraphNames, Places
 from .racing import Racing
 from .scan import Scan
 
@@ -35,23 +34,24 @@ if TYPE_CHECKING:
     from .calls import Call
 
 
-class _Watcher:
-    """The hooks into TensorFlow. A callback for operations belongs to one thread: each has to be given it."""
+class OperationWatcher:
+    """Installs the hooks into TensorFlow. Its callback for operations has to be added in each thread."""
 
     def __init__(self, tf: Any, stream: OpStream) -> None:
         self._stream = stream
         self._inside = threading.local()
         self._calls = Calls()
         self._racing = Racing(stream.racing)
-        self._looks_only = stream.level == "modules"
+        self._lists_only = stream.level == "modules"
         self._context: Any = importlib.import_module("tensorflow.python.eager.context")
         self._add: Any = importlib.import_module("tensorflow.python.framework.op_callbacks").add_op_callback
-        self._list = Scan(stream, Places(), GraphNames().of, self._racing).seen
-        self._seen: Callable[..., None] = self._list
+        places, names = Places(), GraphNames()
+        self._list = Scan(stream, self._racing, places, names).handle
+        self._handle: Callable[..., None] = self._list
         self._around_call: Callable[[Call, Any], Callable[[], None]] = lambda call, arguments: lambda: None
-        if not self._looks_only:
-            operations = Operations(tf, stream, self._calls, self._racing)
-            self._seen, self._around_call = operations.seen, operations.around_call
+        if not self._lists_only:
+            operations = Operations(tf, stream, self._calls, self._racing, places, names)
+            self._handle, self._around_call = operations.handle, operations.around_call
 
     def install(self) -> None:
         """Put the hooks in place."""
@@ -59,8 +59,8 @@ class _Watcher:
         function = importlib.import_module(functions + "polymorphic_function").Function
         self._calls.watch(function, self._on_call)
         self._calls.watch(importlib.import_module(functions + "concrete_function").ConcreteFunction, self._on_call)
-        if not self._looks_only:
-            self._compile_nothing(function)
+        if not self._lists_only:
+            self._disable_xla(function)
         self._racing.watch_data(importlib.import_module("tensorflow.python.data.ops.structured_function"))
         enter_in_threads(self._enter)
         self._watch_thread()
@@ -81,7 +81,7 @@ class _Watcher:
             self._stream.trouble("thread", error)
 
     @staticmethod
-    def _compile_nothing(function: Any) -> None:
+    def _disable_xla(function: Any) -> None:
         make = function.__init__
 
         @functools.wraps(make)
@@ -97,13 +97,13 @@ class _Watcher:
     ) -> None:
         inside = self._inside
         kind = op_type.decode() if isinstance(op_type, bytes) else op_type
-        listed = self._looks_only or self._racing.in_data or "Dataset" in kind
+        listed = self._lists_only or self._racing.in_data or "Dataset" in kind
         if getattr(inside, "busy", False) or not (listed or graph is not None or self._stream.open):
             return
         inside.busy = True
         try:
             name = op_name.decode() if isinstance(op_name, bytes) else op_name
-            (self._list if listed else self._seen)(kind, inputs, outputs, name, graph, sys._getframe(1))
+            (self._list if listed else self._handle)(kind, inputs, outputs, name, graph, sys._getframe(1))
         except Exception as error:
             self._stream.trouble("operation", error)
         finally:
@@ -111,6 +111,6 @@ class _Watcher:
 
 
 def install(module: ModuleType, stream: OpStream) -> None:
-    """Watch the operations of this TensorFlow from now on."""
+    """Record the operations of this TensorFlow as the level of ``stream`` requests."""
     if stream.level in ("ops", "racing", "tensors", "modules"):
-        _Watcher(module, stream).install()
+        OperationWatcher(module, stream).install()

@@ -1,4 +1,4 @@
-"""What is to be known of an operation of torch before it runs: what it writes, draws, or only looks at."""
+"""Classify the operations of torch by their schemas: what they write, whether they draw, or only return views."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _OVERWRITES = {
         "log_normal", "set", "resize", "_foreach_copy", "_foreach_zero",
     )
 }  # fmt: skip
-"""They only write to their first argument: what is in it before is no input."""
+"""These only write to their first argument, whose previous contents are not an input."""
 
 ENTERS = ("aten::lift_fresh", "aten::set_")
-"""Through these, memory comes in that torch did not make."""
+"""Through these, memory that torch did not allocate becomes a tensor."""
 
 
 class OpKind:
-    """What is to be known of an operation, from its schema. All but those in ``only`` are passed over, if given."""
+    """The properties of an operation, from its schema. If ``only`` is given, all other operations are passed over."""
 
     def __init__(self, torch: Any, func: Any, only: frozenset[str] | None = None) -> None:
         schema = func._schema
@@ -32,7 +32,7 @@ class OpKind:
         self.only_written = {argument.name for argument in written if argument.is_out}
         self.overwrites = name in _OVERWRITES
         self.collective = name.startswith("c10d::")
-        if self.collective:  # whose schema says nothing of what it writes to: its first argument
+        if self.collective:  # writes to its first argument, which its schema does not say
             self.places = {0}
             self.overwrites = schema.arguments[0].name.startswith("output") or name.startswith("c10d::recv")
         returns = schema.returns
@@ -41,7 +41,7 @@ class OpKind:
         self.enters = name.startswith(ENTERS)
         self.passed_over = (views and not self.enters) or name.startswith(("profiler::", "prim::"))
         self.passed_over |= only is not None and name.removeprefix("aten::") not in only
-        self.fresh = "empty" in name or name == "aten::resize_"
+        self.uninitialized = "empty" in name or name == "aten::resize_"
         self.random = torch.Tag.nondeterministic_seeded in func.tags
 
 

@@ -1,11 +1,11 @@
-"""Which memory torch's tensors stand for, and what is in it: digests that are worked out once for each content."""
+"""Number the storages of torch's tensors, and digest the tensors, once for as long as their contents do not change."""
 
 from __future__ import annotations
 
 import sys
 import threading
 
-from ...adapters.torch.reader import TensorReader
+from ...adapters.torch.reader import TorchReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _SWEEP = 4096
 
 
 def tensors_in(value: Any, tensor: type) -> Iterator[Any]:
-    """Yield the tensors among the arguments, or the results, of an operation."""
+    """Yield the tensors among the arguments or the results of an operation."""
     if isinstance(value, tensor):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -28,7 +28,7 @@ def tensors_in(value: Any, tensor: type) -> Iterator[Any]:
 
 
 def is_whole(tensor: Any) -> bool:
-    """Whether a tensor is all of its storage, or has none."""
+    """Return whether a tensor covers all of its storage, or has none."""
     try:
         return bool(tensor.numel() * tensor.element_size() >= tensor.untyped_storage().nbytes())
     except (NotImplementedError, RuntimeError):
@@ -38,8 +38,8 @@ def is_whole(tensor: Any) -> bool:
 class Memory:
     """Numbers storages by first appearance, and digests tensors.
 
-    A digest is kept as long as nobody writes to the storage: every write that torch does is seen, or counted in the
-    tensor's version. What came from outside torch, or is shared between processes, may be written by others and is
+    A digest is reused until the storage is written to. Writes of torch are either recorded, or counted in the version
+    of the tensor. Memory from outside torch, or shared between processes, may be written to by others, so it is
     digested each time.
     """
 
@@ -50,15 +50,15 @@ class Memory:
         self.forget()
 
     @property
-    def reader(self) -> TensorReader:
-        """The reader of this thread: its digests are worked out in a buffer of their own."""
-        reader: TensorReader | None = getattr(self._local, "reader", None)
+    def reader(self) -> TorchReader:
+        """The reader of this thread, whose digests need a buffer of their own."""
+        reader: TorchReader | None = getattr(self._local, "reader", None)
         if reader is None:
-            reader = self._local.reader = TensorReader(self._torch)
+            reader = self._local.reader = TorchReader(self._torch)
         return reader
 
     def forget(self) -> None:
-        """Start anew, as in a forked child: its memory may be shared with its parent."""
+        """Start over, as in a forked child, whose memory may be shared with its parent."""
         self.lock = threading.RLock()
         self._numbers: dict[int, tuple[int, Any]] = {}
         self._next = 0
@@ -66,13 +66,13 @@ class Memory:
         self.shared: set[int] = set()
 
     def number(self, tensor: Any, *, made: bool = False) -> int:
-        """Return the number of a tensor's storage, -1 where it has none; ``made`` by the operation that just ran."""
+        """Return the number of a tensor's storage, or -1 if it has none. ``made``: the last operation created it."""
         try:
             storage = tensor.untyped_storage()
-        except (NotImplementedError, RuntimeError):  # sparse, or of a subclass that holds others
+        except (NotImplementedError, RuntimeError):  # a sparse tensor, or a subclass that wraps others
             return -1
         with self.lock:
-            # The weak reference keeps the address from being used again as long as it is in here.
+            # As long as the weak reference exists, the address is not reused.
             found = self._numbers.get(storage._cdata)
             if found is None:
                 if self._next % _SWEEP == _SWEEP - 1:
@@ -93,15 +93,15 @@ class Memory:
             self.shared.discard(number)
 
     def written(self, numbers: Sequence[int]) -> None:
-        """Forget what was in these storages."""
+        """Forget the digests of these storages, because they were written to."""
         for number in numbers:
             if number in self._known:
                 self._known[number] = {}
 
     def digests(self, tensors: Sequence[Any], numbers: Sequence[int], *, ahead: int = 0) -> list[str]:
-        """Return the digest of each tensor, in the storage of that number.
+        """Return the digest of each tensor, given with the number of its storage.
 
-        ``ahead`` is how much higher the versions will be once the operation that ran is over.
+        ``ahead`` is the amount by which torch will increase the versions at the end of the running operation.
         """
         found = [self._look_up(tensor, number) for tensor, number in zip(tensors, numbers)]
         missing = [place for place, (text, _) in enumerate(found) if not text]
@@ -127,7 +127,7 @@ class Memory:
                 tensor.is_conj(),
                 tensor._version,
             )
-        except RuntimeError:  # a tensor of inference mode counts no versions
+        except RuntimeError:  # a tensor in inference mode has no version
             return "", None
         version, text = known.get(key[:-1], (-1, ""))
         return (text if version == key[-1] else ""), key

@@ -1,7 +1,7 @@
-"""Watches the operations of torch: what went into each, what came out, and which line of the user's code ran it.
+"""Record the operations of torch: their inputs, their outputs, and the line of user code that ran them.
 
-Operations inside a region of torch.compile are seen as the compiler left them, or not at all: a fused kernel is no
-operation of torch. Processes and threads of Python are watched each for themselves.
+Operations in a region of torch.compile are recorded as the compiler arranged them, or not at all, because a fused
+kernel is not an operation of torch. Each process and each thread of Python is recorded separately.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from .. import in_threads
 from .kinds import OpKind
 from .memory import Memory, is_whole, tensors_in
-from .places import Where
+from .places import TorchPlaces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from ..stream import OpStream
 
 
-class Watcher:
-    """Writes a line for each operation in the window."""
+class OperationWatcher:
+    """Writes a line for each operation inside the window."""
 
     def __init__(self, torch: Any, stream: OpStream) -> None:
         self._torch, self._stream = torch, stream
-        self._memory, self.where = Memory(torch), Where(torch)
+        self._memory, self.places = Memory(torch), TorchPlaces(torch)
         self._kinds: dict[Any, OpKind] = {}
         self._node: Callable[[], Any] = torch._C._current_autograd_node
         self._counts: dict[str, int] = {}
@@ -39,21 +39,21 @@ class Watcher:
         self._counts = {}
 
     def run(self, func: Any, args: Any, kwargs: Any, frame: FrameType) -> Any:
-        """Carry an operation out, and write what it did."""
+        """Run an operation, and write its inputs and outputs."""
         kind = self._kinds.get(func)
         if kind is None:
             kind = self._kinds[func] = OpKind(self._torch, func, self._only)
         if kind.passed_over:
             self._guarded(lambda: self._passed(frame))
             return func(*args, **kwargs)
-        seen: list[Any] = []
+        found: list[Any] = []
         forward = self._torch.is_grad_enabled() and self._node() is None
-        self._guarded(lambda: seen.append(self._before(kind, args, kwargs, frame, forward)))
+        self._guarded(lambda: found.append(self._before(kind, args, kwargs, frame, forward)))
         result = func(*args, **kwargs)
-        if seen and kind.collective:
+        if found and kind.collective:
             self._guarded(lambda: self._wait(result))
-        if seen:
-            self._guarded(lambda: self._after(kind, args, kwargs, result, *seen[0]))
+        if found:
+            self._guarded(lambda: self._after(kind, args, kwargs, result, *found[0]))
         return result
 
     def _guarded(self, observe: Callable[[], object]) -> None:
@@ -64,19 +64,19 @@ class Watcher:
             self._stream.trouble("an operation of torch", error)
 
     def _wait(self, result: Any) -> None:
-        """Wait for a collective: what it received is there only then."""
+        """Wait for a collective, whose results are available only then."""
         work = result[-1] if isinstance(result, tuple) else result
         self._torch._C._distributed_c10d.Work.unbox(work).wait()
 
     def _passed(self, frame: FrameType) -> None:
         if self._node() is None:
-            self.where.passed(frame)
+            self.places.passed(frame)
 
     def _before(
         self, kind: OpKind, args: Any, kwargs: Any, frame: FrameType, forward: bool
     ) -> tuple[dict[str, Any], list[Any]]:
         memory, node = self._memory, self._node()
-        file, line, module = self.where.place(frame, node)
+        file, line, module = self.places.place(frame, node)
         thread = in_threads.name()
         fields = {
             "thread": thread,
@@ -135,11 +135,13 @@ class Watcher:
         known = {number for _, number in fields["ins"]}
         numbers = [memory.number(one, made=not kind.enters and self._only is None) for one in outs]
         memory.written(numbers)
-        texts = [""] * len(outs) if kind.fresh else memory.digests(outs, numbers, ahead=1 if kind.written else 0)
+        texts = (
+            [""] * len(outs) if kind.uninitialized else memory.digests(outs, numbers, ahead=1 if kind.written else 0)
+        )
         wholes = [is_whole(one) for one in outs]
         fields["outs"] = [list(out) for out in zip(texts, numbers, wholes)]
-        if kind.fresh and not known.issuperset(numbers):
-            fields["fresh"] = True
+        if kind.uninitialized and not known.issuperset(numbers):
+            fields["uninitialized"] = True
         if wanted[0]:
             self._keep("out", outs, texts)
         elif self._stream.level in ("ops", "racing"):
@@ -147,7 +149,7 @@ class Watcher:
             self._stream.write("op", **fields)
 
     def _wants(self, thread: str) -> bool:
-        """Whether this is the operation whose tensors are wanted: the n-th of its thread."""
+        """Count an operation, and return whether its tensors are requested: it is the n-th of the thread."""
         stream = self._stream
         if stream.level != "tensors":
             return False
@@ -165,7 +167,7 @@ class Watcher:
             )
 
     def called(self, path: str, inputs: Any, outputs: Any) -> None:
-        """Write what went into a module, and what came out."""
+        """Write the inputs and outputs of a module."""
         if self._stream.open:
             self._guarded(lambda: self._called(path, inputs, outputs))
 
@@ -174,7 +176,7 @@ class Watcher:
             tensors = list(tensors_in(value, self._torch.Tensor))
             return self._memory.digests(tensors, [-1] * len(tensors))
 
-        file, line, _ = self.where.place(sys._getframe(4), None)
+        file, line, _ = self.places.place(sys._getframe(4), None)
         self._stream.write(
             "op", n=self._stream.next_number(), thread=in_threads.name(), step=self._stream.step(False),
             op="module", file=file, line=line, module=path,
@@ -182,8 +184,8 @@ class Watcher:
         )  # fmt: skip
 
 
-def _mode(torch: Any, watcher: Watcher, stream: OpStream) -> Any:
-    """Return a dispatch mode; its class is made here, since its base comes from the user's torch."""
+def _mode(torch: Any, watcher: OperationWatcher, stream: OpStream) -> Any:
+    """Return a dispatch mode. Its class is created here, since its base class comes from the user's torch."""
 
     class Watching(sys.modules["torch.utils._python_dispatch"].TorchDispatchMode):  # type: ignore[misc]
         supports_higher_order_operators = True
@@ -201,17 +203,17 @@ def _mode(torch: Any, watcher: Watcher, stream: OpStream) -> Any:
 
 
 def install(torch: ModuleType, stream: OpStream) -> None:
-    """Watch this torch as ``stream`` asks for."""
-    watcher = Watcher(torch, stream)
+    """Record the operations of this torch as the level of ``stream`` requests."""
+    watcher = OperationWatcher(torch, stream)
     if stream.level == "modules":
-        watcher.where.follow_modules(watcher.called)
+        watcher.places.follow_modules(watcher.called)
     elif stream.level in ("ops", "racing", "tensors"):
-        watcher.where.follow_modules()
+        watcher.places.follow_modules()
         _enter(torch, _mode(torch, watcher, stream), stream)
 
 
 def _enter(torch: Any, mode: Any, stream: OpStream) -> None:
-    """Enter the mode in every thread: in this one while the window is open, in those that start later always."""
+    """Enter the mode in this thread while the window is open, and in each thread that starts later until it ends."""
     depth: Callable[[], int] = torch._C._len_torch_dispatch_stack
     entered: list[int] = []
 
@@ -220,13 +222,13 @@ def _enter(torch: Any, mode: Any, stream: OpStream) -> None:
             mode.__enter__()
             entered.append(1)
         elif now:
-            stream.trouble("torch", RuntimeError("the script trains inside a dispatch mode of its own"))
+            stream.trouble("torch", RuntimeError("cannot record operations: the script uses a torch dispatch mode"))
         elif entered and depth() == len(entered):
             mode.__exit__(None, None, None)
             entered.pop()
 
     def enter() -> Callable[[], None] | None:
-        inside = type(mode)()  # each keeps what it must restore
+        inside = type(mode)()  # each thread needs an instance, which keeps the state to restore
         try:
             inside.__enter__()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Where in the user's model and code an operation of torch runs; for one of a backward pass, where its forward did."""
+"""Find the line of user code and the module of an operation of torch, in a backward pass those of its forward."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_FORWARDS = 200_000
 
 
 class _Local(threading.local):
-    """What this thread is in: the modules, and the number of the next node of its graphs."""
+    """The state of a thread: the modules being called, and the number of the next autograd node."""
 
     def __init__(self) -> None:
         self.modules: list[str] = []
@@ -30,8 +30,8 @@ class _Local(threading.local):
         self.nodes = 0
 
 
-class Where:
-    """Follows calls of modules, and remembers which line made which node of the autograd graph."""
+class TorchPlaces:
+    """Follows calls of modules, and remembers which line created which node of the autograd graph."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -41,27 +41,27 @@ class Where:
         self._next_node: Callable[[], int] = torch._C._autograd._get_sequence_nr
 
     def place(self, frame: FrameType | None, node: Any) -> Place:
-        """Return where the operation under way belongs; ``node`` is that of the backward pass, None in a forward."""
+        """Return the place of the running operation. ``node`` is its backward node, None in a forward pass."""
         if node is None:
             made = self._next_node()
             place = self._here(frame)
             self._remember(made, place)
             return place
         own = self._inside_backward(frame)
-        if own is not None:  # a Function of the user's own
+        if own is not None:  # an autograd.Function in user code
             return (*frames.place(own), "")
         number = node._sequence_nr()
         thread = threading.get_ident()
         return self._made.get((thread, number)) or self._made.get((0, number)) or self._here(frame)
 
     def passed(self, frame: FrameType | None) -> None:
-        """Remember the line of an operation that is not recorded itself, if it made a node."""
+        """Remember the line of an operation that is not recorded, if it created a node."""
         made = self._next_node()
         if made > self._local.nodes:
             self._remember(made, self._here(frame))
 
     def _remember(self, made: int, place: Place) -> None:
-        # A node gets its number before the operation itself is carried out: those since the last one are its own.
+        # A node gets its number before its operation runs, so the numbers since the last operation belong to this one.
         first, self._local.nodes = self._local.nodes, made
         thread = threading.get_ident()
         for number in range(max(first, made - 8), made):
@@ -70,20 +70,20 @@ class Where:
             del self._made[next(iter(self._made))]
 
     def _here(self, frame: FrameType | None) -> Place:
-        found = frames.users_frame(frame)
+        found = frames.user_frame(frame)
         file, line = frames.place(found) if found is not None else ("", 0)
         return file, line, self._local.modules[-1] if self._local.modules else ""
 
     @staticmethod
     def _inside_backward(frame: FrameType | None) -> FrameType | None:
         while frame is not None and frame.f_code.co_name not in ("_engine_run_backward", "run_backward"):
-            if frames.is_users(frame.f_code.co_filename):
+            if frames.is_user_code(frame.f_code.co_filename):
                 return frame
             frame = frame.f_back
         return None
 
     def follow_modules(self, observe: Callable[[str, Any, Any], None] | None = None) -> None:
-        """Follow calls of modules from now on; ``observe(path, inputs, outputs)``, which never raises, after each."""
+        """Follow calls of modules from now on, and call ``observe(path, inputs, outputs)``, which must not raise."""
         module = self._torch.nn.Module
         call, is_compiling, local = module.__call__, compiling(self._torch), self._local
 
@@ -107,7 +107,7 @@ class Where:
         module.__call__ = __call__
 
     def _path(self, module: Any) -> str:
-        """Return a module's path in the outermost one that is being called, else the name of its class."""
+        """Return the path of a module in the outermost module being called, or the name of its class if not in it."""
         local = self._local
         if local.outermost is None:
             local.outermost = module
@@ -117,5 +117,5 @@ class Where:
                 names = {id(child): name for name, child in local.outermost.named_modules()}
                 self._names[local.outermost] = names
             return names.get(id(module)) or type(module).__name__
-        except Exception:  # the user's own __getattr__, __hash__ or __eq__
+        except Exception:  # from __getattr__, __hash__ or __eq__ in user code
             return type(module).__name__

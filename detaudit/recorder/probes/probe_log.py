@@ -1,4 +1,4 @@
-"""Writes down what the probes of one process see, each under its name and its number."""
+"""Write the values that the probes of one process record, each with its name and number."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from ..process.recorder import Recorder
 
 MOST = 250_000
-"""Lines that one process writes at most, some 30 MB; after that probes only pass their argument through."""
+"""Lines that one process writes at most, about 30 MB. After that, probes only return their argument."""
 
 _LONGEST_NAME = 200
 _LONGEST_VALUE = 80
 
 
-class Notebook:
-    """Numbers the values and the gradients of each name, from 1; any thread may write."""
+class ProbeLog:
+    """Numbers the values and the gradients of each name, from 1. Any thread may write."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -24,19 +24,19 @@ class Notebook:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew, as in a forked child."""
+        """Start over, as in a forked child."""
         self.lock = threading.RLock()
         self._counts: dict[tuple[str, bool], int] = {}
-        self._complaints: set[str] = set()
+        self._reported: set[str] = set()
         self._written = 0
 
     @property
     def full(self) -> bool:
-        """Whether no more is written."""
+        """Whether the maximum number of lines was written."""
         return self._written >= MOST
 
     def note(self, name: str, digest: str, value: str | None, *, gradient: bool, after_loss: bool = False) -> None:
-        """Write one value, or one gradient, with the step under way; ``after_loss`` as for Training.under_way."""
+        """Write a value or a gradient with the current step; for ``after_loss``, see Training.current_step."""
         name = name[:_LONGEST_NAME]
         with self.lock:
             self._written += 1
@@ -48,18 +48,18 @@ class Notebook:
                     "k": "probe",
                     "name": name,
                     "n": number,
-                    "step": self._recorder.step_under_way(after_loss),
+                    "step": self._recorder.current_step(after_loss),
                     "kind": "gradient" if gradient else "value",
                     "digest": digest,
                     "value": None if value is None else value[:_LONGEST_VALUE],
                 }
             )
             if self.full:
-                self.complain("detaudit.monitor", RuntimeError(f"only the first {MOST} values were recorded"))
+                self.trouble("detaudit.monitor", RuntimeError(f"only the first {MOST} values were recorded"))
 
-    def complain(self, where: str, error: Exception) -> None:
-        """Write where something could not be recorded: the first place for each reason, for there may be hundreds."""
+    def trouble(self, where: str, error: Exception) -> None:
+        """Record a failure. For each error, only the first place is written, since there may be hundreds."""
         with self.lock:
-            if str(error) not in self._complaints:
-                self._complaints.add(str(error))
+            if str(error) not in self._reported:
+                self._reported.add(str(error))
                 self._recorder.sink.trouble(where, error)
