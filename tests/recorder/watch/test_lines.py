@@ -364,6 +364,7 @@ def runs(tmp_path: Path, text: str, times: int = 2) -> Iterator[Path]:
         watch = {"DETAUDIT_LOGS": str(folder), "DETAUDIT_WATCH": '{"level":"lines","first":0,"last":1}'}
         environment = {**os.environ, **watch, "PYTHONPATH": str(BOOTSTRAP), "PYTHONHASHSEED": str(number + 1)}
         subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, check=True)
+        assert "trouble" not in next(folder.glob("*.jsonl")).read_text()
         yield next(folder.glob("*.ops"))
 
 

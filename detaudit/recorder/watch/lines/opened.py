@@ -9,6 +9,7 @@ from ...process import frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any
 
     from ..stream import OpStream
@@ -21,14 +22,14 @@ def install(stream: OpStream) -> None:
     root = os.getcwd() + os.sep
     seen: set[tuple[str, str, int]] = set()
 
-    def opened(path: Any, flags: Any) -> None:
+    def opened(path: Any, flags: Any, frame: FrameType | None) -> None:
         if not isinstance(path, (str, bytes)) or not isinstance(flags, int) or flags & (os.O_WRONLY | os.O_CREAT):
             return
         name = os.path.join(root, os.fsdecode(path))
-        frame = frames.user_frame(sys._getframe(2)) if name.startswith(root) and len(seen) < _MOST else None
-        if frame is None:
+        found = frames.user_frame(frame) if name.startswith(root) and len(seen) < _MOST else None
+        if found is None:
             return
-        file, line = frames.place(frame)
+        file, line = frames.place(found)
         key = (name[len(root) :], file, line)
         if key not in seen and not name.endswith((".py", ".pyc")):
             seen.add(key)
@@ -37,7 +38,7 @@ def install(stream: OpStream) -> None:
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open" and stream.open:
             try:
-                opened(arguments[0], arguments[2])
+                opened(arguments[0], arguments[2], sys._getframe().f_back)  # Python opens the script without a frame
             except Exception as error:
                 stream.trouble("open", error)
 
