@@ -1,4 +1,4 @@
-"""The digest of 400 MB against a copy of them, in turn, on one core and on a GPU where there is one."""
+"""Compare the digest of 400 MB with a copy of them, in turn, on one core and on a GPU if there is one."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ TURNS = 7
 
 
 def quickest(*functions: Callable[[], object]) -> list[float]:
-    """Return the shortest time of each function in seconds, called in turn."""
+    """Call the functions in turn, and return the shortest time of each in seconds."""
     took: list[list[float]] = [[] for _ in functions]
     for _ in range(TURNS):
         for function, times in zip(functions, took, strict=True):
@@ -24,9 +24,9 @@ def quickest(*functions: Callable[[], object]) -> list[float]:
 
 
 def report(where: str, copy: float, digest: float) -> None:
-    """Print the two speeds, and the digest's as a part of the copy's."""
+    """Print the two speeds, and their ratio."""
     speeds = f"copy {BYTES / copy / 1e9:.1f} GB/s, digest {BYTES / digest / 1e9:.1f} GB/s"
-    print(f"{where}: {speeds}, {copy / digest:.2f} of it")
+    print(f"{where}: {speeds}, {copy / digest:.2f}x the speed of the copy")
 
 
 def main() -> None:

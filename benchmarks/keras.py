@@ -1,4 +1,4 @@
-"""What recording adds to a step in Keras and TensorFlow: CPU time of bare and recorded processes in turn."""
+"""Measure what recording adds to a step in Keras and TensorFlow, in CPU time of unrecorded and recorded processes."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ class Clock(keras.callbacks.Callback):
         self.at.append(time.process_time())
 
 def quickest(at, block):
-    # Of blocks: the threads of the data pipeline run ahead of the step they work for.
+    # Time blocks of steps, because the threads of the data pipeline run ahead of the step.
     at = at[len(at) // 5 :]
     return min((b - a) / block for a, b in zip(at[::block], at[block::block]))
 
@@ -68,14 +68,14 @@ def loop():
 print(json.dumps({"Keras CNN": cnn(), "Keras MLP": mlp(), "tf.function of an MLP": loop()}))
 """
 
-STAGES = {"bare": (), "default": wire.DEFAULT_STAGES, "all": wire.STAGES}
+STAGES = {"unrecorded": (), "default": wire.DEFAULT_STAGES, "all": wire.STAGES}
 
 
 def steps_s(stages: tuple[str, ...]) -> dict[str, float]:
-    """Return the CPU time of a step in seconds for each training, bare where no stages are given."""
-    with tempfile.TemporaryDirectory() as trace:
-        wires = {wire.ENV_LOGS: trace, wire.ENV_STAGES: ",".join(stages), "PYTHONPATH": str(BOOTSTRAP)}
-        env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **(wires if stages else {})}
+    """Return the CPU time of a step in seconds for each training, unrecorded if no stages are given."""
+    with tempfile.TemporaryDirectory() as logs:
+        recorded = {wire.ENV_LOGS: logs, wire.ENV_STAGES: ",".join(stages), "PYTHONPATH": str(BOOTSTRAP)}
+        env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **(recorded if stages else {})}
         done = subprocess.run([sys.executable, "-c", TRAINING], env=env, check=True, stdout=subprocess.PIPE, text=True)
     found = json.loads(done.stdout.splitlines()[-1])
     assert isinstance(found, dict)
@@ -87,12 +87,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     rounds = [{kind: steps_s(stages) for kind, stages in STAGES.items()} for _ in range(parser.parse_args().rounds)]
-    for name in rounds[0]["bare"]:
-        bare = statistics.median(found["bare"][name] for found in rounds)
+    for name in rounds[0]["unrecorded"]:
+        plain = statistics.median(found["unrecorded"][name] for found in rounds)
         for kind in ("default", "all"):
-            added = statistics.median(found[kind][name] - found["bare"][name] for found in rounds)
-            ratio = statistics.median(found[kind][name] / found["bare"][name] for found in rounds)
-            print(f"{name}, {kind} stages: {bare * 1e3:.2f} ms a step, {added * 1e3:+.2f} ms, {ratio:.3f} times")
+            added = statistics.median(found[kind][name] - found["unrecorded"][name] for found in rounds)
+            ratio = statistics.median(found[kind][name] / found["unrecorded"][name] for found in rounds)
+            print(f"{name}, {kind} stages: {plain * 1e3:.2f} ms per step, {added * 1e3:+.2f} ms, {ratio:.3f}x")
 
 
 if __name__ == "__main__":

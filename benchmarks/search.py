@@ -1,8 +1,8 @@
-"""How many launches the search takes on simulated trainings, beside ddmin (picire) and one flag at a time.
+"""Count the runs that a search for flags takes on simulated trainings, for bisect, ddmin (picire) and one at a time.
 
-``make bench-bisect`` runs it. All three ask the same oracle about the same flags in the same order, in which a needed
-flag stands in front with probability 0.8, as the first difference would put it. Two runs show that a training differs,
-five that it agrees. The search is asked for no more certainty than that, and proves its answer.
+``make bench-bisect`` runs it. All three query the same oracle about the same flags in the same order. A needed flag is
+among the first with probability 0.8, as it would be from the first difference. Two runs show that a training differs,
+and five count as a match. The search of bisect has to reach no more certainty than that, and checks its answer.
 """
 
 import logging
@@ -14,58 +14,58 @@ import picire
 
 from detaudit.auditor.bisect.minimal_set import Finding, Flags, Outcome, Search
 
-AGREES, DIFFERS = 5, 2
+MATCHES, DIFFERS = 5, 2
 GRID = [(12, 1), (12, 2), (24, 1), (24, 2), (24, 3), (40, 1), (40, 3)]
 CASES = 400
 
 
 class Oracle:
-    """A training that agrees once all needed flags are set; it counts the launches."""
+    """A training whose runs match if all needed flags are set. It counts the runs."""
 
     def __init__(self, needed: set[int]) -> None:
-        self.needed, self.launches = needed, 0
+        self.needed, self.runs = needed, 0
         self._matching: dict[Flags, int] = {}
 
-    def agrees(self, flags: Sequence[int]) -> bool:
-        """Answer as an audit of five runs would that stops at the first difference."""
-        agrees = self.needed <= set(flags)
-        self.launches += AGREES if agrees else DIFFERS
-        return agrees
+    def matches(self, flags: Sequence[int]) -> bool:
+        """Return the result of an audit of five runs that stops at the first difference."""
+        matches = self.needed <= set(flags)
+        self.runs += MATCHES if matches else DIFFERS
+        return matches
 
     def ask(self, flags: Flags, runs: int) -> Finding:
-        """Answer with as many runs as are asked for; see search.Ask."""
+        """Return the result of this number of runs; see Ask in minimal_set.py."""
         if not self.needed <= set(map(int, flags)):
-            self.launches += DIFFERS
+            self.runs += DIFFERS
             return Finding(Outcome.DIFFERS, DIFFERS)
-        self.launches += max(0, runs - self._matching.get(flags, 0))
+        self.runs += max(0, runs - self._matching.get(flags, 0))
         self._matching[flags] = max(runs, self._matching.get(flags, 0))
         return Finding(Outcome.AGREES, self._matching[flags])
 
 
 def search(oracle: Oracle, order: Sequence[int]) -> set[int]:
-    """Return what detaudit's search finds."""
+    """Return the set that detaudit's search finds."""
     ranked = [str(flag) for flag in order]
-    answer = Search(oracle.ask, lambda _: (ranked, 1), confirm=AGREES, error=0.95).run()
+    answer = Search(oracle.ask, lambda _: (ranked, 1), confirm=MATCHES, error=0.95).run()
     return set(map(int, answer.needed or ()))
 
 
 def ddmin(oracle: Oracle, order: Sequence[int]) -> set[int]:
-    """Return what picire's ddmin finds."""
-    oracle.agrees([])
+    """Return the set that picire's ddmin finds."""
+    oracle.matches([])
 
     def test(config: list[int], _: object) -> picire.Outcome:
-        return picire.Outcome.FAIL if oracle.agrees(config) else picire.Outcome.PASS
+        return picire.Outcome.FAIL if oracle.matches(config) else picire.Outcome.PASS
 
     return set(picire.DD(test)(list(order)))
 
 
 def one_at_a_time(oracle: Oracle, order: Sequence[int]) -> set[int]:
-    """Return what leaving out one flag after another finds, in the order in which reprotest tries its variations."""
-    oracle.agrees([])
+    """Return the set found by leaving out one flag after another, in the order in which reprotest tries variations."""
+    oracle.matches([])
     kept = list(order)
     for flag in reversed(order):
         rest = [other for other in kept if other != flag]
-        kept = rest if oracle.agrees(rest) else kept
+        kept = rest if oracle.matches(rest) else kept
     return set(kept)
 
 
@@ -77,11 +77,11 @@ METHODS: dict[str, Callable[[Oracle, Sequence[int]], set[int]]] = {
 
 
 def main() -> None:
-    """Print the median launches for each number of candidates and of needed flags."""
+    """Print the median number of runs for each number of candidates and of needed flags."""
     logging.disable()
     print("| candidates, needed | " + " | ".join(METHODS) + " | search / ddmin |\n|---|" + "---|" * (len(METHODS) + 1))
     for candidates, count in GRID:
-        launches: dict[str, list[int]] = {name: [] for name in METHODS}
+        runs: dict[str, list[int]] = {name: [] for name in METHODS}
         for case in range(CASES):
             draw = random.Random(case)
             needed = set(draw.sample(range(candidates), count))
@@ -90,8 +90,8 @@ def main() -> None:
             for name, method in METHODS.items():
                 oracle = Oracle(needed)
                 assert method(oracle, order) == needed, (name, order, needed)
-                launches[name].append(oracle.launches)
-        medians = [statistics.median(launches[name]) for name in METHODS]
+                runs[name].append(oracle.runs)
+        medians = [statistics.median(runs[name]) for name in METHODS]
         cells = " | ".join(f"{median:g}" for median in medians)
         print(f"| {candidates}, {count} | {cells} | {medians[0] / medians[1]:.2f} |")
 

@@ -1,4 +1,4 @@
-"""What watching every operation costs beside torch's own DebugMode, and how soon a trace answers, as ratios."""
+"""Measure the cost of recording every operation, compared with torch's DebugMode, and the time that a trace takes."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ _debug.__enter__()
 _hashes = DebugMode.log_tensor_hashes(hash_fn={hash!r}, hash_inputs=True)
 _hashes.__enter__()
 """
-"""What a user adds to a script; with stacks, it names lines as detaudit does."""
+"""What a user would add to a script. With stacks, it reports lines like detaudit."""
 
 KINDS = {
     "DebugMode, norm": {"hash": "norm", "options": ""},
@@ -54,7 +54,7 @@ for step in range(steps):
             p -= 0.002 * p.grad
             p.grad = None
 """
-"""A race that begins late: a graph's messages are summed with a kernel that races from one step on."""
+"""A race that begins late: from one step on, the messages of a graph are summed with a kernel that races."""
 
 
 def step_s(code: str, env: dict[str, str]) -> float:
@@ -65,36 +65,36 @@ def step_s(code: str, env: dict[str, str]) -> float:
     return float(done.stdout)
 
 
-def watched(code: str) -> float:
-    """Return the CPU time of a step all of whose operations are watched."""
-    with tempfile.TemporaryDirectory() as trace:
-        asked = json.dumps({"level": "ops", "first": 0, "last": 10**9})
-        env = {**os.environ, wire.ENV_LOGS: trace, wire.ENV_WATCH: asked, "PYTHONPATH": str(BOOTSTRAP)}
+def instrumented_s(code: str) -> float:
+    """Return the CPU time of a step, in seconds, if all its operations are recorded."""
+    with tempfile.TemporaryDirectory() as logs:
+        watch = json.dumps({"level": "ops", "first": 0, "last": 10**9})
+        env = {**os.environ, wire.ENV_LOGS: logs, wire.ENV_WATCH: watch, "PYTHONPATH": str(BOOTSTRAP)}
         return step_s(code, env)
 
 
 def costs(name: str, count: int) -> None:
-    """Print the slowdown of each way to watch, the median over ``count`` rounds in which all are run in turn."""
+    """Print the slowdown of each way to record operations, the median of ``count`` rounds in which all run in turn."""
     model, batch, steps, block = TRAININGS[name]
     steps, block = max(10, steps // 5), max(2, block // 5)
     code = STEP.format(model=model, batch=batch, steps=steps, block=block)
     rounds = []
     for _ in range(count):
-        found = {"bare": step_s(code, dict(os.environ)), "detaudit": watched(code)}
+        found = {"unrecorded": step_s(code, dict(os.environ)), "detaudit": instrumented_s(code)}
         for kind, options in KINDS.items():
             head, _, loop = code.partition("took = []")
             modes = DEBUG_MODE.format(**options)
             found[kind] = step_s(f"{head}{modes}took = []{loop}", dict(os.environ))
         rounds.append(found)
-    bare = statistics.median(found["bare"] for found in rounds)
-    print(f"{name}: {bare * 1e3:.2f} ms a step")
-    for kind in [kind for kind in rounds[0] if kind != "bare"]:
-        ratio = statistics.median(found[kind] / found["bare"] for found in rounds)
-        print(f"  {kind}: {ratio:.2f} times", flush=True)
+    plain = statistics.median(found["unrecorded"] for found in rounds)
+    print(f"{name}: {plain * 1e3:.2f} ms per step")
+    for kind in [kind for kind in rounds[0] if kind != "unrecorded"]:
+        ratio = statistics.median(found[kind] / found["unrecorded"] for found in rounds)
+        print(f"  {kind}: {ratio:.2f}x", flush=True)
 
 
 def answer(count: int, steps: int, first: int) -> None:
-    """Print the wall time to the answer, and that of watching every operation of all steps, as a ratio."""
+    """Print the wall time of a trace, and the ratio to it of recording every operation of all steps."""
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(RACE.format(steps=steps, first=first))
@@ -112,15 +112,13 @@ def answer(count: int, steps: int, first: int) -> None:
                 if found is None or "index_put_" not in found["op"]:
                     raise SystemExit(f"the race was not found: {done.stdout}{done.stderr}")
             ratios.append(took[1] / took[0])
-            print(f"  a trace {took[0]:.1f} s, everything from step 0 {took[1]:.1f} s", flush=True)
+            print(f"  trace: {took[0]:.1f} s, all operations from step 0: {took[1]:.1f} s", flush=True)
     ratio = statistics.median(ratios)
-    print(
-        f"everything from step 0, of {steps} steps with a race from step {first}: {ratio:.2f} times the time of a trace"
-    )
+    print(f"all operations of {steps} steps, with a race from step {first}: {ratio:.2f}x the time of a trace")
 
 
 def main() -> None:
-    """Print what watching costs, and how soon a trace answers."""
+    """Print the cost of recording every operation, and the time of a trace."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=400)

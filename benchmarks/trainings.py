@@ -1,4 +1,4 @@
-"""The trainings that the benchmarks measure: a step of each is timed by itself, in CPU time."""
+"""The trainings that the benchmarks measure. Each step is timed separately, in CPU time."""
 
 STEP = """
 import sys, time, torch
@@ -57,4 +57,4 @@ TRAININGS = {
         4,
     ),
 }
-"""Model, batch, steps, and the steps of a block whose median is taken; the quickest block counts."""
+"""Model, batch, number of steps, and steps per block. The result is the lowest of the medians of the blocks."""
