@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from . import Changes, PatchOptions
 
     Arrange = Callable[[Iterable[Any], Callable[[Any], Any]], list[Any]]
-    """Takes the entries of a directory, and what returns the name of one; returns them in order."""
+    """Takes the entries of a directory, and a function that returns the name of one. Returns the entries in order."""
 
 _HOLDERS = (("pathlib", "_NormalAccessor"), ("glob", "_GlobberBase"), ("glob", "_StringGlobber"))
 """Classes that keep os.listdir or os.scandir from the import of their module on, in some versions of Python."""
@@ -33,7 +33,7 @@ class _Ordered(DirectoryScan):
 
 
 def ordered(arrange: Arrange) -> Iterable[tuple[str, Callable[[Callable[..., Any]], Callable[..., Any]]]]:
-    """Return the name of each function of os that lists a directory, and what wraps it to list in this order."""
+    """Return the name of each function of os that lists a directory, with a wrapper that lists in this order."""
 
     def make_listdir(function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **kwargs: arrange(function(*args, **kwargs), lambda name: name)

@@ -35,7 +35,7 @@ def order_listings(number: int) -> None:
 
 
 def move_clock(seconds: int) -> None:
-    """Move the time of day. Monotonic clocks do not move, so timeouts and measured times keep their lengths."""
+    """Move the time of day. Monotonic clocks are not affected, so timeouts and measured times keep their lengths."""
     seeds.clock_moved(seconds * _NS)
     replace(time, "time", lambda now: lambda: now() + seconds)
     replace(time, "time_ns", lambda now: lambda: now() + seconds * _NS)

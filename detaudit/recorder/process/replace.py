@@ -34,7 +34,7 @@ def replace(
     else:
         wrapper.__module__ = getattr(function, "__module__", None)  # a method of a C class has none
         wrapper.__dict__.update(getattr(function, "__dict__", {}))
-    # Like functools.wraps, whose import would take most of the recorder's time at the start of a bare Python.
+    # Like functools.wraps, whose import would take most of the recorder's startup time.
     for attribute in ("__name__", "__qualname__", "__doc__"):
         setattr(wrapper, attribute, getattr(function, attribute, None))
     if traced:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from ..process.recorder import Recorder
 
+LINES = ("lines.opened", "lines.tracer")
+"""The modules here that record lines of user code."""
+
 FRAMEWORKS = {"torch": "torch.operations", "tensorflow": "tensorflow.watcher"}
 """Framework, and the module here that records its operations."""
 
@@ -27,14 +30,16 @@ def prepare(recorder: Recorder) -> None:
         return
     stream = OpStream(recorder, json.loads(requested))
     if stream.level == "lines":
-        from .lines import opened, tracer
-
-        opened.install(stream)
-        tracer.install(stream)
+        for own in LINES:
+            _load(own).install(stream)
         return
-    for name, file in FRAMEWORKS.items():
+    for name, own in FRAMEWORKS.items():
 
-        def install(module: ModuleType, file: str = file) -> None:
-            importlib.import_module("." + file, __package__).install(module, stream)
+        def install(module: ModuleType, own: str = own) -> None:
+            _load(own).install(module, stream)
 
         imports.when_imported(name, recorder.sink, install)
+
+
+def _load(own: str) -> ModuleType:
+    return importlib.import_module("." + own, __package__)

@@ -1,4 +1,4 @@
-"""Which arrays play which role in a JAX training: collected while a function is traced, then used at its calls."""
+"""Roles of arrays in a JAX training: collected while a function is traced, then used at its calls."""
 
 from __future__ import annotations
 

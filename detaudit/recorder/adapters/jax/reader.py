@@ -22,7 +22,7 @@ class Held:
 
 
 class JaxReader(FrameworkReader):
-    """Reads arrays through NumPy. It keeps no view, with which JAX could not reuse the buffer."""
+    """Reads arrays through NumPy. It keeps no view, which would stop JAX from reusing the buffer."""
 
     def __init__(self) -> None:
         self._np: Any = importlib.import_module("numpy")  # installed, since JAX needs it

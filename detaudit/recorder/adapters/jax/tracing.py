@@ -118,7 +118,7 @@ class Frames:
         return plan
 
     def _named_losses(self, result: Any) -> list[int]:
-        # Keras and many loops return a loss that was averaged since as {"loss": …}.
+        # Keras and many loops return {"loss": …}, with a loss that was averaged after its gradient was computed.
         paths = self._tree.tree_flatten_with_path(result)[0]
         named = [i for i, (path, _) in enumerate(paths) if path and getattr(path[-1], "key", None) == "loss"]
         return [i for i in named if getattr(paths[i][1], "shape", None) == ()]

@@ -36,7 +36,7 @@ class JaxWatcher:
         self._frames = Frames(jax, recorder.sink.guarded, self._steps)
 
     def install(self, jax: Any) -> None:
-        """Put the hooks in place."""
+        """Install the hooks."""
         compute, gradient = jax.value_and_grad, jax.grad
 
         @functools.wraps(compute)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Undisturbed:
-    """Disables gradients, modes and transforms. It runs at every hook, so it is a class, which is faster."""
+    """Disables gradients, modes and transforms. It runs at every hook, so it is not a generator, which is slower."""
 
     __slots__ = ("_c", "_enabled", "_functorch", "_modes")
 

@@ -1,1 +1,1 @@
-"""Record which lines of the user's code ran and what they assigned."""
+"""Record which lines of user code ran and what they assigned."""

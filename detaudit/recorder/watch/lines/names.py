@@ -46,8 +46,8 @@ class Lines:
     def between(self, done: int, coming: int) -> list[Name]:
         """Return the names to check after the line ``done`` and before the line ``coming``.
 
-        They include the names that the coming line uses. A change that was made through a different name is so
-        detected before this line, which did not cause it.
+        They include the names that the coming line uses. This way, a change made through a different name is detected
+        before this line, which did not cause it.
         """
         key = done, coming
         if key not in self._between:

@@ -54,7 +54,7 @@ class OperationWatcher:
             self._handle, self._around_call = operations.handle, operations.around_call
 
     def install(self) -> None:
-        """Put the hooks in place."""
+        """Install the hooks."""
         functions = "tensorflow.python.eager.polymorphic_function."
         function = importlib.import_module(functions + "polymorphic_function").Function
         self._calls.watch(function, self._on_call)
