@@ -49,9 +49,9 @@ class TorchWatcher:
         if hasattr(optimizer, "register_optimizer_step_post_hook"):
             optimizer.register_optimizer_step_pre_hook(self._hook(self._before_step))  # type: ignore[union-attr]
             optimizer.register_optimizer_step_post_hook(self._hook(self._after_step))  # type: ignore[union-attr]
-            self._notice_optimizers(torch.optim.Optimizer)
+            self._watch_optimizers(torch.optim.Optimizer)
         scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
-        self._notice_scaled_losses(scaler)
+        self._watch_scaled_losses(scaler)
         graph = sys.modules.get("torch.autograd.graph")
         run = torch.autograd._engine_run_backward if hasattr(torch.autograd, "_engine_run_backward") else None
         if run is None or graph is None:
@@ -91,7 +91,7 @@ class TorchWatcher:
     def _on_call(self, call: Any) -> None:
         self._training.inputs(data_in(self._torch, call))
 
-    def _notice_optimizers(self, base: Any) -> None:
+    def _watch_optimizers(self, base: Any) -> None:
         construct = base.__init__
 
         @functools.wraps(construct)
@@ -102,7 +102,7 @@ class TorchWatcher:
 
         base.__init__ = __init__
 
-    def _notice_scaled_losses(self, scaler: Any) -> None:
+    def _watch_scaled_losses(self, scaler: Any) -> None:
         scale = scaler.scale
 
         @functools.wraps(scale)
