@@ -1,1 +1,1 @@
-"""What is held still during a run: the catalogue of flags, and recipes, which are named sets of them."""
+"""Flags, recipes (named sets of flags with a seed), variations, and the audits of a project."""

@@ -1,4 +1,4 @@
-"""The catalogue of flags: rows of configs/flags/, and what each becomes in a run."""
+"""The catalogue of flags: the rows of configs/flags/, and how a run applies them."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 
 from detaudit.errors import ConfigError, UnknownNameError, UsageError
+from detaudit.model import Cause, SourceMatch
 from detaudit.recipe import names, yamlfile
 
 Framework: TypeAlias = Literal[
@@ -27,40 +28,42 @@ Framework: TypeAlias = Literal[
     "keras",
     "jax",
 ]
-Cause: TypeAlias = Literal["seed", "data", "kernel", "memory", "threads", "hash", "order"]
 Device: TypeAlias = Literal["cpu", "gpu", "multi-gpu"]
-Action: TypeAlias = Literal["auto", "fallback", "advise", "diagnose"]
+Action: TypeAlias = Literal["standard", "fallback", "opt-in", "diagnostic"]
 
 DEVICES: tuple[Device, ...] = get_args(Device)
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 """Each is a file of the catalogue, in this order."""
 
+SEARCHED: tuple[Action, ...] = ("standard", "fallback")
+"""The flags that detaudit tries or recommends without being asked to."""
+
 SEED = "SEED"
-"""In a row, stands for the recipe's seed."""
+"""In a row, the placeholder for the seed of the recipe."""
 
 RUN_FOLDER = "RUN_FOLDER"
-"""At the start of a variable in a row, stands for a folder that is empty when a run starts, and gone after it."""
+"""At the start of a variable in a row, the placeholder for a folder that exists, empty at first, for one run only."""
 
 NO_ASLR = "no-aslr"
-"""The one launcher change there is."""
+"""The only launcher change."""
 
 SEVERAL = {"XLA_FLAGS": " ", "TF_XLA_FLAGS": " ", "GLIBC_TUNABLES": ":"}
-"""Variables that hold several settings, and what stands between them: a flag's is added to what is there."""
+"""Variables that hold several settings, with their separators: a flag extends them."""
 
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row of the catalogue; configs/flags/README.md says what each field means.
+    """One row of the catalogue; configs/flags/README.md explains the fields.
 
-    A row with a ``parameter`` can be applied only with a ``value``, which is then part of its id: ``id=value``.
+    A flag with a ``parameter`` needs a ``value``, which is then part of its id: ``id=value``.
     """
 
     id: str
     title: str
     framework: Framework
     when: Literal["before-start", "after-import"]
-    action: Action = "auto"
+    action: Action = "standard"
     causes: tuple[Cause, ...]
-    in_script: str
+    by_hand: str
     source: str
     note: str = ""
     module: str = ""
@@ -77,43 +80,43 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     cost: str = ""
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
-    instead: tuple[str, ...] = ()
-    mends: tuple[str, ...] = ()
-    in_force: dict[str, Any] = {}
+    alternatives: tuple[str, ...] = ()
+    matches: SourceMatch = SourceMatch()
+    expect: dict[str, Any] = {}
 
     @property
-    def is_advice(self) -> bool:
-        """Whether it must stand in the script: detaudit cannot apply it."""
+    def by_hand_only(self) -> bool:
+        """Whether detaudit cannot apply it, because it belongs in the script."""
         return not (self.env or self.call or self.set or self.patch or self.launcher)
 
     @property
     def runs_inside(self) -> bool:
-        """Whether the recorder applies it, in the process."""
-        return self.when == "after-import" and not self.is_advice
+        """Whether the recorder applies it, within the process."""
+        return self.when == "after-import" and not self.by_hand_only
 
     @property
     def imported(self) -> str:
-        """The module after whose import the recorder applies it."""
+        """The module that triggers the recorder to apply it when it is imported."""
         return self.module or self.framework
 
     @property
-    def words(self) -> frozenset[str]:
-        """The variables, functions and attributes by which people know it."""
+    def setting_names(self) -> frozenset[str]:
+        """The variables, functions and attributes that it sets, by which people know it."""
         variables = {value if name in SEVERAL else name for name, value in self.env.items()}
         return frozenset((*variables, *self.call, *self.set))
 
     @property
-    def where(self) -> str:
-        """Return where its line belongs in a script, in words."""
+    def applied_when(self) -> str:
+        """When it takes effect, as reports say it."""
         return "before Python starts" if self.when == "before-start" else f"after import {self.imported}"
 
     @property
     def needs_value(self) -> bool:
-        """Whether it cannot be applied as it stands, because nobody has said to what."""
+        """Whether it still lacks the value that it takes."""
         return bool(self.parameter) and not self.value
 
     def environment(self, seed: int, folder: str = RUN_FOLDER) -> dict[str, str]:
-        """Return the variables it sets in a run that has this folder; those of SEVERAL hold more than this."""
+        """Return the variables that it sets in a run that has this folder; it extends those of SEVERAL."""
         filled = {name: str(_fill(value, seed)) for name, value in self.env.items()}
         return {name: re.sub(f"^{RUN_FOLDER}\\b", lambda _: folder, value) for name, value in filled.items()}
 
@@ -156,7 +159,7 @@ def with_variables(
 
 
 def holds(name: str, found: str | None, value: str) -> bool:
-    """Whether a variable that was found to be ``found`` sets what a flag's ``value`` sets."""
+    """Return whether a variable with the value ``found`` has the setting ``value`` of a flag."""
     if name not in SEVERAL or found is None:
         return found == value
     return value in found.split(SEVERAL[name])
@@ -176,34 +179,34 @@ class Catalogue:
         """All ids."""
         return tuple(self._flags)
 
-    def automatic(self, devices: Collection[Device] = DEVICES) -> set[str]:
-        """Return the ids of what the recipe ``all`` is made of, where there are these devices."""
-        found = (flag for flag in self if flag.action == "auto")
+    def standard(self, devices: Collection[Device] = DEVICES) -> set[str]:
+        """Return the ids of the standard flags for these devices, which make up the recipe ``all``."""
+        found = (flag for flag in self if flag.action == "standard")
         return {flag.id for flag in found if any(device in devices for device in flag.devices)}
 
     def get(self, flag_id: str, *others: str) -> Flag:
         """Return a flag, given as ``id`` or ``id=value``.
 
-        Raises UnknownNameError, which says what became of it, or names the nearest of all flags and ``others``, and
-        UsageError for a value that it does not take.
+        Raises UnknownNameError for any other name, with its replacement or the nearest of all flags and ``others`` as
+        a hint, and UsageError for a value that the flag does not take.
         """
         row, _, value = flag_id.partition("=")
         if row not in self._flags:
             raise self._unknown(flag_id, others)
         flag = self._flags[row]
         if value and not flag.parameter:
-            raise UsageError(f"the flag {row!r} takes no value", f"Write --flag {row}.")
+            raise UsageError(f"flag {row!r} takes no value", f"Use --flag {row}.")
         return msgspec.structs.replace(flag, id=flag_id, value=value) if value else flag
 
     def _unknown(self, name: str, others: tuple[str, ...]) -> UnknownNameError:
         gone = names.retired(name)
         if gone is not None:
-            instead = f"{gone.instead!r} is what helps today." if gone.instead else "Nothing needs to stand in for it."
-            return UnknownNameError(f"{name!r} is no flag: {gone.why}", instead)
-        word = names.normal(name)
-        known = [flag.id for flag in self if any(f".{names.normal(w)}".endswith(f".{word}") for w in flag.words)]
-        if word and known:
-            return UnknownNameError(f"there is no flag {name!r}", f"This is set by: {', '.join(known)}.")
+            hint = f"Use {gone.replacement!r} instead." if gone.replacement else "No replacement is needed."
+            return UnknownNameError(f"{name!r} is not a flag: {gone.why}", hint)
+        setting = f".{names.normal(name)}"
+        known = [flag.id for flag in self if any(f".{names.normal(s)}".endswith(setting) for s in flag.setting_names)]
+        if setting != "." and known:
+            return UnknownNameError(f"unknown flag {name!r}", f"Flags that set it: {', '.join(known)}.")
         return names.unknown("flag or recipe" if others else "flag", name, (*self._flags, *others))
 
     def select(self, ids: Iterable[str]) -> tuple[Flag, ...]:
@@ -214,24 +217,24 @@ class Catalogue:
 
 
 def conflict(flags: Iterable[Flag]) -> tuple[Flag, Flag] | None:
-    """Return the first two flags that cannot stand beside each other."""
+    """Return the first two flags that conflict."""
     pairs = combinations(flags, 2)
     return next(((a, b) for a, b in pairs if b.id in a.conflicts or a.id in b.conflicts), None)
 
 
 def load_catalogue(path: Path | None = None) -> Catalogue:
-    """Read the catalogue, or one file of it. Raises ConfigError for a broken file or an id that is there twice."""
+    """Read the catalogue, or one file of it. Raises ConfigError for an invalid file or a duplicate id."""
     folder = yamlfile.configs_dir() / "flags"
     files = [path] if path else [folder / f"{framework}.yaml" for framework in FRAMEWORKS]
     flags: list[Flag] = []
     for file in files:
         read = yamlfile.load(file, list[Flag])
         ids = [flag.id for flag in (*flags, *read)]
-        twice = next((flag_id for flag_id in ids if ids.count(flag_id) > 1), None)
-        if twice:
-            raise ConfigError(f"{file}: the flag {twice!r} is there twice", "Give one of them another id.")
+        duplicate = next((flag_id for flag_id in ids if ids.count(flag_id) > 1), None)
+        if duplicate:
+            raise ConfigError(f"{file}: duplicate flag {duplicate!r}", "Rename one of them.")
         flags += read
     catalogue = Catalogue(flags)
     for flag in flags:
-        catalogue.select((*flag.requires, *flag.conflicts, *flag.instead))
+        catalogue.select((*flag.requires, *flag.conflicts, *flag.alternatives))
     return catalogue

@@ -1,4 +1,4 @@
-"""What this machine shows of its devices, before any run was seen."""
+"""Find out which devices this machine may have, before any run."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 from detaudit.recipe.flags import Device
 
 _ONE_GPU = {"nvidiactl", "kfd", "dxg"}
-"""The drivers of NVIDIA and AMD, and WSL's way to either."""
+"""Device files of the drivers of NVIDIA and AMD, and of WSL for either."""
 
 
 def devices(names: Iterable[str] | None = None) -> set[Device]:
-    """Return what there may be here, by the ``names`` of the files in /dev.
+    """Return the kinds of devices that may be here, by the ``names`` of the files in /dev.
 
-    Drivers that do not number their devices may have several.
+    A driver that does not number its devices may have several.
     """
     found = set(names) if names is not None else {path.name for path in Path("/dev").glob("*")}
     numbered = {name for name in found if name.startswith("nvidia") and name.removeprefix("nvidia").isdigit()}

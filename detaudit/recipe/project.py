@@ -1,4 +1,4 @@
-"""What a project has written down to be checked: [tool.detaudit] in pyproject.toml, or detaudit.yaml."""
+"""Read the audits of a project from detaudit.yaml, or from [tool.detaudit] in pyproject.toml."""
 
 import shlex
 import tomllib
@@ -15,22 +15,22 @@ from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED
 
 FILES = ("detaudit.yaml", "pyproject.toml")
-"""Where a project is looked for, in this order."""
+"""The files that may define a project's audits, in order of precedence."""
 
 Policy = Literal["fail", "warn", "rebase"]
-"""What becomes of a check against a baseline from another environment; ``rebase`` takes the new one as the baseline."""
+"""How to treat a difference from a baseline of a different environment; ``rebase`` replaces the baseline."""
 
-_CURE = "docs/ci.md tells what may stand there."
+_HINT = "See docs/ci.md for the allowed keys."
 
 Command = Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
 class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
-    """One audit that a project has named.
+    """One named audit of a project.
 
-    ``command`` is a script with its arguments, ``-m MODULE`` with them, or a whole command. ``timeout`` is in seconds.
-    ``loss-tolerance`` is relative: how far the final losses may be apart where the environment is not the baseline's.
-    ``resume`` is the command that goes on where a run was stopped; ``stop``, the one that stops early by itself.
+    ``command`` is a script or ``-m MODULE`` with arguments, or a whole command. ``timeout`` is in seconds.
+    ``loss-tolerance`` is the largest accepted relative difference of the final losses, if the environment is not that
+    of the baseline. ``resume`` is the command that resumes a stopped run, ``stop`` a command that stops early.
     """
 
     command: Command
@@ -59,29 +59,29 @@ class _Project(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def find(folder: Path) -> Path:
-    """Return the file that holds the project's audits. Raises UnknownNameError where there is none."""
+    """Return the file that defines the project's audits. Raises UnknownNameError if there is none."""
     for name in FILES:
         path = folder / name
         if path.is_file() and (path.suffix == ".yaml" or "detaudit" in _toml(path).get("tool", {})):
             return path
     raise UnknownNameError(
-        "no audits are written down here: there is no detaudit.yaml, and no [tool.detaudit] in pyproject.toml",
-        'Write [tool.detaudit.audits.NAME] with command = "train.py" into pyproject.toml.',
+        "no audits configured: no detaudit.yaml, and no [tool.detaudit] in pyproject.toml",
+        'Add [tool.detaudit.audits.NAME] with command = "train.py" to pyproject.toml.',
     )
 
 
 def read(path: Path) -> dict[str, NamedAudit]:
     """Return the audits of a project by name.
 
-    Raises UnknownNameError for a file that cannot be read, ConfigError for one that does not fit, with the place.
+    Raises UnknownNameError for a file that cannot be read, ConfigError with the place for invalid contents.
     """
     if path.suffix != ".toml":
-        return {name: _audit(path, name, raw) for name, raw in yamlfile.load(path, _Project).audits.items()}
+        return {name: _audit(path, name, raw) for name, raw in yamlfile.load(path, _Project, _HINT).audits.items()}
     try:
         project = msgspec.convert(_toml(path).get("tool", {}).get("detaudit", {}), _Project)
     except msgspec.ValidationError as error:
-        problem, _, where = str(error).partition(" - at `$")
-        raise ConfigError(f"{path}, [tool.detaudit{where.rstrip('`')}]: {problem}", _CURE) from error
+        problem, where = yamlfile.split(error)
+        raise ConfigError(f"{path}, [tool.detaudit{where}]: {problem}", _HINT) from error
     return {name: _audit(path, name, raw) for name, raw in project.audits.items()}
 
 
@@ -89,23 +89,23 @@ def _audit(path: Path, name: str, raw: dict[str, Any]) -> NamedAudit:
     try:
         return msgspec.convert(raw, NamedAudit)
     except msgspec.ValidationError as error:
-        problem, _, where = str(error).partition(" - at `$")
-        at = f".audits.{name}{where.rstrip('`')}"
+        problem, where = yamlfile.split(error)
+        at = f".audits.{name}{where}"
         place = f"{path}, tool.detaudit{at}" if path.suffix == ".toml" else yamlfile.place(path, at)
-        raise ConfigError(f"{place}: {problem}", _CURE) from error
+        raise ConfigError(f"{place}: {problem}", _HINT) from error
 
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise UnknownNameError(f"{path} cannot be read: {error}") from error
+        raise UnknownNameError(f"cannot read {path}: {error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}", "Mend the TOML there.") from error
+        raise ConfigError(f"{path}: {error}", "Fix the TOML syntax.") from error
 
 
 def select(audits: dict[str, NamedAudit], names: Sequence[str]) -> dict[str, NamedAudit]:
-    """Return the audits of these names, all where none is given. Raises UnknownNameError for one that is not there."""
+    """Return the audits with these names, or all if none is given. Raises UnknownNameError for an unknown one."""
     for name in names:
         if name not in audits:
             raise unknown("audit", name, audits)
@@ -113,14 +113,14 @@ def select(audits: dict[str, NamedAudit], names: Sequence[str]) -> dict[str, Nam
 
 
 def words(command: Command) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """Return a command as the command line has it: a script, what follows ``--``, a module.
+    """Return the parts of a command as on the command line: the script, the arguments after ``--``, the module.
 
-    Raises ConfigError for a command whose quotes do not match.
+    Raises ConfigError for unbalanced quotes.
     """
     try:
         parts = tuple(shlex.split(command)) if isinstance(command, str) else command
     except ValueError as error:
-        raise ConfigError(f"the command {command!r} cannot be read: {error}", "Write it as a list of words.") from error
+        raise ConfigError(f"cannot parse command {command!r}: {error}", "Write it as a list of words.") from error
     if len(parts) > 1 and parts[0] == "-m":
         return (), parts[2:], parts[1]
     if parts and parts[0].endswith(".py"):

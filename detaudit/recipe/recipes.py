@@ -15,28 +15,26 @@ from detaudit.recipe.yamlfile import configs_dir
 
 DEFAULT_SEED = 0
 MAX_SEED = 2**32 - 1
-"""The widest range that PYTHONHASHSEED and NumPy both take."""
+"""The largest seed that both PYTHONHASHSEED and NumPy accept."""
 
 
 class RecipeFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The layout of a recipe file."""
 
-    name: Annotated[str, Meta(description="Stands above the table of its runs.", min_length=1)]
+    name: Annotated[str, Meta(description="Recipe name, shown in reports.", min_length=1)]
     flags: Annotated[
         Literal["all"] | tuple[str, ...],
-        Meta(description="Ids of flags, which `detaudit recipes` lists, or `all` for every flag that applies here."),
+        Meta(description="Flag IDs (see `detaudit recipes`), or `all`: the standard flags for this machine's devices."),
     ]
-    title: Annotated[str, Meta(description="One line for people.")] = ""
-    extends: Annotated[
-        tuple[str, ...], Meta(description="Recipes, by name or by YAML file, whose flags are in this one too.")
-    ] = ()
+    title: Annotated[str, Meta(description="One-line description.")] = ""
+    extends: Annotated[tuple[str, ...], Meta(description="Recipes (names or YAML files) to include.")] = ()
     seed: Annotated[
-        Annotated[int, Meta(ge=0, le=MAX_SEED)] | None, Meta(description="What SEED stands for in flags; 0 by default.")
+        Annotated[int, Meta(ge=0, le=MAX_SEED)] | None, Meta(description="Seed used by the flags; 0 by default.")
     ] = None
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """A recipe as it will be applied; ``options`` are the words of the command line that ask for it."""
+    """A recipe with its flags resolved; ``options`` are the command-line options that select it."""
 
     name: str
     seed: int
@@ -59,7 +57,7 @@ def _locate(name: str) -> Path:
 
 
 def read_recipe(name: str) -> RecipeFile:
-    """Return a recipe as it stands in its file. Raises as load_recipe does."""
+    """Return the contents of a recipe file. Raises UnknownNameError and ConfigError as load_recipe does."""
     return yamlfile.load(_locate(name), RecipeFile)
 
 
@@ -68,11 +66,11 @@ def _collect(
 ) -> set[str]:
     path = _locate(name)
     if str(path) in seen:
-        raise ConfigError(f"{path}: the recipe extends itself", "Take the circle out of `extends`.")
-    ids = catalogue.automatic(devices) if recipe.flags == "all" else set()
+        raise ConfigError(f"{path}: recipe extends itself", "Remove the cycle from `extends`.")
+    ids = catalogue.standard(devices) if recipe.flags == "all" else set()
     for number, flag_id in enumerate(recipe.flags if recipe.flags != "all" else ()):
         try:
-            ids.add(_applied(catalogue.get(flag_id)))
+            ids.add(_applicable_id(catalogue.get(flag_id)))
         except UsageError as error:
             raise _at(error, path, f".flags[{number}]") from error
     for number, base in enumerate(recipe.extends):
@@ -85,20 +83,22 @@ def _collect(
 
 
 def _at(error: UsageError, path: Path, where: str) -> UsageError:
-    return type(error)(f"{yamlfile.place(path, where)}: {error.message}", error.cure)
+    return type(error)(f"{yamlfile.place(path, where)}: {error.message}", error.hint)
 
 
-def _applied(flag: Flag) -> str:
-    """Return a flag's id. Raises UsageError for one that only its author can put into the script."""
-    if flag.is_advice:
-        raise UsageError(f"detaudit cannot apply {flag.id!r}: it must stand in the script", f"Write {flag.in_script}")
+def _applicable_id(flag: Flag) -> str:
+    """Return the id of a flag. Raises UsageError for one that must be set by hand."""
+    if flag.by_hand_only:
+        raise UsageError(
+            f"detaudit cannot set {flag.id!r}: it belongs in the script", f"Set it by hand: {flag.by_hand}"
+        )
     return flag.id
 
 
 def _check_values(flags: Iterable[Flag]) -> None:
     for flag in flags:
         if flag.needs_value:
-            raise UsageError(f"the flag {flag.id!r} needs a value", f"Write {flag.id}={flag.parameter}.")
+            raise UsageError(f"flag {flag.id!r} needs a value", f"Write {flag.id}={flag.parameter}.")
 
 
 def load_recipe(
@@ -110,17 +110,17 @@ def load_recipe(
     remove: Iterable[str] = (),
     devices: Collection[Device] = DEVICES,
 ) -> Recipe:
-    """Return the recipe ``name`` (a shipped one, or a YAML file) with flags added and taken away.
+    """Return the recipe ``name`` (built-in, or a YAML file) with flags added and removed.
 
-    ``seed`` wins over the file's own. A flag brings the flags that it requires, unless those were taken away.
-    ``all`` holds what does something on one of ``devices``; flags that are named are never left out.
+    ``seed`` overrides the seed of the file. The flags that a flag requires are added too, unless they are removed.
+    ``all`` means the standard flags for ``devices``; a flag that is named is applied whatever its devices.
 
-    Raises UnknownNameError for a recipe or flag that does not exist, ConfigError for a broken file, UsageError for
-    flags that cannot stand beside each other, that lack their value, or that must stand in the script.
+    Raises UnknownNameError for an unknown recipe or flag, ConfigError for an invalid file, UsageError for flags that
+    conflict, lack their value, or must be set by hand.
     """
     recipe = read_recipe(name)
     ids = _collect(name, recipe, catalogue, devices)
-    add = {_applied(catalogue.get(flag_id)) for flag_id in add}
+    add = {_applicable_id(catalogue.get(flag_id)) for flag_id in add}
     remove = {catalogue.get(flag_id).id for flag_id in remove}
     ids |= add
     while more := {needed for flag in catalogue.select(ids) for needed in flag.requires} - ids:
@@ -130,8 +130,8 @@ def load_recipe(
     if (two := conflict(flags)) is not None:
         a, b = (flag.id for flag in two)
         raise UsageError(
-            f"the recipe {recipe.name!r} holds {a!r} and {b!r}, which cannot stand beside each other",
-            f"Take one of them out: --no-flag {a} or --no-flag {b}",
+            f"recipe {recipe.name!r}: flags {a!r} and {b!r} conflict",
+            f"Remove one: --no-flag {a} or --no-flag {b}",
         )
     changes = [f"+{flag_id}" for flag_id in sorted(add)] + [f"-{flag_id}" for flag_id in sorted(remove)]
     options = ["--recipe", name] if name != "none" else []

@@ -1,4 +1,4 @@
-"""Reads a YAML file into typed values; every error names the file, the line and the column."""
+"""Read a YAML file into typed values; every error names the file, the line and the column."""
 
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +11,9 @@ from detaudit.errors import ConfigError, UnknownNameError
 T = TypeVar("T")
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's is ten times faster; PyYAML has it wherever it comes as a wheel."""
+"""The loader of libyaml is ten times faster; PyYAML has it if it is installed as a wheel."""
+
+_HINT = "See configs/ for valid examples."
 
 
 def configs_dir() -> Path:
@@ -21,39 +23,45 @@ def configs_dir() -> Path:
     return installed if installed.is_dir() else package.parent / "configs"
 
 
-def load(path: Path, kind: type[T]) -> T:
-    """Return the contents of ``path`` as ``kind``.
+def load(path: Path, kind: type[T], hint: str = _HINT) -> T:
+    """Return the contents of ``path`` as ``kind``; ``hint`` says where to find valid examples.
 
-    Raises UnknownNameError if the file cannot be read, ConfigError if it is no YAML or does not fit.
+    Raises UnknownNameError if the file cannot be read, ConfigError if it is not YAML or has invalid contents.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UnknownNameError(f"{path} cannot be read: {error}") from error
+        raise UnknownNameError(f"cannot read {path}: {error}") from error
     try:
         data = _parse(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise ConfigError(_at(path, mark, error.problem or "not YAML"), "Mend the YAML there.") from error
+        raise ConfigError(_at(path, mark, error.problem or "not YAML"), "Fix the YAML syntax.") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: {error}", "Mend the YAML there.") from error
+        raise ConfigError(f"{path}: {error}", "Fix the YAML syntax.") from error
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        problem, _, where = str(error).partition(" - at `$")
-        mark = _mark(yaml.compose(text), where.rstrip("`"))
-        raise ConfigError(_at(path, mark, problem), "See configs/ for files that are right.") from error
+        problem, where = split(error)
+        mark = _mark(yaml.compose(text), where)
+        raise ConfigError(_at(path, mark, problem), hint) from error
 
 
 def _parse(text: str) -> Any:
     try:
-        return yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe one, in C where there is one
+        return yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader, in C if available
     except yaml.YAMLError:
-        return yaml.safe_load(text)  # whose errors say more
+        return yaml.safe_load(text)  # Its errors say more.
+
+
+def split(error: msgspec.ValidationError) -> tuple[str, str]:
+    """Return the problem that a validation error reports, and the path of the value, such as ``.flags[2]``."""
+    problem, _, where = str(error).partition(" - at `$")
+    return problem, where.rstrip("`")
 
 
 def place(path: Path, where: str) -> str:
-    """Return ``file:line:column`` of what stands at a path such as ``.flags[2]`` in a file that was read before."""
+    """Return ``file:line:column`` of the value at a path such as ``.flags[2]`` in a file that was read before."""
     mark = _mark(yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader), where)
     return _at(path, mark, "").removesuffix(": ")
 

@@ -1,4 +1,4 @@
-"""The catalogue: every row does what it may, is recorded when it is set, and can be looked up by what people know."""
+"""The catalogue: its rows are consistent, the recorder records what they set, and known names lead to them."""
 
 from itertools import combinations
 from pathlib import Path
@@ -21,7 +21,7 @@ def catalogue() -> Catalogue:
 
 def flag(id_: str, **fields: object) -> Flag:
     common = {"title": "t", "framework": "python", "when": "before-start", "causes": ["seed"]}
-    return msgspec.convert({"id": id_, **common, "in_script": "s", "source": "s", **fields}, Flag)
+    return msgspec.convert({"id": id_, **common, "by_hand": "s", "source": "s", **fields}, Flag)
 
 
 def test_the_flags_of_the_first_version_are_there(catalogue: Catalogue) -> None:
@@ -39,7 +39,7 @@ def test_the_flags_of_the_first_version_are_there(catalogue: Catalogue) -> None:
     }
 
 
-def test_every_flag_stands_in_the_file_of_its_framework_and_is_called_after_it() -> None:
+def test_each_flag_is_in_the_file_of_its_framework_and_named_after_it() -> None:
     folder = yamlfile.configs_dir() / "flags"
     assert {path.stem for path in folder.glob("*.yaml")} == set(FRAMEWORKS)
     for framework in FRAMEWORKS:
@@ -52,25 +52,25 @@ def load_file(framework: str) -> list[Flag]:
     return yamlfile.load(yamlfile.configs_dir() / "flags" / f"{framework}.yaml", list[Flag])
 
 
-def test_every_flag_does_something_or_is_advice_and_says_where_it_comes_from(catalogue: Catalogue) -> None:
+def test_each_flag_does_something_or_is_by_hand_only_and_has_a_source(catalogue: Catalogue) -> None:
     for row in catalogue:
-        assert not row.is_advice or row.action == "advise", row.id
-        assert row.is_advice or row.runs_inside == bool(row.call or row.set or row.patch), row.id
+        assert not row.by_hand_only or row.action == "opt-in", row.id
+        assert row.by_hand_only or row.runs_inside == bool(row.call or row.set or row.patch), row.id
         assert not row.patch or row.patch in PATCHES
         assert row.source
-        assert row.in_script
+        assert row.by_hand
         assert row.causes
         assert row.devices
 
 
-def test_what_a_flag_sets_is_recorded(catalogue: Catalogue) -> None:
+def test_the_recorder_records_what_a_flag_sets(catalogue: Catalogue) -> None:
     switches = {f"{module}.{dotted}" for module, all_ in SETTINGS.items() for dotted in all_}
     for row in catalogue:
         assert all(map(wire.affects_determinism, row.env)), row.id
-        assert set(row.in_force) <= switches, row.id
+        assert set(row.expect) <= switches, row.id
 
 
-def test_two_flags_that_give_a_variable_two_values_cannot_stand_beside_each_other(catalogue: Catalogue) -> None:
+def test_two_flags_that_give_a_variable_different_values_conflict(catalogue: Catalogue) -> None:
     found = 0
     for a, b in combinations(catalogue, 2):
         if any(a.env[name] != b.env[name] for name in {*a.env} & {*b.env} - {*SEVERAL}):
@@ -79,28 +79,31 @@ def test_two_flags_that_give_a_variable_two_values_cannot_stand_beside_each_othe
     assert found
 
 
-def test_only_what_changes_no_results_for_their_own_sake_is_automatic(catalogue: Catalogue) -> None:
-    automatic = catalogue.automatic()
-    assert {"torch-deterministic-algorithms", "tensorflow-op-determinism", "numpy-default-rng"} < automatic
-    assert not {word for word in automatic if "thread" in word or "tf32" in word or word.startswith(("nccl", "mkl"))}
-    assert conflict(catalogue.select(automatic)) is None
+def test_standard_flags_do_not_conflict_and_leave_threads_and_precision_alone(catalogue: Catalogue) -> None:
+    standard = catalogue.standard()
+    assert {"torch-deterministic-algorithms", "tensorflow-op-determinism", "numpy-default-rng"} < standard
+    assert not {word for word in standard if "thread" in word or "tf32" in word or word.startswith(("nccl", "mkl"))}
+    assert conflict(catalogue.select(standard)) is None
 
 
-def test_what_needs_a_gpu_is_automatic_only_where_there_may_be_one(catalogue: Catalogue) -> None:
-    on_a_cpu = catalogue.automatic({"cpu"})
-    assert "cuda-cublas-workspace" in catalogue.automatic() - on_a_cpu
-    assert "jax-xla-deterministic-ops" in catalogue.automatic({"cpu", "gpu"}) - on_a_cpu
+def test_gpu_flags_are_standard_only_if_there_may_be_a_gpu(catalogue: Catalogue) -> None:
+    on_a_cpu = catalogue.standard({"cpu"})
+    assert "cuda-cublas-workspace" in catalogue.standard() - on_a_cpu
+    assert "jax-xla-deterministic-ops" in catalogue.standard({"cpu", "gpu"}) - on_a_cpu
     assert "torch-seed" in on_a_cpu
 
 
-def test_equivalents(catalogue: Catalogue) -> None:
-    assert catalogue.get("torch-deterministic-algorithms").instead == ("torch-deterministic-warn", "openmp-one-thread")
-    assert catalogue.get("tensorflow-op-determinism").instead == ("tensorflow-one-thread",)
+def test_alternatives(catalogue: Catalogue) -> None:
+    assert catalogue.get("torch-deterministic-algorithms").alternatives == (
+        "torch-deterministic-warn",
+        "openmp-one-thread",
+    )
+    assert catalogue.get("tensorflow-op-determinism").alternatives == ("tensorflow-one-thread",)
     for row in catalogue:
-        assert row.id not in row.instead
+        assert row.id not in row.alternatives
 
 
-def test_a_variable_of_several_settings_is_added_to() -> None:
+def test_a_variable_of_several_settings_is_extended() -> None:
     ops, autotune = (flag(name, env={"XLA_FLAGS": f"--{name}=1", "OTHER": "2"}) for name in ("ops", "autotune"))
     given = {"XLA_FLAGS": "--mine=3", "OTHER": "1"}
     env = with_variables(given, [ops, autotune], 0)
@@ -110,7 +113,7 @@ def test_a_variable_of_several_settings_is_added_to() -> None:
     assert given == {"XLA_FLAGS": "--mine=3", "OTHER": "1"}
 
 
-def test_a_variable_of_several_settings_is_in_force_where_it_holds_this_one() -> None:
+def test_a_variable_of_several_settings_holds_each_of_them() -> None:
     assert holds("XLA_FLAGS", "--mine=3 --ops=1", "--ops=1")
     assert not holds("XLA_FLAGS", "--mine=3 --ops=10", "--ops=1")
     assert not holds("XLA_FLAGS", None, "--ops=1")
@@ -122,26 +125,26 @@ RETIRED = names.load_retired()
 
 
 @pytest.mark.parametrize("row", RETIRED, ids=lambda row: row.id)
-def test_what_is_retired_says_why_and_names_its_successor(catalogue: Catalogue, row: names.Retired) -> None:
+def test_a_retired_setting_has_a_reason_and_a_replacement(catalogue: Catalogue, row: names.Retired) -> None:
     assert row.id not in catalogue.ids
-    assert row.instead or row.status == "irrelevant"
+    assert row.replacement or row.status == "irrelevant"
     for known in (row.id, *row.names, *(f"{name}=1" for name in row.names if "=" not in name)):
         with pytest.raises(UnknownNameError) as caught:
             catalogue.get(known)
         assert row.why in caught.value.message, known
-        assert row.instead in caught.value.cure
+        assert row.replacement in caught.value.hint
         assert caught.value.exit_code == ExitCode.USAGE
-    if row.instead:
-        catalogue.get(row.instead)
+    if row.replacement:
+        catalogue.get(row.replacement)
 
 
-def test_no_setting_that_a_flag_makes_is_retired(catalogue: Catalogue) -> None:
+def test_no_setting_of_a_flag_is_retired(catalogue: Catalogue) -> None:
     for row in catalogue:
-        for word in row.words:
+        for word in row.setting_names:
             assert names.retired(word) is None, word
 
 
-def test_the_dead_ones_that_people_know_are_there() -> None:
+def test_well_known_dead_settings_are_retired() -> None:
     for word in (
         "TF_CUDNN_USE_FRONTEND",
         "--xla_gpu_deterministic_reductions",
@@ -168,18 +171,17 @@ def test_the_dead_ones_that_people_know_are_there() -> None:
         ("cudnn.benchmark", "torch-cudnn-benchmark-off"),
     ],
 )
-def test_a_setting_leads_to_the_flags_that_make_it(catalogue: Catalogue, word: str, ids: str) -> None:
+def test_a_setting_leads_to_the_flags_that_set_it(catalogue: Catalogue, word: str, ids: str) -> None:
     with pytest.raises(UnknownNameError) as caught:
         catalogue.get(word)
-    assert caught.value.cure == f"This is set by: {ids}."
+    assert caught.value.hint == f"Flags that set it: {ids}."
 
 
-def test_a_file_of_flags_with_one_twice_or_with_a_requirement_that_does_not_exist(tmp_path: Path) -> None:
-    row = (
-        "- {id: a, title: t, framework: torch, when: after-import, causes: [], in_script: s, source: s, instead: [b]}\n"
-    )
+def test_a_duplicate_flag_or_an_unknown_alternative_is_an_error(tmp_path: Path) -> None:
+    row = "- {id: a, title: t, framework: torch, when: after-import, causes: [], by_hand: s, source: s, "
+    row += "alternatives: [b]}\n"
     (tmp_path / "flags.yaml").write_text(row * 2)
-    with pytest.raises(ConfigError, match="'a' is there twice"):
+    with pytest.raises(ConfigError, match="duplicate flag 'a'"):
         load_catalogue(tmp_path / "flags.yaml")
     (tmp_path / "flags.yaml").write_text(row)
     with pytest.raises(UnknownNameError, match="'b'"):

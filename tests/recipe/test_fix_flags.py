@@ -1,11 +1,12 @@
-"""The flags that are named for a culprit: what holds the line still first, then what its cause calls for."""
+"""The flags that fix a culprit: those that match its line first, then those for its cause."""
 
 from typing import Any
 
 import pytest
 
-from detaudit.recipe.fix_flags import _SWITCHES, cures
-from detaudit.recipe.flags import Cause, load_catalogue
+from detaudit.model import Cause, Source, SourceKind
+from detaudit.recipe.fix_flags import _SWITCHES, fix_flags
+from detaudit.recipe.flags import load_catalogue
 
 CATALOGUE = load_catalogue()
 TORCH = {"torch": "2.13.0+cpu", "numpy": "2.4.6"}
@@ -14,48 +15,71 @@ BOTH = {**TORCH, **TENSORFLOW}
 
 
 def named(cause: Cause, frameworks: dict[str, str], device: str = "cpu", **more: Any) -> list[str]:
-    found = cures(CATALOGUE, cause, frameworks, [device], **more)
+    found = fix_flags(CATALOGUE, cause, frameworks, [device], **more)
     assert len(found) <= 3
-    assert all(flag.in_script and flag.where for flag in found)
-    assert all(flag.action in ("auto", "fallback") for flag in found)
+    assert all(flag.by_hand and flag.applied_when for flag in found)
+    assert all(flag.action in ("standard", "fallback") for flag in found)
     return [flag.id for flag in found]
 
 
 @pytest.mark.parametrize(
     ("cause", "frameworks", "first"),
     [
-        ("kernel", TORCH, ["torch-deterministic-algorithms", "torch-deterministic-warn", "openmp-one-thread"]),
-        ("kernel", TENSORFLOW, ["tensorflow-op-determinism", "tensorflow-one-thread"]),
-        ("threads", TORCH, ["torch-one-thread", "openmp-one-thread"]),
-        ("seed", TORCH, ["torch-seed"]),
-        ("hash", TORCH, ["python-hash-seed"]),
-        ("memory", TORCH, ["torch-deterministic-algorithms"]),
+        (Cause.KERNEL, TORCH, ["torch-deterministic-algorithms", "torch-deterministic-warn", "openmp-one-thread"]),
+        (Cause.KERNEL, TENSORFLOW, ["tensorflow-op-determinism", "tensorflow-one-thread"]),
+        (Cause.THREADS, TORCH, ["torch-one-thread", "openmp-one-thread"]),
+        (Cause.SEED, TORCH, ["torch-seed"]),
+        (Cause.HASH, TORCH, ["python-hash-seed"]),
+        (Cause.MEMORY, TORCH, ["torch-deterministic-algorithms"]),
     ],
 )
-def test_what_a_cause_calls_for(cause: Cause, frameworks: dict[str, str], first: list[str]) -> None:
+def test_flags_for_a_cause(cause: Cause, frameworks: dict[str, str], first: list[str]) -> None:
     assert named(cause, frameworks)[: len(first)] == first
 
 
-def test_what_does_something_on_a_gpu_alone_is_named_there_alone() -> None:
-    assert "torch-cudnn-benchmark-off" in named("kernel", TORCH, "cuda:0")
-    assert "torch-cudnn-benchmark-off" not in named("kernel", TORCH, "cpu")
+def test_a_flag_for_gpus_is_only_named_on_a_gpu() -> None:
+    assert "torch-cudnn-benchmark-off" in named(Cause.KERNEL, TORCH, "cuda:0")
+    assert "torch-cudnn-benchmark-off" not in named(Cause.KERNEL, TORCH, "cpu")
+
+
+def source(kind: SourceKind, call: str = "", *generators: str) -> Source:
+    return Source(file="train.py", line=3, kind=kind, call=call, generators=generators)
 
 
 @pytest.mark.parametrize(
-    ("cause", "words", "flags"),
+    ("cause", "line", "flags"),
     [
-        ("hash", "calls hash(), which changes with PYTHONHASHSEED for strings", ["python-hash-seed"]),
-        ("order", "computes with id(), an address, which changes", ["system-aslr-off", "python-hash-seed"]),
-        ("order", "os.listdir() in an order that differs between runs", ["python-sorted-listings"]),
-        ("order", "as_completed() gives what finishes first", []),
-        ("seed", "numpy.random.default_rng() without a seed", ["numpy-default-rng"]),
-        ("seed", "torch.manual_seed() with a seed that follows the clock", []),
-        ("seed", "random.Random() with the process id as its seed", []),
-        ("memory", "calls numpy.empty(), which holds what was in memory", ["numpy-fresh-memory"]),
+        (Cause.HASH, source(SourceKind.HASH), ["python-hash-seed"]),
+        (Cause.HASH, source(SourceKind.SET_ORDER), ["python-hash-seed"]),
+        (Cause.ORDER, source(SourceKind.OBJECT_SET_ORDER), ["system-aslr-off", "python-hash-seed"]),
+        (Cause.ORDER, source(SourceKind.ADDRESS), ["system-aslr-off", "python-hash-seed"]),
+        (Cause.ORDER, source(SourceKind.LISTING_ORDER, "os.listdir"), ["python-sorted-listings"]),
+        (Cause.ORDER, source(SourceKind.LISTING_ORDER, "os.walk"), ["python-sorted-listings"]),
+        (Cause.THREADS, source(SourceKind.COMPLETION_ORDER, "concurrent.futures.as_completed"), []),
+        (
+            Cause.THREADS,
+            source(SourceKind.COMPLETION_ORDER_OPTION, "DataLoader(in_order=False)"),
+            ["torch-loader-in-order"],
+        ),
+        (Cause.SEED, source(SourceKind.UNSEEDED, "numpy.random.default_rng"), ["numpy-default-rng"]),
+        (Cause.SEED, source(SourceKind.UNSEEDED, "numpy.random.normal", "numpy.random"), ["numpy-seed"]),
+        (Cause.SEED, source(SourceKind.UNSEEDED, "random.shuffle", "random"), ["python-random-seed"]),
+        (Cause.SEED, source(SourceKind.UNSEEDED, "numpy.random.seed"), ["numpy-seed"]),
+        (Cause.SEED, source(SourceKind.UNSEEDED, "Generator.seed"), ["torch-seed-generators"]),
+        (Cause.SEED, source(SourceKind.SEED, "torch.manual_seed"), []),
+        (Cause.SEED, source(SourceKind.CLOCK, "torch.manual_seed"), []),
+        (Cause.SEED, source(SourceKind.PROCESS_ID, "random.Random"), []),
+        (Cause.MEMORY, source(SourceKind.UNINITIALIZED, "numpy.empty"), ["numpy-zero-empty"]),
     ],
 )
-def test_what_holds_a_line_still_is_named_alone(cause: Cause, words: str, flags: list[str]) -> None:
-    assert named(cause, TORCH, words=words) == flags
+def test_flags_that_match_a_line_are_returned_alone(cause: Cause, line: Source, flags: list[str]) -> None:
+    assert named(cause, TORCH, source=line) == flags
+
+
+def test_a_flag_for_different_lines_does_nothing_for_this_one() -> None:
+    entropy = source(SourceKind.ENTROPY, "os.urandom")
+    assert "numpy-default-rng" in named(Cause.DATA, TORCH)
+    assert "numpy-default-rng" not in named(Cause.DATA, TORCH, source=entropy)
 
 
 @pytest.mark.parametrize(
@@ -70,12 +94,12 @@ def test_what_holds_a_line_still_is_named_alone(cause: Cause, words: str, flags:
     ],
 )
 def test_an_operation_that_is_known_to_race(op: str, frameworks: dict[str, str], device: str, flags: list[str]) -> None:
-    assert named("kernel", frameworks, device, op=op) == flags
+    assert named(Cause.KERNEL, frameworks, device, op=op) == flags
 
 
-def test_an_operation_that_is_not_known_goes_by_the_cause() -> None:
-    assert named("kernel", BOTH, op="aten.mm.default")[0] == "torch-deterministic-algorithms"
-    assert named("kernel", BOTH, op="MatMul")[0] == "tensorflow-op-determinism"
+def test_an_operation_that_is_not_known_to_race_is_fixed_by_its_cause() -> None:
+    assert named(Cause.KERNEL, BOTH, op="aten.mm.default")[0] == "torch-deterministic-algorithms"
+    assert named(Cause.KERNEL, BOTH, op="MatMul")[0] == "tensorflow-op-determinism"
 
 
 def test_the_switches_are_flags() -> None:

@@ -1,4 +1,4 @@
-"""The table of operations that race: what ships is right, names what the frameworks have, and is found by any name."""
+"""The table of operations that race: its rows are consistent, and the frameworks have the operations."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from detaudit.errors import ConfigError
 from detaudit.recipe.ops import base_name, known, load_ops, names
 
 
-def test_every_family_is_named_once() -> None:
+def test_families_have_unique_names() -> None:
     rows = load_ops()
     assert len({row.id for row in rows}) == len(rows)
     for row in rows:
@@ -26,8 +26,8 @@ def test_torch_has_every_operation_of_its_families() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.launches  # uname, which TensorFlow's imports ask
-@pytest.mark.filterwarnings("ignore")  # of TensorFlow and what it imports
+@pytest.mark.launches  # TensorFlow runs uname when it is imported.
+@pytest.mark.filterwarnings("ignore")  # Those of TensorFlow and its dependencies.
 def test_tensorflow_has_every_operation_of_its_families() -> None:
     tf = pytest.importorskip("tensorflow")
     assert [
@@ -47,18 +47,18 @@ def test_tensorflow_has_every_operation_of_its_families() -> None:
         ("put_", "put_"),
     ],
 )
-def test_an_operation_goes_by_several_names(op: str, name: str) -> None:
+def test_an_operation_is_found_by_any_of_its_names(op: str, name: str) -> None:
     assert base_name(op) == name
 
 
-def test_what_races_depends_on_the_device() -> None:
+def test_an_operation_may_race_on_one_device_only() -> None:
     for device in ("cuda:0", "GPU:0", "/job:localhost/replica:0/task:0/device:GPU:0"):
         assert known("aten.scatter_add_.default", "torch", device) is not None
     for device in ("cpu", "CPU:0", "/job:localhost/replica:0/task:0/device:CPU:0"):
         assert known("aten.scatter_add_.default", "torch", device) is None
     put = known("aten.put_.default", "torch", "cpu")
     assert put is not None
-    assert put.mended_by == "one-thread"  # deterministic algorithms refuse it
+    assert put.fixed_by == "one-thread"  # Deterministic algorithms refuse it.
     assert known("put_", "tensorflow", "cpu") is None
 
 
@@ -66,21 +66,21 @@ ROW = "- {id: a, framework: torch, source: s, device: cpu, "
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        (ROW + "ops: [f], mended_by: prayer}", ":1:74: Invalid enum value 'prayer'"),
-        (ROW + "ops: [f], mended_by: edit}", ":1:74: 'a' needs `instead`"),
-        (ROW + "ops: [f], mended_by: one-thread, instead: g}", ":1:74: 'a' needs `instead`"),
-        (ROW + "ops: [f, f], mended_by: one-thread}", ":1:62: 'f' is there twice"),
-        (ROW + "ops: [f], mended_by: one-thread, why: x}", "unknown field `why`"),
+        (ROW + "ops: [f], fixed_by: prayer}", ":1:73: Invalid enum value 'prayer'"),
+        (ROW + "ops: [f], fixed_by: edit}", ":1:73: 'a' must have a `replacement`"),
+        (ROW + "ops: [f], fixed_by: one-thread, replacement: g}", ":1:73: 'a' must have a `replacement`"),
+        (ROW + "ops: [f, f], fixed_by: one-thread}", ":1:62: duplicate operation 'f'"),
+        (ROW + "ops: [f], fixed_by: one-thread, why: x}", "unknown field `why`"),
     ],
 )
-def test_a_broken_table_is_told_by_line_and_column(tmp_path: Path, text: str, told: str) -> None:
+def test_an_invalid_table_is_reported_with_line_and_column(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "ops.yaml"
     path.write_text(text + "\n")
     with pytest.raises(ConfigError) as caught:
         load_ops(path)
-    assert told in caught.value.message
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,9 @@ def test_a_broken_table_is_told_by_line_and_column(tmp_path: Path, text: str, to
         (["tensorflow", "numpy"], ["CPU:0"], "ResourceScatterSub", "put_"),
     ],
 )
-def test_the_names_of_what_may_race(frameworks: list[str], devices: list[str], some: str, none: str) -> None:
+def test_operations_that_may_race_by_framework_and_device(
+    frameworks: list[str], devices: list[str], some: str, none: str
+) -> None:
     found = names(frameworks, devices)
     assert some in found
     assert none not in found

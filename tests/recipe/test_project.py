@@ -39,7 +39,7 @@ def test_a_project_is_read_from_pyproject(tmp_path: Path) -> None:
     assert list(project.select(audits, [])) == ["digits", "other"]
 
 
-def test_its_own_file_goes_first(tmp_path: Path) -> None:
+def test_detaudit_yaml_takes_precedence(tmp_path: Path) -> None:
     written(tmp_path, "pyproject.toml", TOML)
     path = written(tmp_path, "detaudit.yaml", YAML)
     assert project.find(tmp_path) == path
@@ -49,14 +49,14 @@ def test_its_own_file_goes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[tool.ruff]\n"])
-def test_a_pyproject_of_others_holds_no_audits(tmp_path: Path, text: str) -> None:
+def test_a_pyproject_without_our_table_has_no_audits(tmp_path: Path, text: str) -> None:
     written(tmp_path, "pyproject.toml", text)
     with pytest.raises(UnknownNameError, match=r"no detaudit\.yaml, and no \[tool\.detaudit\]"):
         project.find(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "words"),
+    ("name", "text", "message"),
     [
         ("detaudit.yaml", YAML + "    runs: three\n", r"detaudit\.yaml:6:11: Expected `int`, got `str`"),
         ("detaudit.yaml", YAML + "    rnus: 3\n", r"detaudit\.yaml:4:5: .*`rnus`"),
@@ -67,17 +67,17 @@ def test_a_pyproject_of_others_holds_no_audits(tmp_path: Path, text: str) -> Non
         ("pyproject.toml", "[tool.detaudit\n", r"line 1, column 15"),
     ],
 )
-def test_what_does_not_fit_is_said_with_its_place(tmp_path: Path, name: str, text: str, words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
+def test_invalid_contents_are_reported_with_their_place(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         project.read(written(tmp_path, name, text))
 
 
-def test_an_unknown_name_gets_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_name_gets_the_nearest_as_a_hint(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError) as error:
         project.select(project.read(written(tmp_path, "pyproject.toml", TOML)), ["digit"])
-    assert "'digits'" in error.value.cure
+    assert "'digits'" in error.value.hint
 
 
-def test_quotes_that_do_not_match() -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+def test_unbalanced_quotes_are_an_error() -> None:
+    with pytest.raises(ConfigError, match="cannot parse command"):
         project.words('train.py "a')

@@ -1,4 +1,4 @@
-"""The table of variations: what ships is right, what is broken is told, and what each run gets."""
+"""The table of variations: its rows are consistent, invalid ones are reported, and each run has its values."""
 
 import json
 from pathlib import Path
@@ -15,11 +15,11 @@ def table() -> tuple[Variation, ...]:
     return load_variations()
 
 
-def test_every_variation_moves_away_from_its_control(table: tuple[Variation, ...]) -> None:
+def test_every_variation_differs_from_its_control(table: tuple[Variation, ...]) -> None:
     for row in table:
-        assert row.words(1) != row.words(0), row.id
+        assert row.describe(1) != row.describe(0), row.id
         assert row.source
-        assert row.cure
+        assert row.fix
         assert set(row.patch.values()) <= set(VARIATIONS)
 
 
@@ -36,10 +36,10 @@ def test_the_value_of_each_run(table: tuple[Variation, ...]) -> None:
     module, text = order.split("\t")
     assert module == "os"
     assert json.loads(text) == {"id": "vary:listing-order", "vary": "order-listings", "number": 7}
-    assert by_id["working-directory"].words(0) == "as it is"
+    assert by_id["working-directory"].describe(0) == "unchanged"
 
 
-def test_all_leaves_out_what_may_change_results(table: tuple[Variation, ...]) -> None:
+def test_all_leaves_out_what_is_expected_to_change_results(table: tuple[Variation, ...]) -> None:
     ids = [row.id for row in select(table, ["all"])]
     assert "hash-seed" in ids
     assert "threads" not in ids
@@ -48,29 +48,29 @@ def test_all_leaves_out_what_may_change_results(table: tuple[Variation, ...]) ->
     assert "threads" in [row.id for row in select(table, ["all", "threads"])]
 
 
-def test_an_unknown_name_is_helped_with(table: tuple[Variation, ...]) -> None:
+def test_an_unknown_name_gets_the_nearest_as_a_hint(table: tuple[Variation, ...]) -> None:
     with pytest.raises(UnknownNameError) as caught:
         select(table, ["hashseed"])
-    assert "hash-seed" in caught.value.cure
+    assert "hash-seed" in caught.value.hint
 
 
-ROW = "- {id: a, title: t, cause: hash, cure: c, source: s, "
+ROW = "- {id: a, title: t, cause: hash, fix: c, source: s, "
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (ROW + 'env: {A: {control: "0"}}}', "varied"),
-        (ROW + "env: {A: {control: x, varied: []}}}", "varies nothing"),
+        (ROW + "env: {A: {control: x, varied: []}}}", "has no values to vary"),
         (ROW + "launcher: load}", "needs either"),
         (ROW + "launcher: fly, value: {control: x, varied: [y]}}", "fly"),
-        (ROW + "env: {A: {control: x, varied: [y]}}}\n" + ROW + "env: {A: {control: x, varied: [y]}}}", "twice"),
+        (ROW + "env: {A: {control: x, varied: [y]}}}\n" + ROW + "env: {A: {control: x, varied: [y]}}}", "duplicate"),
         (ROW + "env: {A: {control: x, varied: [y]}}, flags: [no-such-flag]}", "no-such-flag"),
     ],
 )
-def test_a_broken_table_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_an_invalid_table_is_reported(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "variations.yaml"
     path.write_text(text + "\n")
     with pytest.raises((ConfigError, UnknownNameError)) as caught:
         load_variations(path)
-    assert told in caught.value.message
+    assert message in caught.value.message
