@@ -1,4 +1,4 @@
-"""Every failure is a class that knows its exit code and says the cure."""
+"""Error classes, each with an exit code and a hint."""
 
 from enum import IntEnum
 
@@ -14,43 +14,50 @@ class ExitCode(IntEnum):
 
 
 class DetauditError(Exception):
-    """A failure with an exit code and, after the message, what to do about it."""
+    """A failure with an exit code, a message and a hint.
+
+    ``message`` starts in lower case and has no period. ``hint`` is a sentence that says what to do, or ``""``.
+    """
 
     exit_code = ExitCode.INCONCLUSIVE
 
-    def __init__(self, message: str, cure: str = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.cure = cure
+        self.hint = hint
 
 
 class UsageError(DetauditError):
-    """The command line cannot be obeyed as it stands."""
+    """Invalid command line or configuration."""
 
     exit_code = ExitCode.USAGE
 
 
 class ConfigError(UsageError):
-    """A flag or recipe file is broken; the message holds file, line and column."""
+    """Invalid file of flags, recipes, variations, operations, audits or baselines; the message says where."""
 
 
 class UnknownNameError(UsageError):
-    """A flag, recipe or file was named that does not exist."""
+    """A flag, recipe, file, program or other named thing that does not exist or cannot be read."""
 
 
 class WorkspaceError(DetauditError):
-    """A working copy or a results folder could not be made."""
+    """A working copy cannot be made."""
 
     exit_code = ExitCode.USAGE
 
 
 class StorageError(DetauditError):
-    """Results could not be written: disk full, no permission."""
+    """Results cannot be written, for example because the disk is full or a permission is missing."""
 
 
 class AuditNotFoundError(UsageError):
-    """No audit.json where one was expected, one that cannot be read, or one whose traces are gone."""
+    """No audit in a folder, an audit.json that cannot be read, or one whose event logs are missing."""
 
 
 class NothingToCompareError(DetauditError):
-    """One of two that were to be compared recorded nothing that can be found to match."""
+    """A recording is empty, or two recordings have nothing in common; ``facts`` say why, and follow the message."""
+
+    def __init__(self, message: str, hint: str = "", facts: tuple[object, ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.facts = facts

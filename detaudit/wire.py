@@ -105,6 +105,14 @@ Its kinds of lines are:
     ``in1``, …, ``out0``, ….
 """
 
+from __future__ import annotations
+
+import math
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 # Schema history. 1: first layout.
 SCHEMA = 1
 
@@ -202,3 +210,11 @@ PREFIXES = _NUMERICS + _DEVICES
 def affects_determinism(variable: str) -> bool:
     """Return whether an environment variable may be recorded. All others may be secrets and are never recorded."""
     return variable in VARIABLES or variable.startswith(PREFIXES)
+
+
+def add_up(parts: Sequence[float]) -> float:
+    """Return the exact sum of floats, or the plain sum if infinities of both signs or an overflow rule that out."""
+    try:
+        return math.fsum(parts)
+    except (OverflowError, ValueError):
+        return sum(parts)

@@ -4,105 +4,144 @@ from typing import TypeAlias
 
 import msgspec
 
+from detaudit.model.applicability import Inapplicable, NotVaried
 from detaudit.model.audit import (
     SCHEMA_VERSION,
+    AppliedRecipe,
     Artifact,
     Audit,
     Confidence,
     Difference,
     Divergence,
+    FlagOutcome,
     FlagState,
     Group,
     NextStep,
+    Purpose,
     RankRecord,
-    Recipe,
     Replicas,
     Run,
     Setting,
-    Source,
     Varied,
 )
-from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing, Needed, Verified, Without
-from detaudit.model.check import Check, Checked, CheckVerdict, Gate, GateName, GateStatus
-from detaudit.model.compare import Change, Comparison, Likeness, LossPair, Side, WeightPair
-from detaudit.model.doctor import Diagnosis, Threat
-from detaudit.model.enums import NAMED, UNHOOKED, Stage, Status, Verdict
+from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Evidence, FailingFlag, LeftOut, NeededFlag
+from detaudit.model.check import Check, CheckedAudit, CheckVerdict, Gate, GateDetail, GateName, GateStatus, LockChange
+from detaudit.model.compare import Change, ComparedSide, Comparison, ComparisonVerdict, LossPair, WeightPair
+from detaudit.model.doctor import Diagnosis, Risk
+from detaudit.model.enums import NAMED, UNHOOKED, Cause, Stage, Status, Verdict
 from detaudit.model.exits import exit_code
+from detaudit.model.explanation import Explanation, LikelyCause
 from detaudit.model.number import Number, as_number, digits
+from detaudit.model.overrides import Override, ScriptCall
+from detaudit.model.problems import Reason, RunError
 from detaudit.model.record import FinalState, Recording, RunRecord, Training, Weight, record_of
+from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
 from detaudit.model.tensor import FirstMismatch, TensorDifference
-from detaudit.model.trace import ALL_STEPS, Bounded, CauseClass, Culprit, Edit, FlagCure, How, Pass, TensorPair, Trace
-from detaudit.model.vary import Matters, Seen, VariationBisection, VaryOutcome
+from detaudit.model.trace import (
+    ALL_STEPS,
+    Boundary,
+    Culprit,
+    Edit,
+    FlagFix,
+    How,
+    Narrowed,
+    Operation,
+    Pass,
+    TensorPair,
+    Trace,
+)
+from detaudit.model.vary import EffectExample, VariationBisection, VariationEffect, VaryOutcome
+from detaudit.model.warnings import Warning  # the term for it
 
-Report: TypeAlias = Audit | Comparison | Check
-"""What a reporter can print."""
+Report: TypeAlias = Audit | Bisection | VariationBisection | Trace | Comparison | Check
+"""What a reporter can print; in JSON, ``kind`` says which it is."""
 
 __all__ = [
     "ALL_STEPS",
+    "COMPLETION",
     "NAMED",
+    "ORDERS",
     "SCHEMA_VERSION",
+    "SEEDING",
     "UNHOOKED",
     "Alternative",
+    "AppliedRecipe",
     "Artifact",
     "Audit",
     "BisectOutcome",
     "Bisection",
-    "Bounded",
-    "CauseClass",
+    "Boundary",
+    "Cause",
     "Change",
     "Check",
     "CheckVerdict",
-    "Checked",
+    "CheckedAudit",
+    "ComparedSide",
     "Comparison",
+    "ComparisonVerdict",
     "Confidence",
     "Culprit",
     "Diagnosis",
     "Difference",
     "Divergence",
     "Edit",
-    "Failing",
+    "EffectExample",
+    "Evidence",
+    "Explanation",
+    "FailingFlag",
     "FinalState",
     "FirstMismatch",
-    "FlagCure",
+    "FlagFix",
+    "FlagOutcome",
     "FlagState",
     "Gate",
+    "GateDetail",
     "GateName",
     "GateStatus",
     "Group",
     "How",
-    "Likeness",
+    "Inapplicable",
+    "LeftOut",
+    "LikelyCause",
+    "LockChange",
     "LossPair",
-    "Matters",
-    "Needed",
+    "Narrowed",
+    "NeededFlag",
     "NextStep",
+    "NotVaried",
     "Number",
+    "Operation",
+    "Override",
     "Pass",
+    "Purpose",
     "RankRecord",
-    "Recipe",
+    "Reason",
     "Recording",
     "Replicas",
     "Report",
+    "Risk",
     "Run",
+    "RunError",
     "RunRecord",
-    "Seen",
+    "ScriptCall",
     "Setting",
-    "Side",
     "Source",
+    "SourceKind",
+    "SourceMatch",
     "Stage",
     "Status",
     "TensorDifference",
     "TensorPair",
-    "Threat",
     "Trace",
     "Training",
     "VariationBisection",
+    "VariationEffect",
     "Varied",
     "VaryOutcome",
     "Verdict",
-    "Verified",
+    "Warning",
     "Weight",
     "WeightPair",
-    "Without",
     "as_number",
     "digits",
     "exit_code",
@@ -112,5 +151,5 @@ __all__ = [
 
 
 def to_json(report: Report) -> bytes:
-    """Return a report in the layout that its type has: an audit in that of audit.json."""
+    """Return a report in the layout of its type: an audit as in audit.json."""
     return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"

@@ -1,15 +1,22 @@
 """What an audit is made of; ``Audit`` is also the layout of audit.json."""
 
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 
+from detaudit.model.applicability import Inapplicable, NotVaried
 from detaudit.model.enums import NAMED, UNHOOKED, Stage, Status, Verdict
+from detaudit.model.explanation import Explanation
 from detaudit.model.number import Number
+from detaudit.model.overrides import Override
+from detaudit.model.problems import Reason, RunError
+from detaudit.model.sources import Source
+from detaudit.model.warnings import Warning  # the term for it
 from detaudit.probe import ProbeDifference
 
-SCHEMA_VERSION = 1
-"""Of audit.json: keys only grow; anything else is a new version. 1: first layout."""
+SCHEMA_VERSION = "1.0"
+"""Of all reports: a new key raises the second number, any other change the first. 1.0: first published layout."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +58,11 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One launch of the script. ``wall_s`` is in seconds; ``differs`` is against the group's first finished run."""
+    """One execution of the script. ``wall_s`` is in seconds.
+
+    ``first_difference`` is from the group's first finished run; ``errors`` say why the run is not compared, or why it
+    was ended early. ``log_dir`` has its stdout, stderr and event logs.
+    """
 
     id: int
     status: Status
@@ -59,50 +70,44 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float
     steps: int
     ranks: tuple[RankRecord, ...] = ()
-    differs: Difference | None = None
-    problem: str | None = None
+    first_difference: Difference | None = None
+    errors: tuple[RunError, ...] = ()
     stderr_tail: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    logs: str = ""
+    warnings: tuple[Warning, ...] = ()
+    log_dir: str = ""
     artifacts: tuple[Artifact, ...] = ()
 
     @property
     def counts(self) -> bool:
         """Whether it is compared: it finished, or it was ended because it differed already."""
-        return self.status is Status.OK or self.differs is not None
+        return self.status is Status.OK or self.first_difference is not None
 
 
-class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """What was held still: a name, the seed, the ids of the flags."""
+class AppliedRecipe(msgspec.Struct, frozen=True, kw_only=True):
+    """What was set: the recipe's name, its seed, the ids of its flags."""
 
     name: str
     seed: int
     flags: tuple[str, ...]
 
 
-class FlagState(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a flag, and why.
+class FlagOutcome(StrEnum):
+    """What became of a flag; ``NOT_IMPORTED``: the module that it sets was never imported."""
 
-    ``applied``, ``overridden`` (by the script, afterwards), ``failed``, ``unavailable``, ``not-reached`` (its module
-    was never imported).
-    """
+    APPLIED = "applied"
+    OVERRIDDEN = "overridden"
+    NOT_IMPORTED = "not-imported"
+    UNAVAILABLE = "unavailable"
+    FAILED = "failed"
+
+
+class FlagState(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a flag: why it was not applied, or how the script overrode it."""
 
     id: str
-    state: str
-    detail: str = ""
-
-
-class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the user's code that brings randomness which no seed fixed.
-
-    ``kind`` is ``seed``, ``clock``, ``pid``, ``order``, ``arrival`` or ``other-files`` where runs were seen to differ;
-    ``unseeded``, ``unordered`` or ``entropy`` where they must; ``candidate`` where the code alone shows that they may.
-    """
-
-    file: str
-    line: int
-    what: str
-    kind: str = ""
+    state: FlagOutcome
+    reason: Inapplicable | None = None
+    override: Override | None = None
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,64 +122,64 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confidence(msgspec.Struct, frozen=True, kw_only=True):
-    """n matching runs: at ``level``, the rate of deviating runs is at most ``max_deviation_rate``."""
+    """n matching runs: at ``level``, the rate of differing runs is at most ``max_differing_rate``."""
 
     level: float
-    max_deviation_rate: float
+    max_differing_rate: float
 
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """The first difference between two runs of a group, and what kind of cause it points to."""
+    """The first difference between two runs of a group, and what it points to."""
 
     runs: tuple[int, int]
     rank: int
     step: int
     stage: Stage
     site: str | None
-    cause: str
+    explanation: Explanation
 
 
 class Replicas(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the ranks of a distributed run hold equal weights; ``differs`` is from the first rank, in ``run``."""
+    """Whether the ranks of a distributed run hold identical weights; a difference is from rank 0, in ``run``."""
 
     ranks: int
     run: int
-    differs: Difference | None
+    first_difference: Difference | None
 
 
 class Varied(msgspec.Struct, frozen=True, kw_only=True):
-    """What was not alike in the runs of a group: ``values`` has it in words for each, the control's first."""
+    """What differed between the environments of a group's runs: ``values`` has its value in each, the control first."""
 
     id: str
     values: tuple[str, ...]
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs under one recipe. Only runs of one group are ever compared.
+    """All runs with one recipe. Only runs of one group are ever compared.
 
-    ``generators`` are the random generators that began the training in another state where the runs differ;
-    ``not_varied`` says of variations that were asked for why they are not in ``varied``.
+    ``differing_generators`` are the random generators that began the training in different states if the runs differ;
+    ``not_varied`` says of requested variations why they are not in ``varied``.
     """
 
-    recipe: Recipe
+    recipe: AppliedRecipe
     verdict: Verdict
-    distinct: int
+    distinct_results: int
     confidence: Confidence | None
     runs: tuple[Run, ...]
-    divergence: Divergence | None
+    first_difference: Divergence | None
     stages: tuple[Stage, ...] = ()
-    sparse: bool = False
+    weights_sampled: bool = False
     replicas: Replicas | None = None
     sources: tuple[Source, ...] = ()
-    generators: tuple[str, ...] = ()
-    probes: int = 0
-    probe: ProbeDifference | None = None
+    differing_generators: tuple[str, ...] = ()
+    probe_count: int = 0
+    first_probe_difference: ProbeDifference | None = None
     flags: tuple[FlagState, ...] = ()
     settings: tuple[Setting, ...] = ()
-    warnings: tuple[str, ...] = ()
-    reason: str | None = None
+    warnings: tuple[Warning, ...] = ()
+    reason: Reason | None = None
     varied: tuple[Varied, ...] = ()
-    not_varied: dict[str, str] = {}
+    not_varied: dict[str, NotVaried] = {}
 
     @property
     def compared(self) -> int:
@@ -183,29 +188,55 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def whole(self) -> Run | None:
-        """The first run that finished, None where there is none."""
+        """The first run that finished, None if there is none."""
         return next((run for run in self.runs if run.status is Status.OK), None)
 
 
+class Purpose(StrEnum):
+    """What a next step is for."""
+
+    READ_STDERR = "read-stderr"
+    USE_TRAINING_PYTHON = "use-training-python"
+    COMPARE_ARTIFACT = "compare-artifact"
+    TRY_RECIPES = "try-recipes"
+    TRY_RECIPE = "try-recipe"
+    BISECT = "bisect"
+    TRACE = "trace"
+    FIND_VARIATIONS = "find-variations"
+    USE_IN_CI = "use-in-ci"
+    PRINT_AGAIN = "print-again"
+    RESUME = "resume"
+    AUDIT_WITH_RECIPE = "audit-with-recipe"
+    AUDIT_WITH_FLAGS = "audit-with-flags"
+    CHECK_FLAG = "check-flag"
+    FIX_CONTROL = "fix-control"
+    COMPARE_STEPS = "compare-steps"
+    ACCEPT_BASELINE = "accept-baseline"
+    CREATE_BASELINE = "create-baseline"
+    PRINT_ALL_LOSSES = "print-all-losses"
+
+
 class NextStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that follows from what was found, and what it is for."""
+    """A command that follows from what was found, and what it is for: which ``run``, or which ``audit`` of a check."""
 
     command: str
-    why: str
+    purpose: Purpose
+    run: int | None = None
+    audit: str = ""
 
 
-class Audit(msgspec.Struct, frozen=True, kw_only=True):
+class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     """One whole audit, as it is kept in audit.json and printed by every reporter.
 
-    ``command`` is what asked for it, ``target`` what it ran, without the interpreter.
+    ``command`` is what was typed, ``target`` what it ran, without the interpreter.
     """
 
-    schema_version: int
+    schema_version: str
     command: tuple[str, ...]
     environment: dict[str, Any]
     verdict: Verdict
     groups: tuple[Group, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Warning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     interrupted: bool = False
     target: tuple[str, ...] = ()

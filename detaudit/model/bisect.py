@@ -1,44 +1,36 @@
 """What a bisection adds to an audit."""
 
-from typing import Literal, TypeAlias
+from enum import StrEnum
 
 import msgspec
 
+from detaudit.model.applicability import Inapplicable
 from detaudit.model.audit import Audit, Confidence
+from detaudit.model.enums import Stage
+from detaudit.model.problems import RunError
 
-BisectOutcome: TypeAlias = Literal["mended", "not-mended", "already-deterministic", "unresolved"]
-"""What a bisection came to; ``unresolved`` where nothing could be judged, or it was interrupted."""
+
+class BisectOutcome(StrEnum):
+    """The answer of a bisection; inconclusive if nothing could be judged, or it was interrupted."""
+
+    FIXED = "fixed"
+    NOT_FIXED = "not-fixed"
+    ALREADY_DETERMINISTIC = "already-deterministic"
+    INCONCLUSIVE = "inconclusive"
 
 
-class Without(msgspec.Struct, frozen=True, kw_only=True):
-    """Two runs of a trial without one flag, in which at least the others were set, and where they first differ."""
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """Two runs of a trial without one flag, with at least the others set, and where they first differ."""
 
     trial: str
     runs: tuple[int, int]
     rank: int
     step: int
-    stage: str
-
-
-class Needed(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag that is needed. ``without`` is null where the training fails when it is left out.
-
-    ``goes_with`` are flags that it requires. ``cost`` is the time of a run with it over that of one without it, null
-    where no two whole runs can be compared; ``instead`` are flags that may do the same, the cheaper first.
-    """
-
-    flag: str
-    title: str
-    without: Without | None
-    cost: float | None
-    goes_with: tuple[str, ...] = ()
-    instead: tuple["Alternative", ...] = ()
-    in_script: str = ""
-    where: str = ""
+    stage: Stage
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag in the place of a needed one. ``matching`` runs agreed with it, 0 where it was not tried."""
+    """A flag in place of a needed one. ``matching`` runs matched with it, 0 if it was not tried."""
 
     flag: str
     title: str
@@ -46,34 +38,56 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = None
 
 
-class Failing(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag under which the training fails, and what it says."""
+class NeededFlag(msgspec.Struct, frozen=True, kw_only=True):
+    """A flag of the minimal set. ``left_out`` is null if the training fails without it.
+
+    ``requires`` are the flags that it needs. ``cost`` is the time of a run with it over that of a run without it, null
+    if no two whole runs can be compared; ``alternatives`` are other flags that may do the same, the cheapest first.
+    ``by_hand`` is the line that does it without detaudit, ``by_hand_when`` where it belongs.
+    """
+
+    flag: str
+    title: str
+    left_out: LeftOut | None
+    cost: float | None
+    requires: tuple[str, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    by_hand: str = ""
+    by_hand_when: str = ""
+
+
+class FailingFlag(msgspec.Struct, frozen=True, kw_only=True):
+    """A flag with which the training fails: its last line on stderr, or why the run is not compared."""
 
     flag: str
     message: str
+    errors: tuple[RunError, ...] = ()
 
 
-class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """What the answer rests on: so many matching runs; ``overlooked`` is how likely they hide a rate of ``rate``."""
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What the answer rests on: ``runs`` that match.
+
+    ``miss_probability`` is the probability that they hide a difference that shows up in ``assumed_rate`` of the runs.
+    """
 
     runs: int
     confidence: Confidence | None
-    rate: float
-    overlooked: float
+    assumed_rate: float
+    miss_probability: float
 
 
-class Bisection(Audit, frozen=True, kw_only=True):
+class Bisection(Audit, frozen=True, kw_only=True, tag="bisect"):
     """A whole bisection, as it is kept in audit.json: each group is a trial.
 
-    ``needed`` is null where no set was found. ``not_applicable`` says of each flag that was not tried why.
+    ``needed`` is null if no set was found. ``not_applicable`` says of each flag that was not tried why.
     """
 
     outcome: BisectOutcome
-    needed: tuple[Needed, ...] | None
+    needed: tuple[NeededFlag, ...] | None
     not_needed: tuple[str, ...]
-    failing: tuple[Failing, ...]
-    not_applicable: dict[str, str]
-    verified: Verified | None
-    launches: int
+    failing_flags: tuple[FailingFlag, ...]
+    not_applicable: dict[str, Inapplicable]
+    evidence: Evidence | None
+    total_runs: int
     recipe_file: str | None = None
-    best: tuple[str, ...] | None = None
+    best_so_far: tuple[str, ...] | None = None

@@ -1,15 +1,22 @@
-"""What ``detaudit check`` finds: the gates of each audit that a project has named."""
+"""What ``detaudit check`` finds: the gates of each audit that a project defines."""
 
 from enum import StrEnum
+from typing import TypeAlias
 
 import msgspec
 
-from detaudit.model.audit import Audit, Difference, NextStep
+from detaudit.model.audit import Audit, Difference, Divergence, NextStep, RankRecord
 from detaudit.model.compare import Change
+from detaudit.model.enums import Stage
+from detaudit.model.explanation import Explanation
+from detaudit.model.facts import Fact
+from detaudit.model.number import Number
+from detaudit.model.problems import Reason, RunError
+from detaudit.model.warnings import Warning  # the term for it
 
 
 class CheckVerdict(StrEnum):
-    """What a check comes to; ``inconclusive`` where no gate failed, but one that blocks could not be judged."""
+    """The result of a check; inconclusive if no gate failed, but a blocking one is."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -25,30 +32,145 @@ class GateName(StrEnum):
 
 
 class GateStatus(StrEnum):
-    """What became of a gate.
+    """The result of a gate.
 
-    ``incomparable``: the bits differ, and so does the environment. ``unknown``: the script failed, recorded nothing, or
-    there is no baseline.
+    ``incomparable``: the bits differ, and so does the environment. ``inconclusive``: the script failed, nothing was
+    recorded, or there is no baseline.
     """
 
     PASSED = "passed"
     FAILED = "failed"
     INCOMPARABLE = "incomparable"
-    UNKNOWN = "unknown"
+    INCONCLUSIVE = "inconclusive"
+
+
+class RunsMatch(Fact, frozen=True, kw_only=True):
+    """All runs are bit-identical."""
+
+    runs: int
+
+
+class RunsGaveDifferentResults(Fact, frozen=True, kw_only=True):
+    """The runs differ."""
+
+    runs: int
+    distinct_results: int
+    first_difference: Divergence | None
+
+
+class RunsInconclusive(Fact, frozen=True, kw_only=True):
+    """The runs are inconclusive."""
+
+    reason: Reason | None
+
+
+class NoBaseline(Fact, frozen=True, kw_only=True):
+    """There is no baseline yet."""
+
+
+class RunsMustMatch(Fact, frozen=True, kw_only=True):
+    """The gate compares only runs that match each other."""
+
+
+class MatchesBaseline(Fact, frozen=True, kw_only=True):
+    """The runs have the baseline's bits; ``changed`` names what changed in the environment all the same."""
+
+    changed: tuple[str, ...] = ()
+
+
+class DiffersFromBaseline(Fact, frozen=True, kw_only=True):
+    """The runs differ from the baseline; ``last_equal_step`` is null if no step before it was compared.
+
+    ``loss_distance`` is relative to the baseline's final loss, null if the audit has no ``tolerance``.
+    """
+
+    step: int | None = None
+    stage: Stage | None = None
+    rank: int = 0
+    last_equal_step: int | None = None
+    explanation: Explanation | None = None
+    changed: tuple[str, ...] = ()
+    tolerance: float | None = None
+    loss_distance: Number = None
+
+
+class ResumeMatches(Fact, frozen=True, kw_only=True):
+    """The resumed run ended as uninterrupted ones do."""
+
+    stopped_after: int
+    steps: int
+    resumed_steps: int
+
+
+class ResumeDiffers(Fact, frozen=True, kw_only=True):
+    """The resumed run ended with other weights or losses than uninterrupted ones."""
+
+    stopped_after: int
+    steps: int
+    resumed_steps: int
+    uninterrupted: tuple[RankRecord, ...]
+    resumed: tuple[RankRecord, ...]
+
+
+class StopUnusable(Fact, frozen=True, kw_only=True):
+    """The run to be stopped failed."""
+
+    errors: tuple[RunError, ...]
+
+
+class StoppedTooLate(Fact, frozen=True, kw_only=True):
+    """The run finished all its steps before it could be stopped."""
+
+    steps: int
+
+
+class ResumeUnusable(Fact, frozen=True, kw_only=True):
+    """The resumed run failed."""
+
+    errors: tuple[RunError, ...]
+
+
+class StartedOver(Fact, frozen=True, kw_only=True):
+    """The resumed run trained at least as many steps as an uninterrupted one."""
+
+    resumed_steps: int
+
+
+class NoWeights(Fact, frozen=True, kw_only=True):
+    """No weights were recorded."""
+
+
+GateDetail: TypeAlias = (
+    RunsMatch
+    | RunsGaveDifferentResults
+    | RunsInconclusive
+    | NoBaseline
+    | RunsMustMatch
+    | MatchesBaseline
+    | DiffersFromBaseline
+    | ResumeMatches
+    | ResumeDiffers
+    | StopUnusable
+    | StoppedTooLate
+    | ResumeUnusable
+    | StartedOver
+    | NoWeights
+)
+"""What a gate found."""
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """One gate; ``blocks`` where the check fails by it, as far as the policy of its audit goes."""
+    """One gate; a ``blocking`` one makes the check fail."""
 
     name: GateName
     status: GateStatus
-    blocks: bool
-    message: str
-    differs: Difference | None = None
-    environment: tuple[Change, ...] = ()
+    blocking: bool
+    detail: GateDetail
+    first_difference: Difference | None = None
+    environment_changes: tuple[Change, ...] = ()
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class CheckedAudit(msgspec.Struct, frozen=True, kw_only=True):
     """A named audit, and its gates."""
 
     name: str
@@ -56,15 +178,29 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     gates: tuple[Gate, ...]
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole check. ``updated`` says what became other in the lock file."""
+class LockChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What changed in a baseline: the results, or a part of its environment by ``name``.
 
-    schema_version: int
+    ``old`` is null for a new baseline; with neither name nor results, other steps or stages are kept.
+    """
+
+    audit: str
+    name: str = ""
+    old: str | None = None
+    new: str | None = None
+    old_ranks: tuple[RankRecord, ...] = ()
+    new_ranks: tuple[RankRecord, ...] = ()
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="check"):
+    """A whole check."""
+
+    schema_version: str
     command: tuple[str, ...]
     verdict: CheckVerdict
-    checked: tuple[Checked, ...]
-    lock: str
-    updated: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    audits: tuple[CheckedAudit, ...]
+    lock_file: str
+    lock_changes: tuple[LockChange, ...] = ()
+    warnings: tuple[Warning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     interrupted: bool = False

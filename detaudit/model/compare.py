@@ -4,20 +4,22 @@ from enum import StrEnum
 
 import msgspec
 
-from detaudit.model.audit import Difference, NextStep, RankRecord, Recipe
+from detaudit.model.audit import AppliedRecipe, Difference, NextStep, RankRecord
 from detaudit.model.enums import Stage
+from detaudit.model.explanation import Explanation
 from detaudit.model.number import Number
+from detaudit.model.warnings import Warning  # the term for it
 
 
-class Likeness(StrEnum):
-    """What a comparison comes to."""
+class ComparisonVerdict(StrEnum):
+    """The result of a comparison."""
 
-    SAME = "same"
+    IDENTICAL = "identical"
     DIFFERENT = "different"
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """Something of the environment that is not the same on both sides, null where one side has none."""
+    """A part of the environment that differs between two sides, null if one side has none."""
 
     name: str
     a: str | None
@@ -25,7 +27,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LossPair(msgspec.Struct, frozen=True, kw_only=True):
-    """The losses of both sides at one step of one rank, and how far they are apart, null where one is no number."""
+    """The losses of both sides at one step of one rank, and their distance, null if one is not a finite number."""
 
     rank: int
     step: int
@@ -35,7 +37,7 @@ class LossPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WeightPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A tensor of weights that ended unlike, by its place among the weights of its rank, with both sums."""
+    """A tensor of the final weights that differs, by its place among the weights of its rank, with both sums."""
 
     rank: int
     place: int
@@ -45,37 +47,36 @@ class WeightPair(msgspec.Struct, frozen=True, kw_only=True):
     b: Number
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two that are compared; ``name`` is what it was asked for by, ``command`` what recorded it."""
+class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two that are compared; ``name`` is what was typed for it, ``command`` what recorded it."""
 
     name: str
-    recipe: Recipe
+    recipe: AppliedRecipe
     ranks: tuple[RankRecord, ...]
     command: tuple[str, ...] = ()
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="compare"):
     """Two recordings, compared step by step.
 
-    ``differs`` is the first step and stage that do, ``equal_until`` the last step before it at which both were
-    recorded (a baseline keeps some steps only), null where there is none; ``curve`` has the losses; ``weights`` those
-    that ended unlike, of ``weights_compared``; ``stages`` are those that were recorded on both sides, at
-    ``steps_compared`` steps.
+    ``last_equal_step`` is the last step before the first difference that both recorded (a baseline keeps some steps
+    only), null if there is none; ``differing_weights`` are tensors of the final weights, of ``weights_compared``;
+    ``stages`` were recorded on both sides, at ``steps_compared`` steps.
     """
 
-    schema_version: int
+    schema_version: str
     command: tuple[str, ...]
-    verdict: Likeness
-    a: Side
-    b: Side
-    environment: tuple[Change, ...] = ()
-    differs: Difference | None = None
-    equal_until: int | None = None
-    cause: str | None = None
-    curve: tuple[LossPair, ...] = ()
-    weights: tuple[WeightPair, ...] = ()
+    verdict: ComparisonVerdict
+    a: ComparedSide
+    b: ComparedSide
+    environment_changes: tuple[Change, ...] = ()
+    first_difference: Difference | None = None
+    last_equal_step: int | None = None
+    explanation: Explanation | None = None
+    losses: tuple[LossPair, ...] = ()
+    differing_weights: tuple[WeightPair, ...] = ()
     weights_compared: int = 0
     stages: tuple[Stage, ...] = ()
     steps_compared: int = 0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Warning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()

@@ -1,4 +1,4 @@
-"""The words of an audit: how a run ended, what a group shows, where a step differs."""
+"""The enums of an audit: how a run ended, what a group shows, where a step differs, and why."""
 
 from enum import StrEnum
 
@@ -9,22 +9,35 @@ class Status(StrEnum):
     OK = "ok"
     FAILED = "failed"
     TIMEOUT = "timeout"
-    NO_RECORD = "no-record"
+    NOT_RECORDED = "not-recorded"
     STOPPED = "stopped"
 
 
 class Verdict(StrEnum):
-    """What a group of runs, or the whole audit, shows."""
+    """The result of a group of runs, or of a whole audit."""
 
     DETERMINISTIC = "deterministic"
     NONDETERMINISTIC = "nondeterministic"
     INCONCLUSIVE = "inconclusive"
 
 
-class Stage(StrEnum):
-    """The ladder of stages within a step, then what was seen without a hook: printed losses, files, returned values.
+class Cause(StrEnum):
+    """The class of a cause."""
 
-    ``STEPS`` means that one run had no such step.
+    SEED = "seed"
+    DATA = "data"
+    KERNEL = "kernel"
+    MEMORY = "memory"
+    THREADS = "threads"
+    HASH = "hash"
+    ORDER = "order"
+    ADDRESS = "address"
+
+
+class Stage(StrEnum):
+    """The stages of a step in their order, then what is compared without a hook: printed losses, files, return values.
+
+    ``STEPS`` means that one run has no such step.
     """
 
     INIT = "init"
@@ -40,12 +53,12 @@ class Stage(StrEnum):
 
     @property
     def place(self) -> int:
-        """Its place on the ladder; ``STEPS`` comes last."""
+        """Its place in this order; ``STEPS`` comes last."""
         return list(Stage).index(self)
 
 
 UNHOOKED = (Stage.STDOUT, Stage.ARTIFACT, Stage.RETURNED)
-"""What a run shows without a hook. Printed losses have steps of their own; files and what a test returned have none."""
+"""What is compared without a hook. Printed losses have steps of their own; files and return values have none."""
 
 NAMED = (Stage.ARTIFACT, Stage.RETURNED)
-"""The stages whose digests are each followed by a space and the name of what it is of."""
+"""The stages whose digests are each followed by a space and the name of a file, a tensor in it, or a part."""

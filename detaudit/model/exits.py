@@ -1,17 +1,17 @@
-"""The exit status that a report comes to, also where a file has to name it."""
+"""The exit status of a report; SARIF files name it too."""
 
 from detaudit.errors import ExitCode
 from detaudit.model.audit import Audit
 from detaudit.model.check import Check, CheckVerdict
-from detaudit.model.compare import Comparison, Likeness
+from detaudit.model.compare import Comparison, ComparisonVerdict
 from detaudit.model.enums import Verdict
 
 _CODES = {
     Verdict.DETERMINISTIC: ExitCode.DETERMINISTIC,
     Verdict.NONDETERMINISTIC: ExitCode.NONDETERMINISTIC,
     Verdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
-    Likeness.SAME: ExitCode.DETERMINISTIC,
-    Likeness.DIFFERENT: ExitCode.NONDETERMINISTIC,
+    ComparisonVerdict.IDENTICAL: ExitCode.DETERMINISTIC,
+    ComparisonVerdict.DIFFERENT: ExitCode.NONDETERMINISTIC,
     CheckVerdict.PASSED: ExitCode.DETERMINISTIC,
     CheckVerdict.FAILED: ExitCode.NONDETERMINISTIC,
     CheckVerdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,

@@ -19,3 +19,8 @@ def digits(value: Number) -> str:
     if value is None:
         return "-"
     return value if isinstance(value, str) else format(value, ".17g")
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: ``1 run``, ``2 runs``, ``22,300 elements``; ``plural`` if it is irregular."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from detaudit.model.audit import RankRecord, Recipe
+from detaudit.model.audit import AppliedRecipe, RankRecord
 from detaudit.model.enums import UNHOOKED, Stage
 from detaudit.model.number import Number
 
@@ -34,8 +34,8 @@ class FinalState(msgspec.Struct, frozen=True, kw_only=True):
 class Training(msgspec.Struct, frozen=True, kw_only=True):
     """One training of a run: what one framework did in one process, with steps of its own.
 
-    ``digests[stage][step]`` has the digests of a stage, several if two models have one, in order of arrival. Step 0 is
-    the state before the first step. ``losses`` are by step, the last one recorded comes last. A baseline keeps some
+    ``digests[stage][step]`` has the digests of a stage, several if two models have one, as recorded. Step 0 is the
+    state before the first step. ``losses`` are by step, the last one recorded comes last. A baseline keeps some
     steps only. What a run shows without a hook has this form too; its framework is the name of the stage.
     """
 
@@ -111,6 +111,6 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """A record that outlives its event logs, with the command, the recipe and the relevant environment, by name."""
 
     command: tuple[str, ...]
-    recipe: Recipe
+    recipe: AppliedRecipe
     environment: dict[str, str]
     run: RunRecord

@@ -1,4 +1,4 @@
-"""How far two tensors of one type and shape are apart."""
+"""How two tensors of one type and shape differ."""
 
 import msgspec
 
@@ -14,11 +14,11 @@ class FirstMismatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """``mismatched`` of ``total`` elements differ in some bit.
+    """``mismatched`` of ``total`` elements differ in at least one bit.
 
-    The largest distances among them are absolute, relative to the larger of the two, and in units in the last place;
-    null where the type of the elements has no such distance. ``nans`` of the mismatched have a NaN on one side or on
-    both, and are left out of the distances. ``then`` are the next few after the first.
+    The largest differences among them are absolute, relative to the larger of the two, and in units in the last place;
+    null if the type of the elements has no such difference. ``nans`` of them have a NaN on at least one side, and are
+    not counted in the differences. ``next`` are the few after the first.
     """
 
     mismatched: int
@@ -28,4 +28,4 @@ class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
     max_ulp: int | None
     nans: int
     first: FirstMismatch
-    then: tuple[FirstMismatch, ...] = ()
+    next: tuple[FirstMismatch, ...] = ()

@@ -1,126 +1,156 @@
-"""What a trace adds to an audit: the culprit, and how closely it was watched."""
+"""What a trace adds to an audit: the culprit, and what was recorded to find it."""
 
-from typing import Literal, TypeAlias
+from enum import StrEnum
 
 import msgspec
 
-from detaudit.model.audit import Audit, Difference, Source
-from detaudit.model.enums import Stage
+from detaudit.model.audit import Audit, Difference
+from detaudit.model.enums import Cause, Stage
+from detaudit.model.sources import Source
 from detaudit.model.tensor import TensorDifference
 
 ALL_STEPS = 10**9
 """The last step of a window that does not end: no training has so many."""
 
-CauseClass: TypeAlias = Literal["seed", "data", "kernel", "memory", "threads", "hash", "order", "address"]
-"""What kind of cause a difference has."""
 
-How: TypeAlias = Literal[
-    "output", "random", "fresh", "other-tensor", "outside", "written-between", "fork", "value", "source"
-]
-"""How a difference came in.
+class How(StrEnum):
+    """How a difference entered.
 
-- ``output``           an operation whose inputs are equal to the bit, and whose output differs
-- ``random``           numbers were drawn from a generator in another state
-- ``fresh``            memory was read before it was written
-- ``other-tensor``     the runs take different ones of tensors that both have
-- ``outside``          it was in what the framework was given
-- ``written-between``  somebody else wrote to the memory of a tensor
-- ``fork``             the two programs went different ways
-- ``value``            a variable of the user's code had another value
-- ``source``           a line of the user's code brings it, and no operation was seen to differ before
-"""
+    - ``output``            identical inputs, different output
+    - ``rng-state``         numbers were drawn from a generator in a different state
+    - ``uninitialized``     memory was read before it was written
+    - ``reordered``         both runs have both tensors, and take them in a different order
+    - ``input``             the data given to the framework already differs
+    - ``concurrent-write``  another thread or process wrote to the memory of a tensor
+    - ``control-flow``      the two runs took different code paths
+    - ``variable``          a variable of the user's code has a different value
+    - ``source``            a line of the user's code introduces it, and no operation differed before
+    - ``leftover-file``     a line of the user's code reads a file that an earlier run wrote
+    """
+
+    OUTPUT = "output"
+    RNG_STATE = "rng-state"
+    UNINITIALIZED = "uninitialized"
+    REORDERED = "reordered"
+    INPUT = "input"
+    CONCURRENT_WRITE = "concurrent-write"
+    CONTROL_FLOW = "control-flow"
+    VARIABLE = "variable"
+    SOURCE = "source"
+    LEFTOVER_FILE = "leftover-file"
 
 
 class TensorPair(msgspec.Struct, frozen=True, kw_only=True):
-    """The tensor that differs, of this dtype and shape: how far the two are apart, and where they were kept."""
+    """The tensor that differs, of this dtype and shape: how its two versions differ, and where they were saved."""
 
     dtype: str
     shape: tuple[int, ...]
     difference: TensorDifference
-    kept: str | None = None
+    saved_to: str | None = None
 
 
-class FlagCure(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag that mends it, and what to write in the script instead, and where."""
+class FlagFix(msgspec.Struct, frozen=True, kw_only=True):
+    """A flag that fixes it; ``by_hand`` is the line that does so without detaudit, ``by_hand_when`` where it goes."""
 
     flag: str
     title: str
-    in_script: str
-    where: str
+    by_hand: str
+    by_hand_when: str
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit that mends it: what stands in the file from line ``first`` on, and what shall stand there.
+    """An edit that fixes it: replace the lines ``old`` of a file, from ``line`` on, with ``new``.
 
     ``needs`` are the imports that the new lines need.
     """
 
     file: str
-    first: int
+    line: int
     old: tuple[str, ...]
     new: tuple[str, ...]
     needs: tuple[str, ...] = ()
 
 
-class Culprit(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the difference enters.
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """The operation that differed, or that took the difference up, and where it ran.
 
-    ``file`` and ``line`` are of the user's code: of an operation of a backward pass, that of its forward. ``op`` is the
-    operation that differed, or that took the difference up; ``at`` its own line, where that is another one. ``values``
-    are what a variable was in either run, or the lines to which the programs went. ``words`` say what the line does,
-    ``code`` is the line itself.
+    ``op_location`` is its own line, null if that is the culprit's. A ``collective`` also depends on the other ranks.
+    """
+
+    name: str
+    graph_node: str | None = None
+    module: str | None = None
+    backward: bool = False
+    collective: bool = False
+    op_location: str | None = None
+    inputs_equal: bool = False
+    tensor: TensorPair | None = None
+
+
+class Culprit(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the difference enters, and what fixes it.
+
+    ``file`` and ``line`` are of the user's code: of an operation of a backward pass, that of its forward pass; ``code``
+    is the line itself. ``source`` is what the line does, if known. ``name`` is the variable that differs, or the
+    file that was read, ``values`` what it was in either run, or the lines at which they went on.
     """
 
     how: How
-    cause: CauseClass
+    cause: Cause
     rank: int
     step: int
     stage: Stage
     file: str | None = None
     line: int | None = None
     code: str = ""
-    words: str = ""
-    op: str | None = None
-    node: str | None = None
-    module: str | None = None
-    backward: bool = False
+    source: Source | None = None
+    operation: Operation | None = None
     thread: str | None = None
-    at: str | None = None
-    inputs_equal: bool = False
+    name: str = ""
     values: tuple[str, str] | None = None
-    tensor: TensorPair | None = None
-    cures: tuple[FlagCure, ...] = ()
-    edit: Edit | None = None
-    also: tuple[Source, ...] = ()
+    flags: tuple[FlagFix, ...] = ()
+    suggested_edit: Edit | None = None
+    suspects: tuple[Source, ...] = ()
 
 
-class Bounded(msgspec.Struct, frozen=True, kw_only=True):
-    """The best answer where no operation could be named: it enters after one event of a step and before another."""
+class Boundary(msgspec.Struct, frozen=True, kw_only=True):
+    """An event of a step: a stage, or the ``side`` (input or output) of a module.
+
+    With neither, it is the start of the step, or whatever ran before a module.
+    """
+
+    stage: Stage | None = None
+    module: str = ""
+    side: str = ""
+
+
+class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
+    """The best answer if no operation could be named: the difference enters after one event and before another."""
 
     step: int
-    after: str
-    before: str
+    after: Boundary
+    before: Boundary
     suspects: tuple[Source, ...] = ()
 
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs that were watched at one level, in a window of steps: how many, and where two of them first differ."""
+    """Instrumented runs of one level, in a window of steps: how many, and where two of them first differ."""
 
     level: str
-    first: int
-    last: int
+    first_step: int
+    last_step: int
     runs: int
-    differs: Difference | None
+    first_difference: Difference | None
 
 
-class Trace(Audit, frozen=True, kw_only=True):
+class Trace(Audit, frozen=True, kw_only=True, tag="trace"):
     """A whole trace, as it is kept in audit.json.
 
-    ``observer_effect`` is whether runs agreed while they were watched that differ when they are not.
+    ``observer_effect`` says that instrumented runs match although runs without instrumentation differ.
     """
 
     culprit: Culprit | None
-    bounded: Bounded | None
+    narrowed_to: Narrowed | None
     observer_effect: bool
     passes: tuple[Pass, ...]
-    launches: int
+    total_runs: int

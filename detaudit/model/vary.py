@@ -1,21 +1,33 @@
 """What a bisection over variations adds to an audit."""
 
-from typing import Literal, TypeAlias
+from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
+from detaudit.model.applicability import NotVaried
 from detaudit.model.audit import Audit
-from detaudit.model.bisect import Verified
+from detaudit.model.bisect import Evidence
+from detaudit.model.enums import Cause, Stage
+from detaudit.model.explanation import Explanation
+from detaudit.model.problems import RunError
+from detaudit.model.sources import Source
 
-VaryOutcome: TypeAlias = Literal["nothing-matters", "some-matter", "control-differs", "unresolved"]
-"""What it came to; ``unresolved`` where the control could not be judged, or it was interrupted."""
+
+class VaryOutcome(StrEnum):
+    """The answer; inconclusive if the control is, or the bisection was interrupted."""
+
+    ROBUST = "robust"
+    SENSITIVE = "sensitive"
+    CONTROL_DIFFERS = "control-differs"
+    INCONCLUSIVE = "inconclusive"
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that is not as the control: its trial, its values in words, and where it first differs.
+class EffectExample(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that differs from the control: its trial, its values for people, and where it first differs.
 
-    ``runs`` are the control's and its own; ``step`` and ``stage`` are null where it failed, with ``failed``, its last
-    words.
+    ``runs`` are the control's and its own. If it failed, ``step``, ``stage`` and ``explanation`` are null, ``errors``
+    say why, and ``last_line`` is its last line on stderr.
     """
 
     trial: str
@@ -23,43 +35,44 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[str, ...]
     rank: int = 0
     step: int | None = None
-    stage: str | None = None
-    cause: str = ""
-    failed: str = ""
+    stage: Stage | None = None
+    explanation: Explanation | None = None
+    errors: tuple[RunError, ...] = ()
+    last_line: str = ""
 
 
-class Matters(msgspec.Struct, frozen=True, kw_only=True):
-    """A variation that matters: where it is held still, the runs match, and where it is not, they do not.
+class VariationEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """A variation that changes the training: if it is pinned, the runs match, and if it varies, they do not.
 
-    ``seen`` is from the smallest set of variations that shows it; ``beside`` are the others in that set, empty where
-    it matters alone. ``lines`` of the user's code are those that may be why.
+    ``example`` is from a minimal set of variations that shows it; ``together_with`` are the others in that set, empty
+    if it shows alone. ``suspects`` are lines of the user's code that may be why.
     """
 
     variation: str
     title: str
-    cause: str
-    legitimate: bool
-    seen: Seen
-    beside: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
-    cure: str = ""
+    cause: Cause
+    expected: bool
+    example: EffectExample
+    together_with: tuple[str, ...] = ()
+    suspects: tuple[Source, ...] = ()
+    fix: str = ""
     flags: tuple[str, ...] = ()
-    in_script: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
 
 
-class VariationBisection(Audit, frozen=True, kw_only=True):
+class VariationBisection(Audit, frozen=True, kw_only=True, tag="vary"):
     """A whole bisection over variations, as it is kept in audit.json: each group is a trial.
 
-    The first trial is the control. In every other one, runs of unlike environments are compared: run 1 is the
-    control's, and the others have the values that its ``varied`` tells. ``matters`` is null where it could not be
-    told; ``controls`` are the values at which all was held that did not vary.
+    The first trial is the control. In every other one, runs with different environments are compared: run 1 is the
+    control's, and the others have the values in its ``varied``. ``sensitive_to`` is null if there is no answer;
+    ``controls`` are the values at which everything was pinned that did not vary.
     """
 
     over: Literal["variations"] = "variations"
-    answer: VaryOutcome
-    matters: tuple[Matters, ...] | None
-    no_matter: tuple[str, ...]
+    outcome: VaryOutcome
+    sensitive_to: tuple[VariationEffect, ...] | None
+    no_effect: tuple[str, ...]
     controls: dict[str, str]
-    left_out: dict[str, str]
-    verified: Verified | None
-    launches: int
+    not_varied: dict[str, NotVaried]
+    evidence: Evidence | None
+    total_runs: int

@@ -1,0 +1,167 @@
+"""Why a run, or a group of runs, cannot be judged."""
+
+from typing import Literal, TypeAlias
+
+from detaudit.model.facts import Fact
+
+
+class Interrupted(Fact, frozen=True, kw_only=True):
+    """The user interrupted it."""
+
+
+class EndedAtDifference(Fact, frozen=True, kw_only=True):
+    """It was ended because it differed already."""
+
+
+class EndedAfterStep(Fact, frozen=True, kw_only=True):
+    """It was ended because no later step was wanted."""
+
+    step: int
+
+
+class TimedOut(Fact, frozen=True, kw_only=True):
+    """It was killed after so many seconds; ``hung`` says that its training had ended before."""
+
+    seconds: float
+    step: int
+    hung: bool
+
+
+class Failed(Fact, frozen=True, kw_only=True):
+    """The script ended with an exit status other than 0."""
+
+    exit_code: int
+
+
+class Killed(Fact, frozen=True, kw_only=True):
+    """A signal ended the script; ``signal`` is its name, or its number."""
+
+    signal: str
+
+
+class RecorderNotLoaded(Fact, frozen=True, kw_only=True):
+    """The Python that ran ``program`` did not load the recorder."""
+
+    program: str
+
+
+class ProbesIncomplete(Fact, frozen=True, kw_only=True):
+    """A process that recorded probes did not end in order."""
+
+
+class NoTraining(Fact, frozen=True, kw_only=True):
+    """Nothing that the recorder hooks was trained; ``imported`` are the frameworks with their versions."""
+
+    imported: tuple[str, ...]
+
+
+class LogIncomplete(Fact, frozen=True, kw_only=True):
+    """The event log of a process that trained has no end."""
+
+    pid: int
+
+
+class LossPatternUnmatched(Fact, frozen=True, kw_only=True):
+    """--loss-pattern matched nothing; ``last_line`` is the last line of stdout."""
+
+    pattern: str
+    last_line: str
+
+
+class LossPatternMisfit(Fact, frozen=True, kw_only=True):
+    """--loss-pattern matched ``text`` for a loss or a step, which is no number."""
+
+    pattern: str
+    group: Literal["loss", "step"]
+    text: str
+
+
+class LossPatternFlood(Fact, frozen=True, kw_only=True):
+    """--loss-pattern matched more often than ``limit`` times."""
+
+    pattern: str
+    limit: int
+
+
+class StdoutTruncated(Fact, frozen=True, kw_only=True):
+    """It printed more than is kept, so that losses are missing."""
+
+
+class StdoutUnreadable(Fact, frozen=True, kw_only=True):
+    """Its stdout cannot be read; ``detail`` is the system's message."""
+
+    detail: str
+
+
+class ArtifactsNotWritten(Fact, frozen=True, kw_only=True):
+    """The files that --artifact names were there before and did not change; ``more`` others are not listed."""
+
+    files: tuple[str, ...]
+    more: int = 0
+
+
+class ArtifactMissing(Fact, frozen=True, kw_only=True):
+    """No file matches --artifact; ``folder`` says that a folder does."""
+
+    pattern: str
+    folder: bool
+
+
+class ArtifactUnusable(Fact, frozen=True, kw_only=True):
+    """A file cannot be compared; ``detail`` is what its reader says."""
+
+    path: str
+    detail: str
+
+
+RunError: TypeAlias = (
+    Interrupted
+    | EndedAtDifference
+    | EndedAfterStep
+    | TimedOut
+    | Failed
+    | Killed
+    | RecorderNotLoaded
+    | ProbesIncomplete
+    | NoTraining
+    | LogIncomplete
+    | LossPatternUnmatched
+    | LossPatternMisfit
+    | LossPatternFlood
+    | StdoutTruncated
+    | StdoutUnreadable
+    | ArtifactsNotWritten
+    | ArtifactMissing
+    | ArtifactUnusable
+)
+"""Why a run is not compared, or was ended early."""
+
+
+class RunUnusable(Fact, frozen=True, kw_only=True):
+    """A run is not compared."""
+
+    run: int
+    errors: tuple[RunError, ...]
+
+
+class SingleRun(Fact, frozen=True, kw_only=True):
+    """There is nothing to compare a single run with."""
+
+
+class OnlyProbes(Fact, frozen=True, kw_only=True):
+    """The probes match, and nothing else was recorded."""
+
+
+class OnlyLosses(Fact, frozen=True, kw_only=True):
+    """The losses match, and no weights were recorded."""
+
+
+class RunsMissing(Fact, frozen=True, kw_only=True):
+    """Some of the planned runs did not take place."""
+
+    finished: int
+    planned: int
+
+
+Reason: TypeAlias = RunUnusable | SingleRun | OnlyProbes | OnlyLosses | RunsMissing
+"""Why a group is inconclusive."""

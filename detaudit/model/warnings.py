@@ -1,0 +1,200 @@
+"""What casts doubt on a result."""
+
+from typing import TypeAlias
+
+from detaudit.model.applicability import Inapplicable
+from detaudit.model.enums import Stage
+from detaudit.model.facts import Fact
+from detaudit.model.overrides import Override
+from detaudit.model.problems import RunError
+
+
+class _Warning(Fact, frozen=True, kw_only=True):
+    """A warning, and what it is about: an audit of a check, a recipe, a run, or a recording by its name."""
+
+    audit: str = ""
+    recipe: str = ""
+    run: int = 0
+    recording: str = ""
+
+
+class FlagOverridden(_Warning, frozen=True, kw_only=True):
+    """A flag was applied, and the script undid it in a way that casts doubt on the recipe."""
+
+    flag: str
+    override: Override
+
+
+class FlagNotApplied(_Warning, frozen=True, kw_only=True):
+    """A flag failed, or is unavailable here."""
+
+    flag: str
+    reason: Inapplicable | None
+
+
+class VariationFailed(_Warning, frozen=True, kw_only=True):
+    """A variation did not come about in the process."""
+
+    variation: str
+    detail: str
+
+
+class SetTooLate(_Warning, frozen=True, kw_only=True):
+    """The script sets a variable after it was read: by Python at its start, or by ``module`` at its import."""
+
+    variable: str
+    file: str
+    line: int
+    module: str = ""
+
+
+class SettingsDiffer(_Warning, frozen=True, kw_only=True):
+    """A run had other settings than the first: ``settings`` are name, value and the first run's value."""
+
+    first: int
+    settings: tuple[tuple[str, str, str], ...]
+    more: int = 0
+
+
+class RecorderFailed(_Warning, frozen=True, kw_only=True):
+    """The recorder failed somewhere; the script did not notice."""
+
+    where: str
+    error: str
+
+
+class ProcessesKilled(_Warning, frozen=True, kw_only=True):
+    """Processes that the run left behind were killed."""
+
+    commands: tuple[str, ...]
+
+
+class ArtifactsSkipped(_Warning, frozen=True, kw_only=True):
+    """Files that match --artifact were not written by the run, and are not compared; ``more`` are not listed."""
+
+    files: tuple[str, ...]
+    more: int = 0
+
+
+class LeftoverFilesRead(_Warning, frozen=True, kw_only=True):
+    """A run read files that an earlier run wrote; ``more`` are not listed."""
+
+    files: tuple[str, ...]
+    more: int = 0
+
+
+class LeftoversUnchecked(_Warning, frozen=True, kw_only=True):
+    """Nobody can say whether runs read each other's files: inotify is unavailable."""
+
+
+class AuditStopped(_Warning, frozen=True, kw_only=True):
+    """The audit ended before its last run; ``message`` and ``hint`` are the error's."""
+
+    message: str
+    hint: str
+
+
+class InstrumentedRunUnusable(_Warning, frozen=True, kw_only=True):
+    """A run that recorded operations or lines failed."""
+
+    level: str
+    errors: tuple[RunError, ...]
+
+
+class BaselineNotWritten(_Warning, frozen=True, kw_only=True):
+    """No baseline was written because the runs were not shown to match."""
+
+
+class SameRecording(_Warning, frozen=True, kw_only=True):
+    """Both recordings are one and the same."""
+
+
+class RecipesDiffer(_Warning, frozen=True, kw_only=True):
+    """The recordings were made with different recipes."""
+
+    a: str
+    b: str
+
+
+class RanksDiffer(_Warning, frozen=True, kw_only=True):
+    """The recordings have different numbers of ranks."""
+
+    a: int
+    b: int
+
+
+class FrameworksDiffer(_Warning, frozen=True, kw_only=True):
+    """A rank trained with different frameworks, whose digests never match."""
+
+    rank: int
+    a: str
+    b: str
+
+
+class TensorCountsDiffer(_Warning, frozen=True, kw_only=True):
+    """A rank has different numbers of tensors of weights."""
+
+    rank: int
+    a: int
+    b: int
+
+
+class TensorLayoutsDiffer(_Warning, frozen=True, kw_only=True):
+    """A tensor of weights has different types or shapes; ``a`` and ``b`` are (dtype, shape)."""
+
+    rank: int
+    place: int
+    a: tuple[str, tuple[int, ...]]
+    b: tuple[str, tuple[int, ...]]
+
+
+class StagesNotShared(_Warning, frozen=True, kw_only=True):
+    """Only one recording has these stages, so they were not compared."""
+
+    stages: tuple[Stage, ...]
+
+
+class PartNotShared(_Warning, frozen=True, kw_only=True):
+    """Only one recording has printed losses, or files, so they were not compared."""
+
+    part: Stage
+
+
+class WeightsSampled(_Warning, frozen=True, kw_only=True):
+    """The weights were too large for a digest at every step."""
+
+
+class RunsDiffer(_Warning, frozen=True, kw_only=True):
+    """The runs of a recording differ from each other; only the first finished one is compared."""
+
+
+class PrintedLossesSkipped(_Warning, frozen=True, kw_only=True):
+    """The printed losses of a recording were not compared, because no --loss-pattern was given."""
+
+
+Warning: TypeAlias = (  # the term for it, in the report and here
+    FlagOverridden
+    | FlagNotApplied
+    | VariationFailed
+    | SetTooLate
+    | SettingsDiffer
+    | RecorderFailed
+    | ProcessesKilled
+    | ArtifactsSkipped
+    | LeftoverFilesRead
+    | LeftoversUnchecked
+    | AuditStopped
+    | InstrumentedRunUnusable
+    | BaselineNotWritten
+    | SameRecording
+    | RecipesDiffer
+    | RanksDiffer
+    | FrameworksDiffer
+    | TensorCountsDiffer
+    | TensorLayoutsDiffer
+    | StagesNotShared
+    | PartNotShared
+    | WeightsSampled
+    | RunsDiffer
+    | PrintedLossesSkipped
+)
