@@ -23,7 +23,7 @@ def _in_child() -> None:
 
 
 def _thread_name() -> str:
-    # A thread's name is the same in every run, unlike its identifier and the order in which threads draw.
+    # A thread's name is the same in every run; its identifier and the order in which threads draw are not.
     threading = sys.modules.get("threading")
     # current_thread() would create an object for a thread that Python did not start.
     thread = getattr(threading, "_active", {}).get(_thread.get_ident())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 
+from ... import wire
 from .. import probes
 from ..training import digest
 from ..training.record import ValueReader
@@ -63,7 +64,7 @@ def _write(recorder: Recorder, value: Any) -> None:
         {"k": "event", "fw": _NAME, "step": 1, "stage": _NAME, "digest": found + " " + name, "value": None}
         for name, found in (parts if len(parts) <= MOST_PARTS else [("", whole)])
     ]
-    total = digest.add_up(sums).hex()
+    total = wire.add_up(sums).hex()
     final = {"digest": whole, "sum": total, "loss": None, "params": len(parts), "sparse": False}
     recorder.sink.write(*events, {"k": "final", "fw": _NAME, "steps": 1, **final, "devices": []})
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _callable(call: Callable[..., Any], holder: Any, name: str) -> Any:
-    """Return a replacement for a C function, which, unlike a Python function, does not become a method in a class."""
+    """Return a replacement for a C function, which does not become a method in a class as a Python function does."""
     members = {"__call__": staticmethod(call), "__reduce__": lambda _: name, "__module__": holder.__name__}
     return type("function", (), members)()
 

@@ -37,7 +37,7 @@ def encode(value: object) -> str:
 
 
 def _identity() -> list[int]:
-    # The number of this child of its multiprocessing parent, which is the same in every run, unlike its process ID.
+    # The number of this child of its multiprocessing parent, the same in every run, as its process ID is not.
     process = sys.modules.get("multiprocessing.process")
     return list(process.current_process()._identity) if process is not None else []
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import math
+
+from ... import wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class NumpyDigest:
         step = 4 * CHUNK
         with self._np.errstate(all="ignore"):  # a warning would appear on the stderr of the script
             parts = [self._np.add.reduce(flat[i : i + step].astype("f8")) for i in range(0, flat.size, step)]
-        return add_up([float(part) for part in parts])
+        return wire.add_up([float(part) for part in parts])
 
 
 class TorchDigest:
@@ -164,12 +165,4 @@ class TorchDigest:
         flat = flat.real if flat.is_complex() else flat
         step = 4 * CHUNK
         sums = [flat[i : i + step].double().sum() for i in range(0, flat.numel(), step)]
-        return add_up(self._torch.stack(sums).tolist()) if sums else 0.0
-
-
-def add_up(parts: list[float]) -> float:
-    """Return an exact sum of floats, or the plain sum if infinities of both signs or an overflow rule that out."""
-    try:
-        return math.fsum(parts)
-    except (OverflowError, ValueError):
-        return sum(parts)
+        return wire.add_up(self._torch.stack(sums).tolist()) if sums else 0.0

@@ -20,13 +20,12 @@ def sink(tmp_path: Path) -> Sink:
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    before = set(sys.modules)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     (tmp_path / "watched_one.py").write_text("value = 1\n")
     importlib.invalidate_caches()
     yield
-    for name in set(sys.modules) - before:
+    for name in [name for name in sys.modules if name.startswith("watched_")]:
         del sys.modules[name]
 
 

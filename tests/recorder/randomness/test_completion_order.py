@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from detaudit.auditor.evidence.seeds import unfixed
+from detaudit.auditor.evidence.seeds import sources
+from detaudit.model import SourceKind
 from detaudit.recorder.process import threads
 from detaudit.recorder.randomness import completion_order, queues, seeds
 from tests.recorder.randomness.test_seeds import Lines
@@ -57,7 +58,11 @@ def seen(recorder: Any) -> tuple[tuple[str, str], ...]:
 
 
 def differ(*runs: tuple[tuple[str, str], ...]) -> bool:
-    return bool(unfixed([{("train.py", 1, "f"): run} for run in runs]))
+    """Whether the auditor finds that these runs took the results of one line in different orders."""
+    calls = [tuple((SourceKind(kind), value) for kind, value in run) for run in runs]
+    found = sources([{("train.py", 1, "f"): run} for run in calls])
+    assert {source.kind for source in found} <= {SourceKind.COMPLETION_ORDER}
+    return bool(found)
 
 
 def completed(base: Any, order: Sequence[int], holding: Callable[[Any], Any] = list) -> list[int]:

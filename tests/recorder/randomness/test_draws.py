@@ -14,6 +14,13 @@ from tests.recorder.randomness.test_seeds import Lines
 
 
 @pytest.fixture
+def numpy() -> Any:
+    """Return NumPy, with the imports of its generators (``secrets``) done before the copy of ``random`` is in place."""
+    pytest.importorskip("numpy.random")
+    return pytest.importorskip("numpy")
+
+
+@pytest.fixture
 def random(monkeypatch: pytest.MonkeyPatch) -> Any:
     for known in (seeds._written, draws._watched):
         known.clear()
@@ -117,9 +124,8 @@ def test_compilers_get_the_original_functions(random: Any) -> None:
     assert random.random is before["random"]
 
 
-def test_numpy_s_global_generator(monkeypatch: pytest.MonkeyPatch, random: Any) -> None:
-    np: Any = pytest.importorskip("numpy")
-    sink = Lines()
+def test_numpy_s_global_generator(monkeypatch: pytest.MonkeyPatch, numpy: Any, random: Any) -> None:
+    np, sink = numpy, Lines()
     for name in dir(np.random):
         monkeypatch.setattr(np.random, name, getattr(np.random, name))  # so that it is restored
     draws.watch(np.random, "numpy.random", sink)  # type: ignore[arg-type]
