@@ -1,4 +1,4 @@
-"""Starts runs and ends them: what a run is, what came of it, and the interface that starts one."""
+"""Start runs and end them: what a run is, how it ended, and the interface that starts one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import Protocol
 
 RESULTS = ".detaudit"
-"""The folder of all results, where --out names no other."""
+"""The folder of all results, unless --out names a different one."""
 
 SCRATCH = "scratch"
-"""Below ``RunSpec.live``: what a run may write there is gone after it."""
+"""A folder below ``RunSpec.live`` that a run may write to; it is removed after the run."""
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run as it is to be started. Every run of a group has an equal one, but for ``folder`` and what varies.
+    """How to start one run. The specs of a group are equal, except for ``folder`` and what varies.
 
-    ``expected`` is an argument that the process which trains must show, or ``""``; see Target. ``timeout`` is in
-    seconds; ``folder`` is where the logs and the trace are kept in the end, ``live`` where they are written.
-    ``load`` is how many busy processes run beside it, ``place`` the name of the copy it works in, where not the usual.
+    ``expected`` is an argument that the process which trains must have, or ``""``; see Target. ``timeout`` is in
+    seconds. The logs and the event logs are written to ``live`` and moved to ``folder`` after the run. ``load`` is
+    the number of busy processes beside it, ``place`` the name of the copy it works in, ``""`` for the usual one.
     """
 
     argv: tuple[str, ...]
@@ -36,19 +36,23 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How the processes of a run ended. ``exit_code`` is negative for a signal, as in subprocess."""
+    """How the processes of a run ended.
+
+    ``exit_code`` is negative for a signal, as in subprocess. ``left_processes`` are the command lines of processes
+    that outlived the run and were killed.
+    """
 
     exit_code: int | None
     wall_s: float
     timed_out: bool = False
-    leftovers: tuple[str, ...] = field(default=())
+    left_processes: tuple[str, ...] = field(default=())
 
 
 class Launcher(Protocol):
     """Starts one run and waits for it."""
 
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
-        """Run ``spec`` to its end; ``tick`` is called several times a second meanwhile.
+        """Run ``spec`` to its end, and call ``tick`` several times a second meanwhile.
 
         Whatever is raised inside, KeyboardInterrupt included, no process of the run is left behind.
         """

@@ -1,4 +1,4 @@
-"""Address-space randomisation: off for the processes started meanwhile, where the system permits it."""
+"""Turn address space randomization (ASLR) off for new processes, if the system permits it."""
 
 import contextlib
 import ctypes
@@ -21,7 +21,7 @@ def no_aslr() -> Iterator[None]:
     """Start processes at fixed addresses inside this block.
 
     The personality belongs to the calling thread and takes effect at exec, so this process itself keeps its
-    addresses. Raises OSError where the system forbids it.
+    addresses. Raises OSError if the system forbids it.
     """
     before = _personality(_QUERY) if sys.platform == "linux" else -1
     if before == -1 or _personality(before | ADDR_NO_RANDOMIZE) == -1:
@@ -33,7 +33,7 @@ def no_aslr() -> Iterator[None]:
 
 
 def refusal() -> str:
-    """Return why addresses cannot be fixed on this system, ``""`` where they can."""
+    """Return why addresses cannot be fixed on this system, ``""`` if they can."""
     try:
         with no_aslr():
             return ""

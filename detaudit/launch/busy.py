@@ -1,11 +1,11 @@
-"""``python busy.py PARENT``: computes nothing of use until its parent is gone, however that ended."""
+"""``python busy.py PARENT``: keep one CPU busy until the parent process is gone, however it ended."""
 
 import os
 import sys
 
 
 def main() -> None:
-    """Stay busy."""
+    """Stay busy as long as the parent lives."""
     parent = int(sys.argv[1])
     while os.getppid() == parent:
         for _ in range(100_000):

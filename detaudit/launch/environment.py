@@ -1,4 +1,4 @@
-"""The environment of a run: the user's own, the recipe's variables, and the recorder's way in."""
+"""Compose the environment of a run: the user's own, the variables of the recipe, and what loads the recorder."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -20,11 +20,10 @@ def run_environment(
     mark: str,
     stages: Iterable[str],
 ) -> dict[str, str]:
-    """Return the variables of a run.
+    """Return the environment variables of a run.
 
-    ``scratch`` is a folder for what flags keep away from other runs.
-    They are the same in every run of a group, to the byte: the size of the environment moves addresses.
-    PYTHONPATH is added to, never replaced.
+    ``scratch`` is the run's own folder, for flags that need one. The variables have the same size in every run of a
+    group, because the size of the environment shifts memory addresses. PYTHONPATH is extended, never replaced.
     """
     flags = tuple(flags)
     env = with_variables(base, flags, seed, str(scratch))

@@ -1,4 +1,4 @@
-"""Tells when a run read a file that an earlier run wrote: the two did not start from the same state."""
+"""Detect when a run reads a file that an earlier run wrote: the two did not start from the same state."""
 
 import contextlib
 import os
@@ -9,16 +9,16 @@ from detaudit.launch import RESULTS
 from detaudit.launch.workspace import walk
 
 MOST_WATCHED = 2000
-_SKIPPED = (".git", "__pycache__", RESULTS)  # other audits may be under way
+_SKIPPED = (".git", "__pycache__", RESULTS)  # Other audits may be running.
 
 _Stamp = tuple[int, int, int]
 
 
-class CarryOver:
+class LeftoverFiles:
     """Watches the files below a folder that earlier runs wrote.
 
-    The kernel (inotify) tells whether the first thing that happens to such a file is that it is read. Where
-    there is no inotify, nothing is told: ``watching`` is False.
+    inotify reports whether the first access to such a file is a read. Without inotify, ``watching`` is False and
+    nothing is reported.
     """
 
     def __init__(self, root: Path, results: Path) -> None:
@@ -29,18 +29,18 @@ class CarryOver:
 
     @property
     def watching(self) -> bool:
-        """Whether reads can be told at all."""
+        """Whether reads can be detected at all."""
         return self._watch is not None
 
     def before_run(self) -> None:
-        """Note how the files stand, and watch those that earlier runs wrote."""
+        """Note the state of all files, and watch those that earlier runs wrote."""
         self._before = self._stamps()
         if self._watch is not None:
             written = [path for path in self._written if path in self._before]
             self._watch.start(written[:MOST_WATCHED])
 
     def after_run(self) -> tuple[str, ...]:
-        """Return the files, relative to the folder, that an earlier run wrote and this one read."""
+        """Return the files that an earlier run wrote and this one read, relative to the folder."""
         read = self._watch.stop() if self._watch is not None else []
         after = self._stamps()
         changed = [path for path, stamp in after.items() if self._before.get(path) != stamp]
@@ -58,7 +58,7 @@ class CarryOver:
 
 
 class _Watch:
-    """One inotify watch for each file, and the first event of each that tells."""
+    """One inotify watch for each file, and the first relevant event of each."""
 
     def __init__(self) -> None:
         import inotify_simple
@@ -76,14 +76,14 @@ class _Watch:
                 self._paths[self._inotify.add_watch(path, mask)] = path
 
     def stop(self) -> list[str]:
-        told: dict[int, bool] = {}
+        read_first: dict[int, bool] = {}
         for event in self._inotify.read(timeout=0):
-            told.setdefault(event.wd, bool(event.mask & (self._flags.ACCESS | self._flags.CLOSE_NOWRITE)))
-        read = [self._paths[wd] for wd, was_read in told.items() if was_read and wd in self._paths]
+            read_first.setdefault(event.wd, bool(event.mask & (self._flags.ACCESS | self._flags.CLOSE_NOWRITE)))
+        read = [self._paths[wd] for wd, was_read in read_first.items() if was_read and wd in self._paths]
         for wd in self._paths:
             with contextlib.suppress(OSError):
                 self._inotify.rm_watch(wd)
-        self._inotify.read(timeout=0)  # the watches' own farewells
+        self._inotify.read(timeout=0)  # Removing a watch is an event too.
         self._paths = {}
         return read
 

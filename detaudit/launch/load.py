@@ -1,4 +1,4 @@
-"""Busy processes beside a run, ended with it."""
+"""Keep the CPU busy beside a run."""
 
 import contextlib
 import os
@@ -12,11 +12,11 @@ BUSY = Path(__file__).resolve().parent / "busy.py"
 
 @contextlib.contextmanager
 def busy(processes: int) -> Iterator[None]:
-    """Keep so many processors busy inside this block."""
+    """Keep this number of CPUs busy inside this block."""
     started: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(processes):
-            started.append(_start())  # noqa: PERF401 - each is known at once, should the next one fail
+            started.append(_start())  # noqa: PERF401 - so that all are known if the next one fails to start
         yield
     finally:
         for process in started:
@@ -31,5 +31,5 @@ def _start() -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # an interrupt from the keyboard is for the audit, which ends them
+        start_new_session=True,  # Ctrl-C must reach the audit only, which then kills them.
     )

@@ -1,4 +1,4 @@
-"""Runs on this machine: a process group for each, output into files, a time limit, nothing left behind."""
+"""Launch runs on this machine: each in its own session, output into files, a time limit, no process left behind."""
 
 import contextlib
 import shutil
@@ -19,17 +19,17 @@ class LocalLauncher:
     """The Launcher for this machine."""
 
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
-        """See Launcher.launch. Raises StorageError where logs cannot be written."""
+        """See Launcher.launch. Raises StorageError if the logs cannot be written."""
         try:
             (spec.live / "trace").mkdir(parents=True)
             with Log(spec.live / "stdout.log") as stdout, Log(spec.live / "stderr.log") as stderr, busy(spec.load):
                 outcome = self._run(spec, stdout, stderr, tick)
         except OSError as error:
             raise StorageError(
-                f"cannot write below {spec.live}: {error}", "Free space, or name another --out."
+                f"cannot write to {spec.live}: {error}", "Free disk space, or choose another --out."
             ) from error
         finally:
-            _keep(spec)
+            _keep_files(spec)
         return outcome
 
     def _run(self, spec: RunSpec, stdout: Log, stderr: Log, tick: Callable[[], None]) -> RunOutcome:
@@ -48,11 +48,11 @@ class LocalLauncher:
             wall_s = time.monotonic() - started
             if timed_out:
                 processes.end_group(leader, spec.mark)
-            leftovers = processes.end_leftovers(spec.mark)
+            left = processes.end_left_processes(spec.mark)
         except BaseException:
             processes.end_group(leader, spec.mark)
             raise
-        return RunOutcome(leader.returncode, wall_s, timed_out, leftovers)
+        return RunOutcome(leader.returncode, wall_s, timed_out, left)
 
 
 def _start(spec: RunSpec, stdout: Log, stderr: Log) -> subprocess.Popen[bytes]:
@@ -76,8 +76,8 @@ def _wait(leader: subprocess.Popen[bytes]) -> None:
         leader.wait(TICK_S)
 
 
-def _keep(spec: RunSpec) -> None:
-    """Give the finished run's files their own folder; the next run writes to the same paths as this one did."""
+def _keep_files(spec: RunSpec) -> None:
+    """Move the files of a finished run to its own folder, because the next run writes to the same paths."""
     if spec.live.exists():
         shutil.rmtree(spec.live / SCRATCH, ignore_errors=True)
         spec.folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
-"""What a run prints: kept in a file that is emptied whenever it is found to be longer than a limit."""
+"""Keep what a run prints in a file of limited size."""
 
 import os
 from pathlib import Path
 from typing import Self
 
 LIMIT = 64 * 2**20
-"""Bytes of output kept of a run; of what is more, the last ones are."""
+"""Maximum size of a log in bytes. Of a longer output, the end is kept."""
 
 TAIL = 2**20
 _CUT = b"[detaudit: "
@@ -13,16 +13,15 @@ _NOTICE = 100
 
 
 class Log:
-    """A file that the run appends to, and that may be emptied meanwhile.
+    """A file that the run appends to, and that is emptied whenever it is too long.
 
-    What the run writes while the file is emptied comes after it, so the notice and the last MiB of what was there are
-    put before it only at the end, when nobody writes any more. What comes in the instant between the last look at the
-    file and its emptying is lost.
+    The run keeps writing while the file is emptied. The notice and the last MiB are therefore put in front only at
+    the end, when no process writes to it any more. What is written between the last read and the truncation is lost.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file. Raises OSError where it cannot be written."""
-        # Appending, so that the run goes on at the new end after the file was emptied.
+        """Open the file. Raises OSError if it cannot be written."""
+        # In append mode the run continues at the new end after the file was emptied.
         self.file = open(path, "a+b", buffering=0)  # noqa: SIM115
         self._emptied = 0
         self._tail = b""
@@ -33,10 +32,10 @@ class Log:
     def __exit__(self, *_: object) -> None:
         with self.file:
             if self._emptied or self._size() > LIMIT:
-                self._settle()
+                self._finish()
 
     def bound(self) -> None:
-        """Empty the file if it is too long. Raises OSError where it cannot be read."""
+        """Empty the file if it is too long. Raises OSError if it cannot be read."""
         if self._size() > LIMIT:
             self._take()
 
@@ -50,19 +49,19 @@ class Log:
         self._emptied += at
         self._tail = taken
 
-    def _settle(self) -> None:
+    def _finish(self) -> None:
         total = self._emptied + self._size()
         if self._size() > LIMIT - TAIL - _NOTICE:
             self._take()
         kept = self._tail + os.pread(self.file.fileno(), LIMIT, 0)
         os.ftruncate(self.file.fileno(), 0)
-        self.file.write(_CUT + b"%d bytes of output are not kept]\n" % (total - len(kept)) + kept)
+        self.file.write(_CUT + b"%d bytes of output were dropped]\n" % (total - len(kept)) + kept)
 
     def _size(self) -> int:
         return os.fstat(self.file.fileno()).st_size
 
 
 def was_cut(log: Path) -> bool:
-    """Whether a log is no longer whole. Raises OSError where it cannot be read."""
+    """Return whether a log is incomplete. Raises OSError if it cannot be read."""
     with log.open("rb") as file:
         return file.read(len(_CUT)) == _CUT

@@ -1,4 +1,4 @@
-"""Which variations this system offers."""
+"""Find out which variations are possible on this system."""
 
 import contextlib
 import locale
@@ -10,39 +10,42 @@ import msgspec
 
 from detaudit.launch import aslr
 from detaudit.launch.vary import Varying
+from detaudit.model import NotVaried
+from detaudit.model.applicability import AddressesRandom, NeedsIsolate, NoAvx2, NoGlibc, NoSecondLocale
 from detaudit.recipe.variations import Variation
 
 CPU = Path("/proc/cpuinfo")
 
 
 def offered(variations: Iterable[Variation], *, isolate: bool) -> Varying:
-    """Return what of these can move here, and why the others cannot."""
-    moving, left_out = [], []
+    """Return which of these variations can vary here, and why the others cannot."""
+    varying, not_varied = [], []
     for variation in variations:
-        found = _with_locales(variation) if variation.needs == "locale" else variation
+        found = _with_installed_locales(variation) if variation.needs == "locale" else variation
         reason = _refusal(found, isolate)
-        if reason:
-            left_out.append((variation.id, reason))
+        if reason is not None:
+            not_varied.append((variation.id, reason))
         else:
-            moving.append(found)
-    return Varying(tuple(moving), (), tuple(left_out))
+            varying.append(found)
+    return Varying(tuple(varying), (), tuple(not_varied))
 
 
-def _refusal(variation: Variation, isolate: bool) -> str:
+def _refusal(variation: Variation, isolate: bool) -> NotVaried | None:
     if variation.needs == "aslr":
-        return aslr.refusal()
-    if variation.needs == "glibc" and not _glibc():
-        return "the C library of this system is not glibc"
+        refusal = aslr.refusal()
+        return AddressesRandom(detail=refusal) if refusal else None
+    if variation.needs == "glibc" and not _has_glibc():
+        return NoGlibc()
     if variation.needs == "avx2" and not _has_avx2():
-        return "this processor has no AVX2"
+        return NoAvx2()
     if variation.needs == "locale" and not all(values.varied for values in variation.env.values()):
-        return "no other locale is installed here"
+        return NoSecondLocale()
     if variation.needs == "isolate" and not isolate:
-        return "it needs --isolate"
-    return ""
+        return NeedsIsolate()
+    return None
 
 
-def _glibc() -> bool:
+def _has_glibc() -> bool:
     with contextlib.suppress(ValueError, OSError):
         return bool(os.confstr("CS_GNU_LIBC_VERSION"))
     return False
@@ -55,15 +58,14 @@ def _has_avx2() -> bool:
         return False
 
 
-def _with_locales(variation: Variation) -> Variation:
-    """Return it with those locales only that are installed."""
+def _with_installed_locales(variation: Variation) -> Variation:
     env = dict(variation.env)
     values = env["LC_ALL"]
-    env["LC_ALL"] = msgspec.structs.replace(values, varied=tuple(filter(_installed, values.varied)))
+    env["LC_ALL"] = msgspec.structs.replace(values, varied=tuple(filter(_is_installed, values.varied)))
     return msgspec.structs.replace(variation, env=env)
 
 
-def _installed(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     before = locale.setlocale(locale.LC_COLLATE)
     try:
         locale.setlocale(locale.LC_COLLATE, name)

@@ -1,4 +1,4 @@
-"""From what the user asked for to the runs that will be started."""
+"""Plan the runs that the settings of an audit ask for."""
 
 import os
 import re
@@ -20,9 +20,9 @@ from detaudit.recipe.recipes import Recipe
 
 @dataclass(frozen=True)
 class Settings:
-    """One audit as it was asked for.
+    """The settings of one audit.
 
-    ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``env`` is set before any recipe.
+    ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, and recipes may override ``env``.
     """
 
     target: Target
@@ -46,9 +46,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """The runs of one recipe, and the flags that were left out of it here, with the reason.
+    """The runs of one recipe, and the flags of it that are not applied on this system, with their reasons.
 
-    ``elsewhere`` is the same run in folders of other names, where those vary.
+    ``elsewhere`` is the same run in folders with different names, if those vary.
     """
 
     recipe: Recipe
@@ -60,23 +60,20 @@ class GroupPlan:
     elsewhere: tuple[RunSpec, ...] = ()
 
     def spec(self, number: int) -> RunSpec:
-        """Return the run of this number.
-
-        They are equal but for what varies, and for the folder that keeps what each leaves behind.
-        """
+        """Return the run with this number. Runs are equal, except for what varies and for their result folders."""
         run = self.elsewhere[(number - 2) % len(self.elsewhere)] if number > 1 and self.elsewhere else self.run
-        return self.varying.applied(replace(run, folder=self.folder / str(number)), number)
+        return self.varying.apply(replace(run, folder=self.folder / str(number)), number)
 
 
 def workspace_for(settings: Settings) -> Workspaces:
-    """Return where the runs will work. Raises WorkspaceError for an --isolate-root that does not hold the cwd."""
+    """Return where the runs will work. Raises WorkspaceError for an --isolate-root that does not contain the cwd."""
     if not settings.isolate:
         return SharedWorkspace(settings.cwd)
     root = (settings.isolate_root or repository_root(settings.cwd)).resolve()
     if not settings.cwd.is_relative_to(root):
         raise WorkspaceError(
-            f"--isolate-root {root} does not hold the working directory {settings.cwd}",
-            "Start detaudit inside that folder, or name one above the working directory.",
+            f"--isolate-root {root} does not contain the working directory {settings.cwd}",
+            "Start detaudit inside that folder, or choose a parent of the working directory.",
         )
     return IsolatedWorkspace(root, settings.cwd, settings.out)
 
@@ -86,10 +83,10 @@ def plan_group(
     recipe: Recipe,
     space: Workspaces,
     refused: Mapping[str, FlagState],
-    moving: Collection[str] | None = None,
+    varied: Collection[str] | None = None,
 ) -> GroupPlan:
-    """Return the runs of one recipe. Of the variations, those named in ``moving`` move; all where it is None."""
-    varying = settings.varying.under(recipe, moving)
+    """Return the runs of one recipe. Variations that are not in ``varied`` are pinned; all vary if it is None."""
+    varying = settings.varying.under(recipe, varied)
     flags = tuple(flag for flag in recipe.flags if flag.id not in refused)
     return GroupPlan(
         recipe=recipe,

@@ -1,4 +1,4 @@
-"""Finds and ends every process of an audit, also those that left their group or their session."""
+"""Find and end every process of an audit, also those that left their group or their session."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ import psutil
 from detaudit import wire
 
 GRACE_S = 2.0
-"""Seconds between asking a process to end and ending it."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 
 def marked(mark: str) -> list[psutil.Process]:
@@ -23,12 +23,12 @@ def marked(mark: str) -> list[psutil.Process]:
             if process.environ().get(wire.ENV_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except (psutil.Error, OSError):
-            continue  # gone, a zombie, or somebody else's
+            continue  # It is gone, a zombie, or belongs to another user.
     return found
 
 
 def name(process: psutil.Process) -> str:
-    """Return the command line of a process, shortened, for a message."""
+    """Return the shortened command line of a process, for a message."""
     try:
         return " ".join(process.cmdline())[:120] or process.name()
     except psutil.Error:
@@ -36,7 +36,7 @@ def name(process: psutil.Process) -> str:
 
 
 def end_group(leader: subprocess.Popen[bytes], mark: str) -> None:
-    """End a run: its process group, then whatever else carries the mark; first politely, then for good."""
+    """End a run: its process group, then everything else that carries the mark; first by SIGTERM, then by SIGKILL."""
     _signal_group(leader.pid, signal.SIGTERM)
     for process in marked(mark):
         _send(process, signal.SIGTERM)
@@ -48,8 +48,8 @@ def end_group(leader: subprocess.Popen[bytes], mark: str) -> None:
     leader.wait()
 
 
-def end_leftovers(mark: str) -> tuple[str, ...]:
-    """End what a finished run left running, after a moment to finish by itself; return their names."""
+def end_left_processes(mark: str) -> tuple[str, ...]:
+    """End the processes that a finished run left behind, if they do not end soon by themselves; return their names."""
     _, alive = psutil.wait_procs(marked(mark), timeout=GRACE_S)
     names = tuple(sorted(name(process) for process in alive))
     if alive:
@@ -61,7 +61,7 @@ def end_leftovers(mark: str) -> tuple[str, ...]:
 
 
 def kill_marked(mark: str) -> None:
-    """Kill everything that carries the mark, again while it goes on forking."""
+    """Kill everything that carries the mark, repeatedly, because it may keep forking."""
     for _ in range(20):
         alive = marked(mark)
         if not alive:
@@ -84,7 +84,7 @@ def _signal_group(pgid: int, signal_: signal.Signals) -> None:
 class Reaper:
     """A small process beside the audit that ends its runs if the audit itself is killed.
 
-    It waits on a pipe. The pipe closes however the audit ends, by SIGKILL too.
+    It waits on a pipe, which closes however the audit ends, even by SIGKILL.
     """
 
     def __init__(self, mark: str) -> None:

@@ -1,4 +1,4 @@
-"""``python -m detaudit.launch.reaper MARK``: outlives an audit that is killed, and ends its runs."""
+"""``python -m detaudit.launch.reaper MARK``: outlive an audit that is killed, and end its runs."""
 
 import sys
 
@@ -6,7 +6,7 @@ from detaudit.launch.processes import kill_marked
 
 
 def main() -> None:
-    """Wait until the audit closes the pipe; if it had no time to say that it is done, end its runs."""
+    """Wait until the audit closes the pipe, and end its runs unless it wrote that it is done."""
     if sys.stdin.buffer.read() != b"done":
         kill_marked(sys.argv[1])
 

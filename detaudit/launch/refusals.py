@@ -1,25 +1,26 @@
-"""Which flags of a recipe this system, or this training's environment, does not take."""
+"""Find the flags of a recipe that this system, or the environment of this training, does not support."""
 
 import os
 from collections.abc import Iterable, Mapping
 
 from detaudit.launch import aslr, xla
 from detaudit.launch.target import Target
-from detaudit.model import FlagState
+from detaudit.model import FlagOutcome, FlagState, Inapplicable
+from detaudit.model.applicability import AddressesRandom, NotImported
 from detaudit.recipe.flags import NO_ASLR, Flag
 
 
 def refused(flags: Iterable[Flag], target: Target, base: Mapping[str, str] = os.environ) -> dict[str, FlagState]:
-    """Return the flags that must be left out, with what the report says of each."""
+    """Return the state of each flag that must not be applied, with the reason."""
     found = {}
     for flag in flags:
-        reason: str | None = ""
-        if flag.launcher == NO_ASLR:
-            reason = aslr.refusal()
+        reason: Inapplicable | None = None
+        if flag.launcher == NO_ASLR and (refusal := aslr.refusal()):
+            reason = AddressesRandom(detail=refusal)
         elif xla.VARIABLE in flag.env:
             reason = xla.refusal(flag.env[xla.VARIABLE], target, base)
-        if reason is None:
-            found[flag.id] = FlagState(id=flag.id, state="not-reached")
-        elif reason:
-            found[flag.id] = FlagState(id=flag.id, state="unavailable", detail=reason)
+        if reason is not None:
+            absent = isinstance(reason, NotImported)
+            state = FlagOutcome.NOT_IMPORTED if absent else FlagOutcome.UNAVAILABLE
+            found[flag.id] = FlagState(id=flag.id, state=state, reason=None if absent else reason)
     return found

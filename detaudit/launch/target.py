@@ -1,4 +1,4 @@
-"""What is to be run: a script, a module, or a whole command."""
+"""Resolve what to run: a script, a module, or a whole command."""
 
 import shutil
 import sys
@@ -10,7 +10,7 @@ from detaudit.errors import UnknownNameError, UsageError
 
 @dataclass(frozen=True)
 class Target:
-    """What the user asked to run. Exactly one of ``script`` and ``module`` is set, or neither for a command."""
+    """What to run. Exactly one of ``script`` and ``module`` is set, or neither for a command."""
 
     arguments: tuple[str, ...]
     script: str = ""
@@ -28,20 +28,20 @@ class Target:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The command line without the interpreter, which stands elsewhere on every machine."""
+        """The command line without the interpreter, whose path differs between machines."""
         return self.argv[1:] if self.script or self.module else self.argv
 
     @property
     def program(self) -> str:
-        """The file that is started."""
+        """The executable that is started."""
         return shutil.which(self.argv[0]) or self.argv[0]
 
     @property
     def expected_argument(self) -> str:
-        """An argument that the training process itself must show, ``""`` where a command may start anything.
+        """An argument that the training process must have, ``""`` for a command that may start anything.
 
-        A trace proves only that some Python process of the run was recorded: with ``python -I train.py`` that
-        can be a helper which the script started.
+        An event log proves only that some Python process of the run was recorded: with ``python -I train.py`` this
+        may be a helper that the script started.
         """
         if self.script or self.module:
             return self.script or self.module
@@ -56,23 +56,23 @@ class Target:
 def resolve_target(words: tuple[str, ...], after_dashes: tuple[str, ...], module: str, python: str | None) -> Target:
     """Return the target of ``SCRIPT|-m MODULE [-- ARGS]`` or ``-- COMMAND…``.
 
-    Raises UsageError where that is not what stands there, UnknownNameError where it does not exist.
+    Raises UsageError for words of any other form, UnknownNameError for a script or program that does not exist.
     """
     if module and words:
-        raise UsageError(f"unexpected argument {words[0]!r}", "The module's own arguments go after `--`.")
+        raise UsageError(f"unexpected argument {words[0]!r}", "Put the arguments of the module after `--`.")
     executable = _executable(python) if python else sys.executable
     if module:
         return Target(arguments=after_dashes, module=module, python=executable)
     if not words:
         if not after_dashes:
-            raise UsageError("nothing to run", "Name a script, `-m MODULE`, or a whole command after `--`.")
+            raise UsageError("nothing to run", "Pass a script, `-m MODULE`, or a whole command after `--`.")
         _executable(after_dashes[0])
         return Target(arguments=after_dashes)
     if len(words) > 1:
         given = " ".join(words[1:])
         raise UsageError(
             f"unexpected arguments after the script: {given}",
-            f"The script's own arguments go after `--`: detaudit run {words[0]} -- {given}",
+            f"Put the arguments of the script after `--`: detaudit run {words[0]} -- {given}",
         )
     _check_script(words[0])
     return Target(arguments=after_dashes, script=words[0], python=executable)
@@ -81,7 +81,7 @@ def resolve_target(words: tuple[str, ...], after_dashes: tuple[str, ...], module
 def _executable(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise UnknownNameError(f"cannot run {name!r}: there is no such program", "Check the name and your PATH.")
+        raise UnknownNameError(f"command not found: {name!r}", "Check the name and your PATH.")
     return found
 
 
@@ -91,9 +91,9 @@ def _check_script(script: str) -> None:
         return
     if not path.is_file():
         near = sorted(p.name for p in path.parent.glob("*.py"))[:8]
-        cure = f"Python files there: {', '.join(near)}." if near else "Check the path."
-        raise UnknownNameError(f"there is no script {script!r}", cure)
+        hint = f"Python files in that folder: {', '.join(near)}" if near else "Check the path."
+        raise UnknownNameError(f"script not found: {script!r}", hint)
     with path.open("rb") as file:
         first = file.readline(200)
     if first.startswith(b"#!") and b"python" not in first:
-        raise UsageError(f"{script!r} is no Python script", f"Run it as a command: detaudit run -- ./{script}")
+        raise UsageError(f"{script!r} is not a Python script", f"Run it as a command: detaudit run -- ./{script}")

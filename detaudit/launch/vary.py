@@ -1,4 +1,4 @@
-"""What varies from run to run, and a run that is given its values."""
+"""Apply variations to runs: which of them vary or are pinned, and the values of each run."""
 
 import os
 from collections.abc import Collection
@@ -6,63 +6,65 @@ from dataclasses import dataclass, replace
 
 from detaudit import wire
 from detaudit.launch import RunSpec
+from detaudit.model import NotVaried
+from detaudit.model.applicability import PinnedByRecipe
 from detaudit.recipe.recipes import Recipe
 from detaudit.recipe.variations import Variation
 
 ROOM = 4096
-"""Bytes for the variables of all variations together; what they leave of it is filled."""
+"""Bytes reserved for the variables of all variations. The rest is padding: every environment has the same size."""
 
 
 @dataclass(frozen=True)
 class Varying:
-    """The variations of a group of runs: those that move, and those that stay at their control's value.
+    """The variations of a group of runs: those that vary, and those that are pinned to their control value.
 
-    ``left_out`` says of those that were asked for and do neither why not.
+    ``not_varied`` gives the reason for each requested variation that is neither.
     """
 
-    moving: tuple[Variation, ...] = ()
-    still: tuple[Variation, ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()
+    varying: tuple[Variation, ...] = ()
+    pinned: tuple[Variation, ...] = ()
+    not_varied: tuple[tuple[str, NotVaried], ...] = ()
 
-    def under(self, recipe: Recipe, moving: Collection[str] | None = None) -> "Varying":
-        """Return the same for a recipe, of which only those named in ``moving`` move; all where it is None.
+    def under(self, recipe: Recipe, varied: Collection[str] | None = None) -> "Varying":
+        """Return the variations of runs with a recipe; those not in ``varied`` are pinned, none if it is None.
 
-        What the recipe holds still is left to it.
+        A variation that a flag of the recipe pins is left to the recipe.
         """
-        held = {flag.id for flag in recipe.flags}
-        asked = (*self.moving, *self.still)
-        free = [one for one in asked if held.isdisjoint(one.flags)]
-        reason = f"the recipe {recipe.name} holds it still"
+        set_flags = {flag.id for flag in recipe.flags}
+        requested = (*self.varying, *self.pinned)
+        free = [one for one in requested if set_flags.isdisjoint(one.flags)]
+        reason = PinnedByRecipe(recipe=recipe.name)
         return Varying(
-            tuple(one for one in free if moving is None or one.id in moving),
-            tuple(one for one in free if moving is not None and one.id not in moving),
-            (*self.left_out, *((one.id, reason) for one in asked if one not in free)),
+            tuple(one for one in free if varied is None or one.id in varied),
+            tuple(one for one in free if varied is not None and one.id not in varied),
+            (*self.not_varied, *((one.id, reason) for one in requested if one not in free)),
         )
 
     @property
-    def moves(self) -> frozenset[str]:
-        """What reads otherwise in each run because of it; see Variation.moves."""
-        return frozenset[str]().union(*(one.moves for one in self.moving))
+    def varied_settings(self) -> frozenset[str]:
+        """The variables and library settings that differ between runs because of it."""
+        return frozenset[str]().union(*(one.varied_settings for one in self.varying))
 
     def launcher(self, name: str) -> bool:
-        """Whether a launcher change of this name moves."""
-        return any(one.launcher == name for one in self.moving)
+        """Return whether the launcher change of this name varies."""
+        return any(one.launcher == name for one in self.varying)
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The names of the folders that the runs work in one after another, ``()`` where that does not move."""
-        found = [one.value.varied for one in self.moving if one.launcher == "folder" and one.value is not None]
+        """The names of the working folders of runs 2, 3, …, in turn; ``()`` if the working folder does not vary."""
+        found = [one.value.varied for one in self.varying if one.launcher == "folder" and one.value is not None]
         return found[0] if found else ()
 
-    def applied(self, spec: RunSpec, run: int) -> RunSpec:
-        """Return a run with the values of the run with this number, from 1, whose values are the control's."""
-        if not self.moving and not self.still:
+    def apply(self, spec: RunSpec, run: int) -> RunSpec:
+        """Return ``spec`` with the values of run number ``run``; run 1 has the control values."""
+        if not self.varying and not self.pinned:
             return spec
         before = _size(spec.env)
-        for variation in self.still:
-            spec = _given(spec, variation, 0)
-        for variation in self.moving:
-            spec = _given(spec, variation, run - 1)
+        for variation in self.pinned:
+            spec = _with_value(spec, variation, 0)
+        for variation in self.varying:
+            spec = _with_value(spec, variation, run - 1)
         room = before + ROOM - _size(spec.env)
         return replace(spec, env={**spec.env, wire.ENV_PAD: "x" * max(0, room)})
 
@@ -70,7 +72,7 @@ class Varying:
 NOTHING_VARIES = Varying()
 
 
-def _given(spec: RunSpec, variation: Variation, number: int) -> RunSpec:
+def _with_value(spec: RunSpec, variation: Variation, number: int) -> RunSpec:
     orders = [*filter(None, [spec.env[wire.ENV_FLAGS]]), *variation.orders(number)]
     spec = replace(spec, env={**spec.env, **variation.environment(number), wire.ENV_FLAGS: "\n".join(orders)})
     if variation.launcher == "addresses":

@@ -1,4 +1,4 @@
-"""Which packages the Python of a training has, told without importing any of them."""
+"""Find out which packages the Python of a training has, without importing any of them."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ KNOWN = (
     *("optax", "numpy", "scipy", "scikit-learn", "pandas", "pillow", "opencv-python", "horovod", "lightning"),
     *("transformers", "accelerate", "xgboost", "lightgbm", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
 )
-"""Distributions whose version may change the bits of a training."""
+"""Distributions whose version may change the result of a training."""
 
 _ASK = """
 import importlib.metadata as metadata, json, platform, sys
@@ -25,9 +25,9 @@ print(json.dumps([platform.python_version(), found]))
 
 
 def installed(python: str) -> tuple[str, dict[str, str]]:
-    """Return the version of an interpreter, and those of the KNOWN packages that it has.
+    """Return the version of an interpreter, and the versions of the KNOWN packages that it has.
 
-    Raises UnknownNameError for what is no Python that runs.
+    Raises UnknownNameError if it is not a Python interpreter that runs.
     """
     try:
         answer = subprocess.run(
@@ -35,5 +35,6 @@ def installed(python: str) -> tuple[str, dict[str, str]]:
         )
         version, found = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise UnknownNameError(f"{python} is no Python that runs: {error}", "Check --python.") from error
+        reason = f"exit status {error.returncode}" if isinstance(error, subprocess.CalledProcessError) else str(error)
+        raise UnknownNameError(f"{python} is not a working Python interpreter: {reason}", "Check --python.") from error
     return version, found

@@ -1,4 +1,4 @@
-"""Where a run works: the user's own folder, or a fresh copy of it at a path that is the same for every run."""
+"""The working folder of runs: the user's own, or a fresh copy of it, at the same path for every run."""
 
 import fcntl
 import os
@@ -14,7 +14,7 @@ from detaudit.errors import WorkspaceError
 from detaudit.launch import RESULTS
 
 COPY_LIMIT = 4 * 2**30
-"""Bytes that --isolate copies for a run, where the file system cannot share them."""
+"""Bytes that --isolate may copy per run on a file system that cannot share them."""
 
 _FICLONE = 0x40049409  # linux/fs.h
 
@@ -28,29 +28,29 @@ class Workspace:
 
 
 class SharedWorkspace:
-    """Every run works in the user's own folder."""
+    """The user's own folder, shared by all runs."""
 
     def __init__(self, cwd: Path) -> None:
         self.workspace = Workspace(cwd, {})
 
     def inside(self, path: str) -> str:
-        """Return a path as it is."""
+        """Return the path unchanged."""
         return path
 
     def elsewhere(self, name: str) -> "SharedWorkspace":
-        """There is no other folder to work in."""
+        """Return the same workspace: there is only one folder."""
         return self
 
     @contextmanager
     def fresh(self) -> Iterator[None]:
-        """Nothing is made afresh."""
+        """Do nothing: the folder is not a copy."""
         yield
 
 
 class IsolatedWorkspace:
-    """Every run works in its own copy of ``root``, started in the same place in it.
+    """A copy of ``root`` for each run, which starts in the folder of the copy that corresponds to ``cwd``.
 
-    The copy is removed after the run, and the next one stands at the same path: a result may depend on a path.
+    The copy is removed after the run. The next copy has the same path, because results may depend on paths.
     """
 
     def __init__(self, root: Path, cwd: Path, results: Path, name: str = "") -> None:
@@ -59,11 +59,11 @@ class IsolatedWorkspace:
         self.workspace = Workspace(self._copy / cwd.relative_to(root), {"TMPDIR": str(self._temporary)})
 
     def elsewhere(self, name: str) -> "IsolatedWorkspace":
-        """Return the same with a copy of another name, which is also of another length; this one for no name."""
+        """Return the same workspace with a copy of a different name; this one if ``name`` is empty."""
         return IsolatedWorkspace(self._root, self._cwd, self._results, name) if name else self
 
     def inside(self, path: str) -> str:
-        """Return where an absolute path below the root stands in the copy; other paths as they are."""
+        """Return the path in the copy for an absolute path below the root; other paths unchanged."""
         absolute = Path(path)
         if absolute.is_absolute() and absolute.is_relative_to(self._root):
             return str(self._copy / absolute.relative_to(self._root))
@@ -71,7 +71,7 @@ class IsolatedWorkspace:
 
     @contextmanager
     def fresh(self) -> Iterator[None]:
-        """Make the copy, and remove it afterwards. Raises WorkspaceError where it is too large or does not fit."""
+        """Make the copy, and remove it afterwards. Raises WorkspaceError if it is too large or cannot be made."""
         try:
             self._make()
             yield
@@ -86,7 +86,8 @@ class IsolatedWorkspace:
             self._temporary.mkdir()
         except OSError as error:
             raise WorkspaceError(
-                f"the copy for --isolate could not be made: {error}", "Free space, or narrow it: --isolate-root DIR."
+                f"--isolate could not copy the repository: {error}",
+                "Free disk space, or copy less with --isolate-root DIR.",
             ) from error
 
     def _files(self) -> Iterator[os.DirEntry[str]]:
@@ -102,9 +103,9 @@ class IsolatedWorkspace:
         if total > room and not self._shares_blocks():
             largest = max(sizes, key=lambda top: sizes[top])
             raise WorkspaceError(
-                f"--isolate would copy {_gib(total)} for each run, and {_gib(room)} is the most here; "
-                f"the largest part is {self._root / largest} with {_gib(sizes[largest])}",
-                "Copy less (--isolate-root DIR), or move large data out of the repository.",
+                f"--isolate would copy {_gib(total)} per run, but the limit here is {_gib(room)}; "
+                f"the largest item is {self._root / largest} ({_gib(sizes[largest])})",
+                "Copy less with --isolate-root DIR, or move large files out of the repository.",
             )
 
     def _shares_blocks(self) -> bool:
@@ -128,12 +129,12 @@ Workspaces: TypeAlias = SharedWorkspace | IsolatedWorkspace
 
 
 def repository_root(cwd: Path) -> Path:
-    """Return the repository that holds ``cwd``, or ``cwd`` itself where there is none."""
+    """Return the repository that contains ``cwd``, or ``cwd`` itself if there is none."""
     return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
 
 
 def walk(root: Path, results: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield everything below ``root`` but detaudit's own ``results``; virtual environments count as one entry."""
+    """Yield everything below ``root`` except detaudit's ``results``; a virtual environment is a single entry."""
     ours = os.fspath(results)
     folders = [os.fspath(root)]
     while folders:
@@ -150,7 +151,7 @@ def walk(root: Path, results: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def is_venv(entry: os.DirEntry[str]) -> bool:
-    """Whether a folder is a virtual environment: it is linked to, never copied or searched."""
+    """Return whether a folder is a virtual environment, which is linked to and never copied or searched."""
     return os.path.exists(os.path.join(entry.path, "pyvenv.cfg"))
 
 

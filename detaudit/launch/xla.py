@@ -1,4 +1,4 @@
-"""Whether the XLA of a training knows a flag: it ends the process at one that it does not."""
+"""Check whether the XLA of a training knows a flag: it aborts the process at an unknown one."""
 
 import functools
 import json
@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from detaudit.launch.target import Target
+from detaudit.model import Inapplicable
+from detaudit.model.applicability import NotImported, XlaFlagsInFile, XlaTooOld, XlaUnknown
 
 VARIABLE = "XLA_FLAGS"
 
@@ -17,36 +19,36 @@ import importlib.util, json
 specs = filter(None, map(importlib.util.find_spec, ("jaxlib", "jax_plugins", "tensorflow")))
 print(json.dumps([place for spec in specs for place in spec.submodule_search_locations or ()]))
 """
-"""Finds them without importing any."""
+"""Finds the packages without importing them."""
 
 _PARSER = b"\0xla_dump_to\0"
-"""A flag that every XLA has. A library that holds its name as a string of C parses them, others only mention some."""
+"""A flag that every XLA has. A library with its name as a C string parses flags; others only mention some."""
 
 _SMALLEST = 2**20
 
 
-def refusal(flag: str, target: Target, base: Mapping[str, str]) -> str | None:
-    """Return why ``flag`` cannot be added to XLA_FLAGS in the runs, ``""`` if it can, ``None`` if there is no XLA."""
+def refusal(flag: str, target: Target, base: Mapping[str, str]) -> Inapplicable | None:
+    """Return why ``flag`` cannot be added to XLA_FLAGS, None if it can be."""
     given = base.get(VARIABLE, "").strip()
     if given and not given.startswith("--"):
-        return f"{VARIABLE} names a file, {given}; write {flag} into it"
+        return XlaFlagsInFile(file=given, xla_flag=flag)
     python = _python(target)
     if not python:
-        return f"which Python trains is not known, and an XLA that does not know {flag} ends the process"
+        return XlaUnknown(xla_flag=flag)
     return _known(flag.lstrip("-").partition("=")[0], libraries(python))
 
 
-def _known(name: str, paths: Iterable[str]) -> str | None:
+def _known(name: str, paths: Iterable[str]) -> Inapplicable | None:
     parsers = [path for path in paths if contains(path, _PARSER)]
     if not parsers:
-        return None
+        return NotImported()
     without = next((path for path in parsers if not contains(path, b"\0%b\0" % name.encode())), "")
-    return f"{without} does not know it, and would end the process" if without else ""
+    return XlaTooOld(library=without) if without else None
 
 
 @functools.cache
 def libraries(python: str) -> tuple[str, ...]:
-    """Return the libraries of JAX and TensorFlow that this Python would load and that may hold an XLA."""
+    """Return the libraries of JAX and TensorFlow that this Python would load and that may contain an XLA."""
     try:
         done = subprocess.run(
             [python, "-c", _FIND], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=True
@@ -60,7 +62,7 @@ def libraries(python: str) -> tuple[str, ...]:
 
 @functools.cache
 def contains(path: str, words: bytes) -> bool:
-    """Whether a file holds these bytes; one that cannot be read does not."""
+    """Return whether a file contains these bytes; False if it cannot be read."""
     try:
         with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return content.find(words) >= 0
@@ -69,7 +71,7 @@ def contains(path: str, words: bytes) -> bool:
 
 
 def _python(target: Target) -> str:
-    """Return the Python that a command starts, by its name or by the first line of the script that it is."""
+    """Return the Python that a command starts, by its name or by the shebang line of a script."""
     if target.script or target.module:
         return target.python
     program = Path(target.program)

@@ -1,4 +1,4 @@
-"""What a run prints is bounded, and keeps its order, also where the run goes on while the file is emptied."""
+"""Logs of runs are bounded and keep their order, even if the run writes while the file is emptied."""
 
 import itertools
 import os
@@ -24,7 +24,7 @@ def _small() -> object:
 
 
 @given(st.lists(st.tuples(st.integers(1, 900), st.booleans()), max_size=20))
-def test_the_end_of_what_was_written_is_kept_in_its_order(writes: list[tuple[int, bool]]) -> None:
+def test_a_log_keeps_the_end_of_the_output_in_order(writes: list[tuple[int, bool]]) -> None:
     numbers = itertools.count()
     written = b""
     with tempfile.TemporaryDirectory() as folder:
@@ -51,9 +51,7 @@ def _is_the_end_of(path: Path, written: bytes) -> None:
     assert int(notice.split()[1]) == len(written) - len(kept)
 
 
-def test_what_is_written_while_the_file_is_emptied_comes_after_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_written_while_the_file_is_emptied_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     emptied = os.ftruncate
 
     def slowly(fd: int, length: int) -> None:
@@ -73,7 +71,7 @@ def test_what_is_written_while_the_file_is_emptied_comes_after_it(
     _is_the_end_of(path, b"x" * 2 * LIMIT + b"the end\n")
 
 
-def test_a_short_log_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_short_log_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "log"
     with Log(path) as log:
         log.file.write(b"y" * LIMIT)

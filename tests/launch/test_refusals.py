@@ -1,4 +1,4 @@
-"""Flags that a system or a training's environment does not take are left out, and said."""
+"""Flags that the system or the environment of the training does not support are left out, with a reason."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from detaudit.launch import refusals, xla
 from detaudit.launch.target import Target
+from detaudit.model.applicability import NotImported, XlaFlagsInFile, XlaTooOld, XlaUnknown
 from detaudit.recipe.flags import load_catalogue
 
 SCRIPT = Target(arguments=(), script="train.py", python="python")
@@ -17,7 +18,7 @@ MENTIONS = b"\x7fELF xla_dump_to xla_gpu_deterministic_ops xla_gpu_old"
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder whose files are the libraries of the Python that trains."""
+    """Return a folder that stands for the libraries of the Python that trains."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.setattr(xla, "libraries", lambda python: tuple(sorted(str(path) for path in folder.iterdir())))
@@ -25,36 +26,37 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_flag_that_every_xla_knows_is_taken(installed: Path) -> None:
+def test_a_flag_that_every_xla_knows_is_accepted(installed: Path) -> None:
     (installed / "a.so").write_bytes(PARSES)
     (installed / "b.so").write_bytes(MENTIONS)
-    assert xla.refusal(OPS, SCRIPT, {}) == ""
-
-
-def test_a_flag_that_one_xla_does_not_know_would_end_the_process(installed: Path) -> None:
-    (installed / "a.so").write_bytes(PARSES)
-    (installed / "b.so").write_bytes(PARSES.replace(b"deterministic_ops", b"something"))
-    assert xla.refusal(OPS, SCRIPT, {}) == f"{installed / 'b.so'} does not know it, and would end the process"
-
-
-def test_a_name_that_is_only_mentioned_is_not_known(installed: Path) -> None:
-    (installed / "a.so").write_bytes(PARSES + MENTIONS)
-    assert "does not know it" in (xla.refusal("--xla_gpu_old=1", SCRIPT, {}) or "")
-
-
-def test_without_an_xla_there_is_nothing_to_say(installed: Path) -> None:
-    (installed / "b.so").write_bytes(MENTIONS)
-    (installed / "empty.so").write_bytes(b"")
     assert xla.refusal(OPS, SCRIPT, {}) is None
 
 
-def test_flags_that_stand_in_a_file_are_not_written_over(installed: Path) -> None:
+def test_a_flag_that_one_xla_does_not_know_is_refused(installed: Path) -> None:
     (installed / "a.so").write_bytes(PARSES)
-    assert "names a file, flags.txt" in (xla.refusal(OPS, SCRIPT, {"XLA_FLAGS": "flags.txt"}) or "")
-    assert xla.refusal(OPS, SCRIPT, {"XLA_FLAGS": " --xla_dump_to=x "}) == ""
+    (installed / "b.so").write_bytes(PARSES.replace(b"deterministic_ops", b"something"))
+    assert xla.refusal(OPS, SCRIPT, {}) == XlaTooOld(library=str(installed / "b.so"))
 
 
-def test_the_python_of_a_command(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_only_mentions_a_flag_does_not_know_it(installed: Path) -> None:
+    (installed / "a.so").write_bytes(PARSES + MENTIONS)
+    assert xla.refusal("--xla_gpu_old=1", SCRIPT, {}) == XlaTooOld(library=str(installed / "a.so"))
+
+
+def test_without_an_xla_there_is_no_refusal(installed: Path) -> None:
+    (installed / "b.so").write_bytes(MENTIONS)
+    (installed / "empty.so").write_bytes(b"")
+    assert xla.refusal(OPS, SCRIPT, {}) == NotImported()
+
+
+def test_a_file_of_xla_flags_is_not_overwritten(installed: Path) -> None:
+    (installed / "a.so").write_bytes(PARSES)
+    found = xla.refusal(OPS, SCRIPT, {"XLA_FLAGS": "flags.txt"})
+    assert found == XlaFlagsInFile(file="flags.txt", xla_flag=OPS)
+    assert xla.refusal(OPS, SCRIPT, {"XLA_FLAGS": " --xla_dump_to=x "}) is None
+
+
+def test_the_python_of_a_command_is_found(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def libraries(python: str) -> tuple[str, ...]:
@@ -69,15 +71,15 @@ def test_the_python_of_a_command(installed: Path, tmp_path: Path, monkeypatch: p
     xla.refusal(OPS, Target(arguments=(str(launcher), "train.py")), {})
     assert asked == [sys.executable, "/opt/python3.11"]
     launcher.write_text("#!/bin/sh\n")
-    assert "which Python trains is not known" in (xla.refusal(OPS, Target(arguments=(str(launcher),)), {}) or "")
-    assert "which Python trains is not known" in (xla.refusal(OPS, Target(arguments=("no-such",)), {}) or "")
+    assert xla.refusal(OPS, Target(arguments=(str(launcher),)), {}) == XlaUnknown(xla_flag=OPS)
+    assert xla.refusal(OPS, Target(arguments=("no-such",)), {}) == XlaUnknown(xla_flag=OPS)
 
 
-def test_what_becomes_of_the_flags(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_flags_have_a_state(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = load_catalogue().select(["jax-xla-deterministic-ops", "system-aslr-off", "torch-seed"])
     monkeypatch.setattr("detaudit.launch.aslr.refusal", lambda: "")
     found = refusals.refused(flags, SCRIPT, {})
-    assert {id_: state.state for id_, state in found.items()} == {"jax-xla-deterministic-ops": "not-reached"}
+    assert {id_: state.state for id_, state in found.items()} == {"jax-xla-deterministic-ops": "not-imported"}
     (installed / "a.so").write_bytes(PARSES.replace(b"deterministic_ops", b"something"))
     xla.contains.cache_clear()
     found = refusals.refused(flags, SCRIPT, {})

@@ -1,4 +1,4 @@
-"""What the command line asks to run, and what is refused with the right words."""
+"""Targets of the command line, and errors for invalid ones."""
 
 import sys
 from pathlib import Path
@@ -16,13 +16,13 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "train.py"
 
 
-def test_a_script(script: str) -> None:
+def test_a_script_runs_with_its_arguments(script: str) -> None:
     target = resolve_target((script,), ("--lr", "1"), "", None)
     assert target.argv == (sys.executable, script, "--lr", "1")
     assert target.expected_argument == script
 
 
-def test_a_module() -> None:
+def test_a_module_runs_like_python_m() -> None:
     target = resolve_target((), ("x",), "pkg.train", None)
     assert target.argv == (sys.executable, "-m", "pkg.train", "x")
     assert target.expected_argument == "pkg.train"
@@ -37,14 +37,16 @@ def test_a_module() -> None:
         (("python3", "-c", "pass"), ""),
     ],
 )
-def test_a_command(command: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_may_name_the_training_process(
+    command: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name)
     target = resolve_target((), command, "", None)
     assert target.argv == command
     assert target.expected_argument == expected
 
 
-def test_what_is_refused(script: str) -> None:
+def test_invalid_targets_are_refused(script: str) -> None:
     with pytest.raises(UsageError, match="nothing to run"):
         resolve_target((), (), "", None)
     with pytest.raises(UsageError, match="unexpected argument"):
