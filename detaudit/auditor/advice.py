@@ -1,13 +1,19 @@
-"""What to type next, and what to be warned of."""
+"""What to type next, and what casts doubt on a result."""
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from detaudit import wire
 from detaudit.launch.plan import Settings
-from detaudit.model import Group, NextStep, Status, Verdict
+from detaudit.model import FlagOutcome, Group, NextStep, Purpose, Run, Status, Verdict, Warning
+from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead, LeftoversUnchecked
+
+_SHOWN = 5
+"""Files that a warning names."""
 
 
 def command(settings: Settings, *options: str, verb: str = "run") -> str:
@@ -18,14 +24,14 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
     words += options
     if settings.target.python != sys.executable and "--python" not in options:
         words += ["--python", settings.target.python]
-    words += _carried_on(settings, verb)
+    words += _inherited_options(settings, verb)
     if target.arguments:
         words += ["--", *target.arguments]
     return shlex.join(words)
 
 
-def _carried_on(settings: Settings, verb: str) -> list[str]:
-    """Return the options that say how a run is started and what of it is compared; recipes are for the caller."""
+def _inherited_options(settings: Settings, verb: str) -> list[str]:
+    """Return the options for how runs are started and compared; recipes are up to the caller."""
     words = ["--timeout", f"{settings.timeout:g}"] if settings.timeout is not None else []
     words += ["--fail-fast"] if settings.fail_fast and verb == "run" else []
     words += [word for name in settings.vary for word in ("--vary", name)]
@@ -40,47 +46,61 @@ def _carried_on(settings: Settings, verb: str) -> list[str]:
 
 def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, ...]:
     """Return the commands that follow from these groups."""
-    runs = str(settings.runs)
-    steps = []
     verdicts = {group.verdict for group in groups}
     pairs = zip(settings.recipes, groups, strict=False)
-    mended = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
+    fixing = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
+    steps = list(_after_failure(settings, groups))
+    if Verdict.NONDETERMINISTIC in verdicts:
+        steps += _after_difference(settings, groups, fixed=fixing is not None)
+    if fixing is not None:
+        steps.append((command(settings, "--runs", str(settings.runs), *fixing.options), Purpose.USE_IN_CI))
+    steps.append((f"detaudit report {shlex.quote(shown(settings.out))}", Purpose.PRINT_AGAIN))
+    failed = _failed(groups)
+    return tuple(
+        NextStep(command=text, purpose=purpose, run=failed.id if failed and purpose is Purpose.READ_STDERR else None)
+        for text, purpose in steps
+    )
+
+
+_Steps = Iterator[tuple[str, Purpose]]
+
+
+def _failed(groups: Sequence[Group]) -> Run | None:
     fine = (Status.OK, Status.STOPPED)
-    failed = next((run for group in groups for run in group.runs if run.status not in fine), None)
+    return next((run for group in groups for run in group.runs if run.status not in fine), None)
+
+
+def _after_failure(settings: Settings, groups: Sequence[Group]) -> _Steps:
+    failed = _failed(groups)
+    if failed is None:
+        return
+    yield _log(failed.log_dir), Purpose.READ_STDERR
+    if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
+        yield command(settings, "--python", "PATH/TO/python"), Purpose.USE_TRAINING_PYTHON
+    if failed.status is Status.NOT_RECORDED and not settings.artifacts:
+        words = ("--runs", str(settings.runs), "--artifact", "PATH/TO/MODEL")
+        yield command(settings, *words), Purpose.COMPARE_ARTIFACT
+
+
+def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: bool) -> _Steps:
     tried_all = any(group.recipe.name.startswith("all") for group in groups)
-    if failed is not None:
-        steps.append((_log(failed.logs), f"all that run {failed.id} wrote to stderr"))
-        if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
-            steps.append((command(settings, "--python", "PATH/TO/python"), "with the Python that your training uses"))
-        if failed.status is Status.NO_RECORD and not settings.artifacts:
-            words = ("--runs", runs, "--artifact", "PATH/TO/MODEL")
-            steps.append((command(settings, *words), "or compare a file that the script writes"))
-    if Verdict.NONDETERMINISTIC in verdicts and mended is None and not tried_all:
+    if not fixed and not tried_all:
         recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
-        steps.append((command(settings, "--runs", runs, *recipes), "do the seeds mend it, or every flag?"))
-    if Verdict.NONDETERMINISTIC in verdicts and not settings.vary:
-        steps.append((command(settings, verb="bisect"), "which flags mend it, and is each of them needed?"))
-        if not settings.artifacts and settings.loss_pattern is None:
-            steps.append((command(settings, verb="trace"), "where does the difference enter?"))
-    if Verdict.NONDETERMINISTIC in verdicts and settings.vary:
-        steps.append((command(settings, "--over", "variations", verb="bisect"), "which of the variations matter?"))
-    if mended is not None:
-        steps.append(
-            (command(settings, "--runs", runs, *mended.options), "in CI: its exit status is 0 while this stays so")
-        )
-    steps.append((f"detaudit report {shlex.quote(shown(settings.out))}", "print this again"))
-    return tuple(NextStep(command=command_, why=why) for command_, why in steps)
+        yield command(settings, "--runs", str(settings.runs), *recipes), Purpose.TRY_RECIPES
+    if settings.vary:
+        yield command(settings, "--over", "variations", verb="bisect"), Purpose.FIND_VARIATIONS
+        return
+    yield command(settings, verb="bisect"), Purpose.BISECT
+    if not settings.artifacts and settings.loss_pattern is None:
+        yield command(settings, verb="trace"), Purpose.TRACE
 
 
-def go_on(settings: Settings) -> tuple[NextStep, ...]:
-    """Return the command that goes on with a bisection that was interrupted; artifacts are gone, and cannot."""
+def resume_step(settings: Settings) -> tuple[NextStep, ...]:
+    """Return the command that resumes an interrupted bisection; one with artifacts cannot be resumed."""
     if settings.artifacts:
         return ()
-    return (
-        NextStep(
-            command=f"detaudit bisect --resume {shlex.quote(shown(settings.out))}", why="go on where this stopped"
-        ),
-    )
+    text = f"detaudit bisect --resume {shlex.quote(shown(settings.out))}"
+    return (NextStep(command=text, purpose=Purpose.RESUME),)
 
 
 def _log(folder: str) -> str:
@@ -88,36 +108,31 @@ def _log(folder: str) -> str:
 
 
 def shown(path: Path) -> str:
-    """Return a path as people would type it: relative where it lies below the working directory."""
+    """Return a path as people type it: relative if it is below the working directory."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
 
 
-def warnings(groups: Sequence[Group], carried: Sequence[str], *, unwatched: bool) -> tuple[str, ...]:
-    """Return what throws doubt on these groups.
+def warnings(groups: Sequence[Group], leftovers: Sequence[str], *, unwatched: bool) -> tuple[Warning, ...]:
+    """Return what casts doubt on these groups.
 
-    ``carried`` are files that one run left for another; ``unwatched`` says that none could be seen.
+    ``leftovers`` are files that one run wrote and a later one read; ``unwatched`` says that none could be noticed.
     """
-    found = []
+    found: list[Warning] = []
     for group in groups:
+        name = group.recipe.name
         found += [
-            f"{group.recipe.name}: the flag {flag.id} was not applied: {flag.detail}"
+            FlagNotApplied(recipe=name, flag=flag.id, reason=flag.reason)
             for flag in group.flags
-            if flag.state in ("failed", "unavailable")
+            if flag.state in (FlagOutcome.FAILED, FlagOutcome.UNAVAILABLE)
         ]
-        found += [f"{group.recipe.name}: {text}" for text in group.warnings]
-        found += [f"{group.recipe.name} run {run.id}: {text}" for run in group.runs for text in run.warnings]
-    if carried:
-        found.append(
-            f"a run read what an earlier run wrote, so they did not start alike: {', '.join(carried[:5])}"
-            + (f" and {len(carried) - 5} more" if len(carried) > 5 else "")
-            + ". Give each run its own copy of the working directory: --isolate"
-        )
+        found += [replace(one, recipe=name) for one in group.warnings]
+        found += [replace(one, recipe=name) for run in group.runs for one in run.warnings]
+    if leftovers:
+        shown_ = tuple(leftovers[:_SHOWN])
+        found.append(LeftoverFilesRead(files=shown_, more=len(leftovers) - len(shown_)))
     if unwatched and sum(len(group.runs) for group in groups) > 1:
-        found.append(
-            "files that one run leaves for the next could not be watched: this system offers no inotify, or no more of "
-            "it. To be sure that runs start alike: --isolate"
-        )
+        found.append(LeftoversUnchecked())
     return tuple(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""The story of one audit: plan, launch, compare, localise; saved after every run."""
+"""Run one audit: plan, launch, compare, localize; save after every run."""
 
 import os
 from typing import Any
@@ -16,11 +16,12 @@ from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
-from detaudit.model import SCHEMA_VERSION, Audit, Group, Recording, RunRecord, Status, Verdict
+from detaudit.model import SCHEMA_VERSION, Audit, Group, Recording, RunRecord, Status, Verdict, Warning
+from detaudit.model.warnings import AuditStopped
 
 
 class Auditor:
-    """Carries out one audit. After an interruption, ``result`` holds what finished before it."""
+    """Runs one audit. After an interruption, ``result`` has what finished before it."""
 
     def __init__(self, settings: Settings, launcher: Launcher, observer: Observer | None = None) -> None:
         self._settings, self._observer = settings, observer or Observer()
@@ -28,7 +29,7 @@ class Auditor:
         self._environment: dict[str, Any] = environment.describe({**os.environ, **settings.env})
         self._groups: list[Group] = []
         self._first: tuple[Group, Result] | None = None
-        self._stopped: list[str] = []
+        self._stopped: list[Warning] = []
 
     def run(self) -> Audit:
         """Audit every recipe, one after another, and return what that shows."""
@@ -42,7 +43,7 @@ class Auditor:
             except (StorageError, WorkspaceError) as error:
                 if not any(group.runs for group in self._groups):
                     raise
-                self._stopped.append(f"{error.message}. {error.cure}")
+                self._stopped.append(AuditStopped(message=error.message, hint=error.hint))
                 break
         return self.result()
 
@@ -69,18 +70,17 @@ class Auditor:
 
     @property
     def recording(self) -> Recording | None:
-        """What the first run that finished recorded, None where there is none."""
+        """What the first finished run recorded, None if there is none."""
         if self._first is None:
             return None
         group, result = self._first
-        where = environment.bearing(self._environment)
+        where = environment.relevant(self._environment)
         return recordings.recording_of(self._settings.target.words, group.recipe, where, result.run, result.record)
 
     def result(self, interrupted: bool = False) -> Audit:
-        """Return the audit as it stands."""
+        """Return the audit so far."""
         settings, groups = self._settings, tuple(self._groups)
-        carried = sorted(set(self._runner.carried))
-        warnings = advice.warnings(groups, carried, unwatched=self._runner.unwatched)
+        warnings = advice.warnings(groups, self._runner.leftovers, unwatched=self._runner.unwatched)
         unfinished = self._stopped or len(groups) < len(settings.recipes)
         verdicts = [*(group.verdict for group in groups), *([Verdict.INCONCLUSIVE] if unfinished else [])]
         return Audit(

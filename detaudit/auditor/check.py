@@ -1,9 +1,11 @@
-"""The story of a check: each audit that a project has named is carried out, and asked at its gates."""
+"""Run one check: run each audit that a project defines, and judge it at its gates."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from detaudit.auditor import advice, store
 from detaudit.auditor.audit import Auditor
@@ -17,23 +19,26 @@ from detaudit.launch.target import Target
 from detaudit.model import (
     SCHEMA_VERSION,
     Check,
-    Checked,
+    CheckedAudit,
     CheckVerdict,
     Gate,
     GateName,
     GateStatus,
     Group,
+    LockChange,
     NextStep,
+    Purpose,
     Recording,
     Training,
     Verdict,
 )
+from detaudit.model.warnings import BaselineNotWritten
 from detaudit.recipe.project import NamedAudit
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One audit as it is to be carried out; ``resume`` is the target that goes on after ``stop``, or after a kill."""
+class CheckRequest:
+    """One audit to run; ``resume`` is the target that continues after ``stop``, or after a kill."""
 
     name: str
     audit: NamedAudit
@@ -43,11 +48,11 @@ class Asked:
 
 
 class Checker:
-    """Carries out one check. After an interruption, ``result`` holds what finished before it."""
+    """Runs one check. After an interruption, ``result`` has what finished before it."""
 
     def __init__(
         self,
-        asked: Sequence[Asked],
+        requests: Sequence[CheckRequest],
         command: tuple[str, ...],
         out: Path,
         lock: Path,
@@ -55,18 +60,18 @@ class Checker:
         launcher: Launcher,
         observer: Observer,
     ) -> None:
-        self._asked, self._command, self._out, self._lock, self._update = asked, command, out, lock, update
+        self._requests, self._command, self._out, self._lock, self._update = requests, command, out, lock, update
         self._launcher, self._observer = launcher, observer
         self._baselines: Mapping[str, Recording] = lockfile.read_lock(lock) if lock.exists() else {}
-        self._checked: list[Checked] = []
+        self._audits: list[CheckedAudit] = []
         self._recordings: dict[str, Recording] = {}
-        self._updated: tuple[str, ...] = ()
+        self._changes: tuple[LockChange, ...] = ()
         self._not_written: list[str] = []
 
     def run(self) -> Check:
-        """Carry every audit out, one after another, and return what its gates say."""
+        """Run every audit, one after another, and return the results of its gates."""
         store.prepare(self._out)
-        for one in self._asked:
+        for one in self._requests:
             self._observer.audit_started(one.name)
             auditor = Auditor(one.settings, self._launcher, self._observer)
             try:
@@ -74,15 +79,15 @@ class Checker:
                 recording = auditor.recording
                 gates_ = self._gates(one, audit.groups[0], recording)
             except KeyboardInterrupt:
-                self._checked.append(Checked(name=one.name, audit=auditor.result(interrupted=True), gates=()))
+                self._audits.append(CheckedAudit(name=one.name, audit=auditor.result(interrupted=True), gates=()))
                 raise
-            self._checked.append(Checked(name=one.name, audit=audit, gates=gates_))
+            self._audits.append(CheckedAudit(name=one.name, audit=audit, gates=gates_))
             if recording is not None and audit.verdict is Verdict.DETERMINISTIC:
                 self._recordings[one.name] = recording
         self._keep()
         return self.result()
 
-    def _gates(self, one: Asked, group: Group, recording: Recording | None) -> tuple[Gate, ...]:
+    def _gates(self, one: CheckRequest, group: Group, recording: Recording | None) -> tuple[Gate, ...]:
         found = [gates.repeatable(group)]
         if one.audit.baseline and not self._update:
             found.append(gates.same_as_baseline(one.audit, group, recording, self._baselines.get(one.name)))
@@ -94,60 +99,65 @@ class Checker:
         return tuple(found)
 
     def _keep(self) -> None:
-        """Write the baselines that are to be new into the lock file."""
+        """Write the new baselines into the lock file."""
         rebased = {
             checked.name
-            for checked, one in zip(self._checked, self._asked, strict=True)
+            for checked, one in zip(self._audits, self._requests, strict=True)
             for gate in checked.gates
             if gate.status is GateStatus.INCOMPARABLE and one.audit.policy == "rebase"
         }
-        wanted = {one.name for one in self._asked if one.audit.baseline} if self._update else rebased
+        wanted = {one.name for one in self._requests if one.audit.baseline} if self._update else rebased
         self._not_written = sorted(wanted - {*self._recordings})
         made = {name: recordings.thinned(self._recordings[name]) for name in sorted(wanted & {*self._recordings})}
-        self._updated = tuple(
-            line for name, new in made.items() for line in lockfile.changed(name, self._baselines.get(name), new)
+        self._changes = tuple(
+            change for name, new in made.items() for change in lockfile.changes(name, self._baselines.get(name), new)
         )
-        if self._updated:
+        if self._changes:
             lockfile.write_lock(self._lock, {**self._baselines, **made})
 
     def result(self, interrupted: bool = False) -> Check:
-        """Return the check as it stands."""
-        warnings = [f"{one.name}: {text}" for one in self._checked for text in one.audit.warnings]
-        why = "no baseline is written of runs that are not known to be equal"
+        """Return the check so far."""
+        warnings = [replace(warning, audit=one.name) for one in self._audits for warning in one.audit.warnings]
+        not_written = [BaselineNotWritten(audit=name) for name in self._not_written]
         return Check(
             schema_version=SCHEMA_VERSION,
             command=self._command,
-            verdict=_verdict(self._checked, whole=len(self._checked) == len(self._asked) and not interrupted),
-            checked=tuple(self._checked),
-            lock=advice.shown(self._lock),
-            updated=self._updated,
-            warnings=(*dict.fromkeys(warnings), *(f"{name}: {why}" for name in self._not_written)),
+            verdict=_verdict(self._audits, whole=len(self._audits) == len(self._requests) and not interrupted),
+            audits=tuple(self._audits),
+            lock_file=advice.shown(self._lock),
+            lock_changes=self._changes,
+            warnings=(*dict.fromkeys(warnings), *not_written),
             next_steps=tuple(self._next_steps()),
             interrupted=interrupted,
         )
 
-    def _next_steps(self) -> list[NextStep]:
-        steps = []
-        for checked, one in zip(self._checked, self._asked, strict=False):
+    def _next_steps(self) -> Iterator[NextStep]:
+        for checked, one in zip(self._audits, self._requests, strict=False):
             states = {gate.name: gate.status for gate in checked.gates}
-            if states.get(GateName.REPEATABLE) is GateStatus.FAILED:
-                steps.append((advice.command(one.settings, verb="bisect"), f"{one.name}: which flags mend it?"))
-            if states.get(GateName.BASELINE) in (GateStatus.FAILED, GateStatus.INCOMPARABLE):
+            repeatable, baseline = states.get(GateName.REPEATABLE), states.get(GateName.BASELINE)
+            if repeatable is GateStatus.FAILED:
+                command = advice.command(one.settings, verb="bisect")
+                yield NextStep(command=command, purpose=Purpose.BISECT, audit=one.name)
+            if baseline in (GateStatus.FAILED, GateStatus.INCOMPARABLE):
                 lock, out = (shlex.quote(advice.shown(path)) for path in (self._lock, one.settings.out))
-                steps.append((f"detaudit compare {lock}#{one.name} {out}", f"{one.name}: step by step"))
-                steps.append((f"detaudit check {one.name} --update", "if it is meant to be so"))
-            if states.get(GateName.BASELINE) is GateStatus.UNKNOWN and one.name not in self._baselines:
-                steps.append((f"detaudit check {one.name} --update", "write the baseline, to be committed"))
-        return [NextStep(command=command, why=why) for command, why in steps]
+                command = f"detaudit compare {lock}#{one.name} {out}"
+                yield NextStep(command=command, purpose=Purpose.COMPARE_STEPS, audit=one.name)
+            if repeatable is not GateStatus.PASSED:
+                continue  # a baseline is only written of runs that match
+            update = f"detaudit check {one.name} --update"
+            if baseline in (GateStatus.FAILED, GateStatus.INCOMPARABLE):
+                yield NextStep(command=update, purpose=Purpose.ACCEPT_BASELINE, audit=one.name)
+            if baseline is GateStatus.INCONCLUSIVE and one.name not in self._baselines:
+                yield NextStep(command=update, purpose=Purpose.CREATE_BASELINE, audit=one.name)
 
 
 def _trained_steps(part: Training) -> int:
-    """Return how many steps were recorded, also of a training that goes on counting where another stopped."""
+    """Return how many steps were recorded, also of a training that continues counting from where another stopped."""
     return len({step for steps in part.digests.values() for step in steps if step > 0})
 
 
-def _verdict(checked: Sequence[Checked], *, whole: bool) -> CheckVerdict:
-    blocking = {gate.status for one in checked for gate in one.gates if gate.blocks}
+def _verdict(checked: Sequence[CheckedAudit], *, whole: bool) -> CheckVerdict:
+    blocking = {gate.status for one in checked for gate in one.gates if gate.blocking}
     if blocking & {GateStatus.FAILED, GateStatus.INCOMPARABLE}:
         return CheckVerdict.FAILED
     return CheckVerdict.INCONCLUSIVE if blocking or not whole else CheckVerdict.PASSED

@@ -1,4 +1,4 @@
-"""Compares two recordings step by step: where they first differ, how far the losses part, which weights do."""
+"""Compare two recordings step by step: where they first differ, how the losses diverge, which weights differ."""
 
 import math
 import shlex
@@ -8,24 +8,39 @@ from msgspec.structs import replace
 
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import localize
-from detaudit.auditor.judge.comparer import RESULTS, Pair, first_difference, last_equal_step, pairs, shared_digests
+from detaudit.auditor.judge.comparer import RESULTS, Matched, first_difference, last_equal_step, pairs, shared_digests
 from detaudit.errors import NothingToCompareError
 from detaudit.model import (
     SCHEMA_VERSION,
     UNHOOKED,
+    ComparedSide,
     Comparison,
+    ComparisonVerdict,
     Difference,
-    Likeness,
+    Explanation,
+    LikelyCause,
     LossPair,
     NextStep,
     Number,
+    Purpose,
     Recording,
     RunRecord,
-    Side,
     Stage,
     Training,
+    Warning,
     Weight,
     WeightPair,
+)
+from detaudit.model.warnings import (
+    FrameworksDiffer,
+    PartNotShared,
+    RanksDiffer,
+    RecipesDiffer,
+    SameRecording,
+    StagesNotShared,
+    TensorCountsDiffer,
+    TensorLayoutsDiffer,
+    WeightsSampled,
 )
 
 Layout = list[tuple[str, tuple[int, ...]]]
@@ -37,56 +52,51 @@ def compare(
     *,
     names: tuple[str, str] = ("A", "B"),
     command: Sequence[str] = (),
-    warnings: Sequence[str] = (),
+    warnings: Sequence[Warning] = (),
 ) -> Comparison:
-    """Return what two recordings have in common and where they part. ``names`` are what they were asked for by.
+    """Return what two recordings have in common and where they differ. ``names`` are what was typed for them.
 
-    Raises NothingToCompareError where they recorded nothing that could be found to match: no two things alike, or
-    losses alone, which agree.
+    Raises NothingToCompareError if they have nothing in common, or only losses, which match.
     """
-    ours, theirs, left_out = _common(a, b)
+    ours, theirs, not_shared = _common(a, b)
     matched = pairs(ours.run, theirs.run)
     unseen = [name for name, side in zip(names, (ours, theirs), strict=True) if not side.run.has_weights]
     sides = [_losses_only(side.run) if unseen else side.run for side in (ours, theirs)]
     differs = first_difference(*sides, shared=True)
     if differs is None and unseen:
         raise NothingToCompareError(
-            f"the losses agree, but no weights of {' and '.join(dict.fromkeys(unseen))} were seen, and equal losses "
-            "alone are no evidence",
-            "--artifact of `detaudit run` compares a file that the script saves them to.",
+            f"the losses match, but no weights of {' and '.join(dict.fromkeys(unseen))} were recorded, and matching "
+            "losses prove nothing on their own",
+            "Use --artifact of `detaudit run` to compare a file that the script saves them to.",
         )
     until = last_equal_step(ours.run, theirs.run, differs) if differs else None
     return Comparison(
         schema_version=SCHEMA_VERSION,
         command=tuple(command),
-        verdict=Likeness.DIFFERENT if differs else Likeness.SAME,
+        verdict=ComparisonVerdict.DIFFERENT if differs else ComparisonVerdict.IDENTICAL,
         a=_side(names[0], a),
         b=_side(names[1], b),
-        environment=environment.changes(a.environment, b.environment),
-        differs=differs,
-        equal_until=until,
-        cause=_cause(matched, differs, until) if differs else None,
-        curve=tuple(pair for rank in matched for pair in _curve(*rank)),
-        weights=tuple(pair for rank in matched for pair in _unlike_weights(*rank)),
-        weights_compared=sum(len(_alike(x, y)) for _, x, y in matched),
+        environment_changes=environment.changes(a.environment, b.environment),
+        first_difference=differs,
+        last_equal_step=until,
+        explanation=_explanation(matched, differs, until) if differs else None,
+        losses=tuple(pair for rank in matched for pair in _losses(*rank)),
+        differing_weights=tuple(pair for rank in matched for pair in _differing_weights(*rank)),
+        weights_compared=sum(len(_same_layout(x, y)) for _, x, y in matched),
         stages=_stages(matched),
         steps_compared=max((len(_steps(pair)) for pair in matched), default=0),
-        warnings=(*dict.fromkeys(warnings), *_warnings(a, b, names), *left_out, *_unlike_ranks(matched)),
+        warnings=(*dict.fromkeys(warnings), *_warnings(a, b, names), *not_shared, *_rank_warnings(matched)),
         next_steps=_next_steps(command) if differs else (),
     )
 
 
-def _side(name: str, side: Recording) -> Side:
-    return Side(name=name, recipe=side.recipe, ranks=side.run.ranks, command=side.command)
+def _side(name: str, side: Recording) -> ComparedSide:
+    return ComparedSide(name=name, recipe=side.recipe, ranks=side.run.ranks, command=side.command)
 
 
-def _common(a: Recording, b: Recording) -> tuple[Recording, Recording, list[str]]:
-    """Return both without printed losses or files that the other does not show, and a warning for each of these."""
+def _common(a: Recording, b: Recording) -> tuple[Recording, Recording, list[Warning]]:
+    """Return both without printed losses or files that only one has, and a warning for each of these."""
     kinds = [{part.framework for part in side.run.unhooked} for side in (a, b)]
-    words = {Stage.STDOUT: "printed losses (--loss-pattern)", Stage.ARTIFACT: "files (--artifact)"}
-    left_out = [
-        f"left out, because one side has none: {words[kind]}" for kind in UNHOOKED if kind in kinds[0] ^ kinds[1]
-    ]
     alone = kinds[0] ^ kinds[1]
     ours, theirs = (
         replace(side, run=replace(side.run, unhooked=tuple(p for p in side.run.unhooked if p.framework not in alone)))
@@ -94,10 +104,10 @@ def _common(a: Recording, b: Recording) -> tuple[Recording, Recording, list[str]
     )
     if not ours.run.parts or not theirs.run.parts:
         raise NothingToCompareError(
-            f"nothing was recorded of both: {_shown(a)} on one side, {_shown(b)} on the other",
+            f"the two sides have nothing in common: {_shown(a)} on one, {_shown(b)} on the other",
             "Printed losses of an audit are read with --loss-pattern.",
         )
-    return ours, theirs, left_out
+    return ours, theirs, [PartNotShared(part=kind) for kind in UNHOOKED if kind in alone]
 
 
 def _shown(side: Recording) -> str:
@@ -111,41 +121,39 @@ def _losses_only(run: RunRecord) -> RunRecord:
     return replace(run, trainings=tuple(map(without, run.trainings)), unhooked=tuple(map(without, run.unhooked)))
 
 
-def _cause(matched: Sequence[Pair], differs: Difference, until: int | None) -> str | None:
-    """Return what the first difference points to, no surer than the steps before it allow; None for what has no cause.
+def _explanation(matched: Sequence[Matched], differs: Difference, last_equal: int | None) -> Explanation | None:
+    """Return what the first difference points to, no surer than the steps before it allow; None if that is nothing.
 
-    Steps that were not kept on both sides may hold the difference, at any stage.
+    Steps that were not recorded on both sides may hold the difference, at any stage.
     """
     pair = next((pair for pair in matched if pair.rank == differs.rank), None)
     if pair is None or differs.stage is Stage.STEPS or pair.a.framework != pair.b.framework:
         return None
     if differs.stage in UNHOOKED:
-        return localize.cause(differs.stage, _stages(matched))
-    if until == differs.step:
-        return "equal at every step that was recorded: the weights or the loss changed after the last one"
+        return localize.explanation(differs.stage, _stages(matched))
+    if last_equal == differs.step:
+        return Explanation(likely=(LikelyCause.AFTER_THE_LAST_STEP,))
     found = list(shared_digests(pair))
     before = max((step for step, *_ in found if step < differs.step), default=0)
     if before < differs.step - 1:
-        return (
-            f"of the steps between {before} and {differs.step} nothing was kept on both sides: it may come from there"
-        )
-    return localize.cause(differs.stage, _ordered({stage for step, stage, *_ in found if step == differs.step}))
+        return Explanation(gap=(before, differs.step))
+    return localize.explanation(differs.stage, _ordered({stage for step, stage, *_ in found if step == differs.step}))
 
 
 def _ordered(stages: set[Stage]) -> tuple[Stage, ...]:
     return tuple(stage for stage in Stage if stage in stages)
 
 
-def _stages(matched: Sequence[Pair]) -> tuple[Stage, ...]:
+def _stages(matched: Sequence[Matched]) -> tuple[Stage, ...]:
     return _ordered({stage for pair in matched for _, stage, *_ in shared_digests(pair)})
 
 
-def _steps(pair: Pair) -> set[int]:
+def _steps(pair: Matched) -> set[int]:
     """Return the steps, from the first, at which both sides recorded a result."""
     return {step for step, stage, *_ in shared_digests(pair) if step and stage in RESULTS}
 
 
-def _curve(rank: int, a: Training, b: Training) -> Iterator[LossPair]:
+def _losses(rank: int, a: Training, b: Training) -> Iterator[LossPair]:
     for step in sorted(a.losses.keys() & b.losses.keys()):
         ours, theirs = a.losses[step], b.losses[step]
         yield LossPair(rank=rank, step=step, a=ours, b=theirs, distance=_distance(ours, theirs))
@@ -166,60 +174,51 @@ def _layout(part: Training) -> Layout:
     return [(weight.dtype, weight.shape) for weight in _weights(part)]
 
 
-def _alike(a: Training, b: Training) -> list[int]:
-    """Return the places at which both sides have a tensor of one type and shape, if they have as many."""
+def _same_layout(a: Training, b: Training) -> list[int]:
+    """Return the places at which both sides have a tensor of one type and shape, if they have the same number."""
     ours, theirs = _layout(a), _layout(b)
     return [place for place in range(len(ours)) if ours[place] == theirs[place]] if len(ours) == len(theirs) else []
 
 
-def _unlike_weights(rank: int, a: Training, b: Training) -> Iterator[WeightPair]:
-    for place in _alike(a, b):
+def _differing_weights(rank: int, a: Training, b: Training) -> Iterator[WeightPair]:
+    for place in _same_layout(a, b):
         x, y = _weights(a)[place], _weights(b)[place]
         if x.digest != y.digest:
             yield WeightPair(rank=rank, place=place, dtype=x.dtype, shape=x.shape, a=x.sum, b=y.sum)
 
 
-def _warnings(a: Recording, b: Recording, names: tuple[str, str]) -> Iterator[str]:
+def _warnings(a: Recording, b: Recording, names: tuple[str, str]) -> Iterator[Warning]:
     if names[0] == names[1]:
-        yield "both sides are one recording: that it is the same as itself says nothing"
-    if _held(a) != _held(b):
-        unlike = f"{a.recipe.name} and {b.recipe.name}"
-        yield f"unlike recipes: {unlike}; a flag may change the bits without mending anything"
+        yield SameRecording()
+    if _recipe_key(a) != _recipe_key(b):
+        yield RecipesDiffer(a=a.recipe.name, b=b.recipe.name)
     counts = [len(side.run.trainings) for side in (a, b)]
     if counts[0] != counts[1]:
-        yield f"unlike numbers of ranks: {counts[0]} and {counts[1]}"
+        yield RanksDiffer(a=counts[0], b=counts[1])
     ours, theirs = ({stage for part in side.run.trainings for stage in part.digests} for side in (a, b))
     for name, more in zip(names, (ours - theirs, theirs - ours), strict=True):
         if more:
-            yield f"recorded in {name} alone, and not compared: {', '.join(_ordered(more))}"
+            yield StagesNotShared(recording=name, stages=_ordered(more))
     for name, side in zip(names, (a, b), strict=True):
         if side.run.sampled:
-            yield f"{name}: its weights are large, and were digested at steps 1, 2, 4, 8, … and at the end only"
+            yield WeightsSampled(recording=name)
 
 
-def _held(side: Recording) -> tuple[object, ...]:
-    """Return what a recipe holds still; a seed without a flag is set by nothing."""
+def _recipe_key(side: Recording) -> tuple[object, ...]:
+    """Return what a recipe sets; a seed without a flag is set by nothing."""
     return (sorted(side.recipe.flags), side.recipe.seed) if side.recipe.flags else ()
 
 
-def _unlike_ranks(matched: Sequence[Pair]) -> Iterator[str]:
+def _rank_warnings(matched: Sequence[Matched]) -> Iterator[Warning]:
     for rank, a, b in matched:
         if a.framework != b.framework:
-            yield (
-                f"rank {rank} trained with {a.framework} on one side and {b.framework} on the other: "
-                "digests of unlike frameworks are never equal, so only the losses tell something"
-            )
+            yield FrameworksDiffer(rank=rank, a=a.framework, b=b.framework)
         ours, theirs = _layout(a), _layout(b)
         if len(ours) != len(theirs):
-            yield f"rank {rank} has {len(ours)} tensors of weights on one side and {len(theirs)} on the other"
+            yield TensorCountsDiffer(rank=rank, a=len(ours), b=len(theirs))
         elif ours != theirs:
             place = next(place for place in range(len(ours)) if ours[place] != theirs[place])
-            unlike = f"{_kind(ours[place])} on one side and {_kind(theirs[place])} on the other"
-            yield f"rank {rank}, weight {place} is {unlike}"
-
-
-def _kind(layout: tuple[str, tuple[int, ...]]) -> str:
-    return f"{layout[0]} of shape {list(layout[1])}"
+            yield TensorLayoutsDiffer(rank=rank, place=place, a=ours[place], b=theirs[place])
 
 
 def _next_steps(command: Sequence[str]) -> tuple[NextStep, ...]:
@@ -231,5 +230,4 @@ def _next_steps(command: Sequence[str]) -> tuple[NextStep, ...]:
             next(rest, None)
         elif not word.startswith("--format="):
             words.append(word)
-    why = "the losses at every step, and all weights that differ"
-    return (NextStep(command=f"{shlex.join(words)} --format json", why=why),)
+    return (NextStep(command=f"{shlex.join(words)} --format json", purpose=Purpose.PRINT_ALL_LOSSES),)

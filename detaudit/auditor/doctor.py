@@ -1,4 +1,4 @@
-"""Looks at a machine before anything is run on it: what bears on determinism here, and what threatens it."""
+"""Examine a machine before anything runs on it: what affects determinism here, and what are the risks."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -6,7 +6,8 @@ from typing import Any
 
 from detaudit.auditor.evidence import environment
 from detaudit.launch import versions
-from detaudit.model import SCHEMA_VERSION, Diagnosis, Threat
+from detaudit.model import SCHEMA_VERSION, Diagnosis, Risk
+from detaudit.model.doctor import RandomAddresses, RetiredSetting, ThreadsFollowMachine, VariablesUnset
 from detaudit.recipe.flags import Catalogue, Device, Flag
 from detaudit.recipe.names import retired
 
@@ -18,43 +19,42 @@ _EVERYWHERE = ("python", "system", "cuda")
 def diagnose(
     python: str, catalogue: Catalogue, devices: Collection[Device], base: Mapping[str, str] = os.environ
 ) -> Diagnosis:
-    """Return what this machine, and the packages of ``python``, mean for the bits of a training.
+    """Return what affects determinism on this machine with the packages of ``python``.
 
-    Raises UnknownNameError for what is no Python.
+    Raises UnknownNameError if that is not a Python.
     """
-    told = environment.describe(base)
-    told["python"], told["packages"] = versions.installed(python)
+    found = environment.describe(base)
+    found["python"], found["packages"] = versions.installed(python)
     return Diagnosis(
         schema_version=SCHEMA_VERSION,
         python=python,
-        environment=told,
-        bearing=environment.bearing(told),
-        threats=tuple(threats(told, catalogue, devices, base)),
+        environment=found,
+        relevant=environment.relevant(found),
+        risks=tuple(risks(found, catalogue, devices, base)),
     )
 
 
-def threats(
-    told: Mapping[str, Any], catalogue: Catalogue, devices: Collection[Device], base: Mapping[str, str]
-) -> Iterator[Threat]:
-    """Yield what may make runs differ here: what is loose, what only seems held, what follows the machine."""
-    has = {name.removesuffix("-cpu") for name in told["packages"]}
-    for flag in catalogue.select(catalogue.automatic(devices)):
-        if flag.framework in _EVERYWHERE or flag.framework in has:
-            yield from _loose(flag, base)
+def risks(
+    found: Mapping[str, Any], catalogue: Catalogue, devices: Collection[Device], base: Mapping[str, str]
+) -> Iterator[Risk]:
+    """Yield why runs may differ here: what is not set, what is set in vain, what follows the machine."""
+    installed = {name.removesuffix("-cpu") for name in found["packages"]}
+    for flag in catalogue.select(catalogue.standard(devices)):
+        if flag.framework in _EVERYWHERE or flag.framework in installed:
+            yield from _unset(flag, base)
     for name, value in base.items():
         if (row := retired(f"{name}={value}")) is not None:
-            yield Threat(what=f"{name}={value} is set, but {row.why}", cure=row.instead or "Leave it out.")
+            yield RetiredSetting(variable=name, value=value, why=row.why, replacement=row.replacement)
     if not any(name in base for name in _THREADS):
-        yield Threat(
-            what=f"threads: libraries take as many as there are processors ({told['cpus']} here), and sums of another "
-            "number of parts may round otherwise on another machine",
-            cure="OMP_NUM_THREADS=2 python train.py, the same number everywhere",
-        )
+        yield ThreadsFollowMachine(cpus=found["cpus"])
 
 
-def _loose(flag: Flag, base: Mapping[str, str]) -> Iterator[Threat]:
+def _unset(flag: Flag, base: Mapping[str, str]) -> Iterator[Risk]:
     """Yield a flag that must be set before Python starts, and is not."""
-    unset = [name for name in flag.env if name not in base]
-    if flag.when == "before-start" and (unset or flag.launcher):
-        what = f"{', '.join(unset)} is not set" if unset else "memory addresses are another in each process"
-        yield Threat(what=what, cure=f"{flag.title}: {flag.in_script}", flag=flag.id)
+    if flag.when != "before-start":
+        return
+    unset = tuple(name for name in flag.env if name not in base)
+    if unset:
+        yield VariablesUnset(variables=unset, flag=flag.id, title=flag.title, by_hand=flag.by_hand)
+    elif flag.launcher:
+        yield RandomAddresses(flag=flag.id, title=flag.title, by_hand=flag.by_hand)

@@ -1,4 +1,4 @@
-"""A launcher that replaces time: each run's trace is written by the test."""
+"""A launcher that starts no process: each run's event log is written by the test."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def hello(**changed: Any) -> dict[str, Any]:
 
 
 def training(update: str = "same", *, steps: int = 2, whole: bool = True) -> list[dict[str, Any]]:
-    """Return the trace of a small training whose last weights are ``update``."""
+    """Return the event log of a small training whose last weights are ``update``."""
     lines: list[dict[str, Any]] = [
         hello(),
         {"k": "framework", "name": "torch", "version": "2.13.0"},
@@ -55,7 +55,7 @@ def training(update: str = "same", *, steps: int = 2, whole: bool = True) -> lis
 
 
 def run(lines: list[dict[str, Any]], exit_code: int = 0, stderr: str = "", **outcome: Any) -> Script:
-    """Return a run that leaves these lines and ends like this."""
+    """Return a run that records these lines and ends like this."""
 
     def launched(spec: RunSpec) -> RunOutcome:
         (spec.folder / "trace").mkdir(parents=True)

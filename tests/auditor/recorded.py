@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from detaudit.model import FinalState, Number, Recipe, Recording, RunRecord, Stage, Training, Weight, record_of
+from detaudit.model import AppliedRecipe, FinalState, Number, Recording, RunRecord, Stage, Training, Weight, record_of
 
 STAGES = (Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.UPDATE)
-RECIPE = Recipe(name="none", seed=0, flags=())
+RECIPE = AppliedRecipe(name="none", seed=0, flags=())
 
 
 def weight(digest: str = "d0", total: Number = 1.5, *, shape: tuple[int, ...] = (2, 3)) -> Weight:

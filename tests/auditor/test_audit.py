@@ -1,4 +1,4 @@
-"""The story of an audit, with a fake launcher instead of time."""
+"""A whole audit, with a fake launcher instead of real runs."""
 
 from pathlib import Path
 
@@ -10,7 +10,10 @@ from detaudit.auditor.audit import Auditor
 from detaudit.auditor.runs.observer import Observer
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Audit, Run, Stage, Status, Verdict
+from detaudit.model import Audit, FlagOutcome, Purpose, Run, Stage, Status, Verdict
+from detaudit.model.applicability import AddressesRandom, RefusedInProcess
+from detaudit.model.problems import Failed, LogIncomplete, NoTraining, OnlyLosses, RecorderNotLoaded, RunUnusable
+from detaudit.model.warnings import AuditStopped, FlagNotApplied
 from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
 
 
@@ -22,24 +25,30 @@ def test_equal_runs(tmp_path: Path) -> None:
     result = audit(tmp_path, *[run(training())] * 3)
     assert result.verdict is Verdict.DETERMINISTIC
     (group,) = result.groups
-    assert group.distinct == 1
+    assert group.distinct_results == 1
     assert group.confidence is not None
-    assert group.divergence is None
+    assert group.first_difference is None
     assert group.runs[0].ranks[0].sum_of_weights == 3.0
 
 
 def test_a_run_that_differs(tmp_path: Path) -> None:
     result = audit(tmp_path, run(training()), run(training()), run(training("other")))
     assert result.verdict is Verdict.NONDETERMINISTIC
-    found = result.groups[0].divergence
+    found = result.groups[0].first_difference
     assert found is not None
     assert (found.runs, found.step, found.stage) == ((1, 3), 2, Stage.UPDATE)
     assert "--recipe all" in result.next_steps[0].command
+    assert [step.purpose for step in result.next_steps] == [
+        Purpose.TRY_RECIPES,
+        Purpose.BISECT,
+        Purpose.TRACE,
+        Purpose.PRINT_AGAIN,
+    ]
 
 
-def test_a_trace_is_advised_without_the_stages_that_it_does_not_take(tmp_path: Path) -> None:
-    asked = settings(tmp_path, runs=2, stages=("init", "update"))
-    result = Auditor(asked, FakeLauncher(run(training()), run(training("other")))).run()
+def test_a_trace_is_suggested_without_the_stages_that_it_does_not_take(tmp_path: Path) -> None:
+    requested = settings(tmp_path, runs=2, stages=("init", "update"))
+    result = Auditor(requested, FakeLauncher(run(training()), run(training("other")))).run()
     by_verb = {step.command.split()[1]: step.command for step in result.next_steps}
     assert "--stages init,update" in by_verb["run"]
     assert by_verb["trace"] == "detaudit trace train.py --python python"
@@ -49,32 +58,38 @@ def test_a_failed_run_is_never_compared(tmp_path: Path) -> None:
     result = audit(tmp_path, run(training("other"), exit_code=1, stderr="boom\n"), run(training()), run(training()))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.groups[0].runs[0].stderr_tail == ("boom",)
-    assert result.groups[0].runs[0].differs is None
+    assert result.groups[0].runs[0].errors == (Failed(exit_code=1),)
+    assert result.groups[0].reason == RunUnusable(run=1, errors=(Failed(exit_code=1),))
+    assert result.groups[0].runs[0].first_difference is None
+    assert (result.next_steps[0].purpose, result.next_steps[0].run) == (Purpose.READ_STDERR, 1)
 
 
-def test_a_trace_without_an_end_is_never_a_match(tmp_path: Path) -> None:
+def test_an_event_log_without_an_end_is_never_a_match(tmp_path: Path) -> None:
     result = audit(tmp_path, run(training()), run(training(whole=False)), run(training()))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.groups[0].runs[1].status is Status.NO_RECORD
-    assert "cut off" in (result.groups[0].reason or "")
+    assert result.groups[0].runs[1].status is Status.NOT_RECORDED
+    assert result.groups[0].runs[1].errors == (LogIncomplete(pid=7),)
+    assert result.groups[0].reason == RunUnusable(run=2, errors=(LogIncomplete(pid=7),))
 
 
 def test_a_process_that_was_killed_after_its_training_is_no_record(tmp_path: Path) -> None:
     result = audit(tmp_path, *[run(training()[:-1])] * 3)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "cut off" in (result.groups[0].reason or "")
+    assert result.groups[0].reason == RunUnusable(run=1, errors=(LogIncomplete(pid=7),))
 
 
 def test_nothing_recorded_is_never_a_match(tmp_path: Path) -> None:
     result = audit(tmp_path, *[run([hello(), {"k": "bye", "how": "exit"}])] * 3)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.groups[0].distinct == 0
+    assert result.groups[0].distinct_results == 0
+    assert result.groups[0].reason == RunUnusable(run=1, errors=(NoTraining(imported=()),))
 
 
 def test_the_recorded_grandchild_of_an_unrecorded_target_is_no_record(tmp_path: Path) -> None:
     lines = [hello(argv=["python", "helper.py"]), *training()[1:]]
     result = audit(tmp_path, *[run(lines)] * 3)
-    assert result.groups[0].runs[0].status is Status.NO_RECORD
+    assert result.groups[0].runs[0].status is Status.NOT_RECORDED
+    assert result.groups[0].runs[0].errors == (RecorderNotLoaded(program="train.py"),)
     assert result.groups[0].runs[0].ranks == ()
 
 
@@ -95,15 +110,18 @@ def test_the_users_pythonpath_is_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     assert launcher.specs[0].env["PYTHONPATH"].endswith("recorder/bootstrap:/theirs")
 
 
-def test_flags_that_were_not_reached_or_failed_are_told(tmp_path: Path) -> None:
+def test_flags_that_failed_or_whose_module_was_not_imported_are_reported(tmp_path: Path) -> None:
     flag = {"k": "flag", "id": "torch-seed", "state": "failed", "detail": "AttributeError: no manual_seed"}
     lines = [*training()[:1], flag, *training()[1:]]
     result = audit(tmp_path, *[run(lines)] * 3, recipes=("seeds",))
     states = {state.id: state.state for state in result.groups[0].flags}
-    assert states["torch-seed"] == "failed"
-    assert states["tensorflow-seed"] == "not-reached"
-    assert states["python-hash-seed"] == "applied"
-    assert any("torch-seed was not applied: AttributeError" in warning for warning in result.warnings)
+    assert states["torch-seed"] is FlagOutcome.FAILED
+    assert states["tensorflow-seed"] is FlagOutcome.NOT_IMPORTED
+    assert states["python-hash-seed"] is FlagOutcome.APPLIED
+    failed = FlagNotApplied(
+        recipe="seeds", flag="torch-seed", reason=RefusedInProcess(detail="AttributeError: no manual_seed")
+    )
+    assert failed in result.warnings
 
 
 def test_what_finished_is_kept_on_disk_after_every_run(tmp_path: Path) -> None:
@@ -128,20 +146,20 @@ def test_a_disk_that_fills_up_stops_the_audit_and_keeps_what_finished(tmp_path: 
     result = audit(tmp_path, run(training()), full)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert len(result.groups[0].runs) == 1
-    assert any("No space left" in warning for warning in result.warnings)
+    assert AuditStopped(message="cannot write: No space left on device", hint="Free space.") in result.warnings
 
 
-def test_two_different_runs_stay_a_fact_after_the_disk_filled_up(tmp_path: Path) -> None:
+def test_two_different_runs_are_proof_even_after_the_disk_filled_up(tmp_path: Path) -> None:
     def full(spec: RunSpec) -> RunOutcome:
         raise StorageError("cannot write", "")
 
     assert audit(tmp_path, run(training()), run(training("x")), full).verdict is Verdict.NONDETERMINISTIC
 
 
-def test_an_observer_hears_of_everything(tmp_path: Path) -> None:
+def test_an_observer_is_called_at_every_event(tmp_path: Path) -> None:
     heard: list[str] = []
 
-    class Hears(Observer):
+    class Recording(Observer):
         def group_started(self, recipe: str, runs: int) -> None:
             heard.append(f"{recipe} {runs}")
 
@@ -151,7 +169,7 @@ def test_an_observer_hears_of_everything(tmp_path: Path) -> None:
         def run_finished(self, run: Run) -> None:
             heard.append(f"end {run.id} {run.status}")
 
-    Auditor(settings(tmp_path, runs=2), FakeLauncher(*[run(training())] * 2), Hears()).run()
+    Auditor(settings(tmp_path, runs=2), FakeLauncher(*[run(training())] * 2), Recording()).run()
     assert heard == ["none 2", "start 1", "end 1 ok", "start 2", "end 2 ok"]
 
 
@@ -160,9 +178,11 @@ def test_an_audit_reads_back_as_it_was_written(tmp_path: Path) -> None:
     assert store.load(tmp_path / "out") == result
 
 
-def test_files_that_are_no_audit(tmp_path: Path) -> None:
+def test_files_that_are_not_an_audit(tmp_path: Path) -> None:
     path = tmp_path / "audit.json"
-    for text in ("", "[]", "{}", '{"schema_version": 1}', '{"schema_version": 99}'):
+    version = '"schema_version": "1.0"'
+    bodies = ("", "[]", "{}", '{"schema_version": 1}', '{"schema_version": "9.0"}', f"{{{version}}}")
+    for text in (*bodies, f'{{"kind": "run", {version}}}', f'{{"kind": "compare", {version}}}'):
         path.write_text(text)
         with pytest.raises(AuditNotFoundError):
             store.load(tmp_path)
@@ -177,16 +197,19 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old"
 
 
-def test_addresses_that_the_system_will_not_fix_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_that_the_system_does_not_pin_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("detaudit.launch.aslr.refusal", lambda: "the system does not permit it")
     launcher = FakeLauncher(*[run(training())] * 2)
     result = Auditor(settings(tmp_path, "all", runs=2), launcher).run()
     assert not any(spec.no_aslr for spec in launcher.specs)
-    assert {s.id: s.state for s in result.groups[0].flags}["system-aslr-off"] == "unavailable"
-    assert any("system-aslr-off was not applied: the system does not permit it" in w for w in result.warnings)
+    assert {s.id: s.state for s in result.groups[0].flags}["system-aslr-off"] is FlagOutcome.UNAVAILABLE
+    refused = FlagNotApplied(
+        recipe="all", flag="system-aslr-off", reason=AddressesRandom(detail="the system does not permit it")
+    )
+    assert refused in result.warnings
 
 
-def test_a_folder_of_results_is_never_written_over(tmp_path: Path) -> None:
+def test_a_results_folder_is_never_overwritten(tmp_path: Path) -> None:
     audit(tmp_path, *[run(training())] * 3)
     with pytest.raises(UsageError, match="is not empty"):
         audit(tmp_path, *[run(training())] * 3)
@@ -207,13 +230,13 @@ def losses_only(digest: str) -> list[dict[str, object]]:
     return [hello(), event, {**final, "devices": []}, {"k": "bye", "how": "exit"}]
 
 
-def test_equal_losses_alone_are_no_evidence(tmp_path: Path) -> None:
+def test_matching_losses_alone_are_no_evidence(tmp_path: Path) -> None:
     result = audit(tmp_path, *[run(losses_only("a"))] * 3)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "no weights were seen" in (result.groups[0].reason or "")
+    assert result.groups[0].reason == OnlyLosses()
     assert result.groups[0].runs[0].ranks[0].sum_of_weights is None
 
 
-def test_different_losses_alone_are_a_fact(tmp_path: Path) -> None:
+def test_different_losses_alone_are_proof(tmp_path: Path) -> None:
     result = audit(tmp_path, run(losses_only("a")), run(losses_only("b")), run(losses_only("a")))
     assert result.verdict is Verdict.NONDETERMINISTIC

@@ -1,38 +1,49 @@
 import pytest
 
 from detaudit.auditor import doctor
-from detaudit.model import Threat
+from detaudit.model import Risk
+from detaudit.model.doctor import RandomAddresses, RetiredSetting, ThreadsFollowMachine, VariablesUnset
 from detaudit.recipe.flags import Device, load_catalogue
+from detaudit.recipe.names import retired
 
-TOLD = {"packages": {"torch": "2.13.0"}, "cpus": 8}
+MACHINE = {"packages": {"torch": "2.13.0"}, "cpus": 8}
+CATALOGUE = load_catalogue()
 
 
-def threats(base: dict[str, str], *devices: Device) -> list[Threat]:
-    return list(doctor.threats(TOLD, load_catalogue(), {"cpu", *devices}, base))
+def risks(base: dict[str, str], *devices: Device) -> list[Risk]:
+    return list(doctor.risks(MACHINE, CATALOGUE, {"cpu", *devices}, base))
 
 
 def flags(base: dict[str, str], *devices: Device) -> set[str]:
-    return {threat.flag for threat in threats(base, *devices)}
+    return {risk.flag for risk in risks(base, *devices) if isinstance(risk, VariablesUnset | RandomAddresses)}
 
 
-def test_what_is_loose_is_told_with_the_flag_that_holds_it() -> None:
-    assert {"python-hash-seed", "system-aslr-off"} <= flags({})
+def test_what_is_not_pinned_is_reported_with_the_flag_that_pins_it() -> None:
+    hash_seed, aslr = CATALOGUE.get("python-hash-seed"), CATALOGUE.get("system-aslr-off")
+    fix = {"flag": hash_seed.id, "title": hash_seed.title, "by_hand": hash_seed.by_hand}
+    unset = VariablesUnset(variables=("PYTHONHASHSEED",), **fix)
+    found = risks({})
+    assert unset in found
+    assert RandomAddresses(flag=aslr.id, title=aslr.title, by_hand=aslr.by_hand) in found
+    assert unset not in risks({"PYTHONHASHSEED": "0"})
     assert "python-hash-seed" not in flags({"PYTHONHASHSEED": "0"})
 
 
-def test_a_gpu_brings_threats_of_its_own() -> None:
+def test_a_gpu_has_risks_of_its_own() -> None:
     assert "cuda-cublas-workspace" not in flags({})
     assert "cuda-cublas-workspace" in flags({}, "gpu")
     assert "jax-xla-deterministic-ops" not in flags({}, "gpu"), "JAX is not installed"
 
 
-def test_a_setting_that_does_nothing_any_more_is_told() -> None:
-    found = [one for one in threats({"TF_CUDNN_USE_FRONTEND": "1"}) if "TF_CUDNN_USE_FRONTEND" in one.what]
-    known = [one for one in threats({"PATH": "/bin", "HOME": "/"}) if "PATH" in one.what or "HOME" in one.what]
-    assert (len(found), known) == (1, [])
+def test_a_setting_that_no_longer_does_anything_is_reported() -> None:
+    row = retired("TF_CUDNN_USE_FRONTEND")
+    assert row is not None
+    expected = RetiredSetting(variable="TF_CUDNN_USE_FRONTEND", value="1", why=row.why, replacement=row.replacement)
+    found = risks({"TF_CUDNN_USE_FRONTEND": "1", "PATH": "/bin", "HOME": "/"})
+    assert [risk for risk in found if isinstance(risk, RetiredSetting)] == [expected]
 
 
 @pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "MKL_NUM_THREADS"])
-def test_threads_follow_the_machine_until_they_are_fixed(variable: str) -> None:
-    assert any("8 here" in threat.what for threat in threats({}))
-    assert not any("8 here" in threat.what for threat in threats({variable: "2"}))
+def test_threads_follow_the_machine_until_their_number_is_set(variable: str) -> None:
+    assert ThreadsFollowMachine(cpus=8) in risks({})
+    assert not any(isinstance(risk, ThreadsFollowMachine) for risk in risks({variable: "2"}))

@@ -1,4 +1,4 @@
-"""Reads back what one run recorded: from the folder of an audit, or from a lock file of baselines."""
+"""Load what one run recorded: from the results folder of an audit, or from a lock file."""
 
 import json
 import re
@@ -6,13 +6,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from detaudit.auditor import store
 from detaudit.auditor.baseline import lockfile
 from detaudit.auditor.baseline.recordings import file_digests, recording_of
 from detaudit.auditor.evidence import environment, event_logs, printed
 from detaudit.auditor.judge.run_status import recorded
 from detaudit.errors import AuditNotFoundError, NothingToCompareError, UsageError
-from detaudit.model import UNHOOKED, Audit, FinalState, Group, Recording, Run, Stage, Training, Verdict, record_of
+from detaudit.model import (
+    UNHOOKED,
+    Audit,
+    FinalState,
+    Group,
+    Recording,
+    Run,
+    Stage,
+    Training,
+    Verdict,
+    Warning,
+    record_of,
+)
+from detaudit.model.problems import OnlyProbes
+from detaudit.model.warnings import PrintedLossesSkipped, RunsDiffer
 from detaudit.recipe.names import unknown
 
 _WHERE_RUNS_ARE = 3
@@ -21,26 +37,26 @@ _WHERE_RUNS_ARE = 3
 
 @dataclass(frozen=True)
 class Loaded:
-    """A recording, and what throws doubt on it."""
+    """A recording, and what casts doubt on it."""
 
     recording: Recording
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Warning, ...] = ()
 
 
 def load(place: str, recipe: str | None = None, losses: re.Pattern[str] | None = None) -> Loaded:
     """Return what is recorded at ``place``: the folder of an audit, its audit.json, or ``LOCK#NAME``.
 
-    Of an audit that is the first run that finished under ``recipe``, by default its first one. What it printed is
-    read again with the pattern for ``losses``.
+    Of an audit that is the first finished run with ``recipe``, by default its first recipe. Printed losses are read
+    again with the pattern ``losses``.
 
-    Raises AuditNotFoundError or ConfigError where nothing can be read, UnknownNameError for a recipe or baseline that
-    is not there, NothingToCompareError where no run recorded anything.
+    Raises AuditNotFoundError or ConfigError if nothing can be read, UnknownNameError for a recipe or baseline that does
+    not exist, NothingToCompareError if no run recorded anything.
     """
     path, name = _split(place)
     if _is_lock(path) or (name and not path.is_dir()):
         return Loaded(_of_lock(path, name))
     if name:
-        raise UsageError(f"{path} holds no baselines, so none called {name!r}", "--recipe NAME chooses among recipes.")
+        raise UsageError(f"{path} has no baselines, so none called {name!r}", "--recipe NAME chooses among recipes.")
     audit = store.load(path)
     group = _group(audit, recipe, place)
     return _of_run(place, path if path.is_dir() else path.parent, audit, group, losses)
@@ -66,42 +82,41 @@ def _is_lock(path: Path) -> bool:
 def _of_lock(path: Path, name: str) -> Recording:
     found = lockfile.find(path, name)
     if not found.run.parts:
-        raise NothingToCompareError(f"the baseline in {path} is of a run that recorded nothing")
+        raise NothingToCompareError(f"the run of the baseline in {path} recorded nothing")
     return found
 
 
 def _group(audit: Audit, recipe: str | None, place: str) -> Group:
     if not audit.groups:
-        raise NothingToCompareError(f"{place} was ended before its first run", "Run it again.")
+        raise NothingToCompareError(f"{place} was interrupted before its first run", "Run it again.")
     found = next((group for group in audit.groups if recipe in (None, group.recipe.name)), None)
     if found is None:
-        raise unknown(f"recipe in {place} called", recipe or "", [group.recipe.name for group in audit.groups])
+        raise unknown("recipe", recipe or "", [group.recipe.name for group in audit.groups], str(place))
     return found
 
 
 def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pattern[str] | None) -> Loaded:
     run = group.whole
     if run is None or not (run.ranks or losses):
-        reason = "nothing but probes was recorded" if run else next((r.problem for r in group.runs), "it has no runs")
+        failed = next((one.errors for one in group.runs), ())
         raise NothingToCompareError(
-            f"{place} has no run of the recipe {group.recipe.name} that can be compared: {reason}",
+            f"{place} has no run with recipe {group.recipe.name} that can be compared",
             "--recipe NAME chooses another recipe.",
+            (OnlyProbes(),) if run else failed,
         )
     logs = _logs(run, folder)
     parts = (*_trained(run, logs), *_printed(place, run, logs, losses), *_written(run))
     if not parts:
-        raise NothingToCompareError(
-            f"of {place} nothing is known but printed losses", "Take them from its output: --loss-pattern REGEX"
-        )
-    relevant = environment.bearing(audit.environment)
+        raise NothingToCompareError(f"{place} has only printed losses", "Pass --loss-pattern REGEX to compare them.")
+    relevant = environment.relevant(audit.environment)
     recording = recording_of(audit.target or audit.command, group.recipe, relevant, run, record_of(parts))
     return Loaded(recording, tuple(_doubts(place, group, run, losses)))
 
 
 def _logs(run: Run, folder: Path) -> Path:
-    """Return where a run's logs are: below the audit that was named, since it may have been moved or replaced."""
-    moved = folder.joinpath(*Path(run.logs).parts[-_WHERE_RUNS_ARE:])
-    return moved if moved.is_dir() else Path(run.logs)
+    """Return where a run's logs are: below the folder that was passed, since it may have been moved or replaced."""
+    moved = folder.joinpath(*Path(run.log_dir).parts[-_WHERE_RUNS_ARE:])
+    return moved if moved.is_dir() else Path(run.log_dir)
 
 
 def _trained(run: Run, logs: Path) -> tuple[Training, ...]:
@@ -112,12 +127,11 @@ def _trained(run: Run, logs: Path) -> tuple[Training, ...]:
     trainings = recorded(event_logs.read_run(logs))
     if record_of(trainings).ranks == ranks:
         return trainings
-    gone = f"the traces of run {run.id} are not there any more, or cannot be read: {logs}"
-    other = f"the traces in {logs} are of another audit, or of another version of detaudit"
+    gone = f"the event logs of run {run.id} are missing or unreadable: {logs}"
+    other = f"the event logs in {logs} are from a different audit, or a different version of detaudit"
     raise AuditNotFoundError(
         other if trainings else gone,
-        "Name the folder that `detaudit run` wrote, with all that is in it, or run it again. A baseline in "
-        f"{lockfile.LOCK} needs no traces.",
+        f"Pass the whole results folder, or run it again. A baseline in {lockfile.LOCK} needs no event logs.",
     )
 
 
@@ -126,7 +140,8 @@ def _printed(place: str, run: Run, logs: Path, losses: re.Pattern[str] | None) -
         return
     found = printed.read(logs / "stdout.log", losses)
     if found.training is None:
-        raise NothingToCompareError(f"{place} run {run.id}: {found.problem}", "Change the pattern, or leave it out.")
+        message = f"no losses can be read from the stdout of run {run.id} in {place}"
+        raise NothingToCompareError(message, "Change the pattern, or leave it out.", (found.error,))
     yield found.training
 
 
@@ -138,9 +153,9 @@ def _written(run: Run) -> Iterator[Training]:
             yield Training(framework=rank.framework, digests=file_digests(run.artifacts), final=final)
 
 
-def _doubts(place: str, group: Group, run: Run, losses: re.Pattern[str] | None) -> Iterator[str]:
+def _doubts(place: str, group: Group, run: Run, losses: re.Pattern[str] | None) -> Iterator[Warning]:
     if group.verdict is Verdict.NONDETERMINISTIC:
-        yield f"{place}: its own runs differ from each other, so this compares one of several results"
+        yield RunsDiffer(recording=place)
     if losses is None and any(rank.framework == Stage.STDOUT for rank in run.ranks):
-        yield f"{place}: what it printed is left out; --loss-pattern REGEX reads it again"
-    yield from (f"{place} run {run.id}: {text}" for text in run.warnings)
+        yield PrintedLossesSkipped(recording=place)
+    yield from (replace(warning, recording=place) for warning in run.warnings)

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from detaudit.model import Artifact, Recipe, Recording, Run, RunRecord, Stage, Training
+from detaudit.model import AppliedRecipe, Artifact, Recording, Run, RunRecord, Stage, Training
 
 KEPT_STEPS = 64
 """How many steps of each stage a baseline keeps, beside the powers of two."""
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def recording_of(
-    command: Sequence[str], recipe: Recipe, environment: Mapping[str, str], run: Run, record: RunRecord
+    command: Sequence[str], recipe: AppliedRecipe, environment: Mapping[str, str], run: Run, record: RunRecord
 ) -> Recording:
     """Return what ``run`` recorded; ``record`` is what it was compared by."""
     unhooked = tuple(

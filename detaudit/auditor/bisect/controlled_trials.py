@@ -1,19 +1,19 @@
-"""Trials of variations: runs of unlike environments, each compared with a control in which all is held still."""
+"""Trials of variations: runs in different environments, each compared with a control in which all is pinned."""
 
 from dataclasses import replace
 
-from detaudit.auditor.bisect.minimal_set import NONE, Finding, Flags, Outcome
+from detaudit.auditor.bisect.minimal_set import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.bisect.trials import Trial, Trials
 from detaudit.model import Group, Run, Status
 
-_FAILED = (Status.FAILED, Status.TIMEOUT, Status.NO_RECORD)
+_FAILED = (Status.FAILED, Status.TIMEOUT, Status.NOT_RECORDED)
 
 
-class VariedTrials(Trials):
-    """Trials of which the one where nothing varies is the control; its first run is the first of every other one."""
+class ControlledTrials(Trials):
+    """Trials in which the one where nothing varies is the control; its first run is the first of every other one."""
 
     def failed(self, varied: Flags) -> Run | None:
-        """Return the run that failed in a trial, None where there is none."""
+        """Return the run that failed in a trial, None if there is none."""
         trial = self.of(varied)
         runs = trial.group.result().runs if trial else ()
         return next((run for run in runs if run.status in _FAILED), None)
@@ -26,14 +26,14 @@ class VariedTrials(Trials):
             self._take(trial, control.first)
         return trial
 
-    def _asked_of(self, group: Group) -> Flags:
-        """Return what varied in a trial that is over."""
+    def _requested(self, group: Group) -> Flags:
+        """Return what varied in a trial of an earlier bisection."""
         return frozenset(one.id for one in group.varied)
 
-    def _finding(self, trial: Trial) -> Finding:
-        """Return what came of a trial; where the control ends and a variation makes the training fail, it matters."""
+    def _finding(self, trial: Trial) -> TrialResult:
+        """Return the result of a trial; a variation has an effect if only it makes the training fail."""
         found = super()._finding(trial)
-        varied = frozenset(one.id for one in trial.plan.varying.moving)
-        if found.outcome is Outcome.FAILS and varied:
-            return replace(found, outcome=Outcome.DIFFERS)
+        varied = frozenset(one.id for one in trial.plan.varying.varying)
+        if found.outcome is TrialOutcome.FAILS and varied:
+            return replace(found, outcome=TrialOutcome.DIFFERS)
         return found

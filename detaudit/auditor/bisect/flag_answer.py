@@ -1,4 +1,4 @@
-"""What an answer of the search comes to, told with the trials it rests on."""
+"""The answer of a bisection over flags, with the trials it rests on."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -6,56 +6,56 @@ from pathlib import Path
 import yaml
 
 from detaudit.auditor import store
-from detaudit.auditor.bisect.minimal_set import NONE, Answer, Outcome, Rules
+from detaudit.auditor.bisect.minimal_set import NONE, Answer, Rules, TrialOutcome
 from detaudit.auditor.bisect.trials import Trials
-from detaudit.model import Alternative, BisectOutcome, Failing, Group, Needed, Without
+from detaudit.model import Alternative, BisectOutcome, FailingFlag, Group, LeftOut, NeededFlag
 from detaudit.recipe.flags import Catalogue
 
 RECIPE_FILE = "detaudit-recipe.yaml"
 
 
 def outcome(answer: Answer | None) -> BisectOutcome:
-    """Return what a search came to, None standing for one that was interrupted."""
+    """Return the outcome of a search, None standing for one that was interrupted."""
     if answer is None:
-        return "unresolved"
+        return BisectOutcome.INCONCLUSIVE
     if answer.needed is None:
-        return "not-mended" if answer.differed else "unresolved"
-    return "mended" if answer.needed else "already-deterministic"
+        return BisectOutcome.NOT_FIXED if answer.differed else BisectOutcome.INCONCLUSIVE
+    return BisectOutcome.FIXED if answer.needed else BisectOutcome.ALREADY_DETERMINISTIC
 
 
-def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -> tuple[Needed, ...]:
-    """Return the needed flags, with what was seen when each alone was left out and the time that each takes."""
+def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -> tuple[NeededFlag, ...]:
+    """Return the needed flags, with the difference seen without each of them, and the time that each costs."""
     flags = answer.needed or ()
     whole = trials.wall_s(rules.closed(flags))
-    told = []
+    found = []
     for flag in flags:
         rest = rules.closed(other for other in flags if other != flag)
         bare = trials.wall_s(rest)
         row = catalogue.get(flag)
-        told.append(
-            Needed(
+        found.append(
+            NeededFlag(
                 flag=flag,
                 title=row.title,
-                without=_without(trials, rest),
+                left_out=_left_out(trials, rest),
                 cost=round(whole / bare, 3) if whole and bare else None,
-                goes_with=tuple(sorted(rules.closed([flag]) - {flag})),
-                in_script=row.in_script,
-                where=row.where,
+                requires=tuple(sorted(rules.closed([flag]) - {flag})),
+                by_hand=row.by_hand,
+                by_hand_when=row.applied_when,
             )
         )
-    return tuple(told)
+    return tuple(found)
 
 
-def _without(trials: Trials, flags: Iterable[str]) -> Without | None:
+def _left_out(trials: Trials, flags: Iterable[str]) -> LeftOut | None:
     trial = trials.of(flags)
-    found = trial.group.result().divergence if trial else None
+    found = trial.group.result().first_difference if trial else None
     if trial is None or found is None:
         return None
-    return Without(trial=trial.name, runs=found.runs, rank=found.rank, step=found.step, stage=found.stage)
+    return LeftOut(trial=trial.name, runs=found.runs, rank=found.rank, step=found.step, stage=found.stage)
 
 
 def measure(answer: Answer, trials: Trials, rules: Rules) -> None:
-    """Run the training once more with all needed flags and without each, in turn, for the time that it takes."""
+    """Run the training once more with all needed flags and without each, in turn, to measure the time it takes."""
     flags = answer.needed or ()
     for flag in flags:
         trials.time_again(rules.closed(other for other in flags if other != flag))
@@ -65,9 +65,9 @@ def measure(answer: Answer, trials: Trials, rules: Rules) -> None:
 def alternatives(
     flag: str, answer: Answer, others: Sequence[str], trials: Trials, rules: Rules, catalogue: Catalogue, runs: int
 ) -> tuple[Alternative, ...]:
-    """Return what may stand in for a needed flag, each tried with ``runs`` runs where that is not 0.
+    """Return the alternatives to a needed flag, each tried with ``runs`` runs unless that is 0.
 
-    Those that were tried come first, the cheapest of them in front; one that mends nothing is left out.
+    Those that were tried come first, the cheapest of them in front; one that does not fix it is left out.
     """
     flags = answer.needed or ()
     rest = [other for other in flags if other != flag]
@@ -79,7 +79,7 @@ def alternatives(
         tried, matching = rules.closed([*rest, other]), 0
         if runs:
             finding = trials.ask(tried, runs)
-            if finding.outcome is not Outcome.AGREES:
+            if finding.outcome is not TrialOutcome.MATCHES:
                 continue
             matching = finding.runs
         took = trials.wall_s(tried) if matching else None
@@ -88,8 +88,8 @@ def alternatives(
     return tuple(sorted(found, key=lambda one: (not one.matching, one.cost or 0.0)))
 
 
-def failing(answer: Answer | None, groups: Sequence[Group]) -> tuple[Failing, ...]:
-    """Return the flags under which the training fails, with its own last words."""
+def failing(answer: Answer | None, groups: Sequence[Group]) -> tuple[FailingFlag, ...]:
+    """Return the flags with which the training fails, and why."""
     found = []
     for flag in answer.failing if answer else ():
         runs = (
@@ -100,13 +100,13 @@ def failing(answer: Answer | None, groups: Sequence[Group]) -> tuple[Failing, ..
             if not run.counts
         )
         run = next(runs, None)
-        words = run.stderr_tail[-1] if run and run.stderr_tail else (run.problem if run else "") or ""
-        found.append(Failing(flag=flag, message=words))
+        message = run.stderr_tail[-1] if run and run.stderr_tail else ""
+        found.append(FailingFlag(flag=flag, message=message, errors=run.errors if run else ()))
     return tuple(found)
 
 
 def write_recipe(folder: Path, answer: Answer, rules: Rules, seed: int) -> Path | None:
-    """Write the recipe that mends it, None where nothing needs mending or nothing does."""
+    """Write the recipe that fixes it, None if nothing needs a fix or nothing fixes it."""
     if not answer.needed:
         return None
     recipe = {"name": "detaudit-recipe", "seed": seed, "flags": sorted(rules.closed(answer.needed))}

@@ -1,13 +1,13 @@
-"""The story of one bisection: run it as it stands, search, prove, tell what the answer costs."""
+"""Run one bisection over flags: run without flags, search, prove, measure what the answer costs."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
 from detaudit.auditor import advice, store
 from detaudit.auditor.bisect import flag_answer, priority
-from detaudit.auditor.bisect.minimal_set import NONE, Answer, Finding, Flags, Rules, Search
+from detaudit.auditor.bisect.minimal_set import NONE, Answer, Flags, Rules, Search, TrialResult
 from detaudit.auditor.bisect.trials import Trials
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import verdict
@@ -16,22 +16,33 @@ from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Runner
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
-from detaudit.model import SCHEMA_VERSION, Bisection, Group, Needed, NextStep, Verdict
+from detaudit.model import (
+    SCHEMA_VERSION,
+    Bisection,
+    BisectOutcome,
+    Group,
+    Inapplicable,
+    NeededFlag,
+    NextStep,
+    Purpose,
+    Verdict,
+)
+from detaudit.model.applicability import NotImported
 from detaudit.recipe.applies import applicable
 from detaudit.recipe.flags import Catalogue, Flag
 from detaudit.recipe.recipes import Recipe
 
 VERDICTS = {
-    "mended": Verdict.DETERMINISTIC,
-    "already-deterministic": Verdict.DETERMINISTIC,
-    "not-mended": Verdict.NONDETERMINISTIC,
-    "unresolved": Verdict.INCONCLUSIVE,
+    BisectOutcome.FIXED: Verdict.DETERMINISTIC,
+    BisectOutcome.ALREADY_DETERMINISTIC: Verdict.DETERMINISTIC,
+    BisectOutcome.NOT_FIXED: Verdict.NONDETERMINISTIC,
+    BisectOutcome.INCONCLUSIVE: Verdict.INCONCLUSIVE,
 }
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: which of the ``candidates`` are needed, and how sure the answer must be."""
+    """The question: which of the ``candidates`` are needed, and how sure the answer must be."""
 
     settings: Settings
     catalogue: Catalogue
@@ -44,16 +55,16 @@ class Question:
 
 @dataclass
 class _Known:
-    """What the first trial told: which candidates apply, and why the others do not."""
+    """What the first trial showed: which candidates apply, and why the others do not."""
 
     flags: tuple[Flag, ...] = ()
-    reasons: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, Inapplicable] = field(default_factory=dict)
 
 
 class Bisector:
-    """Carries out one bisection. After an interruption, ``result`` holds what is known by then.
+    """Runs one bisection. After an interruption, ``result`` has what is known by then.
 
-    ``earlier`` are the trials of one that was interrupted: they are taken from their traces.
+    ``earlier`` are the trials of one that was interrupted: they are read from their event logs.
     """
 
     def __init__(
@@ -68,7 +79,7 @@ class Bisector:
         self._search = Search(self._trials.ask, self._rank, self._rules, confirm=question.confirm, error=question.error)
         self._known: _Known | None = None
         self._answer: Answer | None = None
-        self._needed: tuple[Needed, ...] = ()
+        self._needed: tuple[NeededFlag, ...] = ()
         self._file: Path | None = None
 
     def run(self) -> Bisection:
@@ -80,7 +91,10 @@ class Bisector:
             store.prepare(settings.out)
         self._answer = self._search.run()
         if self._answer.needed:
-            self._tell(self._answer)
+            self._explain(self._answer)
+        base = self._trials.of(NONE)
+        if base is not None and base.first is not None:
+            environment.add_processes(self._environment, base.first.processes)
         self._save()
         return self.result()
 
@@ -90,13 +104,13 @@ class Bisector:
         refused = refusals.refused(recipe.flags, question.settings.target)
         return plan_group(question.settings, recipe, self._runner.space, refused)
 
-    def _rank(self, found: Finding) -> tuple[list[str], int]:
+    def _rank(self, found: TrialResult) -> tuple[list[str], int]:
         if self._known is None:
             self._known = self._learn()
         group = self._trials.named(found.name).group.result()
-        if group.divergence is None:
+        if group.first_difference is None:
             return [], 1
-        clues = priority.Clues(group.divergence.stage, group.sources, group.generators)
+        clues = priority.Clues(group.first_difference.stage, group.sources, group.differing_generators)
         ordered, together = priority.order(self._known.flags, clues)
         return [flag.id for flag in ordered], together
 
@@ -109,68 +123,68 @@ class Bisector:
         devices = [device for rank in base.first.run.ranks for device in rank.devices]
         flags, reasons = applicable(self._question.candidates, frameworks, devices)
         refused = refusals.refused(flags, self._question.settings.target)
-        reasons |= {flag: state.detail or "what it sets was not imported" for flag, state in refused.items()}
+        reasons |= {flag: state.reason or NotImported() for flag, state in refused.items()}
         return _Known(tuple(flag for flag in flags if flag.id not in refused), reasons)
 
-    def _tell(self, answer: Answer) -> None:
-        """Measure what each needed flag costs, and try what may stand in for it if that was asked for."""
+    def _explain(self, answer: Answer) -> None:
+        """Measure what each needed flag costs, and try its alternatives if that was requested."""
         trials, rules, catalogue = self._trials, self._rules, self._question.catalogue
         flag_answer.measure(answer, trials, rules)
         applying = {flag.id for flag in self._known.flags} if self._known else set()
         runs = self._question.confirm if self._question.alternatives else 0
-        told = []
+        found = []
         for one in flag_answer.needed(answer, trials, rules, catalogue):
-            others = [other for other in rules.instead.get(one.flag, ()) if other in applying]
-            found = flag_answer.alternatives(one.flag, answer, others, trials, rules, catalogue, runs)
-            told.append(msgspec.structs.replace(one, instead=found))
-        self._needed = tuple(told)
+            others = [other for other in rules.alternatives.get(one.flag, ()) if other in applying]
+            alternatives = flag_answer.alternatives(one.flag, answer, others, trials, rules, catalogue, runs)
+            found.append(replace(one, alternatives=alternatives))
+        self._needed = tuple(found)
         self._file = flag_answer.write_recipe(self._question.settings.out, answer, rules, self._question.seed)
 
     def _save(self) -> None:
         store.save(self._question.settings.out, self.result())
 
     def result(self, interrupted: bool = False) -> Bisection:
-        """Return the bisection as it stands."""
+        """Return the bisection so far."""
         question, answer, known = self._question, self._answer, self._known or _Known()
         groups, file = self._trials.groups, advice.shown(self._file) if self._file else None
         outcome = flag_answer.outcome(answer)
-        needed = {told.flag for told in self._needed} | {other for told in self._needed for other in told.goes_with}
-        best = self._search.best if outcome == "unresolved" else None
+        needed = {one.flag for one in self._needed} | {other for one in self._needed for other in one.requires}
+        best = self._search.best if outcome is BisectOutcome.INCONCLUSIVE else None
         return Bisection(
             schema_version=SCHEMA_VERSION,
             command=question.settings.command,
             environment=self._environment,
             verdict=VERDICTS[outcome],
             groups=groups,
-            warnings=advice.warnings(groups, sorted(set(self._runner.carried)), unwatched=self._runner.unwatched),
+            warnings=advice.warnings(groups, self._runner.leftovers, unwatched=self._runner.unwatched),
             next_steps=self._next(file, interrupted),
             interrupted=interrupted,
             target=question.settings.target.words,
             outcome=outcome,
             needed=self._needed if answer is not None and answer.needed is not None else None,
-            not_needed=tuple(sorted(flag_answer.tried(groups) - needed)) if outcome == "mended" else (),
+            not_needed=tuple(sorted(flag_answer.tried(groups) - needed)) if outcome is BisectOutcome.FIXED else (),
             not_applicable=known.reasons,
-            failing=flag_answer.failing(answer, groups),
-            verified=None if answer is None or answer.needed is None else verdict.verified(answer.matching),
-            launches=self._trials.launches,
+            failing_flags=flag_answer.failing(answer, groups),
+            evidence=None if answer is None or answer.needed is None else verdict.evidence(answer.matching),
+            total_runs=self._trials.total_runs,
             recipe_file=file,
-            best=tuple(sorted(best)) if best is not None else None,
+            best_so_far=tuple(sorted(best)) if best is not None else None,
         )
 
     def _next(self, file: str | None, interrupted: bool) -> tuple[NextStep, ...]:
         settings = self._question.settings
         if interrupted:
-            return advice.go_on(settings)
+            return advice.resume_step(settings)
         if file is None:
             return ()
         command = advice.command(settings, "--recipe", file)
-        return (NextStep(command=command, why="audit it with the recipe that was found"),)
+        return (NextStep(command=command, purpose=Purpose.AUDIT_WITH_RECIPE),)
 
 
 def rules_of(catalogue: Catalogue) -> Rules:
-    """Return what the catalogue says of flags among each other."""
+    """Return what the catalogue says about how flags go together."""
     return Rules(
         requires={flag.id: flag.requires for flag in catalogue},
         conflicts={flag.id: flag.conflicts for flag in catalogue},
-        instead={flag.id: flag.instead for flag in catalogue},
+        alternatives={flag.id: flag.alternatives for flag in catalogue},
     )

@@ -1,11 +1,11 @@
-"""Finds a smallest set of flags that mends a training, from as few trials as it can; it knows no processes."""
+"""Find a minimal set of flags that fixes a training in as few trials as possible; pure, starts no processes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from detaudit.auditor.bisect.quickxplain import smallest
+from detaudit.auditor.bisect.quickxplain import minimal
 from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST, runs_needed
 
 Flags: TypeAlias = frozenset[str]
@@ -14,41 +14,41 @@ MOST_ROUNDS = 20
 """How often a proof may be contradicted before the search gives up."""
 
 
-class Outcome(StrEnum):
-    """What came of a trial."""
+class TrialOutcome(StrEnum):
+    """The outcome of a trial."""
 
-    AGREES = "agrees"
+    MATCHES = "matches"
     DIFFERS = "differs"
     FAILS = "fails"
 
 
 @dataclass(frozen=True)
-class Finding:
-    """The outcome of a trial of ``runs`` runs.
+class TrialResult:
+    """The result of a trial of ``runs`` runs.
 
-    ``place`` sorts later first differences behind earlier ones; ``name`` is whatever the trial is called.
+    ``place`` sorts later first differences after earlier ones; ``name`` is the name of the trial.
     """
 
-    outcome: Outcome
+    outcome: TrialOutcome
     runs: int = 0
     place: tuple[int, ...] = ()
     name: str = ""
 
 
-Ask: TypeAlias = Callable[[Flags, int], Finding]
-"""Runs a training under flags. It agrees if so many runs match, earlier ones of the same flags included."""
+Ask: TypeAlias = Callable[[Flags, int], TrialResult]
+"""Runs a training with flags until two runs differ or this many match, earlier ones with the same flags included."""
 
-Rank: TypeAlias = Callable[[Finding], tuple[Sequence[str], int]]
-"""Orders the candidates by what a trial that differs points to, and says how many of them to try at once."""
+Rank: TypeAlias = Callable[[TrialResult], tuple[Sequence[str], int]]
+"""Orders the candidates by what a trial that differs points to, and returns how many of them to try at once."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What the catalogue says of the candidates: what goes with each, what excludes it, what may stand in for it."""
+    """What the catalogue says about the candidates: what each requires, what it conflicts with, its alternatives."""
 
     requires: Mapping[str, Iterable[str]] = field(default_factory=dict)
     conflicts: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    instead: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    alternatives: Mapping[str, Iterable[str]] = field(default_factory=dict)
 
     def closed(self, flags: Iterable[str]) -> Flags:
         """Return the flags with all that they require."""
@@ -58,45 +58,45 @@ class Rules:
         return frozenset(found)
 
     def exclude(self, flag: str, others: Iterable[str]) -> bool:
-        """Whether a flag cannot stand beside the others."""
+        """Whether a flag conflicts with one of the others."""
         return any(other in self.conflicts.get(flag, ()) or flag in self.conflicts.get(other, ()) for other in others)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a search found. ``needed`` is None where nothing mends it, and empty where nothing is broken.
+    """The answer of a search. ``needed`` is None if nothing fixes it, and empty if nothing needs a fix.
 
-    ``matching`` runs agree under the needed flags; ``without`` holds what was found when each alone was left out;
-    ``failing`` are flags under which the training fails; ``proven`` says that nothing contradicts the answer, and
-    ``differed`` that the training as it stands was seen to differ.
+    ``matching`` runs match with the needed flags; ``without`` has the result of leaving each alone out; ``failing`` are
+    flags with which the training fails; ``proven`` says that nothing contradicts the answer, and ``differed`` that runs
+    without flags were observed to differ.
     """
 
     needed: tuple[str, ...] | None
     matching: int = 0
-    without: Mapping[str, Finding] = field(default_factory=dict)
+    without: Mapping[str, TrialResult] = field(default_factory=dict)
     failing: tuple[str, ...] = ()
     proven: bool = False
     differed: bool = True
 
 
 class Facts:
-    """What has been asked. Two runs that differ are a fact, for all fewer flags too; agreement is a number of runs."""
+    """What is known. Two runs that differ are proof, for all fewer flags too; matching runs are a number that grows."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
-        self._differs: dict[Flags, Finding] = {}
-        self._fails: dict[Flags, Finding] = {}
+        self._differs: dict[Flags, TrialResult] = {}
+        self._fails: dict[Flags, TrialResult] = {}
         self.matching: dict[Flags, int] = {}
 
     @property
     def rate(self) -> float:
-        """The lowest rate at which runs were seen to deviate, 1 where they did at once."""
+        """The lowest rate at which runs were observed to differ, 1 if they did at once."""
         return min((1 / max(1, found.runs - 1) for found in self._differs.values()), default=1.0)
 
-    def ask(self, flags: Flags, runs: int, seen: bool = False) -> Finding:
-        """Return what is known of these flags, else ask.
+    def ask(self, flags: Flags, runs: int, seen: bool = False) -> TrialResult:
+        """Return what is known about these flags, or run a trial.
 
-        ``seen`` asks also where two runs with more flags differ, which counts for more than many that match by chance.
+        ``seen`` runs it even if two runs with more flags differ, which counts for more than many that match by chance.
         """
         for known in (self._differs, self._fails):
             if flags in known:
@@ -104,22 +104,22 @@ class Facts:
         concluded = next((found for more, found in self._differs.items() if flags < more), None)
         if concluded is not None and not seen:
             return concluded
-        found = Finding(Outcome.AGREES, self.matching.get(flags, 0))
+        found = TrialResult(TrialOutcome.MATCHES, self.matching.get(flags, 0))
         if found.runs < runs:
             found = self._ask(flags, runs)
             self._take(flags, found)
-        return found if concluded is None or found.outcome is not Outcome.AGREES else concluded
+        return found if concluded is None or found.outcome is not TrialOutcome.MATCHES else concluded
 
-    def _take(self, flags: Flags, found: Finding) -> None:
-        if found.outcome is Outcome.AGREES:
+    def _take(self, flags: Flags, found: TrialResult) -> None:
+        if found.outcome is TrialOutcome.MATCHES:
             self.matching[flags] = found.runs
             return
         self.matching.pop(flags, None)
-        (self._differs if found.outcome is Outcome.DIFFERS else self._fails)[flags] = found
+        (self._differs if found.outcome is TrialOutcome.DIFFERS else self._fails)[flags] = found
 
 
 class Search:
-    """One search. After an interruption, ``best`` is the smallest set that agreed so far."""
+    """One search. After an interruption, ``best`` is the set with the fewest flags that matched so far."""
 
     def __init__(
         self, ask: Ask, rank: Rank, rules: Rules | None = None, *, confirm: int = 5, error: float = ERROR_RATE
@@ -131,41 +131,41 @@ class Search:
 
     @property
     def best(self) -> Flags | None:
-        """The smallest set that agreed, None where none did."""
+        """The set with the fewest flags that matched, None if none did."""
         return min(self._facts.matching, key=len, default=None)
 
     def run(self) -> Answer:
         """Return a set that is proven, as far as runs can prove one."""
         base = self._facts.ask(NONE, self._enough(1))
-        if base.outcome is not Outcome.DIFFERS:
-            deterministic = base.outcome is Outcome.AGREES
+        if base.outcome is not TrialOutcome.DIFFERS:
+            deterministic = base.outcome is TrialOutcome.MATCHES
             return Answer(() if deterministic else None, base.runs, proven=deterministic, differed=False)
         for _ in range(MOST_ROUNDS):
-            mended = self._grow(base)
-            if mended is None:
+            fixing = self._grow(base)
+            if fixing is None:
                 return Answer(None, failing=tuple(self._failing))
-            answer = self._proof(smallest(mended, lambda flags: self._probe(flags).outcome is Outcome.AGREES))
+            answer = self._proof(minimal(fixing, lambda flags: self._probe(flags).outcome is TrialOutcome.MATCHES))
             if answer is not None:
                 return answer
         return Answer(None, failing=tuple(self._failing))
 
     def _enough(self, flags: int) -> int:
-        """Return how many runs must match where an answer of so many flags rests on it.
+        """Return how many runs must match for an answer with this number of flags.
 
-        The error is shared: by the script as it stands, by a wrong set that might pass, by each flag left out.
+        The error is shared: by the runs without flags, by a wrong set that might pass, by each flag left out.
         """
         rate = min(RAREST, self._facts.rate)
         return max(self._confirm, runs_needed(self._error / (flags + 2), rate))
 
-    def _probe(self, flags: Iterable[str]) -> Finding:
-        """Ask for as much agreement as a step on the way needs."""
+    def _probe(self, flags: Iterable[str]) -> TrialResult:
+        """Run as many trials as a step on the way needs."""
         return self._facts.ask(self._rules.closed(flags), runs_needed(PROBE_ERROR, self._facts.rate))
 
-    def _grow(self, base: Finding) -> list[str] | None:
-        """Return flags that mend it: prefixes of the order, each twice as long; None where all of them do not.
+    def _grow(self, base: TrialResult) -> list[str] | None:
+        """Return flags that fix it: prefixes of the order, each twice as long; None if all of them do not.
 
-        What moves the first difference further on is kept. Each trial that differs tells more: the order is asked
-        for again after it.
+        What moves the first difference to a later place is kept. Each trial that differs is a new clue: the order is
+        computed again after it.
         """
         chosen: list[str] = []
         tail: list[str] = []
@@ -176,9 +176,9 @@ class Search:
             size = max(size, len(tail) + together)
             tried = self._beside(chosen, [*tail, *order[: size - len(tail)]])
             trial = self._probe(tried)
-            if trial.outcome is Outcome.AGREES:
+            if trial.outcome is TrialOutcome.MATCHES:
                 return tried
-            if trial.outcome is Outcome.FAILS:
+            if trial.outcome is TrialOutcome.FAILS:
                 self._exclude(chosen, tried[len(chosen) :])
                 tail = [flag for flag in tail if flag not in self._failing]
             elif trial.place > found.place and len(tried) > len(chosen):
@@ -191,7 +191,7 @@ class Search:
             else:
                 tail, latest, size = tried[len(chosen) :], trial, 2 * size
 
-    def _order(self, found: Finding, without: Sequence[str]) -> tuple[list[str], int]:
+    def _order(self, found: TrialResult, without: Sequence[str]) -> tuple[list[str], int]:
         ranked, together = self._rank(found)
         order = dict.fromkeys([*self._promoted, *ranked])
         return [flag for flag in order if flag not in self._failing and flag not in without], together
@@ -204,31 +204,31 @@ class Search:
         return together
 
     def _exclude(self, chosen: Sequence[str], added: Sequence[str]) -> None:
-        """Find which of the added flags make the training fail, and put what may stand in for them in their place."""
+        """Find which of the added flags make the training fail, and try their alternatives next."""
         if len(added) > 1:
             half = len(added) // 2
             for part in (added[:half], added[half:]):
-                if self._probe([*chosen, *part]).outcome is Outcome.FAILS:
+                if self._probe([*chosen, *part]).outcome is TrialOutcome.FAILS:
                     self._exclude(chosen, part)
                     return
         for flag in added or chosen:  # only together do they fail: none of them is tried again
             self._failing[flag] = None
-            self._promoted += [other for other in self._rules.instead.get(flag, ()) if other not in self._promoted]
+            self._promoted += [other for other in self._rules.alternatives.get(flag, ()) if other not in self._promoted]
 
     def _proof(self, flags: Sequence[str]) -> Answer | None:
-        """Return the answer, None where more runs contradict it; a flag that was not needed after all is dropped."""
+        """Return the answer, None if more runs contradict it; a flag that turns out not to be needed is dropped."""
         flags = [f for f in flags if f not in self._rules.closed(other for other in flags if other != f)] or list(flags)
         enough = self._enough(len(flags))
         found = self._facts.ask(self._rules.closed(flags), enough)
-        if found.outcome is not Outcome.AGREES:
+        if found.outcome is not TrialOutcome.MATCHES:
             return None
         without = {}
         for flag in reversed(flags):
             rest = [other for other in flags if other != flag]
             left_out = self._facts.ask(self._rules.closed(rest), enough, seen=True)
-            if left_out.outcome is Outcome.AGREES:
+            if left_out.outcome is TrialOutcome.MATCHES:
                 return self._proof(rest)
             without[flag] = left_out
         matching = self._facts.matching[self._rules.closed(flags)]
-        unproven = any(finding.outcome is Outcome.FAILS for finding in without.values())
+        unproven = any(finding.outcome is TrialOutcome.FAILS for finding in without.values())
         return Answer(tuple(flags), matching, without, tuple(self._failing), proven=not unproven)

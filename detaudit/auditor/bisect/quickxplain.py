@@ -1,10 +1,10 @@
-"""QuickXplain: a smallest set of items that is enough, from few questions."""
+"""QuickXplain: a minimal set of items that is enough, from few questions."""
 
 from collections.abc import Callable, Sequence
 
 
-def smallest(items: Sequence[str], enough: Callable[[list[str]], bool]) -> list[str]:
-    """Return a smallest set of items that is enough, as all of them are, by QuickXplain (Junker 2004).
+def minimal(items: Sequence[str], enough: Callable[[list[str]], bool]) -> list[str]:
+    """Return a minimal set of items that is enough, as all of them are, by QuickXplain (Junker 2004).
 
     Earlier ones are preferred.
     """

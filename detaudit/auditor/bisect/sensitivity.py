@@ -1,49 +1,49 @@
-"""Finds which variations change a training, by the search for flags turned round; it knows no processes."""
+"""Find which variations change a training, by the search for flags turned around; pure, starts no processes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from detaudit.auditor.bisect.minimal_set import NONE, Ask, Finding, Flags, Outcome, Rank, Search
-from detaudit.auditor.bisect.quickxplain import smallest
+from detaudit.auditor.bisect.minimal_set import NONE, Ask, Flags, Rank, Search, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.quickxplain import minimal
 from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST, runs_needed
 
 
 @dataclass(frozen=True)
-class Blame:
-    """A variation that matters, and a run that shows it: one that is not as the control's.
+class Effect:
+    """A variation that changes the training, and a trial that shows it: a run in it differs from the control's.
 
-    ``beside`` are those that vary with it in that run, none of which can be spared.
+    ``together_with`` are those that vary with it in that trial, none of which can be left out.
     """
 
     variation: str
-    found: Finding
-    beside: tuple[str, ...] = ()
+    found: TrialResult
+    together_with: tuple[str, ...] = ()
 
     @property
     def varied(self) -> Flags:
-        """All that varies in the run that shows it."""
-        return frozenset({self.variation, *self.beside})
+        """All that varies in the trial that shows it."""
+        return frozenset({self.variation, *self.together_with})
 
 
 @dataclass(frozen=True)
-class Told:
-    """What came of it. ``blames`` is None where that cannot be told, and empty where nothing matters.
+class Sensitivity:
+    """The answer. ``effects`` is None if there is none, and empty if no variation changes the training.
 
-    ``control`` is what came of the runs held still; ``matching`` runs agree where all that matters is held still and
-    the rest varies, one of the control's among them.
+    ``control`` is the result of the runs at control values; ``matching`` runs, one of them the control's, match if the
+    variations with an effect are pinned and the rest varies.
     """
 
-    control: Finding
-    blames: tuple[Blame, ...] | None
+    control: TrialResult
+    effects: tuple[Effect, ...] | None
     matching: int = 0
 
 
-class Blaming:
-    """Looks for the smallest set of variations that must be held still.
+class SensitivitySearch:
+    """Searches for a minimal set of variations that must be pinned.
 
-    ``ask`` runs a training with a set of variations, and compares it with the control, where none varies. That a
-    variation changes the training is then what it is for a flag to be needed: with it alone let loose beside those
-    that do not matter, a run differs. So the search for flags, with its proof, finds what is to be held still.
+    ``ask`` runs a training with a set of variations, and compares it with the control, in which none varies. A
+    variation that changes the training is like a flag that is needed: if it varies together with those that have no
+    effect, a run differs. So the search for flags, with its proof, finds what must be pinned.
     """
 
     def __init__(
@@ -52,49 +52,49 @@ class Blaming:
         self._ask, self._all, self._confirm, self._error = ask, frozenset(candidates), confirm, error
         self._candidates = tuple(candidates)
         self._rate = 1.0
-        self._control = Finding(Outcome.FAILS)
-        self._search = Search(self._held, rank, confirm=confirm, error=error)
+        self._control = TrialResult(TrialOutcome.FAILS)
+        self._search = Search(self._pinned, rank, confirm=confirm, error=error)
 
-    def run(self) -> Told:
-        """Return what matters, proven as far as runs can prove it; the control comes first."""
-        if self._asked(NONE, self._confirm).outcome is not Outcome.AGREES:
-            return Told(self._control, None)
+    def run(self) -> Sensitivity:
+        """Return what changes the training, proven as far as runs can prove it; the control comes first."""
+        if self._asked(NONE, self._confirm).outcome is not TrialOutcome.MATCHES:
+            return Sensitivity(self._control, None)
         answer = self._search.run()
         if answer.needed:
             self._asked(NONE, self._sure())
-        if answer.needed is None or self._control.outcome is not Outcome.AGREES:
-            return Told(self._control, None)
+        if answer.needed is None or self._control.outcome is not TrialOutcome.MATCHES:
+            return Sensitivity(self._control, None)
         harmless = [one for one in self._candidates if one not in answer.needed]
-        blames = tuple(self._blame(one, harmless, answer.without[one]) for one in answer.needed)
-        return Told(self._control, blames, answer.matching)
+        effects = tuple(self._effect(one, harmless, answer.without[one]) for one in answer.needed)
+        return Sensitivity(self._control, effects, answer.matching)
 
     def _sure(self) -> int:
-        """Return how many runs of the control must match: a training that differs by itself would be blamed on one."""
+        """Return how many runs of the control must match, so that no variation is blamed for a training by itself."""
         return max(self._confirm, runs_needed(self._error, min(RAREST, self._rate)))
 
-    def _held(self, held: Flags, runs: int) -> Finding:
-        return self._asked(self._all - held, runs)
+    def _pinned(self, pinned: Flags, runs: int) -> TrialResult:
+        return self._asked(self._all - pinned, runs)
 
-    def _asked(self, varied: Flags, runs: int) -> Finding:
+    def _asked(self, varied: Flags, runs: int) -> TrialResult:
         found = self._ask(varied, runs)
         if not varied:
             self._control = found
-        if found.outcome is Outcome.DIFFERS:
+        if found.outcome is TrialOutcome.DIFFERS:
             self._rate = min(self._rate, 1 / max(1, found.runs - 1))
         return found
 
-    def _blame(self, variation: str, harmless: Sequence[str], seen: Finding) -> Blame:
-        """Return the smallest set of variations that shows this one."""
+    def _effect(self, variation: str, harmless: Sequence[str], seen: TrialResult) -> Effect:
+        """Return a minimal set of variations that shows this one."""
         shown = {frozenset({variation, *harmless}): seen}
 
-        def shows(beside: list[str]) -> bool:
-            varied = frozenset({variation, *beside})
+        def shows(together_with: list[str]) -> bool:
+            varied = frozenset({variation, *together_with})
             if varied not in shown:
                 found = self._asked(varied, runs_needed(PROBE_ERROR, self._rate))
-                if found.outcome is not Outcome.DIFFERS:
+                if found.outcome is not TrialOutcome.DIFFERS:
                     return False
                 shown[varied] = found
             return True
 
-        beside = () if shows([]) else tuple(smallest(harmless, shows))
-        return Blame(variation, shown.get(frozenset({variation, *beside}), seen), beside)
+        together_with = () if shows([]) else tuple(minimal(harmless, shows))
+        return Effect(variation, shown.get(frozenset({variation, *together_with}), seen), together_with)

@@ -1,61 +1,63 @@
-"""What a bisection over variations comes to, told with the trials it rests on."""
+"""The answer of a bisection over variations, with the trials it rests on."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from detaudit.auditor import advice
-from detaudit.auditor.bisect.controlled_trials import VariedTrials
-from detaudit.auditor.bisect.sensitivity import Blame
+from detaudit.auditor.bisect.controlled_trials import ControlledTrials
+from detaudit.auditor.bisect.sensitivity import Effect
 from detaudit.launch.plan import Settings
-from detaudit.model import Matters, NextStep, Seen, Varied, VaryOutcome
+from detaudit.model import EffectExample, NextStep, Purpose, VariationEffect, Varied, VaryOutcome
 from detaudit.recipe.flags import Catalogue
 from detaudit.recipe.recipes import Recipe
 from detaudit.recipe.variations import Variation
 
 
-def matters(
-    blames: Iterable[Blame], table: Iterable[Variation], trials: VariedTrials, catalogue: Catalogue
-) -> tuple[Matters, ...]:
-    """Return the variations that matter, each with a run that shows it and what holds it still."""
+def effects(
+    found: Iterable[Effect], table: Iterable[Variation], trials: ControlledTrials, catalogue: Catalogue
+) -> tuple[VariationEffect, ...]:
+    """Return the variations that change the training, each with a run that shows it and what pins it."""
     rows = {row.id: row for row in table}
-    return tuple(_matters(blame, rows[blame.variation], trials, catalogue) for blame in blames)
+    return tuple(_effect(effect, rows[effect.variation], trials, catalogue) for effect in found)
 
 
-def _matters(blame: Blame, row: Variation, trials: VariedTrials, catalogue: Catalogue) -> Matters:
-    trial = trials.of(blame.varied)
-    sources = trial.group.result().sources if trial else ()
-    return Matters(
+def _effect(effect: Effect, row: Variation, trials: ControlledTrials, catalogue: Catalogue) -> VariationEffect:
+    trial = trials.of(effect.varied)
+    return VariationEffect(
         variation=row.id,
         title=row.title,
         cause=row.cause,
-        legitimate=row.legitimate,
-        seen=_seen(blame, trials),
-        beside=blame.beside,
-        lines=tuple(f"{source.file}:{source.line}: {source.what}" for source in sources),
-        cure=row.cure,
+        expected=row.expected,
+        example=_example(effect, trials),
+        together_with=effect.together_with,
+        suspects=trial.group.result().sources if trial else (),
+        fix=row.fix,
         flags=row.flags,
-        in_script=tuple(catalogue.get(flag).in_script for flag in row.flags),
+        by_hand=tuple(catalogue.get(flag).by_hand for flag in row.flags),
     )
 
 
-def _seen(blame: Blame, trials: VariedTrials) -> Seen:
-    group = trials.named(blame.found.name).group.result()
-    found = group.divergence
+def _example(effect: Effect, trials: ControlledTrials) -> EffectExample:
+    group = trials.named(effect.found.name).group.result()
+    found = group.first_difference
     if found is not None:
-        return Seen(
+        return EffectExample(
             trial=group.recipe.name,
             runs=found.runs,
             values=_values(group.varied, found.runs[1]),
             rank=found.rank,
             step=found.step,
             stage=found.stage,
-            cause=found.cause,
+            explanation=found.explanation,
         )
-    run = trials.failed(blame.varied)
+    run = trials.failed(effect.varied)
     number = run.id if run is not None else 0
-    words = (run.stderr_tail[-1] if run.stderr_tail else run.problem) if run is not None else None
-    return Seen(
-        trial=group.recipe.name, runs=(1, number), values=_values(group.varied, number), failed=words or "it failed"
+    return EffectExample(
+        trial=group.recipe.name,
+        runs=(1, number),
+        values=_values(group.varied, number),
+        errors=run.errors if run is not None else (),
+        last_line=run.stderr_tail[-1] if run is not None and run.stderr_tail else "",
     )
 
 
@@ -64,17 +66,16 @@ def _values(varied: Sequence[Varied], run: int) -> tuple[str, ...]:
 
 
 def next_steps(
-    settings: Settings, recipe: Recipe, answer: VaryOutcome, found: Sequence[Matters]
+    settings: Settings, recipe: Recipe, outcome: VaryOutcome, found: Sequence[VariationEffect]
 ) -> tuple[NextStep, ...]:
     """Return the commands that follow from an answer."""
-    if answer == "control-differs":
+    if outcome is VaryOutcome.CONTROL_DIFFERS:
         command = advice.command(replace(settings, vary=()), verb="bisect")
-        return (NextStep(command=command, why="which flags make it deterministic where nothing varies?"),)
-    if answer == "nothing-matters":
-        command = advice.command(settings, *recipe.options)
-        return (NextStep(command=command, why="in CI: its exit status is 0 while this stays so"),)
+        return (NextStep(command=command, purpose=Purpose.FIX_CONTROL),)
+    if outcome is VaryOutcome.ROBUST:
+        return (NextStep(command=advice.command(settings, *recipe.options), purpose=Purpose.USE_IN_CI),)
     flags = [flag for one in found for flag in one.flags]
     if not flags:
         return ()
     words = [*recipe.options, *(word for flag in flags for word in ("--flag", flag))]
-    return (NextStep(command=advice.command(settings, *words), why="with what holds it still"),)
+    return (NextStep(command=advice.command(settings, *words), purpose=Purpose.AUDIT_WITH_FLAGS),)

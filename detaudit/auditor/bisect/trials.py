@@ -1,4 +1,4 @@
-"""Trials: each is a set of flags under which the training runs, until enough is known of it."""
+"""Trials: each runs the training with a set of flags until enough is known about it."""
 
 import shutil
 import statistics
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from detaudit.auditor.bisect.minimal_set import Finding, Flags, Outcome
+from detaudit.auditor.bisect.minimal_set import Flags, TrialOutcome, TrialResult
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.judge.run_status import compared, stopped
@@ -16,7 +16,7 @@ from detaudit.launch.plan import GroupPlan, Settings
 from detaudit.model import Group, Run, RunRecord, Status, Verdict
 
 Plan: TypeAlias = Callable[[Flags, str], GroupPlan]
-"""Returns the runs of a trial from what is set in it, and its name."""
+"""Returns the runs of a trial from its flags and its name."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Trial:
 
 
 class Trials:
-    """Runs trainings under flags, and keeps what came of it. ``keep`` is called after each run."""
+    """Runs trainings with flags, and keeps the results. ``keep`` is called after each run."""
 
     def __init__(
         self, settings: Settings, runner: Runner, plan: Plan, observer: Observer, keep: Callable[[], None]
@@ -42,7 +42,7 @@ class Trials:
         self._settings, self._runner, self._plan = settings, runner, plan
         self._observer, self._keep = observer, keep
         self._trials: dict[Flags, Trial] = {}
-        self.launches = 0
+        self.total_runs = 0
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -50,15 +50,15 @@ class Trials:
         return tuple(trial.group.result() for trial in self._trials.values())
 
     def of(self, flags: Iterable[str]) -> Trial | None:
-        """Return the trial of these flags, None where there is none."""
+        """Return the trial of these flags, None if there is none."""
         return self._trials.get(frozenset(flags))
 
     def named(self, name: str) -> Trial:
         """Return the trial of this name."""
         return next(trial for trial in self._trials.values() if trial.name == name)
 
-    def ask(self, flags: Flags, runs: int) -> Finding:
-        """See search.Ask: run until two runs differ, one fails, or so many match."""
+    def ask(self, flags: Flags, runs: int) -> TrialResult:
+        """See minimal_set.Ask: run until two runs differ, one fails, or this many match."""
         trial = self._begun(flags)
         self._observer.group_started(trial.name, runs)
         while self._open(trial, runs):
@@ -66,13 +66,13 @@ class Trials:
         return self._finding(trial)
 
     def time_again(self, flags: Flags) -> None:
-        """Run once more to its end, for the time that it takes."""
+        """Run once more to the end, for the time that it takes."""
         trial = self._begun(flags)
         self._observer.group_started(trial.name, len(trial.group.result().runs) + 1)
         self._run(trial, follow=False)
 
     def wall_s(self, flags: Flags) -> float | None:
-        """Return the median time of the runs that went to their end, in seconds; None where there is none."""
+        """Return the median time of the runs that finished, in seconds; None if there is none."""
         trial = self._trials.get(flags)
         times = [run.wall_s for run in trial.group.result().runs if run.status is Status.OK] if trial else []
         return statistics.median(times) if times else None
@@ -90,7 +90,7 @@ class Trials:
     def _run(self, trial: Trial, *, follow: bool) -> None:
         number = len(trial.group.result().runs) + 1
         spec = trial.plan.spec(number)
-        self.launches += 1
+        self.total_runs += 1
         try:
             result = self._runner.run(number, spec, trial.first.record if trial.first and follow else None)
         except KeyboardInterrupt:
@@ -105,29 +105,29 @@ class Trials:
         if trial.first is None and result.run.status is Status.OK:
             trial.first = result
 
-    def _finding(self, trial: Trial) -> Finding:
+    def _finding(self, trial: Trial) -> TrialResult:
         group = trial.group.result()
         if trial.group.differs:
-            first = group.divergence
-            found = next((run.differs for run in group.runs if first and run.id == first.runs[1]), None)
-            return Finding(Outcome.DIFFERS, len(group.runs), found.order if found else (), trial.name)
+            first = group.first_difference
+            found = next((run.first_difference for run in group.runs if first and run.id == first.runs[1]), None)
+            return TrialResult(TrialOutcome.DIFFERS, len(group.runs), found.order if found else (), trial.name)
         if _broken(group):
-            return Finding(Outcome.FAILS, len(group.runs), name=trial.name)
-        return Finding(Outcome.AGREES, len(group.runs), name=trial.name)
+            return TrialResult(TrialOutcome.FAILS, len(group.runs), name=trial.name)
+        return TrialResult(TrialOutcome.MATCHES, len(group.runs), name=trial.name)
 
     def restore(self, groups: Iterable[Group]) -> None:
         """Take in the trials of an earlier bisection from their traces; runs that did not finish are removed."""
         for group in groups:
-            trial = self._begun(self._asked_of(group))
+            trial = self._begun(self._requested(group))
             for run in group.runs:
                 if run.counts and run.id == len(trial.group.result().runs) + 1:
                     self._take(trial, self._read(trial, run))
-                    self.launches += 1
+                    self.total_runs += 1
                 else:
                     shutil.rmtree(trial.plan.spec(run.id).folder, ignore_errors=True)
 
-    def _asked_of(self, group: Group) -> Flags:
-        """Return what was set in a trial that is over."""
+    def _requested(self, group: Group) -> Flags:
+        """Return the flags of a trial of an earlier bisection."""
         return frozenset(group.recipe.flags)
 
     def _read(self, trial: Trial, run: Run) -> Result:

@@ -1,13 +1,13 @@
-"""The story of a bisection over variations: the control, all that varies, what of it matters."""
+"""Run one bisection over variations: the control, everything varied, which of it has an effect."""
 
 from dataclasses import dataclass
 
 from detaudit.auditor import advice, store
 from detaudit.auditor.bisect import sensitivity_report
-from detaudit.auditor.bisect.controlled_trials import VariedTrials
-from detaudit.auditor.bisect.minimal_set import NONE, Finding, Flags, Outcome
-from detaudit.auditor.bisect.priority import LIKELY
-from detaudit.auditor.bisect.sensitivity import Blaming, Told
+from detaudit.auditor.bisect.controlled_trials import ControlledTrials
+from detaudit.auditor.bisect.minimal_set import NONE, Flags, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.priority import LIKELY, matching
+from detaudit.auditor.bisect.sensitivity import Sensitivity, SensitivitySearch
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import verdict
 from detaudit.auditor.judge.confidence import ERROR_RATE
@@ -20,17 +20,17 @@ from detaudit.recipe.flags import Catalogue
 from detaudit.recipe.recipes import Recipe
 from detaudit.recipe.variations import Variation
 
-VERDICTS: dict[VaryOutcome, Verdict] = {
-    "nothing-matters": Verdict.DETERMINISTIC,
-    "some-matter": Verdict.NONDETERMINISTIC,
-    "control-differs": Verdict.INCONCLUSIVE,
-    "unresolved": Verdict.INCONCLUSIVE,
+VERDICTS = {
+    VaryOutcome.ROBUST: Verdict.DETERMINISTIC,
+    VaryOutcome.SENSITIVE: Verdict.NONDETERMINISTIC,
+    VaryOutcome.CONTROL_DIFFERS: Verdict.INCONCLUSIVE,
+    VaryOutcome.INCONCLUSIVE: Verdict.INCONCLUSIVE,
 }
 
 
 @dataclass(frozen=True)
 class VaryQuestion:
-    """What is asked: which of the variations of the settings matter, under a recipe that every run has."""
+    """The question: which variations of the settings change the training, with a recipe that every run has."""
 
     settings: Settings
     catalogue: Catalogue
@@ -40,7 +40,7 @@ class VaryQuestion:
 
 
 class VariationBisector:
-    """Carries out one bisection over variations. After an interruption, ``result`` holds what is known by then."""
+    """Runs one bisection over variations. After an interruption, ``result`` has what is known by then."""
 
     def __init__(
         self,
@@ -54,25 +54,27 @@ class VariationBisector:
         self._question, self._environment = question, environment.describe()
         self._runner = Runner(settings, launcher, observer)
         self._varying = settings.varying.under(question.recipe)
-        self._trials = VariedTrials(settings, self._runner, self._plan, observer, self._save)
-        candidates = [one.id for one in self._varying.moving]
-        self._blaming = Blaming(self._ask, candidates, self._rank, confirm=question.confirm, error=question.error)
-        self._told: Told | None = None
+        self._trials = ControlledTrials(settings, self._runner, self._plan, observer, self._save)
+        candidates = [one.id for one in self._varying.varying]
+        self._search = SensitivitySearch(
+            self._ask, candidates, self._rank, confirm=question.confirm, error=question.error
+        )
+        self._answer: Sensitivity | None = None
 
     def run(self) -> VariationBisection:
-        """Find the variations that matter."""
+        """Find the variations that change the training."""
         if self._earlier:
             self._trials.restore(self._earlier)
         else:
             store.prepare(self._question.settings.out)
-        self._told = self._blaming.run()
+        self._answer = self._search.run()
         control = self._trials.of(NONE)
         if control is not None and control.first is not None:
             environment.add_processes(self._environment, control.first.processes)
         self._save()
         return self.result()
 
-    def _ask(self, varied: Flags, runs: int) -> Finding:
+    def _ask(self, varied: Flags, runs: int) -> TrialResult:
         return self._trials.ask(varied, runs)
 
     def _plan(self, varied: Flags, name: str) -> GroupPlan:
@@ -81,58 +83,54 @@ class VariationBisector:
         refused = refusals.refused(recipe.flags, question.settings.target)
         return plan_group(question.settings, recipe, self._runner.space, refused, varied)
 
-    def _rank(self, found: Finding) -> tuple[list[str], int]:
+    def _rank(self, found: TrialResult) -> tuple[list[str], int]:
         """Order the variations by the lines behind a difference, then by the cause that its stage points to."""
         group = self._trials.named(found.name).group.result()
-        text = "\n".join(source.what for source in group.sources)
-        likely = LIKELY[group.divergence.stage] if group.divergence is not None else ()
+        likely = LIKELY[group.first_difference.stage] if group.first_difference is not None else ()
 
         def place(one: Variation) -> tuple[bool, int]:
-            named = any(words in text for words in one.mends)
+            named = matching(one.matches, group.sources)
             return not named, likely.index(one.cause) if one.cause in likely else 0
 
-        return [one.id for one in sorted(self._varying.moving, key=place)], 1
+        return [one.id for one in sorted(self._varying.varying, key=place)], 1
 
     def _save(self) -> None:
         store.save(self._question.settings.out, self.result())
 
     def result(self, interrupted: bool = False) -> VariationBisection:
-        """Return the bisection as it stands."""
-        question, told, groups = self._question, self._told, self._trials.groups
-        asked = self._varying.moving
-        matters = (
-            sensitivity_report.matters(told.blames, asked, self._trials, question.catalogue)
-            if told and told.blames
-            else ()
-        )
-        answer = self._answer()
+        """Return the bisection so far."""
+        question, answer, groups = self._question, self._answer, self._trials.groups
+        requested, outcome = self._varying.varying, self._outcome()
+        answered = answer is not None and answer.effects is not None
+        found = answer.effects if answer is not None and answer.effects is not None else ()
+        effects = sensitivity_report.effects(found, requested, self._trials, question.catalogue)
+        affecting = {one.variation for one in effects}
         return VariationBisection(
             schema_version=SCHEMA_VERSION,
             command=question.settings.command,
             environment=self._environment,
-            verdict=VERDICTS[answer],
+            verdict=VERDICTS[outcome],
             groups=groups,
-            warnings=advice.warnings(groups, sorted(set(self._runner.carried)), unwatched=self._runner.unwatched),
-            next_steps=advice.go_on(question.settings)
+            warnings=advice.warnings(groups, self._runner.leftovers, unwatched=self._runner.unwatched),
+            next_steps=advice.resume_step(question.settings)
             if interrupted
-            else sensitivity_report.next_steps(question.settings, question.recipe, answer, matters),
+            else sensitivity_report.next_steps(question.settings, question.recipe, outcome, effects),
             interrupted=interrupted,
             target=question.settings.target.words,
-            answer=answer,
-            matters=matters if told is not None and told.blames is not None else None,
-            no_matter=tuple(sorted({one.id for one in asked} - {one.variation for one in matters}))
-            if told is not None and told.blames is not None
-            else (),
-            controls={one.id: one.words(0) for one in asked},
-            left_out=dict(self._varying.left_out),
-            verified=None if told is None or told.blames is None else verdict.verified(told.matching),
-            launches=self._trials.launches,
+            outcome=outcome,
+            sensitive_to=effects if answered else None,
+            no_effect=tuple(sorted({one.id for one in requested} - affecting)) if answered else (),
+            controls={one.id: one.describe(0) for one in requested},
+            not_varied=dict(self._varying.not_varied),
+            evidence=verdict.evidence(answer.matching) if answered and answer is not None else None,
+            total_runs=self._trials.total_runs,
         )
 
-    def _answer(self) -> VaryOutcome:
-        told = self._told
-        if told is None:
-            return "unresolved"
-        if told.blames is None:
-            return "control-differs" if told.control.outcome is Outcome.DIFFERS else "unresolved"
-        return "some-matter" if told.blames else "nothing-matters"
+    def _outcome(self) -> VaryOutcome:
+        answer = self._answer
+        if answer is None:
+            return VaryOutcome.INCONCLUSIVE
+        if answer.effects is None:
+            differs = answer.control.outcome is TrialOutcome.DIFFERS
+            return VaryOutcome.CONTROL_DIFFERS if differs else VaryOutcome.INCONCLUSIVE
+        return VaryOutcome.SENSITIVE if answer.effects else VaryOutcome.ROBUST

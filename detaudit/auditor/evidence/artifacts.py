@@ -1,4 +1,4 @@
-"""Finds the files that a run wrote, and digests what is in them."""
+"""Find the files that a run wrote, and digest their contents."""
 
 import contextlib
 import glob
@@ -13,8 +13,11 @@ from pathlib import Path
 from detaudit.auditor.evidence.formats import BROKEN, NEEDS_H5PY, Part, UnusableError, pieces, reader_for
 from detaudit.auditor.evidence.formats.floats import Total
 from detaudit.errors import UsageError
+from detaudit.model import RunError, Warning  # the term for it
+from detaudit.model.problems import ArtifactMissing, ArtifactsNotWritten
+from detaudit.model.warnings import ArtifactsSkipped
 
-H5PY_CURE = "pip install 'detaudit[artifacts]' where detaudit is installed"
+H5PY_HINT = "pip install 'detaudit[artifacts]' where detaudit is installed"
 _SHOWN = 3
 
 _Stamp = tuple[int, int, int, int]
@@ -27,7 +30,7 @@ def check(patterns: Iterable[str]) -> tuple[str, ...]:
         raise UsageError("--artifact takes the path of a file", "Name a file that the script writes.")
     needing = next((path for path in found if path.lower().endswith(NEEDS_H5PY)), None)
     if needing and not _has_h5py():
-        raise UsageError(f"--artifact {needing}: h5py, which reads such files, is not installed", f"{H5PY_CURE}.")
+        raise UsageError(f"--artifact {needing}: h5py, which reads such files, is not installed", f"{H5PY_HINT}.")
     return found
 
 
@@ -37,15 +40,15 @@ def _has_h5py() -> bool:
 
 @dataclass(frozen=True)
 class Written:
-    """The files that a run wrote, by the names they were asked for under, and why there are none."""
+    """The files that a run wrote, by the names that --artifact gives them, and why there are none."""
 
     files: dict[str, Path]
-    problem: str = ""
-    warning: str = ""
+    error: RunError | None = None
+    warning: Warning | None = None
 
 
 class Files:
-    """The files of one --artifact: made before a run, asked after it."""
+    """The files of one --artifact: created before a run, asked after it."""
 
     def __init__(self, pattern: str, cwd: Path, results: Path) -> None:
         self._pattern, self._cwd = pattern, cwd
@@ -53,20 +56,19 @@ class Files:
         self._before = self._stamps()
 
     def written(self) -> Written:
-        """Return the files that changed since. One that stood there before and did not change is no record of a run."""
+        """Return the files that changed since. One that was there before and did not change is no record of a run."""
         after = self._stamps()
         new = {name: self._cwd / name for name, stamp in after.items() if self._before.get(name) != stamp}
         old = [name for name in after if name not in new]
-        words = ", ".join(old[:_SHOWN]) + (f" and {len(old) - _SHOWN} more" if len(old) > _SHOWN else "")
+        names, more = tuple(old[:_SHOWN]), max(0, len(old) - _SHOWN)
         if new:
-            return Written(new, warning=f"left out, because this run did not write it: {words}" if old else "")
+            return Written(new, warning=ArtifactsSkipped(files=names, more=more) if old else None)
         if old:
-            return Written({}, f"{words}: not written by this run, it stood there before")
-        folder = " but a folder: name its files, as in 'FOLDER/*'" if (self._cwd / self._pattern).is_dir() else ""
-        return Written({}, f"--artifact {self._pattern}: the run left no such file{folder}")
+            return Written({}, ArtifactsNotWritten(files=names, more=more))
+        return Written({}, ArtifactMissing(pattern=self._pattern, folder=(self._cwd / self._pattern).is_dir()))
 
     def _stamps(self) -> dict[str, _Stamp]:
-        """Return the regular files that the pattern names; a path that exists is no pattern, whatever is in it."""
+        """Return the regular files that match; a path that exists is not a pattern, whatever characters it has."""
         literal = os.path.lexists(self._cwd / self._pattern)
         names = [self._pattern] if literal else glob.glob(self._pattern, root_dir=self._cwd, recursive=True)
         stamps = {}
@@ -75,7 +77,7 @@ class Files:
             with contextlib.suppress(OSError):
                 found = path.stat()
                 if stat.S_ISREG(found.st_mode) and not self._ours(path):
-                    # The time of the last change of the inode tells a file that was written with an old time.
+                    # The inode's change time reveals a file that was written with an old modification time.
                     stamps[name] = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
         return stamps
 
@@ -109,7 +111,7 @@ def read(path: Path) -> Contents:
         with path.open("rb") as file:
             return _contents(iter([Part("", pieces(file))]), "bytes")
     except ModuleNotFoundError as error:
-        raise UnusableError(f"needs {error.name} to be read: {H5PY_CURE}") from error
+        raise UnusableError(f"needs {error.name} to be read: {H5PY_HINT}") from error
     except BROKEN as error:
         raise UnusableError(f"cannot be read as {path.suffix or 'a file'}: {type(error).__name__}: {error}") from error
 

@@ -1,14 +1,15 @@
-"""What was in force while a run trained, and what that says about the recipe and the script's own settings."""
+"""The settings in effect while a run trained, and whether the script overrode the recipe or set something too late."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
-from detaudit.auditor.evidence.event_logs import Process, told_from
-from detaudit.auditor.evidence.event_records import Environ, Settings, Source
-from detaudit.model import Setting
+from detaudit.auditor.evidence.event_logs import Process, display_path
+from detaudit.auditor.evidence.event_records import Environ, SettingsLine, SourceLine
+from detaudit.model import Cause, Override, ScriptCall, Setting, SourceKind, Warning  # the term for it
+from detaudit.model.warnings import SettingsDiffer, SetTooLate
 from detaudit.recipe.flags import RUN_FOLDER, Flag, holds
 
 _READ_AT_IMPORT = {
@@ -16,18 +17,21 @@ _READ_AT_IMPORT = {
     "OPENBLAS_NUM_THREADS": ("numpy",),
     "KERAS_BACKEND": ("keras",),
 }
-"""Variables that these modules read as they load, and never again."""
+"""Variables that these modules read at import, and never again."""
+
+_SHOWN = 3
+"""Settings that a warning names."""
 
 _SAME_EFFECT = {"torch.manual_seed": ("torch.seed",)}
 
 
 @dataclass(frozen=True)
-class InForce:
-    """What one process that trained had set; files are named as people would."""
+class EffectiveSettings:
+    """The settings of one process that trained; files are named as people name them."""
 
-    settings: Settings
+    settings: SettingsLine
     changes: tuple[Environ, ...]
-    calls: tuple[Source, ...]
+    calls: tuple[SourceLine, ...]
     files: tuple[str, ...]
 
     @property
@@ -37,7 +41,7 @@ class InForce:
 
     @property
     def all(self) -> dict[str, bool | int | str | None]:
-        """The switches and the variables as they stood at the end."""
+        """The switches and the variables at the end."""
         return {**self.settings.values, **self.settings.environ.get("end", {})}
 
     @property
@@ -46,20 +50,19 @@ class InForce:
         return self.start.get("PYTHONHASHSEED", "random") != "random"
 
 
-def in_force(processes: Iterable[Process], cwd: Path) -> tuple[InForce, ...]:
-    """Return what the processes that trained had set, in the order of the processes."""
+def in_force(processes: Iterable[Process], cwd: Path) -> tuple[EffectiveSettings, ...]:
+    """Return the settings of the processes that trained, in the order of the processes."""
     found = []
     for process in processes:
         if process.trained and process.settings is not None:
-            tell = msgspec.structs.replace
-            changes = tuple(tell(line, file=told_from(line.file, cwd)) for line in process.environ)
-            calls = tuple(tell(line, file=told_from(line.file, cwd)) for line in process.sources)
-            files = tuple(told_from(file, cwd) for file in process.settings.files)
-            found.append(InForce(process.settings, changes, calls, files))
+            changes = tuple(replace(line, file=display_path(line.file, cwd)) for line in process.environ)
+            calls = tuple(replace(line, file=display_path(line.file, cwd)) for line in process.sources)
+            files = tuple(display_path(file, cwd) for file in process.settings.files)
+            found.append(EffectiveSettings(process.settings, changes, calls, files))
     return tuple(found)
 
 
-def described(process: InForce) -> tuple[Setting, ...]:
+def described(process: EffectiveSettings) -> tuple[Setting, ...]:
     """Return the settings of one process for audit.json."""
     environ = process.settings.environ
     names = sorted({name for variables in environ.values() for name in variables})
@@ -71,31 +74,28 @@ def described(process: InForce) -> tuple[Setting, ...]:
     return tuple(settings)
 
 
-Runs = Sequence[tuple[int, tuple[InForce, ...]]]
-"""The number of each run that finished, and what its processes had set."""
+Runs = Sequence[tuple[int, tuple[EffectiveSettings, ...]]]
+"""The number of each run that finished, and the settings of its processes."""
 
 
-def warnings(runs: Runs, varied: Container[str] = ()) -> tuple[str, ...]:
-    """Return what the script set without effect, and what was not the same in every run but for what ``varied``."""
-    found = [text for _, processes in runs for process in processes for text in _without_effect(process)]
-    return tuple(dict.fromkeys([*found, *_unlike(runs, varied)]))
+def warnings(runs: Runs, varied: Container[str] = ()) -> tuple[Warning, ...]:
+    """Return what the script set too late, and what differed between runs except for what ``varied``."""
+    found = [warning for _, processes in runs for process in processes for warning in _set_too_late(process)]
+    return tuple(dict.fromkeys([*found, *_differences(runs, varied)]))
 
 
-def _without_effect(process: InForce) -> Iterator[str]:
+def _set_too_late(process: EffectiveSettings) -> Iterator[Warning]:
     for change in process.changes:
-        where = f"{change.file}:{change.line} sets {change.name}"
+        late = SetTooLate(variable=change.name, file=change.file, line=change.line)
         if change.name == "PYTHONHASHSEED" and change.value not in (None, process.start.get(change.name)):
-            yield (
-                f"{where} inside the process, which has no effect on it: it must be set before Python starts "
-                "(detaudit run --flag python-hash-seed)"
-            )
+            yield late
         for module in _READ_AT_IMPORT.get(change.name, ()):
             had = process.settings.environ.get(module, {}).get(change.name)
             if module in change.after and change.value != had:
-                yield f"{where} after {module} was imported, which reads it only as it loads: no effect on {module}"
+                yield replace(late, module=module)
 
 
-def _unlike(runs: Runs, varied: Container[str]) -> Iterator[str]:
+def _differences(runs: Runs, varied: Container[str]) -> Iterator[Warning]:
     if not runs:
         return
     first, base = runs[0]
@@ -104,13 +104,12 @@ def _unlike(runs: Runs, varied: Container[str]) -> Iterator[str]:
             a, b = ours.all, theirs.all
             names = [name for name in sorted({*a, *b}) if a.get(name) != b.get(name) and name not in varied]
             if names:
-                shown = ", ".join(f"{name} {b.get(name)} (was {a.get(name)})" for name in names[:3])
-                more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-                yield f"run {number} did not have the settings of run {first}: {shown}{more}"
+                shown = tuple((name, str(b.get(name)), str(a.get(name))) for name in names[:_SHOWN])
+                yield SettingsDiffer(run=number, first=first, settings=shown, more=len(names) - len(shown))
 
 
-def overridden(flag: Flag, seed: int, runs: Runs) -> tuple[str, bool]:
-    """Return how the script undid a flag, ``""`` if it did not, and whether that throws doubt on the recipe.
+def overridden(flag: Flag, seed: int, runs: Runs) -> tuple[Override | None, bool]:
+    """Return how the script undid a flag, None if it did not, and whether that casts doubt on the recipe.
 
     A script that sets a seed of its own, the same one in every run, is as repeatable as with the recipe's.
     """
@@ -118,35 +117,35 @@ def overridden(flag: Flag, seed: int, runs: Runs) -> tuple[str, bool]:
     for process in processes:
         for name, value in flag.environment(seed).items():
             if not holds(name, process.start.get(name), value) and not value.startswith(RUN_FOLDER):
-                return f"{name} was {process.start.get(name)!r} when the process started", True
-        for name, value in flag.in_force.items():
+                return Override(at="start", name=name, value=process.start.get(name, "")), True
+        for name, value in flag.expect.items():
             end = process.settings.values.get(name, value)
             if end != value:
-                return f"{name} was {end} at the end{_by(flag, process)}", True
-    if "seed" in flag.causes:
+                calls = _calls(flag, process)
+                return Override(at="end", name=name, value=str(end), call=_call(calls[-1]) if calls else None), True
+    if Cause.SEED in flag.causes:
         return _reseeded(flag, seed, runs)
-    return "", False
+    return None, False
 
 
-def _calls(flag: Flag, process: InForce) -> list[Source]:
+def _calls(flag: Flag, process: EffectiveSettings) -> list[SourceLine]:
     names = {name for call in flag.call for name in (call, *_SAME_EFFECT.get(call, ()))}
     return [source for source in process.calls if source.what in names]
 
 
-def _by(flag: Flag, process: InForce) -> str:
-    calls = _calls(flag, process)
-    return f": {calls[-1].file}:{calls[-1].line} calls {calls[-1].what}({calls[-1].value})" if calls else ""
+def _call(line: SourceLine) -> ScriptCall:
+    return ScriptCall(file=line.file, line=line.line, call=line.what, value=line.value)
 
 
-def _reseeded(flag: Flag, seed: int, runs: Runs) -> tuple[str, bool]:
+def _reseeded(flag: Flag, seed: int, runs: Runs) -> tuple[Override | None, bool]:
     given = [{(c.file, c.line, c.what, c.value, c.kind) for p in found for c in _calls(flag, p)} for _, found in runs]
     others = sorted(call for calls in given for call in calls if call[3] != repr(seed))
     if not others:
-        return "", False
+        return None, False
     file, line, what, value, kind = others[-1]
+    found = Override(at="seed", call=ScriptCall(file=file, line=line, call=what, value=value))
     if not value:
-        return f"{file}:{line} calls {what}() without a seed", True
+        return replace(found, differs=SourceKind.UNSEEDED), True
     if any(not (a <= b or b <= a) for a in given for b in given):
-        how = "follows the clock" if kind == "clock" else "differs between runs"
-        return f"{file}:{line} calls {what}() with a seed that {how}", True
-    return f"{file}:{line} calls {what}({value})", False
+        return replace(found, differs=SourceKind.CLOCK if kind == SourceKind.CLOCK else SourceKind.SEED), True
+    return found, False

@@ -1,4 +1,4 @@
-"""What an audit ran on: the part of the environment that bears on determinism, and nothing else."""
+"""The environment of an audit: the part of it that affects determinism, and nothing else."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ _INSTRUCTIONS = (
 )
 """Those that math libraries choose their kernels by, as Linux spells them."""
 
-_BEARING = ("python", "machine", "cpu", "instructions", "cpus", "libc", "driver", "cuda", "cudnn", "gpus")
+_RELEVANT = ("python", "machine", "cpu", "instructions", "cpus", "libc", "driver", "cuda", "cudnn", "gpus")
 _READ_INSIDE = {"torch.version.cuda": "cuda", "torch.backends.cudnn.version()": "cudnn"}
 
 
@@ -51,13 +51,13 @@ def _text(path: Path) -> str:
 def _processor(root: Path) -> tuple[str, set[str]]:
     """Return the model of the first processor and what it can do; Arm names the model elsewhere, or not at all."""
     rows = [line.partition(":") for line in _text(root / "proc/cpuinfo").splitlines()]
-    told: dict[str, str] = {}
+    found: dict[str, str] = {}
     for key, _, value in rows:
-        told.setdefault(key.strip().lower(), value.strip())
-    # Virtual machines call processors of several generations by one name.
-    numbers = ", ".join(f"{key} {told[key]}" for key in ("cpu family", "model", "stepping") if key in told)
-    name = " ".join(filter(None, [told.get("model name", ""), f"({numbers})" if numbers else ""]))
-    return name, set((told.get("flags") or told.get("features") or "").split())
+        found.setdefault(key.strip().lower(), value.strip())
+    # Virtual machines give processors of several generations one name.
+    numbers = ", ".join(f"{key} {found[key]}" for key in ("cpu family", "model", "stepping") if key in found)
+    name = " ".join(filter(None, [found.get("model name", ""), f"({numbers})" if numbers else ""]))
+    return name, set((found.get("flags") or found.get("features") or "").split())
 
 
 def _gpus(root: Path) -> list[str]:
@@ -77,15 +77,15 @@ def add_processes(environment: dict[str, Any], processes: Iterable[Process]) -> 
         environment.update({key: values[name] for name, key in _READ_INSIDE.items() if values.get(name) is not None})
 
 
-def bearing(environment: Mapping[str, Any]) -> dict[str, str]:
+def relevant(environment: Mapping[str, Any]) -> dict[str, str]:
     """Return what of an audit's environment may change the bits of a training, each as one text, sorted by name.
 
     Determinism is promised for the same of all these only
     (https://docs.pytorch.org/docs/stable/notes/randomness.html). What the script itself sets is its own doing.
     """
-    machine = {name: _words(environment.get(name)) for name in _BEARING}
-    told = {**machine, **environment.get("packages", {}), **environment.get("variables", {})}
-    return {name: str(told[name]) for name in sorted(told) if told[name]}
+    machine = {name: _words(environment.get(name)) for name in _RELEVANT}
+    found = {**machine, **environment.get("packages", {}), **environment.get("variables", {})}
+    return {name: str(found[name]) for name in sorted(found) if found[name]}
 
 
 def _words(value: object) -> str:
@@ -95,6 +95,6 @@ def _words(value: object) -> str:
 
 
 def changes(a: Mapping[str, str], b: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return what is not the same in two environments, sorted by name."""
+    """Return what differs between two environments, sorted by name."""
     names = sorted({*a, *b})
     return tuple(Change(name=name, a=a.get(name), b=b.get(name)) for name in names if a.get(name) != b.get(name))

@@ -21,8 +21,8 @@ from detaudit.auditor.evidence.event_records import (
     Identity,
     Line,
     ProbeLine,
-    Settings,
-    Source,
+    SettingsLine,
+    SourceLine,
     Trouble,
     lines,
 )
@@ -85,9 +85,9 @@ class Process:
     identity: tuple[int, ...] = ()
     frameworks: list[Framework] = field(default_factory=list)
     flags: list[FlagLine] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
+    sources: list[SourceLine] = field(default_factory=list)
     environ: list[Environ] = field(default_factory=list)
-    settings: Settings | None = None
+    settings: SettingsLine | None = None
     generators: dict[str, str] = field(default_factory=dict)
     probes: list[ProbeLine] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
@@ -97,8 +97,8 @@ class Process:
     @property
     def versions(self) -> dict[str, str]:
         """What was imported, and its version; all of it only where the process ended in order."""
-        told = {framework.name: framework.version for framework in self.frameworks}
-        return {**(self.settings.versions if self.settings else {}), **told}
+        imported = {framework.name: framework.version for framework in self.frameworks}
+        return {**(self.settings.versions if self.settings else {}), **imported}
 
     @property
     def trained(self) -> list[Training]:
@@ -128,7 +128,7 @@ def _process(path: Path) -> Process | None:
 _LISTS: dict[type[Line], str] = {
     Framework: "frameworks",
     FlagLine: "flags",
-    Source: "sources",
+    SourceLine: "sources",
     Environ: "environ",
     ProbeLine: "probes",
     Trouble: "troubles",
@@ -139,7 +139,7 @@ def _take(process: Process, line: Line) -> None:
     match line:
         case Identity():
             process.identity = line.identity
-        case Settings():
+        case SettingsLine():
             process.settings = line
         case Generators():
             process.generators = process.generators or line.states
@@ -171,8 +171,8 @@ def matching(processes: Iterable[Process], argument: str) -> list[Process]:
     return [process for process in processes if not argument or argument in process.hello.argv]
 
 
-def told_from(file: str, cwd: Path) -> str:
-    """Return a file as people would name it: relative where it lies below the run's working directory."""
+def display_path(file: str, cwd: Path) -> str:
+    """Return a file as people name it: relative if it is below the run's working directory."""
     return os.path.relpath(file, cwd) if file.startswith(f"{cwd}{os.sep}") else file
 
 

@@ -10,7 +10,7 @@ from detaudit.model import Stage
 
 
 class Line(msgspec.Struct, frozen=True, tag_field="k"):
-    """Any line; ``k`` tells which."""
+    """Any line; ``k`` is its kind."""
 
 
 class Hello(Line, frozen=True, tag="hello"):
@@ -46,7 +46,7 @@ class FlagLine(Line, frozen=True, tag="flag"):
     detail: str
 
 
-class Source(Line, frozen=True, tag="source"):
+class SourceLine(Line, frozen=True, tag="source"):
     """The script called something that brings or settles randomness."""
 
     kind: str
@@ -66,7 +66,7 @@ class Environ(Line, frozen=True, tag="environ"):
     after: tuple[str, ...]
 
 
-class Settings(Line, frozen=True, tag="settings"):
+class SettingsLine(Line, frozen=True, tag="settings"):
     """What was in force at the end."""
 
     values: dict[str, bool | int | str | None]
@@ -134,9 +134,9 @@ DECODER = msgspec.json.Decoder(
     | Identity
     | Framework
     | FlagLine
-    | Source
+    | SourceLine
     | Environ
-    | Settings
+    | SettingsLine
     | Generators
     | Event
     | ProbeLine

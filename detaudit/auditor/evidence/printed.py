@@ -1,4 +1,4 @@
-"""Takes the losses of a run from what it printed."""
+"""Read the losses of a run from its stdout."""
 
 import hashlib
 import re
@@ -8,7 +8,14 @@ from pathlib import Path
 
 from detaudit.errors import UsageError
 from detaudit.launch.log import was_cut
-from detaudit.model import Number, Stage, Training, as_number
+from detaudit.model import Number, RunError, Stage, Training, as_number
+from detaudit.model.problems import (
+    LossPatternFlood,
+    LossPatternMisfit,
+    LossPatternUnmatched,
+    StdoutTruncated,
+    StdoutUnreadable,
+)
 
 LOSS, STEP = "loss", "step"
 """The groups of a pattern. Where none is called ``loss``, the first that is not ``step`` is it."""
@@ -23,11 +30,15 @@ class Printed:
     """The losses as one training, or why there are none."""
 
     training: Training | None = None
-    problem: str = ""
+    error: RunError | None = None
 
 
-class _PatternMisfitError(Exception):
-    """The pattern finds what is no loss; the message says what."""
+class _PatternError(Exception):
+    """The pattern does not find losses; the first argument is the error of the run."""
+
+    def __init__(self, error: RunError) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -37,12 +48,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
         found = re.compile(pattern)
     except re.error as error:
         place = f"\n  {error.pattern!s}\n  {' ' * (error.pos or 0)}^" if "\n" not in pattern else ""
-        raise UsageError(
-            f"--loss-pattern is no regular expression: {error}{place}", f"Mend it there; {example}"
-        ) from error
+        raise UsageError(f"--loss-pattern is not a valid regex: {error}{place}", f"Fix it; {example}") from error
     if _loss_group(found) is None:
         raise UsageError(
-            f"--loss-pattern {pattern!r} has no group that the loss is taken from",
+            f"--loss-pattern {pattern!r} has no capture group for the loss",
             f"Put parentheses around the number: {example}",
         )
     return found
@@ -61,19 +70,19 @@ def read(log: Path, pattern: re.Pattern[str]) -> Printed:
     """
     try:
         if was_cut(log):
-            return Printed(problem="it printed more than is kept, so the losses before the last MiB are not known")
+            return Printed(error=StdoutTruncated())
         digests: dict[int, list[str]] = {}
         losses: dict[int, Number] = {}
         for step, text, value in _losses(log, pattern):
             digests.setdefault(step, []).append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
             losses.pop(step, None)  # the last one printed comes last
             losses[step] = as_number(value)
-    except _PatternMisfitError as misfit:
-        return Printed(problem=f"--loss-pattern {pattern.pattern!r} {misfit}")
+    except _PatternError as misfit:
+        return Printed(error=misfit.error)
     except OSError as error:
-        return Printed(problem=f"what it printed cannot be read: {error}")
+        return Printed(error=StdoutUnreadable(detail=str(error)))
     if not digests:
-        return Printed(problem=f"--loss-pattern {pattern.pattern!r} matched nothing on stdout, {_last_line(log)}")
+        return Printed(error=LossPatternUnmatched(pattern=pattern.pattern, last_line=_last_line(log)))
     found = {Stage.STDOUT: {step: tuple(texts) for step, texts in digests.items()}}
     return Printed(Training(framework=Stage.STDOUT.value, steps=max(digests), digests=found, losses=losses))
 
@@ -84,12 +93,12 @@ def _losses(log: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, str, flo
         for line in lines:
             for match in pattern.finditer(line.rstrip("\n")):
                 text = match[group]
-                if text is None:  # an optional group that took no part
+                if text is None:  # an optional group that did not match
                     continue
                 count += 1
                 if count > MOST_LOSSES:
-                    raise _PatternMisfitError(f"matched more than {MOST_LOSSES} times")
-                yield _step(match, count), text, _number(text)
+                    raise _PatternError(LossPatternFlood(pattern=pattern.pattern, limit=MOST_LOSSES))
+                yield _step(match, count), text, _loss(match, text)
 
 
 def _step(match: re.Match[str], count: int) -> int:
@@ -97,15 +106,16 @@ def _step(match: re.Match[str], count: int) -> int:
     if text is None:
         return count
     if not text.strip().isdecimal() or len(text) > 15:
-        raise _PatternMisfitError(f"took {text[:_SHOWN]!r} for a step, which is no whole number")
+        raise _PatternError(LossPatternMisfit(pattern=match.re.pattern, group="step", text=text[:_SHOWN]))
     return int(text)
 
 
-def _number(text: str) -> float:
+def _loss(match: re.Match[str], text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise _PatternMisfitError(f"took {text[:_SHOWN]!r} for a loss, which is no number") from None
+        misfit = LossPatternMisfit(pattern=match.re.pattern, group="loss", text=text[:_SHOWN])
+        raise _PatternError(misfit) from None
 
 
 def _last_line(log: Path) -> str:
@@ -113,4 +123,4 @@ def _last_line(log: Path) -> str:
     with log.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             last = line.strip() or last
-    return f"whose last line is {last[-_SHOWN:]!r}" if last else "where there is nothing"
+    return last[-_SHOWN:]

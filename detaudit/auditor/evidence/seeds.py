@@ -1,90 +1,88 @@
-"""Which lines of the user's code bring randomness that no seed fixed, from what several runs saw."""
+"""Find lines of user code that introduce unseeded randomness, from the records of several runs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from detaudit.auditor.evidence.event_logs import Process, told_from
-from detaudit.model import Source
+from detaudit.auditor.evidence.event_logs import Process, display_path
+from detaudit.model import Source, SourceKind
 
-Seen = dict[tuple[str, int, str], tuple[tuple[str, str], ...]]
-"""(file, line, function) and the (kind, value) pairs that it gave there; wire.py says which kinds there are."""
+Calls = tuple[tuple[SourceKind, str], ...]
+"""The (kind, value) pairs of one call in one run; wire.py describes them."""
+
+Seen = dict[tuple[str, int, str], Calls]
+"""What one run recorded, by (file, line, function)."""
+
+_SETTING = "setting"
+"""A call that changes what a flag sets; effective_settings.py reads these."""
 
 
 def seen_in(processes: Iterable[Process], cwd: Path) -> Seen:
-    """Return what one run saw; files below its working directory are told relative to that."""
+    """Return what one run recorded; files below its working directory are relative to it."""
     found: Seen = {}
     for process in processes:
         for source in process.sources:
-            if source.kind != "setting":
-                key = (told_from(source.file, cwd), source.line, source.what)
-                found[key] = (*found.get(key, ()), (source.kind, source.value))
+            if source.kind != _SETTING:
+                key = (display_path(source.file, cwd), source.line, source.what)
+                found[key] = (*found.get(key, ()), (SourceKind(source.kind), source.value))
     return found
 
 
-_DIFFERS = {
-    "seed": "{}() with a seed that differs between runs",
-    "clock": "{}() with a seed that follows the clock",
-    "process-id": "{}() with the process id as its seed",
-    "listing-order": "{}() in an order that differs between runs",
-    "completion-order": "{}() in an order of arrival that differs between runs",
-    "listing-files": "{}() found other files in each run",
-}
-_ALWAYS = {
-    "unseeded": "{}() without a seed",
-    "completion-order-option": "{} hands out batches as workers finish them",
-    "entropy": "{}() gives other values in every run",
-}
-_RANKS = (*_DIFFERS, *_ALWAYS)
-"""What was seen to differ comes first."""
+_ALWAYS = (SourceKind.UNSEEDED, SourceKind.COMPLETION_ORDER_OPTION, SourceKind.ENTROPY)
+"""What must differ, whether or not it was observed to."""
+
+_RANKS = tuple(SourceKind)
+"""What was observed to differ comes first."""
 
 
-def unfixed(runs: Sequence[Seen]) -> tuple[Source, ...]:
-    """Return the lines that took no seed, or not the same one in every run, or listed files in another order."""
-    words = _DIFFERS | _ALWAYS
-    sources = []
-    for file, line, what in sorted({key for run in runs for key in run}):
-        seen = [run[file, line, what] for run in runs if (file, line, what) in run]
+def sources(runs: Sequence[Seen]) -> tuple[Source, ...]:
+    """Return lines that used no seed, used different seeds, or listed files or took results in different orders."""
+    found = []
+    for file, line, call in sorted({key for run in runs for key in run}):
+        seen = [run[file, line, call] for run in runs if (file, line, call) in run]
         kind = _kind(seen)
         if kind is not None:
-            text = words[kind].format(what) + (_global_generator(seen) if kind == "unseeded" else "")
-            sources.append(Source(file=file, line=line, what=text, kind=kind))
-    return tuple(sorted(sources, key=lambda source: _RANKS.index(source.kind)))
+            generators = _global_generators(seen) if kind is SourceKind.UNSEEDED else ()
+            found.append(Source(file=file, line=line, kind=kind, call=call, generators=generators))
+    return tuple(sorted(found, key=lambda source: _RANKS.index(source.kind)))
 
 
-def _kind(seen: Sequence[tuple[tuple[str, str], ...]]) -> str | None:
-    """Return what a line did, from what each run that came by saw; None where it did the same in all of them."""
+def _kind(seen: Sequence[Calls]) -> SourceKind | None:
+    """Return what a line did, from what each run recorded there; None if it did the same in all of them."""
     kinds = {kind for run in seen for kind, _ in run}
-    if kinds == {"completion-order"}:
-        return "completion-order" if _arrived_unlike([{value for _, value in run} for run in seen]) else None
+    if kinds == {SourceKind.COMPLETION_ORDER}:
+        values = [{value for _, value in run} for run in seen]
+        return SourceKind.COMPLETION_ORDER if _completion_differs(values) else None
     if not _differ([{value for _, value in run} for run in seen]):
         return next((kind for kind in _ALWAYS if kind in kinds), None)
-    if kinds == {"listing-order"}:
+    if kinds == {SourceKind.LISTING_ORDER}:
         names = [{value.partition("/")[2] for _, value in run} for run in seen]
-        return "listing-files" if _differ(names) else "listing-order"
+        return SourceKind.LISTING_FILES if _differ(names) else SourceKind.LISTING_ORDER
     # A number may be near the clock by chance, but hardly in every run.
-    told = [kind for kind in ("clock", "process-id") if all(kind in {k for k, _ in run} for run in seen)]
-    return (told or [kind for kind in ("unseeded", "seed") if kind in kinds] or ["seed"])[0]
+    near = (SourceKind.CLOCK, SourceKind.PROCESS_ID)
+    always = [kind for kind in near if all(kind in {k for k, _ in run} for run in seen)]
+    return (always or [kind for kind in (SourceKind.UNSEEDED, SourceKind.SEED) if kind in kinds] or [SourceKind.SEED])[
+        0
+    ]
 
 
-def _global_generator(seen: Sequence[tuple[tuple[str, str], ...]]) -> str:
-    """Return which generator it was that had no seed, ``""`` where the call itself could have been given one."""
-    named = {value for run in seen for kind, value in run if kind == "unseeded" and value}
-    return "".join(f": nobody seeded {generator}" for generator in sorted(named))
+def _global_generators(seen: Sequence[Calls]) -> tuple[str, ...]:
+    """Return the unseeded global generators it drew from; none if the call itself could have been given a seed."""
+    return tuple(sorted({value for run in seen for kind, value in run if kind is SourceKind.UNSEEDED and value}))
 
 
 def _differ(values: Sequence[set[str]]) -> bool:
-    """Whether two runs saw different values; a run that came by less often than another is no proof of that."""
+    """Whether two runs recorded different values; fewer calls in one of them are no proof of that."""
     return any(not (a <= b or b <= a) for a in values for b in values)
 
 
-def _arrived_unlike(runs: Sequence[set[str]]) -> bool:
-    """Whether two runs saw another order after as many arrivals in a thread of the same name; see wire.py."""
+def _completion_differs(runs: Sequence[set[str]]) -> bool:
+    """Whether two runs had different orders after the same number of results in a thread; see wire.py."""
     orders: list[dict[str, set[str]]] = []
     for run in runs:
-        told = defaultdict(set)
-        for when, _, order in (value.rpartition("/") for value in run):
-            told[when].add(order)
-        orders.append(told)
-    moments = {when for told in orders for when in told}
-    return any(_differ([told[when] for told in orders if when in told]) for when in moments)
+        by_moment = defaultdict(set)
+        for moment, _, order in (value.rpartition("/") for value in run):
+            by_moment[moment].add(order)
+        orders.append(by_moment)
+    moments = {moment for by_moment in orders for moment in by_moment}
+    return any(_differ([one[moment] for one in orders if moment in one]) for moment in moments)

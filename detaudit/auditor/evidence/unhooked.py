@@ -1,4 +1,4 @@
-"""What a run shows without any hook: the losses that it prints and the files that it writes."""
+"""What is compared without a hook: the losses that a run prints and the files that it writes."""
 
 import hashlib
 import re
@@ -6,27 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from detaudit import wire
 from detaudit.auditor.evidence import printed
 from detaudit.auditor.evidence.artifacts import Contents, Files, read
 from detaudit.auditor.evidence.formats import UnusableError
-from detaudit.auditor.evidence.formats.floats import add_up
-from detaudit.model import Artifact, FinalState, Stage, Training, as_number
+from detaudit.model import Artifact, FinalState, RunError, Stage, Training, Warning, as_number  # the term
+from detaudit.model.problems import ArtifactUnusable
 
 
 @dataclass(frozen=True)
 class Unhooked:
-    """What is compared beside the trainings, and why what was asked for is not there, ``""`` if it is."""
+    """What is compared beside the trainings; ``errors`` say what was requested and is missing."""
 
     parts: tuple[Training, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
-    problem: str = ""
-    warnings: tuple[str, ...] = ()
+    errors: tuple[RunError, ...] = ()
+    warnings: tuple[Warning, ...] = ()
 
 
 class Watch:
-    """Made before a run begins, asked after it ended.
+    """Created before a run starts, asked after it ended.
 
-    ``patterns`` are paths or globs, relative to ``cwd``; what lies below ``results`` is ours and never looked at.
+    ``patterns`` are paths or globs, relative to ``cwd``; the results folder ``results`` is never searched.
     """
 
     def __init__(self, loss: re.Pattern[str] | None, patterns: Sequence[str], cwd: Path, results: Path) -> None:
@@ -34,24 +35,24 @@ class Watch:
         self._files = [Files(pattern, cwd, results) for pattern in patterns]
 
     def look(self, folder: Path) -> Unhooked:
-        """Return what the run whose logs are in ``folder`` has shown."""
+        """Return what the run with its logs in ``folder`` printed and wrote."""
         losses = printed.read(folder / "stdout.log", self._loss) if self._loss else printed.Printed()
-        problems, warnings = [losses.problem], []
+        errors, warnings = [losses.error], []
         contents: dict[str, Contents] = {}
         for files in self._files:
             written = files.written()
-            problems.append(written.problem)
+            errors.append(written.error)
             warnings.append(written.warning)
             for name, path in written.files.items():
                 try:
                     contents[name] = read(path)
                 except UnusableError as error:
-                    problems.append(f"{name} {error}")
+                    errors.append(ArtifactUnusable(path=name, detail=str(error)))
         return Unhooked(
             parts=(*([losses.training] if losses.training else []), *([_files(contents)] if contents else [])),
             artifacts=tuple(_artifact(name, content) for name, content in sorted(contents.items())),
-            problem="; ".join(filter(None, problems)),
-            warnings=tuple(filter(None, warnings)),
+            errors=tuple(error for error in errors if error is not None),
+            warnings=tuple(warning for warning in warnings if warning is not None),
         )
 
 
@@ -65,7 +66,7 @@ def _files(contents: dict[str, Contents]) -> Training:
     totals = [content.total for content in contents.values() if content.total is not None]
     final = FinalState(
         digest=hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest(),
-        sum=as_number(add_up(totals)) if totals else None,
+        sum=as_number(wire.add_up(totals)) if totals else None,
     )
     return Training(framework=Stage.ARTIFACT.value, digests={Stage.ARTIFACT: {0: parts}}, final=final)
 

@@ -16,7 +16,7 @@ RESULTS = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE, *UNHOOKED})
 """The stages that are results of a training. The others only explain: a script may draw a random name for its logs."""
 
 
-class Pair(NamedTuple):
+class Matched(NamedTuple):
     """Two parts that are compared with each other, and the rank of the first."""
 
     rank: int
@@ -24,12 +24,12 @@ class Pair(NamedTuple):
     b: Training
 
 
-def pairs(a: RunRecord, b: RunRecord) -> list[Pair]:
+def pairs(a: RunRecord, b: RunRecord) -> list[Matched]:
     """Return what is compared: trainings in their order, printed losses and files with their like."""
-    trained = [Pair(rank, *both) for rank, both in enumerate(zip(a.trainings, b.trainings, strict=False))]
+    trained = [Matched(rank, *both) for rank, both in enumerate(zip(a.trainings, b.trainings, strict=False))]
     theirs = {part.framework: part for part in b.unhooked}
     shown = enumerate(a.unhooked, start=len(a.trainings))
-    return trained + [Pair(rank, part, theirs[part.framework]) for rank, part in shown if part.framework in theirs]
+    return trained + [Matched(rank, part, theirs[part.framework]) for rank, part in shown if part.framework in theirs]
 
 
 def identity(run: RunRecord) -> str:
@@ -86,7 +86,7 @@ def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int |
     return max(equal, default=None)
 
 
-def shared_digests(pair: Pair) -> Iterator[tuple[int, Stage, tuple[str, ...], tuple[str, ...]]]:
+def shared_digests(pair: Matched) -> Iterator[tuple[int, Stage, tuple[str, ...], tuple[str, ...]]]:
     """Yield step, stage and both digests of all that both sides recorded, in the order of time."""
     a, b = pair.a.digests, pair.b.digests
     both = [(step, stage) for stage in a.keys() & b.keys() for step in a[stage].keys() & b[stage].keys()]
@@ -116,13 +116,13 @@ def _end(part: Training) -> tuple[str, int, str, str | None]:
     return part.framework, part.steps, digits(part.last_loss), part.final.digest if part.final else None
 
 
-def _results_differ(pair: Pair, through: int | None, shared: bool) -> bool:
+def _results_differ(pair: Matched, through: int | None, shared: bool) -> bool:
     if through is None and _end(pair.a) != _end(pair.b):
         return True
     return any(_differing_step(pair, stage, through, shared) is not None for stage in RESULTS)
 
 
-def _differing_step(pair: Pair, stage: Stage, through: int | None, shared: bool) -> int | None:
+def _differing_step(pair: Matched, stage: Stage, through: int | None, shared: bool) -> int | None:
     """Return the first step at which a stage differs, None if it differs at none."""
     a, b = pair.a.digests.get(stage, {}), pair.b.digests.get(stage, {})
     if a == b:
@@ -132,7 +132,7 @@ def _differing_step(pair: Pair, stage: Stage, through: int | None, shared: bool)
     return min(differing, default=None)
 
 
-def _first(pair: Pair, through: int | None, shared: bool) -> Difference | None:
+def _first(pair: Matched, through: int | None, shared: bool) -> Difference | None:
     found = [(step, stage) for stage in Stage if (step := _differing_step(pair, stage, through, shared)) is not None]
     if found:
         step, stage = min(found, key=lambda one: (one[0], one[1].place))
@@ -152,7 +152,7 @@ def _has_step(part: Training, step: int) -> bool:
     return any(step in steps for steps in part.digests.values())
 
 
-def _site(pair: Pair, step: int, stage: Stage) -> str | None:
+def _site(pair: Matched, step: int, stage: Stage) -> str | None:
     """Return which files and tensors in them, or parts of a value, differ: the first, and how many more."""
     if stage not in NAMED:
         return None
@@ -180,7 +180,7 @@ def replicas(run: int, processes: Iterable[Process]) -> Replicas | None:
         Difference(rank=rank, step=step, stage=stage)
         for rank, training in enumerate(ranks)
         for stage in stages
-        if (step := _differing_step(Pair(rank, ranks[0], training), stage, None, shared=False)) is not None
+        if (step := _differing_step(Matched(rank, ranks[0], training), stage, None, shared=False)) is not None
     ]
     first = min(found, key=lambda one: (one.step, one.stage.place, one.rank), default=None)
-    return Replicas(ranks=len(ranks), run=run, differs=first)
+    return Replicas(ranks=len(ranks), run=run, first_difference=first)

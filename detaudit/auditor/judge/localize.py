@@ -1,45 +1,46 @@
-"""Where the first difference enters, and what kind of cause that points to, in words."""
+"""Where two runs first differ, and what that points to."""
 
 from collections.abc import Sequence
 
-from detaudit.model import UNHOOKED, Divergence, Run, Stage
+from detaudit.model import UNHOOKED, Divergence, Explanation, LikelyCause, Run, Stage
 
-_WHAT = {
-    Stage.INIT: ("the weights differ before the first step", "seeds, or the order of initialisation"),
-    Stage.RNG: ("a random generator is in another state", "it was seeded or used differently"),
-    Stage.BATCH: ("the model's inputs differ", "the data pipeline"),
-    Stage.FORWARD: ("the loss differs", "a forward kernel, or memory that was never set"),
-    Stage.BACKWARD: ("the gradients differ", "a backward kernel"),
-    Stage.UPDATE: ("the updated weights differ", "the optimizer, or a race on shared memory"),
-    Stage.STDOUT: ("a printed loss differs", "what led to it was not seen"),
-    Stage.ARTIFACT: ("a file that the script wrote differs", "what led to it was not seen"),
-    Stage.RETURNED: ("the value that the test returned differs", "what led to it was not seen"),
-    Stage.STEPS: ("one run has no such step", "control flow depends on time or data"),
+_LIKELY = {
+    Stage.INIT: (LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER),
+    Stage.RNG: (LikelyCause.SEEDING,),
+    Stage.BATCH: (LikelyCause.DATA_PIPELINE,),
+    Stage.FORWARD: (LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
+    Stage.BACKWARD: (LikelyCause.BACKWARD_KERNEL,),
+    Stage.UPDATE: (LikelyCause.OPTIMIZER, LikelyCause.RACE),
+    Stage.STDOUT: (LikelyCause.NOT_RECORDED,),
+    Stage.ARTIFACT: (LikelyCause.NOT_RECORDED,),
+    Stage.RETURNED: (LikelyCause.NOT_RECORDED,),
+    Stage.STEPS: (LikelyCause.CONTROL_FLOW,),
 }
-"""What is seen where a stage is the first to differ, and the cause if all stages before it were recorded."""
+"""What lies behind a stage that is the first to differ, if all stages before it were recorded."""
 
-_UNSEEN = {Stage.BATCH: "the data", Stage.BACKWARD: "a backward kernel"}
-"""What a stage that was not recorded leaves open for those after it."""
+_UNRECORDED = {
+    Stage.FORWARD: (Stage.BATCH, LikelyCause.DATA),
+    Stage.UPDATE: (Stage.BACKWARD, LikelyCause.BACKWARD_KERNEL),
+}
+"""The stage right before one, and what it leaves open if it was not recorded."""
 
 
-def cause(stage: Stage, recorded: Sequence[Stage]) -> str:
+def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
     """Return what a first difference at ``stage`` points to, no surer than what was recorded allows."""
-    seen, likely = _WHAT[stage]
+    likely = _LIKELY[stage]
     if stage in UNHOOKED and Stage.UPDATE in recorded:
-        likely = "it depends on something else, such as the time"
-    before = [s for s in recorded if s.place < stage.place and s is not Stage.INIT]
-    agree = (
-        f" while {' and '.join(before)} agree{'s' * (len(before) == 1)}" if before and stage is not Stage.STEPS else ""
-    )
-    direct = {Stage.FORWARD: Stage.BATCH, Stage.UPDATE: Stage.BACKWARD}.get(stage)
-    open_ = f"{_UNSEEN[direct]}, " if direct and direct not in recorded else ""
-    return f"{seen}{agree}: {open_}{likely}"
+        likely = (LikelyCause.OUTSIDE_THE_WEIGHTS,)
+    matching = tuple(one for one in recorded if one.place < stage.place and one is not Stage.INIT)
+    direct, leaves_open = _UNRECORDED.get(stage, (None, None))
+    if leaves_open is not None and direct not in recorded:
+        likely = (leaves_open, *likely)
+    return Explanation(matching=() if stage is Stage.STEPS else matching, likely=likely)
 
 
 def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergence | None:
     """Return the earliest difference of any run from the group's first finished run."""
     base = next((run for run in runs if run.ranks), None)
-    found = [(run, run.differs) for run in runs if run.differs is not None]
+    found = [(run, run.first_difference) for run in runs if run.first_difference is not None]
     if base is None or not found:
         return None
     run, first = min(found, key=lambda pair: pair[1].order)
@@ -49,5 +50,5 @@ def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergenc
         step=first.step,
         stage=first.stage,
         site=first.site,
-        cause=cause(first.stage, recorded),
+        explanation=explanation(first.stage, recorded),
     )

@@ -29,7 +29,7 @@ class Comparison:
         seen = seen_in(processes)
         self._first = self._first or (run, seen)
         first, base = self._first
-        found = first_difference(base, seen, (first, run))
+        found = first_probe_difference(base, seen, (first, run))
         self._found += [found] if found else []
         return result_key(seen)
 
@@ -63,7 +63,7 @@ def result_key(seen: Seen) -> str:
     return key.hexdigest()
 
 
-def first_difference(a: Seen, b: Seen, runs: tuple[int, int]) -> ProbeDifference | None:
+def first_probe_difference(a: Seen, b: Seen, runs: tuple[int, int]) -> ProbeDifference | None:
     """Return the first probe in which run b differs from run a, of the rank that is the first to differ."""
     ranks = sorted({*a, *b})
     found = [d for rank in ranks if (d := _first(a.get(rank, {}), b.get(rank, {}), rank, runs)) is not None]

@@ -1,21 +1,29 @@
-"""What one run amounts to: did it finish, was it recorded, and if not, why not."""
+"""What one run shows: did it finish, was it recorded, and if not, why not."""
 
 import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from detaudit.auditor.evidence.event_logs import Process, matching
 from detaudit.auditor.evidence.unhooked import Unhooked
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Run, RunRecord, Status, Training, record_of
+from detaudit.model import Run, RunError, RunRecord, Status, Training, Warning, record_of
+from detaudit.model.problems import (
+    Failed,
+    Interrupted,
+    Killed,
+    LogIncomplete,
+    NoTraining,
+    ProbesIncomplete,
+    RecorderNotLoaded,
+    TimedOut,
+)
+from detaudit.model.warnings import ProcessesKilled, RecorderFailed
 
 TAIL_LINES = 15
 TAIL_BYTES = 16384
-
-LOOKED_FOR = (
-    "looked for: a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow, an optimizer "
-    "of tf.compat.v1 in a session, grad or value_and_grad in JAX, Keras on any of them, a call of detaudit.record"
-)
 
 
 def recorded(processes: Sequence[Process]) -> tuple[Training, ...]:
@@ -29,8 +37,8 @@ def compared(spec: RunSpec, processes: Sequence[Process], unhooked: Sequence[Tra
 
 
 def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], unhooked: Unhooked) -> Run:
-    """Return what the run with this number amounts to."""
-    status, problem = _status(spec, outcome, processes, unhooked)
+    """Return what the run with this number shows."""
+    status, errors = _status(spec, outcome, processes, unhooked)
     record = compared(spec, processes, unhooked.parts)
     return Run(
         id=number,
@@ -39,29 +47,21 @@ def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[P
         wall_s=round(outcome.wall_s, 3),
         steps=max((part.steps for part in record.parts), default=0),
         ranks=record.ranks,
-        problem=problem,
+        errors=errors,
         stderr_tail=() if status is Status.OK else tail(spec.folder / "stderr.log"),
-        warnings=(*_warnings(outcome, processes), *unhooked.warnings),
-        logs=str(spec.folder),
+        warnings=(*_warnings(number, outcome, processes), *(replace(one, run=number) for one in unhooked.warnings)),
+        log_dir=str(spec.folder),
         artifacts=unhooked.artifacts,
     )
 
 
 def stopped(number: int, spec: RunSpec) -> Run:
     """Return the run that was under way at an interruption."""
-    return Run(
-        id=number,
-        status=Status.STOPPED,
-        exit_code=None,
-        wall_s=0.0,
-        steps=0,
-        problem="interrupted",
-        logs=str(spec.folder),
-    )
+    return ended(number, spec, (), 0.0, Interrupted())
 
 
-def ended(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: float, problem: str) -> Run:
-    """Return a run that was ended because it had shown enough; what it recorded up to there counts."""
+def ended(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: float, error: RunError) -> Run:
+    """Return a run that was ended early; what it recorded until then counts."""
     record = compared(spec, processes)
     return Run(
         id=number,
@@ -70,67 +70,61 @@ def ended(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: floa
         wall_s=round(wall_s, 3),
         steps=max((part.steps for part in record.parts), default=0),
         ranks=record.ranks,
-        problem=problem,
-        logs=str(spec.folder),
+        errors=(error,),
+        log_dir=str(spec.folder),
     )
 
 
 def _status(
     spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], unhooked: Unhooked
-) -> tuple[Status, str | None]:
+) -> tuple[Status, tuple[RunError, ...]]:
     trainings = recorded(processes)
     if outcome.timed_out:
-        at = f"it was at step {max((one.steps for one in trainings), default=0)}"
-        if trainings and all(one.final for one in trainings):
-            at = "the training had finished, and the process hung at its exit (a thread that never ends?)"
-        return Status.TIMEOUT, f"did not end within {spec.timeout:g} s; {at}"
+        step = max((one.steps for one in trainings), default=0)
+        hung = bool(trainings) and all(one.final for one in trainings)
+        return Status.TIMEOUT, (TimedOut(seconds=spec.timeout or 0.0, step=step, hung=hung),)
     if outcome.exit_code:
-        return Status.FAILED, _exit_words(outcome.exit_code)
-    unrecorded = unhooked.problem or _unrecorded(processes, spec, shown=bool(unhooked.parts))
-    return (Status.NO_RECORD, unrecorded) if unrecorded else (Status.OK, None)
+        return Status.FAILED, (_exit(outcome.exit_code),)
+    if unhooked.errors:
+        return Status.NOT_RECORDED, unhooked.errors
+    unrecorded = _unrecorded(processes, spec, shown=bool(unhooked.parts))
+    return (Status.NOT_RECORDED, (unrecorded,)) if unrecorded else (Status.OK, ())
 
 
-def _exit_words(code: int) -> str:
+def _exit(code: int) -> RunError:
     if code > 0:
-        return f"the script failed with exit status {code}"
+        return Failed(exit_code=code)
     try:
-        return f"the script was killed by {signal.Signals(-code).name}"
+        return Killed(signal=signal.Signals(-code).name)
     except ValueError:
-        return f"the script was killed by signal {-code}"
+        return Killed(signal=str(-code))
 
 
-def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> str:
-    """Return why an orderly end left nothing to compare, ``""`` if it did leave something.
+def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> RunError | None:
+    """Return why a run that ended in order left nothing to compare, None if it left something.
 
-    What was ``shown`` without a hook needs no recorder, but does not mend a record that was cut off.
+    What was ``shown`` without a hook needs no recorder, but does not make up for an event log that was cut off.
     """
     if not matching(processes, spec.expected):
-        unloaded = (
-            f"nothing could be recorded: the Python that ran {spec.expected or spec.argv[0]} did not load "
-            "the recorder. It was started with -I, -E or -S, or PYTHONPATH was replaced instead of added to, or it "
-            "is no Python at all"
-        )
-        return "" if shown else unloaded
+        return None if shown else RecorderNotLoaded(program=spec.expected or spec.argv[0])
     trained = [process for process in processes if process.trained]
-    if not trained and not shown and any(process.probes for process in processes):
-        return "" if all(p.ended for p in processes if p.probes) else "the record of the probes was cut off"
     if not trained and not shown:
-        seen = sorted({f"{f.name} {f.version}" for process in processes for f in process.frameworks})
-        imported = f"imported: {', '.join(seen)}" if seen else "no framework was imported"
-        return f"nothing was trained that detaudit can see ({imported}; {LOOKED_FOR})"
+        if any(process.probes for process in processes):
+            return None if all(one.ended for one in processes if one.probes) else ProbesIncomplete()
+        imported = sorted({f"{one.name} {one.version}" for process in processes for one in process.frameworks})
+        return NoTraining(imported=tuple(imported))
     for process in trained:
         if not process.ended or any(training.final is None for training in process.trained):
-            return (
-                f"the record of process {process.hello.pid} was cut off: its disk is full, or it ended in a way that "
-                "Python does not see (exec, a crash in a library, a kill by its parent)"
-            )
-    return ""
+            return LogIncomplete(pid=process.hello.pid)
+    return None
 
 
-def _warnings(outcome: RunOutcome, processes: Sequence[Process]) -> list[str]:
-    troubles = {f"the recorder failed at {t.where}: {t.error}" for process in processes for t in process.troubles}
-    left = f"left running, and ended so that the next run starts alike: {'; '.join(outcome.leftovers)}"
-    return sorted(troubles) + ([left] if outcome.leftovers else [])
+def _warnings(number: int, outcome: RunOutcome, processes: Sequence[Process]) -> list[Warning]:
+    troubles = sorted({(one.where, one.error) for process in processes for one in process.troubles})
+    found: list[Warning] = [RecorderFailed(run=number, where=where, error=error) for where, error in troubles]
+    if outcome.left_processes:
+        found.append(ProcessesKilled(run=number, commands=tuple(outcome.left_processes)))
+    return found
 
 
 def tail(path: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How far two tensors are apart, from their bytes alone."""
+"""How two tensors differ, from their bytes alone."""
 
 import math
 import struct
@@ -10,10 +10,10 @@ from typing import Any
 from detaudit.model import FirstMismatch, Number, TensorDifference, as_number, digits
 
 PIECE = 4096
-"""Elements that are looked at one by one where anything in them differs."""
+"""Elements that are compared one by one if any of them differs."""
 
 FEW = 4
-"""Elements that differ which are told one by one."""
+"""Elements that differ which are reported one by one."""
 
 _WORDS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _FLOATS = {"float64": "d", "float32": "f", "float16": "e", "bfloat16": "H"}
@@ -27,7 +27,7 @@ Value = float | int | complex
 
 
 def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDifference | None:
-    """Return how two tensors of one type and shape differ, None where all their bits are equal.
+    """Return how two tensors of one type and shape differ, None if all their bits are equal.
 
     ``dtype`` is in NumPy's spelling, or ``bfloat16``; of a type that is not known here only the bits are compared. The
     bytes are in C order and the machine's own byte order. Raises ValueError where they do not fill the shape.
@@ -44,7 +44,9 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
         few += [start + place for place in places[: FEW - len(few)]]
         pieces = (side[start * size : (start + PIECE) * size] for side in (a, b))
         found.add(*(b"".join([piece[i * size : (i + 1) * size] for i in places]) for piece in pieces))
-    told = [_told(dtype, shape, place, *(side[place * size : (place + 1) * size] for side in (a, b))) for place in few]
+    elements = [
+        _mismatch(dtype, shape, place, *(side[place * size : (place + 1) * size] for side in (a, b))) for place in few
+    ]
     return TensorDifference(
         mismatched=found.mismatched,
         total=total,
@@ -52,8 +54,8 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
         max_rel=found.number(found.max_rel),
         max_ulp=found.max_ulp,
         nans=found.nans,
-        first=told[0],
-        then=tuple(told[1:]),
+        first=elements[0],
+        next=tuple(elements[1:]),
     )
 
 
@@ -119,7 +121,7 @@ class _Distances:
                 self.max_ulp = max(self.max_ulp or 0, abs(_rank(a[at]) - _rank(b[at])))
 
     def number(self, value: float) -> Number:
-        """Return a distance as it is told, None where there is none."""
+        """Return a distance as reports have it, None if there is none."""
         known = self.dtype in {**_FLOATS, **_INTEGERS, **_COMPLEX}
         return as_number(float(value)) if known and self.nans < self.mismatched else None
 
@@ -138,7 +140,7 @@ def _rank(raw: bytes) -> int:
     return word if word < sign else sign - word
 
 
-def _told(dtype: str, shape: Sequence[int], place: int, a: bytes, b: bytes) -> FirstMismatch:
+def _mismatch(dtype: str, shape: Sequence[int], place: int, a: bytes, b: bytes) -> FirstMismatch:
     index = []
     for length in reversed(shape):
         place, at = divmod(place, length)

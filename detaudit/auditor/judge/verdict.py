@@ -1,36 +1,36 @@
-"""What a number of runs proves: one mismatch is a fact, agreement is evidence."""
+"""What a number of runs proves: one mismatch is proof, matching runs are evidence."""
 
 from collections.abc import Iterable
 
-from detaudit.auditor.judge.confidence import RAREST, overlooked
-from detaudit.model import Confidence, Verdict, Verified
+from detaudit.auditor.judge.confidence import RAREST, miss_probability
+from detaudit.model import Confidence, Evidence, Verdict
 
 LEVEL = 0.95
 
 
 def confidence(matching: int, level: float = LEVEL) -> Confidence | None:
-    """Return what ``matching`` equal runs say, None for fewer than two.
+    """Return what ``matching`` runs prove, None for fewer than two.
 
-    If a run deviated from the first with probability p, n - 1 of them would all match it with probability
-    (1 - p)**(n - 1); at confidence c that bounds p by 1 - (1 - c)**(1 / (n - 1)).
+    If a run differs from the first with probability p, n - 1 of them all match it with probability (1 - p)**(n - 1);
+    at confidence c that bounds p by 1 - (1 - c)**(1 / (n - 1)).
     """
     if matching < 2:
         return None
-    return Confidence(level=level, max_deviation_rate=1 - (1 - level) ** (1 / (matching - 1)))
+    return Confidence(level=level, max_differing_rate=1 - (1 - level) ** (1 / (matching - 1)))
 
 
-def verified(matching: int) -> Verified:
-    """Return what an answer rests on that so many matching runs confirm."""
-    return Verified(
+def evidence(matching: int) -> Evidence:
+    """Return what an answer rests on that this number of matching runs confirms."""
+    return Evidence(
         runs=matching,
         confidence=confidence(matching),
-        rate=RAREST,
-        overlooked=overlooked(matching, RAREST),
+        assumed_rate=RAREST,
+        miss_probability=miss_probability(matching, RAREST),
     )
 
 
 def of_runs(finished: int, planned: int, distinct: int) -> Verdict:
-    """Return the verdict on a group: two different results are a fact, whatever else failed."""
+    """Return the verdict on a group: two different results are proof, whatever else failed."""
     if distinct > 1:
         return Verdict.NONDETERMINISTIC
     if finished >= 2 and finished == planned:

@@ -13,10 +13,11 @@ from detaudit.auditor.judge.follow import Follower
 from detaudit.auditor.judge.run_status import compared, ended, judge
 from detaudit.auditor.runs.observer import Observer
 from detaudit.launch import Launcher, RunSpec
-from detaudit.launch.leftovers import CarryOver
+from detaudit.launch.leftovers import LeftoverFiles
 from detaudit.launch.plan import Settings, workspace_for
 from detaudit.launch.workspace import Workspaces
-from detaudit.model import Run, RunRecord, Training
+from detaudit.model import Run, RunError, RunRecord, Training
+from detaudit.model.problems import EndedAfterStep, EndedAtDifference
 
 
 @dataclass(frozen=True)
@@ -29,22 +30,31 @@ class Result:
 
 
 class EnoughError(Exception):
-    """A run that was followed need not go on: it differs, or got as far as it was to get."""
+    """A run that was followed need not go on: it differs, or did its last wanted step."""
+
+    def __init__(self, error: RunError) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class Runner:
-    """Starts the runs of an audit. ``carried`` are the files that one run left for another."""
+    """Starts the runs of an audit."""
 
     def __init__(self, settings: Settings, launcher: Launcher, observer: Observer) -> None:
         self.space = workspace_for(settings)
-        self.carried: list[str] = []
+        self._read: list[str] = []
         self._settings, self._launcher, self._observer = settings, launcher, observer
-        self._carry = None if settings.isolate else CarryOver(settings.cwd, settings.out)
+        self._watch_files = None if settings.isolate else LeftoverFiles(settings.cwd, settings.out)
+
+    @property
+    def leftovers(self) -> list[str]:
+        """The files that one run wrote and a later one read."""
+        return sorted(set(self._read))
 
     @property
     def unwatched(self) -> bool:
         """Whether files that one run leaves for the next cannot be seen."""
-        return self._carry is not None and not self._carry.watching
+        return self._watch_files is not None and not self._watch_files.watching
 
     def run(
         self,
@@ -64,21 +74,21 @@ class Runner:
         self._observer.run_started(number, spec.timeout)
         space = self.space.elsewhere(spec.place)
         tick = _Followed(spec, Follower(reference), last_step, trained_by, self._observer)
-        carry = None if carry_on else self._carry
+        leftovers = None if carry_on else self._watch_files
         started = time.monotonic()
         with contextlib.nullcontext() if carry_on else space.fresh():
-            if carry is not None:
-                carry.before_run()
+            if leftovers is not None:
+                leftovers.before_run()
             watch = self._watch(spec, space)
             try:
                 outcome = self._launcher.launch(spec, tick)
             except EnoughError as enough:
                 processes = event_logs.read_run(spec.folder)
-                run = ended(number, spec, processes, time.monotonic() - started, str(enough))
+                run = ended(number, spec, processes, time.monotonic() - started, enough.error)
                 return Result(run, processes, compared(spec, processes))
             finally:
-                if carry is not None:
-                    self.carried += carry.after_run()
+                if leftovers is not None:
+                    self._read += leftovers.after_run()
             unhooked = watch.look(spec.folder)
         processes = event_logs.read_run(spec.folder)
         run = judge(number, spec, outcome, processes, unhooked)
@@ -112,9 +122,9 @@ class _Followed:
         furthest = max(self._tails.values(), key=lambda tail: tail.step, default=event_logs.Tail())
         self._observer.progress(furthest.step, furthest.loss)
         if differs:
-            raise EnoughError("ended at its first difference")
+            raise EnoughError(EndedAtDifference())
         if self._last_step is not None and self._done(self._last_step) >= self._trained_by:
-            raise EnoughError(f"ended after step {furthest.step}")
+            raise EnoughError(EndedAfterStep(step=furthest.step))
 
     def _done(self, step: int) -> int:
         """Return how many processes have done a step."""

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from detaudit.auditor.source.source_edits import UNSAFE, Edit, Mend, Page, Placed, given, last
+from detaudit.auditor.source.source_edits import UNSAFE, Edit, Fix, Page, Placed, given, last
 
 _LISTINGS = {"listdir", "scandir", "glob", "iglob", "iterdir", "rglob"}
 _LISTS = {"listdir", "glob.glob"}
@@ -19,23 +19,23 @@ _OF_OBJECTS = {"parameters", "modules", "children", "buffers"}
 _ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.ListComp, ast.Tuple)
 
 
-def taken_set(page: Page, node: ast.AST) -> Mend | None:
+def taken_set(page: Page, node: ast.AST) -> Fix | None:
     """Sort a set that is taken in order; one of objects that cannot be sorted is made a dict, which keeps its order."""
     if not isinstance(node, ast.expr) or not page.reader.is_taken_set(node):
         return None
     if isinstance(page.reader.parent(node), ast.Attribute):  # pop
         return UNSAFE
     if not _unsortable(page, node):
-        return Mend(_sorted(page, node))
+        return Fix(_sorted(page, node))
     start, end = page.span(node)
     match node:
         case ast.Set():
-            return Mend(((start, start + 1, "dict.fromkeys(["), (end - 1, end, "])")))
+            return Fix(((start, start + 1, "dict.fromkeys(["), (end - 1, end, "])")))
         case ast.SetComp(generators=generators):
             waits = any(part.is_async for part in generators) or any(isinstance(n, ast.Await) for n in ast.walk(node))
-            return UNSAFE if waits else Mend(((start, start + 1, "dict.fromkeys("), (end - 1, end, ")")))
+            return UNSAFE if waits else Fix(((start, start + 1, "dict.fromkeys("), (end - 1, end, ")")))
         case ast.Call(func=ast.Name(), args=[argument]) if not page.reader.is_set(argument):
-            return Mend(page.instead(node.func, "dict.fromkeys"))
+            return Fix(page.instead(node.func, "dict.fromkeys"))
         case _:
             return UNSAFE
 
@@ -111,7 +111,7 @@ def _is_object(page: Page, node: ast.expr) -> bool:
             return False
 
 
-def listing(page: Page, node: ast.AST) -> Mend | None:
+def listing(page: Page, node: ast.AST) -> Fix | None:
     """Sort a listing of files."""
     if not isinstance(node, ast.Call):
         return None
@@ -125,8 +125,8 @@ def listing(page: Page, node: ast.AST) -> Mend | None:
     ):
         return UNSAFE
     if last(node.func) != "scandir":
-        return Mend(_taken(page, node, _sorted(page, node)))
-    return Mend(_taken(page, node, page.around(node, "sorted(", ", key=lambda entry: entry.name)")))
+        return Fix(_taken(page, node, _sorted(page, node)))
+    return Fix(_taken(page, node, page.around(node, "sorted(", ", key=lambda entry: entry.name)")))
 
 
 def _is_iterator(page: Page, call: ast.Call, bound: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> bool:
@@ -157,30 +157,30 @@ def _taken(page: Page, node: ast.expr, edits: tuple[Edit, ...]) -> tuple[Edit, .
             return edits
 
 
-def arrival(page: Page, node: ast.AST) -> Mend | None:
+def completion_order(page: Page, node: ast.AST) -> Fix | None:
     """Take what several workers make in the order in which it was asked for."""
     match node:
         case ast.Call(func=function, args=[futures, *_]) if last(function) == "as_completed":
             return _as_submitted(page, node, futures)
         case ast.Call(func=ast.Attribute(attr=name)) if name in _UNORDERED:
-            return Mend(page.renamed(node, _UNORDERED[name]))
+            return Fix(page.renamed(node, _UNORDERED[name]))
         case ast.Call():
             return _keyword(page, node)
         case ast.Assign(targets=[ast.Attribute(attr="deterministic" | "experimental_deterministic")], value=value):
-            return Mend(page.instead(value, "True")) if _is_false(value) else None
+            return Fix(page.instead(value, "True")) if _is_false(value) else None
         case _:
             return None
 
 
-def _as_submitted(page: Page, call: ast.Call, futures: ast.expr) -> Mend:
+def _as_submitted(page: Page, call: ast.Call, futures: ast.expr) -> Fix:
     parent = page.reader.parent(call)
     if isinstance(parent, ast.AsyncFor) or _is_mapping(page, futures):
         return UNSAFE
     (start, end), (first, stop) = page.span(call), page.span(futures)
     if isinstance(futures, ast.GeneratorExp):  # whose calls must all be made before the first is waited for
-        return Mend(_taken(page, call, ((start, first + 1, "["), (stop - 1, end, "]"))))
+        return Fix(_taken(page, call, ((start, first + 1, "["), (stop - 1, end, "]"))))
     opened, closed = ("", "") if isinstance(futures, _ATOMS) else ("(", ")")
-    return Mend(_taken(page, call, ((start, first, opened), (stop, end, closed))))
+    return Fix(_taken(page, call, ((start, first, opened), (stop, end, closed))))
 
 
 def _is_mapping(page: Page, node: ast.expr) -> bool:
@@ -195,13 +195,13 @@ def _is_mapping(page: Page, node: ast.expr) -> bool:
     return False
 
 
-def _keyword(page: Page, call: ast.Call) -> Mend | None:
+def _keyword(page: Page, call: ast.Call) -> Fix | None:
     unordered = given(call, "return_as")
     if isinstance(unordered, ast.Constant) and unordered.value == "generator_unordered":
-        return Mend(page.instead(unordered, '"generator"'))
+        return Fix(page.instead(unordered, '"generator"'))
     for keyword in call.keywords:
         if keyword.arg and last(call.func) in _IN_ORDER.get(keyword.arg, ()) and _is_false(keyword.value):
-            return Mend((_without(page, call, keyword),))
+            return Fix((_without(page, call, keyword),))
     return None
 
 

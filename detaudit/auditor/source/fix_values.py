@@ -1,9 +1,10 @@
-"""How to edit what gives another value in each run: seeds, hashes, and memory that nobody wrote."""
+"""How to edit what gives a different value in each run: seeds, hashes and uninitialized memory."""
 
 import ast
 
 from detaudit.auditor.source.scan import NUMPY, hashed
-from detaudit.auditor.source.source_edits import UNSAFE, Mend, Page, given, last
+from detaudit.auditor.source.source_edits import UNSAFE, Fix, Page, given, last
+from detaudit.model import SourceKind
 
 _GENERATORS = {*NUMPY, "default_rng", "Random", "SeedGenerator"}
 _SEEDING = {
@@ -30,22 +31,22 @@ _CLOCK_CALLS = {"now", "utcnow", "today", "perf_counter", "perf_counter_ns", "mo
 _PROCESS_CALLS = {"getpid", "getppid", "urandom", "get_ident", "get_native_id", "uuid1", "uuid4"}
 _ARRAYS = {"numpy", "torch", "cupy", "jax.numpy"}
 _ZEROS = {"empty": "zeros", "empty_like": "zeros_like"}
-_FRESH_ONLY = {"torch.empty_strided", "torch.empty_permuted"}
+_UNINITIALIZED_ONLY = {"torch.empty_strided", "torch.empty_permuted"}
 
 
-def unseeded(page: Page, node: ast.AST) -> Mend | None:
+def unseeded(page: Page, node: ast.AST) -> Fix | None:
     """Give a generator that draws its seed from the system the seed 0."""
     if not isinstance(node, ast.Call):
         return None
     name = last(node.func)
     if name == "from_non_deterministic_state":
-        return Mend((*page.renamed(node, "from_seed"), *_seed_first(page, node)))
+        return Fix((*page.renamed(node, "from_seed"), *_seed_first(page, node)))
     if name in ("seed", "seed_all"):
         edits = _seed(page, node)
-        return None if edits is None else Mend((*page.renamed(node, _method(page, node)), *edits))
+        return None if edits is None else Fix((*page.renamed(node, _method(page, node)), *edits))
     if name in _GENERATORS or name == "seed_everything":
         edits = _seed(page, node)
-        return None if edits is None else Mend(edits)
+        return None if edits is None else Fix(edits)
     return None
 
 
@@ -83,7 +84,7 @@ def _seed_first(page: Page, call: ast.Call) -> tuple[tuple[int, int, str], ...]:
     return ((end, end, "0"),)
 
 
-def moving_seed(page: Page, node: ast.AST) -> Mend | None:
+def moving_seed(page: Page, node: ast.AST) -> Fix | None:
     """Put 0 in the place of a seed that is computed from the clock, the process or the system's randomness."""
     if not isinstance(node, ast.Call):
         return None
@@ -92,7 +93,7 @@ def moving_seed(page: Page, node: ast.AST) -> Mend | None:
         seeds += [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in ("key", "entropy", "a"))]
     for seed in seeds:
         if _moves(page, seed):
-            return Mend(page.instead(seed, "0"))
+            return Fix(page.instead(seed, "0"))
         if isinstance(seed, ast.Name):
             values = page.reader.values(seed)
             if any(value is not None and _moves(page, value) for value in values):
@@ -100,12 +101,12 @@ def moving_seed(page: Page, node: ast.AST) -> Mend | None:
     return None
 
 
-def _where_bound(page: Page, values: list[ast.expr | None]) -> Mend:
+def _where_bound(page: Page, values: list[ast.expr | None]) -> Fix:
     """Edit the one line that computes a seed, so that all who are given it have the same."""
     value = values[0]
     if len(values) > 1 or value is None or value.lineno != value.end_lineno:
         return UNSAFE
-    return Mend(page.instead(value, "0"))
+    return Fix(page.instead(value, "0"))
 
 
 def _moves(page: Page, node: ast.expr) -> bool:
@@ -117,14 +118,14 @@ def _moves(page: Page, node: ast.expr) -> bool:
     return False
 
 
-def fresh_memory(page: Page, node: ast.AST) -> Mend | None:
+def uninitialized_memory(page: Page, node: ast.AST) -> Fix | None:
     """Ask for zeros where memory is taken as it was found."""
     if not isinstance(node, ast.Call):
         return None
     module, _, name = page.full(node.func).rpartition(".")
     if last(node.func) == "new_empty":
-        return Mend(page.renamed(node, "new_zeros"))
-    if f"{module}.{name}" in _FRESH_ONLY or last(node.func) == "new_empty_strided":
+        return Fix(page.renamed(node, "new_zeros"))
+    if f"{module}.{name}" in _UNINITIALIZED_ONLY or last(node.func) == "new_empty_strided":
         return UNSAFE
     if module not in _ARRAYS or name not in _ZEROS or _is_of_objects(node):
         return None
@@ -132,9 +133,9 @@ def fresh_memory(page: Page, node: ast.AST) -> Mend | None:
         return UNSAFE
     zeros = _ZEROS[name]
     if isinstance(node.func, ast.Attribute):
-        return Mend(page.renamed(node, zeros))
+        return Fix(page.renamed(node, zeros))
     needed = page.imports.get(zeros) != f"{module}.{zeros}"
-    return Mend(page.instead(node.func, zeros), (f"from {module} import {zeros}",) if needed else ())
+    return Fix(page.instead(node.func, zeros), (f"from {module} import {zeros}",) if needed else ())
 
 
 def _is_of_objects(call: ast.Call) -> bool:
@@ -145,14 +146,14 @@ def _is_of_objects(call: ast.Call) -> bool:
     )
 
 
-def salted_hash(page: Page, node: ast.AST) -> Mend | None:
+def salted_hash(page: Page, node: ast.AST) -> Fix | None:
     """Compute a checksum of the text where hash() depends on the salt of the process."""
-    if not isinstance(node, ast.Call) or hashed(page.reader, node) != "hash":
+    if not isinstance(node, ast.Call) or hashed(page.reader, node) is not SourceKind.HASH:
         return None
     needs = () if page.imports.get("zlib") == "zlib" else ("import zlib",)
     for keyword in node.keywords:
         if keyword.arg == "key":
-            return Mend(page.instead(keyword.value, "lambda item: zlib.crc32(str(item).encode())"), needs)
+            return Fix(page.instead(keyword.value, "lambda item: zlib.crc32(str(item).encode())"), needs)
     match node.args:
         case [ast.JoinedStr() | ast.Constant(value=str()) as text]:
             edits = page.around(text, "", ".encode()")
@@ -162,7 +163,7 @@ def salted_hash(page: Page, node: ast.AST) -> Mend | None:
             edits = page.around(value, "str(", ").encode()")
         case _:
             return UNSAFE
-    return Mend((*page.instead(node.func, "zlib.crc32"), *edits), needs)
+    return Fix((*page.instead(node.func, "zlib.crc32"), *edits), needs)
 
 
 def _has_address(page: Page, node: ast.expr) -> bool:

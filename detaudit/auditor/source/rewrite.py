@@ -1,34 +1,37 @@
-"""Which edit of a line mends it, given what is wrong there."""
+"""Find the edit that fixes a line, given what it does."""
 
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from detaudit.auditor.source.fix_orders import arrival, listing, taken_set
-from detaudit.auditor.source.fix_values import fresh_memory, moving_seed, salted_hash, unseeded
-from detaudit.auditor.source.source_edits import Mend, Page
+from detaudit.auditor.source.fix_orders import completion_order, listing, taken_set
+from detaudit.auditor.source.fix_values import moving_seed, salted_hash, uninitialized_memory, unseeded
+from detaudit.auditor.source.source_edits import Fix, Page
+from detaudit.model import SourceKind
 
-_Rule = Callable[[Page, ast.AST], Mend | None]
+_Rule = Callable[[Page, ast.AST], Fix | None]
 
-RULES: dict[str, _Rule] = {
-    "set": taken_set,
-    "listing": listing,
-    "unseeded": unseeded,
-    "clock": moving_seed,
-    "pid": moving_seed,
-    "arrival": arrival,
-    "memory": fresh_memory,
-    "hash": salted_hash,
+RULES: dict[SourceKind, _Rule] = {
+    SourceKind.SET_ORDER: taken_set,
+    SourceKind.OBJECT_SET_ORDER: taken_set,
+    SourceKind.LISTING_ORDER: listing,
+    SourceKind.UNSEEDED: unseeded,
+    SourceKind.CLOCK: moving_seed,
+    SourceKind.PROCESS_ID: moving_seed,
+    SourceKind.COMPLETION_ORDER: completion_order,
+    SourceKind.COMPLETION_ORDER_OPTION: completion_order,
+    SourceKind.UNINITIALIZED: uninitialized_memory,
+    SourceKind.HASH: salted_hash,
 }
-"""By kind, what looks at a node: None if it is none of that kind, an empty mend where nothing safe is known."""
+"""By kind, what looks at a node: None if it is none of that kind, an empty fix if nothing safe is known."""
 
 _MOST = 20
-"""Places that are mended in one statement."""
+"""The most places to fix in one statement."""
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """An edit of whole lines, without their ends: what stands from line ``first`` on, and what shall stand there.
+    """An edit of whole lines, without their ends: the lines from ``first`` on, and what replaces them.
 
     ``needs`` are the imports that the new lines need and the file does not have.
     """
@@ -39,10 +42,10 @@ class Rewrite:
     needs: tuple[str, ...] = ()
 
 
-def rewritten(text: bytes | str, line: int, kind: str) -> Rewrite | None:
-    """Return what mends all of a kind in the statement at a line, None where no safe edit is known.
+def rewritten(text: bytes | str, line: int, kind: SourceKind) -> Rewrite | None:
+    """Return what fixes everything of a kind in the statement at a line, None if no safe edit is known.
 
-    The lines may be others than that one: an expression may begin above it, and a seed be computed elsewhere.
+    The edited lines may be others: an expression may begin above that line, and a seed may be computed elsewhere.
     """
     rule = RULES.get(kind)
     try:
@@ -54,12 +57,12 @@ def rewritten(text: bytes | str, line: int, kind: str) -> Rewrite | None:
 def _rewritten(before: Page, line: int, rule: _Rule) -> Rewrite | None:
     page, needs = before, list[str]()
     for _ in range(_MOST):
-        found = [(node, mend) for node in page.at(line) if (mend := rule(page, node)) is not None]
+        found = [(node, fix) for node in page.at(line) if (fix := rule(page, node)) is not None]
         if not found:
             return _difference(before.lines, page.lines, needs)
-        if not all(mend.edits and page.is_placed(node) for node, mend in found):
+        if not all(fix.edits and page.is_placed(node) for node, fix in found):
             return None
-        # One at a time: what is within it stands elsewhere afterwards, or needs no mending any more.
+        # Apply one edit at a time: it may move the nodes inside it, or make their fix unnecessary.
         edits = found[0][1].edits
         needs += [one for one in found[0][1].needs if one not in needs]
         page, line = page.edited(edits), page.moved(line, edits)

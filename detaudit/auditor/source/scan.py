@@ -1,23 +1,34 @@
-"""Reads a source text for what takes a set in order, computes with hashes or addresses, or asks for no seed."""
+"""Find code that iterates over a set, computes with hashes or addresses, passes no seed, or reads new memory."""
 
 import ast
 from collections.abc import Iterator
 
 from detaudit.auditor.source.bindings import Reader, parsed
+from detaudit.model import SourceKind
 
-SET, HASH, ID, UNSEEDED, EMPTY = "set", "hash", "id", "unseeded", "empty"
+SET, HASH, ID = SourceKind.SET_ORDER, SourceKind.HASH, SourceKind.ADDRESS
+UNSEEDED, UNINITIALIZED = SourceKind.UNSEEDED, SourceKind.UNINITIALIZED
 
 NUMPY = {"RandomState", "SeedSequence", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 """Classes that cannot be wrapped in the process, because scripts ask isinstance. torch.Generator is another."""
 
-_FRESH = {
+_MODULES = {
+    **{name: name for name in ("random", "numpy", "torch", "tensorflow", "keras")},
+    "np": "numpy",
+    "tf": "tensorflow",
+}
+"""Modules with a function ``seed``, as scripts name them, and their full names."""
+
+_UNINITIALIZED = {
     **{f"{module}.{name}": f"numpy.{name}" for module in ("np", "numpy") for name in ("empty", "empty_like")},
     **{name: name for name in ("torch.empty", "torch.empty_like", "torch.empty_strided")},
 }
-"""Calls that return memory as it was found, and their full names."""
+"""Calls that return uninitialized memory, and their full names."""
 
-Found = tuple[int, str, str]
-"""The line, one of the five, and for UNSEEDED and EMPTY what is called."""
+_BUILTINS = {"hash": HASH, "id": ID}
+
+Found = tuple[int, SourceKind, str]
+"""The line, one of the five kinds, and for UNSEEDED and UNINITIALIZED what is called."""
 
 
 def in_text(text: bytes) -> tuple[Found, ...]:
@@ -33,11 +44,11 @@ def _found(reader: Reader) -> Iterator[Found]:
             if kind := hashed(reader, node):
                 yield node.lineno, kind, ""
             yield from _unseeded(node)
-            yield from _fresh(node)
+            yield from _uninitialized(node)
 
 
-def hashed(reader: Reader, call: ast.Call) -> str:
-    """Return HASH or ID if a call computes with hashes or addresses, ``""`` if it does not."""
+def hashed(reader: Reader, call: ast.Call) -> SourceKind | None:
+    """Return HASH or ID if a call computes with hashes or addresses, None if it does not."""
     inside = reader.scope(call)
     own = isinstance(inside, ast.FunctionDef) and inside.name in ("__hash__", "__eq__")
     if isinstance(call.func, ast.Name) and call.func.id == "hash" and not own:
@@ -47,7 +58,7 @@ def hashed(reader: Reader, call: ast.Call) -> str:
     keys = [
         keyword.value.id for keyword in call.keywords if keyword.arg == "key" and isinstance(keyword.value, ast.Name)
     ]
-    return next((key for key in keys if key in (HASH, ID)), "")
+    return next((_BUILTINS[key] for key in keys if key in _BUILTINS), None)
 
 
 def _is_arithmetic(node: ast.AST) -> bool:
@@ -61,14 +72,21 @@ def _unseeded(call: ast.Call) -> Iterator[Found]:
         match call.func:
             case ast.Attribute(attr=name) | ast.Name(id=name) if name in NUMPY:
                 yield call.lineno, UNSEEDED, name
-            case ast.Attribute(attr="seed"):
-                yield call.lineno, UNSEEDED, ast.unparse(call.func)
+            case ast.Attribute(attr="seed", value=owner):
+                yield call.lineno, UNSEEDED, _seeding(ast.unparse(owner))
             case _:
                 pass
 
 
-def _fresh(call: ast.Call) -> Iterator[Found]:
+def _seeding(owner: str) -> str:
+    """Return the full name of a function ``seed``: on any object that is not a module, it is a generator's method."""
+    first, *parts = owner.split(".")
+    is_module = first in _MODULES and all(part.isidentifier() for part in parts)
+    return ".".join([_MODULES[first], *parts, "seed"]) if is_module else "Generator.seed"
+
+
+def _uninitialized(call: ast.Call) -> Iterator[Found]:
     if isinstance(call.func, ast.Attribute):
-        name = _FRESH.get(ast.unparse(call.func)) or ("torch.empty" if call.func.attr == "new_empty" else "")
+        name = _UNINITIALIZED.get(ast.unparse(call.func)) or ("torch.empty" if call.func.attr == "new_empty" else "")
         if name:
-            yield call.lineno, EMPTY, name
+            yield call.lineno, UNINITIALIZED, name

@@ -22,15 +22,15 @@ Edit = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
-class Mend:
-    """The edits that mend one place, none where no safe ones are known, and the imports that they need."""
+class Fix:
+    """The edits that fix one place, none if no safe ones are known, and the imports that they need."""
 
     edits: tuple[Edit, ...] = ()
     needs: tuple[str, ...] = ()
 
 
-UNSAFE = Mend()
-"""Here is what was asked for, and nothing is known that mends it and breaks nothing."""
+UNSAFE = Fix()
+"""The place is of the requested kind, and no fix is known that breaks nothing."""
 
 
 class Page:

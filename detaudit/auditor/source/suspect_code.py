@@ -1,66 +1,61 @@
-"""Code whose result depends on hashes or addresses, found by reading it: no hook can see a set being iterated."""
+"""Code whose result depends on hashes, addresses or memory, found by reading it: no hook sees a set being iterated."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from detaudit.auditor.source.scan import EMPTY, HASH, ID, NUMPY, SET, UNSEEDED, Found, in_text
-from detaudit.model import Source
+from detaudit.auditor.source.scan import Found, in_text
+from detaudit.model import Source, SourceKind, SourceMatch
 
 MOST_BYTES = 1_000_000
 
-SET_WORDS = "iterates over a set, whose order changes with PYTHONHASHSEED if it holds strings"
-SET_OF_OBJECTS = "iterates over a set, whose order changes with their addresses if it holds objects"
-_WORDS = {
-    SET: SET_WORDS,
-    HASH: "calls hash(), which changes with PYTHONHASHSEED for strings",
-    ID: "computes with id(), an address, which changes from run to run",
-    UNSEEDED: "calls {}() without a seed",
-    EMPTY: "calls {}(), which holds what was in memory until it is written",
-}
-_ORDER = {UNSEEDED: 0, EMPTY: 2}
+_ORDER = {SourceKind.UNSEEDED: 0, SourceKind.UNINITIALIZED: 2}
 
 
 @dataclass(frozen=True)
-class Fixed:
-    """What the runs held still: the salt of hash(str), the addresses of objects, the entropy of NumPy and of torch.
-
-    ``filled`` has the calls whose memory was filled.
-    """
+class Pinned:
+    """What cannot differ between the runs: the string hash seed, the addresses, and the lines that the flags fix."""
 
     hash_seed: bool = False
     addresses: bool = False
-    numpy_entropy: bool = False
-    torch_entropy: bool = False
-    filled: frozenset[str] = frozenset()
+    fixed: tuple[SourceMatch, ...] = ()
 
-    def words(self, kind: str, name: str) -> str:
-        """Return what a candidate comes to in such runs, ``""`` for nothing."""
-        if kind == SET and self.hash_seed:
-            return "" if self.addresses else SET_OF_OBJECTS
-        unseeded = self.numpy_entropy if name in NUMPY else self.torch_entropy
-        filled = any(name.startswith(call) for call in self.filled)
-        fixed = {HASH: self.hash_seed, ID: self.addresses, UNSEEDED: unseeded, EMPTY: filled}
-        return "" if fixed.get(kind) else _WORDS[kind].format(name)
+    def suspect(self, source: Source) -> Source | None:
+        """Return a line as the suspect that it is in such runs, None if it is none."""
+        match source.kind:
+            case SourceKind.SET_ORDER if self.hash_seed:
+                # Strings keep their order now, objects do not.
+                return None if self.addresses else replace_kind(source, SourceKind.OBJECT_SET_ORDER)
+            case SourceKind.SET_ORDER | SourceKind.ADDRESS:
+                return None if source.kind is SourceKind.ADDRESS and self.addresses else source
+            case SourceKind.HASH:
+                return None if self.hash_seed else source
+            case _:
+                return None if any(match.matches(source) for match in self.fixed) else source
 
 
-def read(root: Path, files: Iterable[str], fixed: Fixed) -> tuple[Source, ...]:
-    """Return the candidates in these files, relative to ``root`` or absolute, that nothing holds still.
+def replace_kind(source: Source, kind: SourceKind) -> Source:
+    """Return the same line as of another kind."""
+    return Source(file=source.file, line=source.line, kind=kind, call=source.call, suspect=source.suspect)
 
-    A file that cannot be read or parsed holds none. Generators without a seed come first, and fresh memory last: most
-    of it is written before it is read.
+
+def read(root: Path, files: Iterable[str], pinned: Pinned) -> tuple[Source, ...]:
+    """Return the suspects in these files, relative to ``root`` or absolute.
+
+    A file that cannot be read or parsed has none. Generators without a seed come first, and uninitialized memory last:
+    most of it is written before it is read.
     """
     found = []
     for file in files:
-        for line, kind, name in scanned(root / file):
-            words = fixed.words(kind, name)
-            if words:
-                found.append((_ORDER.get(kind, 1), Source(file=file, line=line, what=words, kind="candidate")))
+        for line, kind, call in scanned(root / file):
+            source = pinned.suspect(Source(file=file, line=line, kind=kind, call=call, suspect=True))
+            if source is not None:
+                found.append((_ORDER.get(kind, 1), source))
     return tuple(source for _, source in sorted(found, key=lambda pair: pair[0]))
 
 
 def scanned(path: Path) -> tuple[Found, ...]:
-    """Return what the code of a file shows, by line; nothing where it cannot be read or parsed."""
+    """Return what the code of a file shows, by line; nothing if it cannot be read or parsed."""
     try:
         text = path.read_bytes()
         return in_text(text) if len(text) <= MOST_BYTES else ()

@@ -1,216 +1,232 @@
-"""From the first operation that differs to the line of the user's code to blame, the cause, and what mends it."""
+"""From the first operation, or variable, that differs to the culprit: the line, its cause, and what fixes it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 
-import msgspec
+from msgspec import structs
 
 from detaudit import wire
-from detaudit.auditor.evidence.event_logs import told_from
-from detaudit.auditor.source.suspect_code import SET_OF_OBJECTS, SET_WORDS
-from detaudit.auditor.trace import culprit_line
-from detaudit.auditor.trace.op_diff import Finding, Kind
+from detaudit.auditor.trace.culprit_line import MOST_SUSPECTS, Blamed, Known, blame_source, choose
+from detaudit.auditor.trace.line_diff import Differing, Fork
+from detaudit.auditor.trace.op_diff import OpFinding
 from detaudit.auditor.trace.op_records import OpLine
-from detaudit.model import CauseClass, Culprit, Difference, Edit, FlagCure, Source, Stage, TensorPair
-from detaudit.recipe.fix_flags import cures
-from detaudit.recipe.flags import Catalogue, Cause
+from detaudit.auditor.trace.user_code import UserCode
+from detaudit.model import (
+    COMPLETION,
+    Cause,
+    Culprit,
+    Difference,
+    How,
+    Operation,
+    Source,
+    SourceKind,
+    Stage,
+    TensorPair,
+)
 
-_CAUSES: dict[Kind, CauseClass] = {
-    Kind.OUTPUT: "kernel",
-    Kind.RANDOM: "seed",
-    Kind.FRESH: "memory",
-    Kind.OTHER_TENSOR: "order",
-    Kind.OUTSIDE: "data",
-    Kind.WRITTEN_BETWEEN: "threads",
-    Kind.FORK: "order",
+_CAUSES = {
+    How.OUTPUT: Cause.KERNEL,
+    How.RNG_STATE: Cause.SEED,
+    How.UNINITIALIZED: Cause.MEMORY,
+    How.REORDERED: Cause.ORDER,
+    How.INPUT: Cause.DATA,
+    How.CONCURRENT_WRITE: Cause.THREADS,
+    How.CONTROL_FLOW: Cause.ORDER,
 }
-_BEFORE_THE_FRAMEWORK = (Kind.RANDOM, Kind.OTHER_TENSOR, Kind.OUTSIDE, Kind.FORK)
-"""Where a line of Python that runs before an operation is to blame, if one is known."""
+_BEFORE_THE_FRAMEWORK = (How.RNG_STATE, How.REORDERED, How.INPUT, How.CONTROL_FLOW)
+"""If a line of Python that runs before an operation introduced it, if one is known."""
 
-_WORDS = {
-    Kind.FRESH: "calls torch.empty() or the like, which holds what was in memory until it is written",
-    Kind.WRITTEN_BETWEEN: "writes to memory to which another thread or process writes as well, in no fixed order",
-}
-_NO_FLAG = ("written-between", "fork")
-"""What no flag mends: only the program can wait for another thread, or go the same way."""
+_NO_FLAG = (How.CONCURRENT_WRITE, How.CONTROL_FLOW)
+"""What no flag fixes: only the program can wait for another thread, or take the same path."""
 
 
-@dataclass(frozen=True)
-class Scene:
-    """What is known besides: the lines that bring randomness, where the user's files are, the versions and devices."""
-
-    sources: Sequence[Source]
-    cwd: Path
-    root: Path
-    catalogue: Catalogue
-    frameworks: Mapping[str, str]
-    devices: Sequence[str]
-    near: Sequence[tuple[str, int]] = ()
-
-    def told(self, file: str) -> str:
-        """Return a file as people would name it."""
-        return told_from(file, self.cwd)
-
-
-def of_operation(found: Finding, differs: Difference, scene: Scene, tensor: TensorPair | None = None) -> Culprit:
-    """Return the culprit that the first difference between two streams of operations points to."""
+def of_operation(
+    found: OpFinding,
+    differs: Difference,
+    known: Known,
+    *,
+    near: Sequence[tuple[str, int]] = (),
+    tensor: TensorPair | None = None,
+) -> Culprit:
+    """Return the culprit behind the first difference between the operations of two runs."""
     op = found.op
-    own = _blamed(found)
-    source = source_of(found, scene)
-    cause = _cause(found, source, scene)
-    file, line = (source.file, source.line) if source else (scene.told(own.file), own.line)
-    words = source.what if source else _WORDS.get(found.kind, "")
-    if found.kind is Kind.OUTPUT and op.op.startswith("c10d."):
-        words = "a collective, whose result depends on what other ranks sent as well"
-    edit = culprit_line.edit_of(source, scene.root) if source else None
-    if found.kind is Kind.FRESH:
-        edit = culprit_line.edit_at(scene.root, file, line, "memory")
-    at = f"{scene.told(op.file)}:{op.line}" if op.file and (scene.told(op.file), op.line) != (file, line) else None
-    culprit = Culprit(
-        how=Kind.OUTSIDE.value if found.brought else found.kind.value,
-        cause=cause,
+    source = source_of(found, known, near)
+    blamed = blame_source(source, known.code, known.fixes) if source else _blame_operation(found, known)
+    if found.how in _NO_FLAG:
+        blamed = replace(blamed, flags=())
+    return Culprit(
+        how=How.INPUT if found.brought else found.how,
+        cause=blamed.cause,
         rank=differs.rank,
         step=differs.step if differs.stage is Stage.INIT and not op.backward else op.step or differs.step,
         stage=Stage.BACKWARD if op.backward else differs.stage,
-        file=file or None,
-        line=line or None,
-        words=words,
-        op=op.op,
-        node=op.node or None,
+        file=blamed.file or None,
+        line=blamed.line or None,
+        code=known.code.text(blamed.file, blamed.line),
+        source=blamed.source,
+        operation=_operation(found, blamed, known.code, tensor),
+        thread=_elsewhere(op.thread),
+        values=_paths(found, known.code) if found.how is How.CONTROL_FLOW else None,
+        flags=blamed.flags,
+        suggested_edit=blamed.edit,
+        suspects=known.suspects(source),
+    )
+
+
+def _blame_operation(found: OpFinding, known: Known) -> Blamed:
+    """Return the answer if no line is known that introduced what an operation was given."""
+    own, code = _own(found), known.code
+    file, cause = code.display(own.file), _cause(found)
+    if found.how is not How.UNINITIALIZED:
+        return Blamed(file, own.line, None, cause, known.fixes.flags(cause, None, _kernel(found)))
+    source = Source(file=file, line=own.line, kind=SourceKind.UNINITIALIZED, call="torch.empty")
+    edit = code.edit(file, own.line, SourceKind.UNINITIALIZED)
+    return Blamed(file, own.line, None, cause, known.fixes.flags(cause, source), edit)
+
+
+def _kernel(found: OpFinding) -> str:
+    """Return the operation if its results differ although its inputs match, else ``""``."""
+    return found.op.op if found.how is How.OUTPUT else ""
+
+
+def _operation(found: OpFinding, blamed: Blamed, code: UserCode, tensor: TensorPair | None) -> Operation:
+    op, file = found.op, code.display(found.op.file)
+    own = f"{file}:{op.line}" if op.file and (file, op.line) != (blamed.file, blamed.line) else None
+    return Operation(
+        name=op.op,
+        graph_node=op.node or None,
         module=op.module or None,
         backward=op.backward,
-        thread=op.thread if op.thread != wire.MAIN_THREAD else None,
-        at=at,
-        inputs_equal=found.kind in (Kind.OUTPUT, Kind.RANDOM) and not found.brought,
-        values=_ways(found, scene) if found.kind is Kind.FORK else None,
+        collective=found.how is How.OUTPUT and op.op.startswith("c10d."),
+        op_location=own,
+        inputs_equal=found.how in (How.OUTPUT, How.RNG_STATE) and not found.brought,
         tensor=tensor,
-        edit=edit,
-        also=tuple(one for one in scene.sources if one is not source)[:5],
     )
-    return _with_cures(culprit, scene, op.op if found.kind is Kind.OUTPUT else "")
 
 
-def of_pipeline(made: Culprit, sources: Sequence[Source], op: str, scene: Scene) -> Culprit:
+def of_pipeline(made: Culprit, lines: Sequence[Source], op: str, known: Known) -> Culprit:
     """Return the culprit of data that came out of a pipeline: the first of its lines that may race, by ``op``."""
-    first = sources[0]
-    at = f"{made.file}:{made.line}" if made.file else None
-    also = (*sources[1:], *made.also)[:5]
-    made = msgspec.structs.replace(made, file=first.file, line=first.line, words=first.what, at=at, also=also)
-    return _with_cures(made, scene, op)
-
-
-def of_source(source: Source, differs: Difference, scene: Scene) -> Culprit:
-    """Return the culprit where a line is known that brings randomness, and no operation was seen to differ."""
-    culprit = Culprit(
-        how="source",
-        cause=culprit_line.cause_of(source, scene.root),
-        rank=differs.rank,
-        step=differs.step,
-        stage=differs.stage,
-        file=source.file,
-        line=source.line,
-        words=source.what,
-        edit=culprit_line.edit_of(source, scene.root),
-        also=tuple(one for one in scene.sources if one is not source)[:5],
+    first, operation = lines[0], made.operation
+    location = f"{made.file}:{made.line}" if made.file else None
+    return structs.replace(
+        made,
+        file=first.file,
+        line=first.line,
+        code=known.code.text(first.file, first.line),
+        source=first,
+        operation=structs.replace(operation, op_location=location) if operation else None,
+        flags=known.fixes.flags(made.cause, first, op),
+        suspects=(*lines[1:], *made.suspects)[:MOST_SUSPECTS],
     )
-    return _with_cures(culprit, scene, "")
 
 
-def of_line(file: str, line: int, differs: Difference, scene: Scene) -> Culprit:
-    """Return a culprit of which no more is known than its line."""
-    made = Culprit(
-        how="value",
-        cause="data",
+def of_source(source: Source, differs: Difference, known: Known) -> Culprit:
+    """Return the culprit if a line is known that introduces randomness, and no operation differed before."""
+    blamed = blame_source(source, known.code, known.fixes)
+    made = _of_line(blamed.file, blamed.line, How.SOURCE, blamed.cause, differs, known, source)
+    return structs.replace(made, source=blamed.source, flags=blamed.flags, suggested_edit=blamed.edit)
+
+
+def of_variable(first: Differing, differs: Difference, known: Known) -> Culprit:
+    """Return the culprit behind the first variable that differs."""
+    one = first.one
+    file = known.code.display(one.file)
+    source = known.at(file, one.line)
+    if source is not None:
+        return of_source(source, differs, known)
+    texts = tuple(side.text if side else "" for side in (first.a, first.b))
+    cause = Cause.ORDER if first.reordered else Cause.DATA
+    made = _of_line(file, one.line, How.VARIABLE, cause, differs, known)
+    return structs.replace(made, name=one.name, values=(texts[0], texts[1]) if all(texts) else None)
+
+
+def of_fork(fork: Fork, differs: Difference, known: Known) -> Culprit:
+    """Return the culprit of two runs that took different code paths."""
+    place, line = fork.last or ("", 0)
+    file, elsewhere = known.code.display(place), _elsewhere(fork.thread)
+    source = known.at(file, line)
+    blamed = blame_source(source, known.code, known.fixes) if source else None
+    cause = Cause.THREADS if elsewhere else Cause.ORDER
+    went = tuple(f"line {place[1]}" if place else "the end" for place in (fork.a, fork.b))
+    made = _of_line(file, line, How.CONTROL_FLOW, cause, differs, known, source)
+    return structs.replace(
+        made,
+        source=blamed.source if blamed else None,
+        suggested_edit=blamed.edit if blamed else None,
+        values=(went[0], went[1]),
+        thread=elsewhere,
+    )
+
+
+def of_leftover(path: str, file: str, line: int, differs: Difference, known: Known) -> Culprit:
+    """Return the culprit that reads a file which an earlier run wrote."""
+    made = _of_line(known.code.display(file), line, How.LEFTOVER_FILE, Cause.DATA, differs, known)
+    return structs.replace(made, name=path)
+
+
+def _of_line(
+    file: str, line: int, how: How, cause: Cause, differs: Difference, known: Known, source: Source | None = None
+) -> Culprit:
+    return Culprit(
+        how=how,
+        cause=cause,
         rank=differs.rank,
         step=differs.step,
         stage=differs.stage,
         file=file,
         line=line,
-        also=tuple(scene.sources)[:5],
+        code=known.code.text(file, line),
+        suspects=known.suspects(source),
     )
-    return msgspec.structs.replace(made, code=_code(scene.root, file, line))
 
 
-def with_values(made: Culprit, how: str, words: str, values: tuple[str, str] | None) -> Culprit:
-    """Return the culprit of a variable that differs."""
-    return msgspec.structs.replace(made, cause="order" if how == "order" else "data", words=words, values=values)
-
-
-def with_fork(made: Culprit, words: str, ways: tuple[str, str], edit: Edit | None, thread: str) -> Culprit:
-    """Return the culprit of programs that went different ways."""
-    elsewhere = thread if thread != wire.MAIN_THREAD else None
-    cause: CauseClass = "threads" if elsewhere else "order"
-    return msgspec.structs.replace(made, how="fork", cause=cause, words=words, values=ways, edit=edit, thread=elsewhere)
-
-
-def _with_cures(culprit: Culprit, scene: Scene, op: str) -> Culprit:
-    cause: Cause = "order" if culprit.cause == "address" else culprit.cause
-    if culprit.cause == "address" and culprit.words == SET_WORDS:
-        culprit = msgspec.structs.replace(culprit, words=SET_OF_OBJECTS)
-    flags = () if culprit.how in _NO_FLAG else tuple(scene.catalogue)
-    found = cures(flags, cause, scene.frameworks, scene.devices, culprit.words, op)
-    told = tuple(FlagCure(flag=one.id, title=one.title, in_script=one.in_script, where=one.where) for one in found)
-    code = _code(scene.root, culprit.file, culprit.line)
-    return msgspec.structs.replace(culprit, cures=told, code=code)
-
-
-def _code(root: Path, file: str | None, line: int | None) -> str:
-    """Return a line of the user's code, ``""`` where it cannot be read."""
-    if not file or not line:
-        return ""
-    try:
-        lines = (root / file).read_text(errors="replace").splitlines()
-    except OSError:
-        return ""
-    return lines[line - 1].strip() if line <= len(lines) else ""
-
-
-def _blamed(found: Finding) -> OpLine:
-    """Return the operation whose line is to blame: who took fresh memory, or who writes to memory that others do."""
-    if found.kind in (Kind.FRESH, Kind.WRITTEN_BETWEEN) and found.before is not None and found.before.file:
+def _own(found: OpFinding) -> OpLine:
+    """Return the operation to blame: who took uninitialized memory, or who writes to memory that others do."""
+    blamed = (How.UNINITIALIZED, How.CONCURRENT_WRITE)
+    if found.how in blamed and found.before is not None and found.before.file:
         return found.before
-    if found.kind is Kind.FORK and found.before is not None and not found.op.file:
+    if found.how is How.CONTROL_FLOW and found.before is not None and not found.op.file:
         return found.before
     return found.op
 
 
-def source_of(found: Finding, scene: Scene) -> Source | None:
-    """Return the line that brings what an operation was given; None where none is known, or it is itself to blame."""
-    fit = fitting(found, scene)
-    if found.kind is Kind.RANDOM:
+def source_of(found: OpFinding, known: Known, near: Sequence[tuple[str, int]] = ()) -> Source | None:
+    """Return the line that introduced what an operation was given; None if none is known, or it is itself to blame."""
+    fit = fitting(found, known.sources)
+    if found.how is How.RNG_STATE:
         return next(iter(fit), None)
-    orders = found.kind in (Kind.OTHER_TENSOR, Kind.FORK)
-    return culprit_line.to_blame(fit, scene.root, orders_only=orders, near=scene.near)
+    return choose(fit, orders_only=found.how in (How.REORDERED, How.CONTROL_FLOW), near=near)
 
 
-def fitting(found: Finding, scene: Scene) -> tuple[Source, ...]:
-    """Return the lines that may bring what an operation was given."""
-    if found.kind not in _BEFORE_THE_FRAMEWORK:
+def fitting(found: OpFinding, sources: Sequence[Source]) -> tuple[Source, ...]:
+    """Return the lines that may have introduced what an operation was given."""
+    if found.how not in _BEFORE_THE_FRAMEWORK:
         return ()
-    random = found.kind is Kind.RANDOM
-    return tuple(one for one in scene.sources if _seeds_framework(one, found.op) == random)
+    random = found.how is How.RNG_STATE
+    return tuple(one for one in sources if _is_of_framework(one, found.op) == random)
 
 
-def _seeds_framework(source: Source, op: OpLine) -> bool:
-    """Whether a line seeds a generator of the framework that the operation belongs to."""
-    names = ("torch.", ".seed()") if op.op.startswith("aten.") else ("tensorflow.", "keras.")
-    return source.kind not in ("listing-order", "completion-order", "completion-order-option") and any(
-        name in source.what for name in names
-    )
+def _is_of_framework(source: Source, op: OpLine) -> bool:
+    """Whether a line calls a generator, or other memory, of the framework that the operation belongs to."""
+    if source.kind in COMPLETION or source.kind is SourceKind.LISTING_ORDER:
+        return False
+    if op.op.startswith("aten."):
+        return source.call.startswith("torch.") or source.call == "Generator.seed"
+    return any(name in source.call for name in ("tensorflow.", "keras."))
 
 
-def _cause(found: Finding, source: Source | None, scene: Scene) -> CauseClass:
-    if source is not None:
-        return culprit_line.cause_of(source, scene.root)
-    op = found.op
+def _cause(found: OpFinding) -> Cause:
     if found.brought:
-        return "data"
-    if found.kind in (Kind.OTHER_TENSOR, Kind.FORK) and op.thread != wire.MAIN_THREAD:
-        return "threads"
-    return _CAUSES[found.kind]
+        return Cause.DATA
+    if found.how in (How.REORDERED, How.CONTROL_FLOW) and found.op.thread != wire.MAIN_THREAD:
+        return Cause.THREADS
+    return _CAUSES[found.how]
 
 
-def _ways(found: Finding, scene: Scene) -> tuple[str, str]:
-    ours, theirs = (f"{op.op} at {scene.told(op.file)}:{op.line}" if op else "ended" for op in (found.a, found.b))
+def _elsewhere(thread: str) -> str | None:
+    return thread if thread != wire.MAIN_THREAD else None
+
+
+def _paths(found: OpFinding, code: UserCode) -> tuple[str, str]:
+    ours, theirs = (f"{op.op} at {code.display(op.file)}:{op.line}" if op else "ended" for op in (found.a, found.b))
     return ours, theirs

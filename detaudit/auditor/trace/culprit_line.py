@@ -1,94 +1,101 @@
-"""Which line of the user's code is to blame where a difference came in from before the framework."""
+"""Which line of the user's code introduced a difference that entered before the framework, and what fixes it."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from detaudit.auditor.source import rewrite
-from detaudit.auditor.source.scan import EMPTY, HASH, ID, SET, UNSEEDED
-from detaudit.auditor.source.suspect_code import scanned
-from detaudit.model import CauseClass, Edit, Source
+from detaudit.auditor.trace.user_code import UserCode
+from detaudit.model import ORDERS, Cause, Edit, FlagFix, Source, SourceKind
+from detaudit.recipe.fix_flags import fix_flags
+from detaudit.recipe.flags import Catalogue
 
-_OF_KIND: dict[str, CauseClass] = {
-    "seed": "seed",
-    "clock": "seed",
-    "process-id": "seed",
-    "unseeded": "seed",
-    "entropy": "seed",
-    "listing-order": "order",
-    "listing-files": "data",
-    "completion-order": "threads",
-    "completion-order-option": "threads",
+_CAUSES = {
+    SourceKind.SEED: Cause.SEED,
+    SourceKind.CLOCK: Cause.SEED,
+    SourceKind.PROCESS_ID: Cause.SEED,
+    SourceKind.UNSEEDED: Cause.SEED,
+    SourceKind.ENTROPY: Cause.SEED,
+    SourceKind.LISTING_ORDER: Cause.ORDER,
+    SourceKind.LISTING_FILES: Cause.DATA,
+    SourceKind.COMPLETION_ORDER: Cause.THREADS,
+    SourceKind.COMPLETION_ORDER_OPTION: Cause.THREADS,
+    SourceKind.SET_ORDER: Cause.HASH,
+    SourceKind.OBJECT_SET_ORDER: Cause.ADDRESS,
+    SourceKind.HASH: Cause.HASH,
+    SourceKind.ADDRESS: Cause.ADDRESS,
+    SourceKind.UNINITIALIZED: Cause.MEMORY,
+    SourceKind.RACING_OPERATION: Cause.DATA,
+    SourceKind.UNORDERED_OPERATION: Cause.DATA,
 }
-_OF_CODE: dict[str, CauseClass] = {SET: "hash", HASH: "hash", ID: "address", UNSEEDED: "seed", EMPTY: "memory"}
-_EDITS = {
-    "clock": "clock",
-    "process-id": "pid",
-    "unseeded": "unseeded",
-    "listing-order": "listing",
-    "completion-order": "arrival",
-    "completion-order-option": "arrival",
-    SET: "set",
-    HASH: "hash",
-    ID: "id",
-    UNSEEDED: "unseeded",
-    EMPTY: "memory",
-}
-
-_ORDERS = {"listing-order", "completion-order", "completion-order-option", "listing-files"}
-"""Kinds of lines that bring an order, and no values."""
+"""The class of cause of each kind of line; what operations do to data is the data's."""
 
 
-def kind_of(source: Source, root: Path) -> str:
-    """Return what a line does: its kind as it was seen, or what the code alone shows; ``""`` where neither tells."""
-    if source.kind != "candidate":
-        return source.kind
-    return next((kind for line, kind, _ in scanned(root / source.file) if line == source.line), "")
+MOST_SUSPECTS = 5
 
 
-def cause_of(source: Source, root: Path) -> CauseClass:
-    """Return the class of cause that a line is of."""
-    kind = kind_of(source, root)
-    if kind == SET and _of_objects(source, root):
-        return "address"
-    return _OF_KIND.get(kind) or _OF_CODE.get(kind) or "data"
+@dataclass(frozen=True)
+class Fixes:
+    """What can fix a culprit: the flags, for the frameworks and the devices that a run recorded."""
+
+    catalogue: Catalogue
+    frameworks: Mapping[str, str]
+    devices: Sequence[str]
+
+    def flags(self, cause: Cause, source: Source | None, op: str = "") -> tuple[FlagFix, ...]:
+        """Return the flags that fix a culprit, best first."""
+        of_order = Cause.ORDER if cause is Cause.ADDRESS else cause
+        found = fix_flags(self.catalogue, of_order, self.frameworks, self.devices, source, op)
+        return tuple(
+            FlagFix(flag=flag.id, title=flag.title, by_hand=flag.by_hand, by_hand_when=flag.applied_when)
+            for flag in found
+        )
 
 
-def _of_objects(source: Source, root: Path) -> bool:
-    """Whether a set evidently holds objects, which only keep their order where no set is made of them."""
-    edit = edit_of(source, root)
-    return edit is not None and any("dict.fromkeys(" in line for line in edit.new)
+@dataclass(frozen=True)
+class Blamed:
+    """The answer of a trace: the line, what it does if that is known, the class of cause, and what fixes it."""
+
+    file: str
+    line: int
+    source: Source | None
+    cause: Cause
+    flags: tuple[FlagFix, ...] = ()
+    edit: Edit | None = None
 
 
-def edit_of(source: Source, root: Path) -> Edit | None:
-    """Return the edit that mends a line, None where no safe one is known."""
-    return edit_at(root, source.file, source.line, _EDITS.get(kind_of(source, root), ""))
+@dataclass(frozen=True)
+class Known:
+    """What is known beside the records of two runs: the lines that introduce randomness, the code, the fixes."""
+
+    sources: Sequence[Source]
+    code: UserCode
+    fixes: Fixes
+
+    def suspects(self, source: Source | None = None) -> tuple[Source, ...]:
+        """Return the other lines that may differ."""
+        return tuple(one for one in self.sources if one is not source)[:MOST_SUSPECTS]
+
+    def at(self, file: str, line: int) -> Source | None:
+        """Return what a line is known to do, None if that is nothing."""
+        return next((one for one in self.sources if (one.file, one.line) == (file, line)), None)
 
 
-def edit_at(root: Path, file: str, line: int, kind: str) -> Edit | None:
-    """Return the edit of what is of this kind at a line; see rewrite.RULES for the kinds."""
-    try:
-        found = rewrite.rewritten((root / file).read_bytes(), line, kind)
-    except OSError:
-        return None
-    if found is None:
-        return None
-    return Edit(file=file, first=found.first, old=found.old, new=found.new, needs=found.needs)
+def blame_source(source: Source, code: UserCode, fixes: Fixes) -> Blamed:
+    """Return the answer for a line that is known to introduce a difference."""
+    known = code.classified(source)
+    cause = _CAUSES[known.kind]
+    edit = code.edit(known.file, known.line, known.kind)
+    return Blamed(known.file, known.line, known, cause, fixes.flags(cause, known), edit)
 
 
-def to_blame(
-    sources: Sequence[Source], root: Path, *, orders_only: bool, near: Iterable[tuple[str, int]] = ()
-) -> Source | None:
-    """Return the line among ``sources`` that explains it best, None where none does.
+def choose(sources: Sequence[Source], *, orders_only: bool, near: Iterable[tuple[str, int]] = ()) -> Source | None:
+    """Return the line among ``sources`` that explains a difference best, None if there is none.
 
-    ``near`` are lines at which a variable was seen to differ. Where the runs only took existing values in another
-    order, a line that brings values is not to blame, unless no other is there.
+    ``near`` are lines at which a variable was observed to differ. If the runs only took existing values in a different
+    order, a line that introduces values is not the culprit, unless there is no other.
     """
     places = set(near)
-    fitting = [source for source in sources if not orders_only or _brings_order(source, root)] or list(sources)
-    fitting.sort(key=lambda source: source.kind == "seed")  # a seed that is given may follow from another order
+    fitting = [source for source in sources if not orders_only or source.kind in ORDERS] or list(sources)
+    # A seed that is passed may follow from a different order.
+    fitting.sort(key=lambda source: source.kind is SourceKind.SEED)
     met = [source for source in fitting if (source.file, source.line) in places]
     return next(iter([*met, *fitting]), None)
-
-
-def _brings_order(source: Source, root: Path) -> bool:
-    return kind_of(source, root) in _ORDERS | {SET, HASH, ID}

@@ -1,4 +1,4 @@
-"""Runs that are watched more closely: pairs of them that differ, and the tensors of one operation."""
+"""Instrumented runs: pairs of them that differ, and the tensors of one operation."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,14 +14,15 @@ from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.auditor.trace import op_diff, op_records
 from detaudit.launch.plan import GroupPlan
-from detaudit.model import ALL_STEPS, Difference, Pass, Status, TensorPair
+from detaudit.model import ALL_STEPS, Difference, Pass, Status, TensorPair, Warning
+from detaudit.model.warnings import InstrumentedRunUnusable
 
 _Kept = tuple[op_records.TensorLine, bytes]
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two watched runs, where they first differ, and where the second files of all are kept."""
+class RunPair:
+    """Two instrumented runs, where they first differ, and the folders of their records."""
 
     a: Result
     b: Result
@@ -29,25 +30,25 @@ class Pair:
     differs: Difference
 
     def processes(self) -> tuple[Process, Process] | None:
-        """Return the two processes in which the difference was seen, None where one run had no such rank."""
+        """Return the two processes that differ, None if one run has no such rank."""
         found = [_of_rank(result.processes, self.differs.rank) for result in (self.a, self.b)]
         return (found[0], found[1]) if found[0] and found[1] else None
 
     def paths(self) -> tuple[Path | None, Path | None]:
-        """Return what those two processes left, None for one that left nothing."""
+        """Return the records of those two processes, None for one that left none."""
         both = self.processes()
         if both is None:
             return None, None
         return op_records.path_of(self.folders[0], both[0]), op_records.path_of(self.folders[1], both[1])
 
-    def first_operation(self) -> op_diff.Finding | None:
+    def first_operation(self) -> op_diff.OpFinding | None:
         """Return the first operation, or call of a module, at which those two processes differ."""
-        return op_diff.first_difference(*map(op_records.operations, self.paths()))
+        return op_diff.first_differing_operation(*map(op_records.operations, self.paths()))
 
 
 @dataclass(frozen=True)
 class Window:
-    """The steps to watch."""
+    """The steps to record."""
 
     first: int
     last: int
@@ -61,44 +62,46 @@ def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
     return found[rank] if rank < len(found) else None
 
 
-class Watched:
-    """Starts watched runs, at most ``most`` of a kind; ``passes`` tells of them.
+class InstrumentedRuns:
+    """Starts instrumented runs, at most ``most`` of a level; ``passes`` lists them.
 
     ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window. ``racing``
-    names the operations that are known to race. ``problems`` say which runs failed while they were watched.
+    are the operations that are known to race. ``failures`` are the instrumented runs that failed.
     """
 
     def __init__(self, runner: Runner, plan: GroupPlan, observer: Observer, most: int) -> None:
         self.passes: list[Pass] = []
-        self.launches = 0
+        self.total_runs = 0
         self.trained_by = 1
         self.racing: tuple[str, ...] = ()
-        self.problems: list[str] = []
+        self.failures: list[Warning] = []
         self._latest: dict[str, tuple[Result, Path]] = {}
         self._runner, self._plan, self._observer, self._most = runner, plan, observer, most
 
-    def pair(self, level: str, window: Window, most: int | None = None) -> Pair | None:
-        """Return two runs that differ in or before the window, None where all agree, of which there are ``most``."""
+    def pair(self, level: str, window: Window, most: int | None = None) -> RunPair | None:
+        """Return two runs that differ in or before the window, None if all match, of which there are ``most``."""
         most = most or self._most
         self._observer.group_started(f"{level} of steps {window.first} to {window.last}", most)
         reference, folder = self._run(level, window)
         runs, found = 1, None
         self._latest[level] = reference, folder
-        while found is None and runs < most and not self.problems:
+        while found is None and runs < most and not self.failures:
             other, beside = self._run(level, window)
             runs += 1
             differs = (
                 comparer.first_difference(reference.record, other.record, through=window.last)
-                if not self.problems
+                if not self.failures
                 else None
             )
-            found = Pair(reference, other, (folder, beside), differs) if differs else None
+            found = RunPair(reference, other, (folder, beside), differs) if differs else None
         differs = found.differs if found else None
-        self.passes.append(Pass(level=level, first=window.first, last=window.last, runs=runs, differs=differs))
+        self.passes.append(
+            Pass(level=level, first_step=window.first, last_step=window.last, runs=runs, first_difference=differs)
+        )
         return found
 
     def operations(self, level: str) -> Iterator[op_records.OpLine]:
-        """Yield what a run recorded that was watched at that level, the last such run."""
+        """Yield the operations of the last run of this level."""
         if level in self._latest:
             result, folder = self._latest[level]
             for process in result.processes:
@@ -107,7 +110,7 @@ class Watched:
     def tensors(
         self, window: Window, op: op_records.OpLine, nth: int | None, role: str, rank: int, dump: Path | None
     ) -> TensorPair | None:
-        """Return how a tensor of one operation differs between two runs, None where it did not again."""
+        """Return how a tensor of one operation differs between two runs, None if it does not again."""
         place = {"key": op.key} if op.key else {"thread": op.thread, "n": nth}
         seen: list[_Kept] = []
         while len(seen) < self._most:
@@ -124,16 +127,16 @@ class Watched:
         return None
 
     def _run(self, level: str, window: Window, **wanted: object) -> tuple[Result, Path]:
-        self.launches += 1
+        self.total_runs += 1
         steps = {"first": window.first, "last": window.last}
         asked = json.dumps({"level": level, **steps, "racing": self.racing, **wanted})
         spec = self._plan.spec(1)
-        folder = self._plan.folder.parent / "watched" / str(self.launches)
+        folder = self._plan.folder.parent / "watched" / str(self.total_runs)
         spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)
-        result = self._runner.run(self.launches, spec, last_step=window.last, trained_by=self.trained_by)
+        result = self._runner.run(self.total_runs, spec, last_step=window.last, trained_by=self.trained_by)
         self._observer.run_finished(result.run)
         if result.run.status not in (Status.OK, Status.STOPPED):
-            self.problems.append(f"a run whose {level} were watched came to nothing: {result.run.problem}")
+            self.failures.append(InstrumentedRunUnusable(level=level, errors=result.run.errors))
         return result, folder
 
 
@@ -156,11 +159,11 @@ def _pair(a: _Kept, b: _Kept, dump: Path | None) -> TensorPair | None:
     if found is None:
         return None
     kept = _dump(dump, line, a[1], b[1]) if dump else None
-    return TensorPair(dtype=line.dtype, shape=line.shape, difference=found, kept=kept)
+    return TensorPair(dtype=line.dtype, shape=line.shape, difference=found, saved_to=kept)
 
 
 def _dump(path: Path, line: op_records.TensorLine, a: bytes, b: bytes) -> str:
-    """Keep both tensors, under the names ``a`` and ``b``."""
+    """Save both tensors, under the names ``a`` and ``b``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     files = {name: npy.written(line.dtype, line.shape, raw) for name, raw in (("a", a), ("b", b))}
     store.write(path, npz.written(files))

@@ -1,20 +1,19 @@
-"""Where two runs that were watched line by line went different ways, and where a variable first differed."""
+"""Find where two runs took different code paths, and where a variable first differed, from their recorded lines."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from detaudit import wire
 from detaudit.auditor.evidence.event_records import Line
 from detaudit.auditor.trace.line_records import Assigned
-from detaudit.auditor.trace.line_runs import Pair, Place, Rest, together
+from detaudit.auditor.trace.line_runs import LinePair, Place, Rest, together
 
 
 @dataclass(frozen=True)
 class Fork:
-    """Two runs took different ways: after ``last``, one ran ``a`` next and the other ``b``; None where one ended.
+    """Two runs took different paths: after ``last``, one ran ``a`` next and the other ``b``; None if one ended.
 
-    Where it is not ``exact`` they parted somewhere after ``last``, in the part of a step of which a digest was kept.
+    If it is not ``exact``, they diverged somewhere after ``last``, in the part of a step that was kept as a digest.
     """
 
     thread: str
@@ -32,7 +31,7 @@ class Fork:
 
 @dataclass(frozen=True)
 class Differing:
-    """A variable that holds something else in the two runs after the same line; None where one saw no change."""
+    """A variable with different values in the two runs after the same line; None if one recorded no change."""
 
     a: Assigned | None
     b: Assigned | None
@@ -40,17 +39,15 @@ class Differing:
     @property
     def one(self) -> Assigned:
         """Either of them: thread, file, line and name are the same."""
-        told = self.a or self.b
-        if told is None:
-            raise ValueError("neither run told of this variable")
-        return told
+        found = self.a or self.b
+        if found is None:
+            raise ValueError("neither run recorded this variable")
+        return found
 
     @property
-    def how(self) -> Literal["order", "value"]:
-        """Whether both hold the same elements in another order."""
-        if self.a is None or self.b is None or not self.a.bag:
-            return "value"
-        return "order" if self.a.bag == self.b.bag else "value"
+    def reordered(self) -> bool:
+        """Whether both hold the same elements in a different order."""
+        return self.a is not None and self.b is not None and bool(self.a.bag) and self.a.bag == self.b.bag
 
     @property
     def order(self) -> tuple[int, int]:
@@ -58,7 +55,7 @@ class Differing:
         return self.one.step, self.one.n
 
 
-def _fork(pair: Pair) -> Fork:
+def _fork(pair: LinePair) -> Fork:
     of_a, of_b = (side.lines[0] if side else None for side in (pair.a, pair.b))
     last = None if isinstance(pair.last, Rest) else pair.last
     if isinstance(of_a, Rest) or isinstance(of_b, Rest):
@@ -67,9 +64,9 @@ def _fork(pair: Pair) -> Fork:
 
 
 def fork(a: Iterable[Line], b: Iterable[Line]) -> Fork | None:
-    """Return where two processes first went different ways.
+    """Return where two processes first took different paths, None if they did not.
 
-    A thread that was cut off, as at the end of the window, went no other way; nor did one that only one of them has.
+    A thread that was cut off, as at the end of the window, took none; nor did one that only one process has.
     """
     found = [_fork(pair) for pair, _ in together(a, b) if pair.parted]
     return min(found, key=lambda one: one.order, default=None)

@@ -36,7 +36,7 @@ class _Part:
 
 
 def _parts(lines: Iterable[Line]) -> Iterator[_Part]:
-    """Put together what belongs together. Values after the last lines that a thread told are left out."""
+    """Match what belongs together. Values after the last recorded lines of a thread are left out."""
     stretches: dict[tuple[str, int], tuple[Place | Rest, ...]] = {}
     assigned: dict[str, list[Assigned]] = {}
     for line in lines:
@@ -102,7 +102,7 @@ class _Side:
 
 
 @dataclass
-class Pair:
+class LinePair:
     """One thread in both runs: how many lines they ran alike, the last of these, and whether they then parted."""
 
     thread: str
@@ -114,7 +114,7 @@ class Pair:
     parted: bool = False
 
     def advance(self) -> None:
-        """Compare what both runs told."""
+        """Compare what both runs recorded."""
         while self.a and self.b and not self.parted:
             of_a, of_b = self.a.lines, self.b.lines
             self.step = min(self.a.step, self.b.step)
@@ -141,7 +141,7 @@ class Pair:
             self.b.clear()
 
     def settle(self) -> None:
-        """Tell that nothing more comes: where one run's thread ended and the other's went on, they parted."""
+        """Note that nothing more comes: if the thread ended in one run and not in the other, the runs diverged."""
         if not self.parted and bool(self.a) != bool(self.b):
             longer, shorter = (self.a, self.b) if self.a else (self.b, self.a)
             self.parted = shorter.ended
@@ -150,7 +150,7 @@ class Pair:
     def values(self, over: bool) -> Iterator[tuple[Assigned | None, Assigned | None]]:
         """Yield what the same line assigned in both runs; None where one of them saw no change.
 
-        At the last common line both must have told of a value: what else was looked at depends on the line after it.
+        At the last common line both must have recorded a value: what else was examined depends on the line after it.
         """
         while self.a.assigned or self.b.assigned:
             at = min(side.assigned[0].at for side in (self.a, self.b) if side.assigned)
@@ -171,17 +171,17 @@ def _taken(assigned: deque[Assigned], at: int) -> dict[tuple[str, int, str], Ass
     return taken
 
 
-def together(a: Iterable[Line], b: Iterable[Line]) -> Iterator[tuple[Pair, bool]]:
+def together(a: Iterable[Line], b: Iterable[Line]) -> Iterator[tuple[LinePair, bool]]:
     """Yield each thread whenever more of it could be compared, and once more when all is known.
 
-    What one run told is kept until the other has told as much of the same thread, and not longer.
+    The records of one run are kept until the other has as many of the same thread, and not longer.
     """
-    pairs: dict[str, Pair] = {}
+    pairs: dict[str, LinePair] = {}
     for parts in zip_longest(_parts(a), _parts(b)):
         for part, side in zip(parts, "ab", strict=True):
             if part is None:
                 continue
-            pair = pairs.setdefault(part.thread, Pair(part.thread))
+            pair = pairs.setdefault(part.thread, LinePair(part.thread))
             if not pair.parted:
                 getattr(pair, side).take(part)
                 pair.advance()

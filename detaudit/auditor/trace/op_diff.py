@@ -1,19 +1,19 @@
-"""The first operation at which two runs differ, from the streams of what each ran."""
+"""Find the first operation at which two runs differ, from the operations that each ran."""
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import zip_longest
 
-from detaudit.auditor.trace.op_memory import MOST_KEPT, Entry, Side
+from detaudit.auditor.trace.op_memory import MOST_KEPT, Entry, MemoryState
 from detaudit.auditor.trace.op_records import OpLine
+from detaudit.model import How
 
 AHEAD = 64
-"""How many operations of a thread are looked at to find where two streams meet again."""
+"""How many operations of a thread are searched for the place where two streams meet again."""
 
-_ALIKE = 3
-"""How many operations must be alike for two streams to have met again."""
+_RESYNC = 3
+"""How many operations must be the same for two streams to have met again."""
 
 _MOST_CANDIDATES = 1000
 _MOST_CAUSES = 8
@@ -21,41 +21,22 @@ _MOST_CAUSES = 8
 ENTERS = ("aten.lift_fresh", "aten.set_")
 
 
-class Kind(StrEnum):
-    """How a difference came in."""
-
-    OUTPUT = "output"
-    """Inputs that are equal to the bit, and an output that differs."""
-    RANDOM = "random"
-    """A generator in another state."""
-    FRESH = "fresh"
-    """Memory that was read before it was written."""
-    OTHER_TENSOR = "other-tensor"
-    """Both runs have both tensors, and take another one here."""
-    OUTSIDE = "outside"
-    """It was in what came in from outside the framework."""
-    WRITTEN_BETWEEN = "written-between"
-    """Someone else wrote to the memory: another thread, another process, or not through the framework."""
-    FORK = "fork"
-    """The two programs went different ways."""
-
-
 @dataclass(frozen=True)
-class Finding:
-    """The first difference: the operation in either run, None where a run had ended.
+class OpFinding:
+    """The first difference: the operation in either run, None if a run had ended.
 
-    ``place`` is that of the input, or output, that differs. ``before`` is the operation to look at first: the one that
-    took fresh memory, the last writer, or the last one that both runs had in common. ``nth`` is the number of the
-    operation among those of its thread, from 0; None once a thread's streams have forked.
+    ``place`` is the index of the input, or output, that differs. ``before`` is the operation to examine first: the one
+    that took uninitialized memory, the last writer, or the last one that both runs have in common. ``nth`` is the
+    number of the operation in its thread, from 0; None once the streams of a thread have diverged.
     """
 
-    kind: Kind
+    how: How
     a: OpLine | None
     b: OpLine | None
     place: int = 0
     before: OpLine | None = None
     nth: int | None = None
-    forked: "Finding | None" = None
+    forked: "OpFinding | None" = None
 
     @property
     def op(self) -> OpLine:
@@ -67,8 +48,8 @@ class Finding:
 
     @property
     def brought(self) -> bool:
-        """Whether what differs came in by an operation that is given nothing, such as a dataset's next element."""
-        return self.kind is Kind.OUTPUT and not self.op.ins
+        """Whether the difference entered by an operation without inputs, such as a dataset's next element."""
+        return self.how is How.OUTPUT and not self.op.ins
 
 
 class _Thread:
@@ -89,20 +70,20 @@ class _Candidate:
     It is ``lost`` where it is followed no further: nobody knows whether it was absorbed.
     """
 
-    finding: Finding
+    finding: OpFinding
     spread: bool = False
     lost: bool = False
 
 
-def first_difference(a: Iterable[OpLine], b: Iterable[OpLine]) -> Finding | None:
-    """Return the first difference between two runs that has a consequence, None where there is none.
+def first_differing_operation(a: Iterable[OpLine], b: Iterable[OpLine]) -> OpFinding | None:
+    """Return the first difference between two runs that has a consequence, None if there is none.
 
     Operations that run in no order are matched by their keys, others by their place in their thread. A pair is
-    complete when both runs have come by, so a consequence, which in each run comes after its cause, completes after it
-    too. Streams that part are followed to where they meet again.
+    complete when both runs have reached it, so a consequence, which in each run comes after its cause, completes after
+    it too. Streams that diverge are followed to where they meet again.
 
-    A difference that nothing takes up, such as in a workspace of which a part is never written, counts only where no
-    other does; one that all operations absorb does not count.
+    A difference that nothing takes up, such as in a workspace of which a part is never written, counts only if no other
+    does; one that all operations absorb does not count.
     """
     comparison = _Comparison()
     for pair in zip_longest(a, b):
@@ -114,13 +95,13 @@ def first_difference(a: Iterable[OpLine], b: Iterable[OpLine]) -> Finding | None
 
 class _Comparison:
     def __init__(self) -> None:
-        self._sides = (Side(), Side())
+        self._sides = (MemoryState(), MemoryState())
         self._threads: dict[Hashable, _Thread] = {}
-        self._fork: Finding | None = None
+        self._fork: OpFinding | None = None
         self._candidates: list[_Candidate] = []
         self._tainted: OrderedDict[Hashable, list[_Candidate]] = OrderedDict()
 
-    def answer(self) -> Finding | None:
+    def answer(self) -> OpFinding | None:
         """Return what came first, when all operations of both runs have arrived."""
         for thread in self._threads.values():
             self._drain(thread, at_end=True)
@@ -130,9 +111,9 @@ class _Comparison:
             found = next((one for one in self._candidates if one.lost or id(one) not in absorbed), None)
         if found is None:
             return self._fork
-        first = self._told_by_the_rest(found.finding)
-        # Where the programs had gone different ways, only a kernel whose inputs are equal is still to blame.
-        blamed = self._fork is None or first.forked is None or first.kind is Kind.OUTPUT
+        first = self._reclassify(found.finding)
+        # Once the code paths have diverged, only a kernel with identical inputs is still to blame.
+        blamed = self._fork is None or first.forked is None or first.how is How.OUTPUT
         return first if blamed else self._fork
 
     def arrived(self, side: int, op: OpLine) -> None:
@@ -158,15 +139,15 @@ class _Comparison:
             thread.last, thread.count = a.op, thread.count + 1
 
     def _part(self, thread: _Thread) -> None:
-        """Skip to where the streams of a thread meet again; where they do not, it is followed no further."""
+        """Skip to where the streams of a thread meet again; if they do not, it is followed no further."""
         ours, theirs = thread.waiting
-        self._fork = self._fork or Finding(Kind.FORK, ours[0].op, theirs[0].op, before=thread.last)
+        self._fork = self._fork or OpFinding(How.CONTROL_FLOW, ours[0].op, theirs[0].op, before=thread.last)
         thread.forked = True
         signs = [[entry.op.signature for entry in list(side)[:AHEAD]] for side in (ours, theirs)]
         skips = sorted(((i, j) for i in range(len(signs[0])) for j in range(len(signs[1]))), key=sum)
         for i, j in skips:
-            ahead = signs[0][i : i + _ALIKE]
-            if ahead == signs[1][j : j + _ALIKE] and len(ahead) == _ALIKE:
+            ahead = signs[0][i : i + _RESYNC]
+            if ahead == signs[1][j : j + _RESYNC] and len(ahead) == _RESYNC:
                 for side, count in ((ours, i), (theirs, j)):
                     for _ in range(count):
                         side.popleft()
@@ -185,7 +166,7 @@ class _Comparison:
         for cause in causes:
             cause.spread = True
         if not causes and (not ins or not a.op.key):
-            # Of operations that run in no order the cause may be told after its consequence.
+            # The cause of operations that run in no order may be recorded after its consequence.
             finding = self._input(a, b, ins[0], nth) if ins else _output(a.op, b.op, outs[0], nth)
             causes = [_Candidate(replace(finding, forked=self._fork), spread=bool(ins))]
             self._candidates += causes if len(self._candidates) < _MOST_CANDIDATES else ()
@@ -195,31 +176,31 @@ class _Comparison:
             for one in self._tainted.popitem(last=False)[1]:
                 one.lost = True
 
-    def _input(self, a: Entry, b: Entry, place: int, nth: int | None) -> Finding:
+    def _input(self, a: Entry, b: Entry, place: int, nth: int | None) -> OpFinding:
         mine, other = a.inputs[place], b.inputs[place]
         (x, storage), (y, _) = a.op.ins[place], b.op.ins[place]
-        found = Finding(Kind.OUTSIDE, a.op, b.op, place, nth=nth)
+        found = OpFinding(How.INPUT, a.op, b.op, place, nth=nth)
         if a.op.op.startswith(ENTERS):
             return found
         if x and y and x in self._sides[1].seen and y in self._sides[0].seen:
-            return replace(found, kind=Kind.OTHER_TENSOR, before=mine.writer)
-        if mine.fresh is not None or other.fresh is not None:
-            return replace(found, kind=Kind.FRESH, before=mine.fresh or other.fresh)
+            return replace(found, how=How.REORDERED, before=mine.writer)
+        if mine.uninitialized is not None or other.uninitialized is not None:
+            return replace(found, how=How.UNINITIALIZED, before=mine.uninitialized or other.uninitialized)
         if mine.writer is None and storage not in a.op.shared:
             return found
-        return replace(found, kind=Kind.WRITTEN_BETWEEN, before=mine.writer)
+        return replace(found, how=How.CONCURRENT_WRITE, before=mine.writer)
 
-    def _told_by_the_rest(self, found: Finding) -> Finding:
-        """Return ``found``, told from one of values that come in another order: then each run has both somewhere."""
-        if found.kind is Kind.WRITTEN_BETWEEN and found.before is None:
+    def _reclassify(self, found: OpFinding) -> OpFinding:
+        """Return ``found`` as a reordering if each run has both values somewhere."""
+        if found.how is How.CONCURRENT_WRITE and found.before is None:
             return replace(found, before=self._sides[0].writers.get(found.op.ins[found.place][1]))
-        if found.kind not in (Kind.OUTSIDE, Kind.WRITTEN_BETWEEN) or found.a is None or found.b is None:
+        if found.how not in (How.INPUT, How.CONCURRENT_WRITE) or found.a is None or found.b is None:
             return found
-        if found.kind is Kind.WRITTEN_BETWEEN and (found.a.shared or found.b.shared or _updates(found.a, found.place)):
+        if found.how is How.CONCURRENT_WRITE and (found.a.shared or found.b.shared or _updates(found.a, found.place)):
             return found
         mine, theirs = (_came_in(op, found.place) for op in (found.a, found.b))
         both = mine in self._sides[1].seen and theirs in self._sides[0].seen
-        return replace(found, kind=Kind.OTHER_TENSOR) if both else found
+        return replace(found, how=How.REORDERED) if both else found
 
 
 def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:
@@ -227,13 +208,13 @@ def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:
     return tensor[1] if tensor[1] >= 0 else tensor[0].rpartition(":")[2]
 
 
-def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> Finding:
+def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> OpFinding:
     if a.op.startswith(ENTERS):
-        return Finding(Kind.OUTSIDE, a, b, place, nth=nth)
+        return OpFinding(How.INPUT, a, b, place, nth=nth)
     if shared := a.shared or b.shared:  # it may be written to while the operation reads it
-        return Finding(Kind.WRITTEN_BETWEEN, a, b, _place_of(a, shared[0]), nth=nth)
+        return OpFinding(How.CONCURRENT_WRITE, a, b, _place_of(a, shared[0]), nth=nth)
     random = a.random and (a.state != b.state or not a.state)
-    return Finding(Kind.RANDOM if random else Kind.OUTPUT, a, b, place, nth=nth)
+    return OpFinding(How.RNG_STATE if random else How.OUTPUT, a, b, place, nth=nth)
 
 
 def _place_of(op: OpLine, storage: int) -> int:

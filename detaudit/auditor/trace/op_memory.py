@@ -1,4 +1,4 @@
-"""What is known of a run as its operations come: who wrote to which memory last, and which contents were seen."""
+"""The memory of a run as its operations arrive: the last writer of each storage, and the contents seen."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ MOST_KEPT = 200_000
 
 @dataclass(frozen=True)
 class Input:
-    """Who wrote to a storage last, and who took it fresh if nobody has written all of it."""
+    """The last writer of a storage, and who took it uninitialized if nobody has written all of it."""
 
     writer: OpLine | None
-    fresh: OpLine | None
+    uninitialized: OpLine | None
 
 
 @dataclass(frozen=True)
@@ -26,29 +26,29 @@ class Entry:
 
 
 @dataclass
-class Side:
+class MemoryState:
     """What is known of one run so far. What was used longest ago is forgotten."""
 
     writers: OrderedDict[int, OpLine] = field(default_factory=OrderedDict)
-    fresh: OrderedDict[int, OpLine] = field(default_factory=OrderedDict)
+    uninitialized: OrderedDict[int, OpLine] = field(default_factory=OrderedDict)
     seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
     def take(self, op: OpLine) -> Entry:
         """Take in the next operation, with what was known of its inputs before it."""
-        inputs = tuple(Input(self.writers.get(storage), self.fresh.get(storage)) for _, storage in op.ins)
+        inputs = tuple(Input(self.writers.get(storage), self.uninitialized.get(storage)) for _, storage in op.ins)
         used = {storage for _, storage in op.ins}
         for _, storage, whole in op.outs:
             if storage < 0:
                 continue
             if op.uninitialized and storage not in used:
-                self.fresh[storage] = op
+                self.uninitialized[storage] = op
             elif whole or storage not in used:
-                self.fresh.pop(storage, None)
+                self.uninitialized.pop(storage, None)
             self.writers[storage] = op
             self.writers.move_to_end(storage)
         for digest in [digest for digest, _ in op.ins] + [digest for digest, _, _ in op.outs]:
             self.seen[digest] = None
-        for kept in (self.writers, self.fresh, self.seen):
+        for kept in (self.writers, self.uninitialized, self.seen):
             while len(kept) > MOST_KEPT:
                 kept.popitem(last=False)
         return Entry(op, inputs)

@@ -5,14 +5,20 @@ import pytest
 
 from detaudit.auditor.baseline import gates
 from detaudit.model import (
+    AppliedRecipe,
+    Change,
+    Difference,
     Divergence,
+    Explanation,
     FinalState,
     Gate,
+    GateDetail,
+    GateName,
     GateStatus,
     Group,
+    LikelyCause,
     Number,
     RankRecord,
-    Recipe,
     Recording,
     Run,
     Stage,
@@ -21,10 +27,28 @@ from detaudit.model import (
     Verdict,
     record_of,
 )
+from detaudit.model.check import (
+    DiffersFromBaseline,
+    MatchesBaseline,
+    NoBaseline,
+    NoWeights,
+    ResumeDiffers,
+    ResumeMatches,
+    ResumeUnusable,
+    RunsGaveDifferentResults,
+    RunsInconclusive,
+    RunsMatch,
+    RunsMustMatch,
+    StartedOver,
+    StoppedTooLate,
+    StopUnusable,
+)
+from detaudit.model.problems import Failed, RunUnusable
 from detaudit.recipe.project import NamedAudit
 
-RECIPE = Recipe(name="none", seed=0, flags=())
-tell = msgspec.structs.replace
+RECIPE = AppliedRecipe(name="none", seed=0, flags=())
+BROKEN = (Failed(exit_code=3),)
+replace = msgspec.structs.replace
 
 
 def rank(digest: str | None = "d", loss: Number = 0.5, steps: int = 4) -> RankRecord:
@@ -33,12 +57,19 @@ def rank(digest: str | None = "d", loss: Number = 0.5, steps: int = 4) -> RankRe
 
 def run(number: int = 1, *, status: Status = Status.OK, steps: int = 4, **record: Any) -> Run:
     ranks = (rank(steps=steps, **record),)
-    return Run(id=number, status=status, exit_code=0, wall_s=1.0, steps=steps, ranks=ranks, problem="it broke")
+    return Run(id=number, status=status, exit_code=0, wall_s=1.0, steps=steps, ranks=ranks, errors=BROKEN)
 
 
 def group(verdict: Verdict = Verdict.DETERMINISTIC, **changed: Any) -> Group:
-    made = Group(recipe=RECIPE, verdict=verdict, distinct=1, confidence=None, divergence=None, runs=(run(1), run(2)))
-    return tell(made, **changed)
+    made = Group(
+        recipe=RECIPE,
+        verdict=verdict,
+        distinct_results=1,
+        confidence=None,
+        first_difference=None,
+        runs=(run(1), run(2)),
+    )
+    return replace(made, **changed)
 
 
 def recording(loss: Number = 0.5, *, update: str = "u", **changed: Any) -> Recording:
@@ -46,109 +77,148 @@ def recording(loss: Number = 0.5, *, update: str = "u", **changed: Any) -> Recor
     digests = {Stage.UPDATE: {step: (text,) for step, text in enumerate(("w1", "w2", update, update), 1)}}
     trained = Training(framework="torch", steps=4, digests=digests, final=FinalState(digest=update, sum=1.0, loss=loss))
     made = Recording(command=("train.py",), recipe=RECIPE, environment={"torch": "2.13.0"}, run=record_of((trained,)))
-    return tell(made, **changed)
+    return replace(made, **changed)
 
 
 ELSEWHERE: dict[str, Any] = {"environment": {"torch": "2.14.0"}}
+CHANGED = (Change(name="torch", a="2.13.0", b="2.14.0"),)
 AUDIT = NamedAudit(command="train.py")
+
+THERE = Difference(rank=0, step=3, stage=Stage.UPDATE)
+EXPLANATION = Explanation(likely=(LikelyCause.BACKWARD_KERNEL, LikelyCause.OPTIMIZER, LikelyCause.RACE))
+DIFFERS = DiffersFromBaseline(step=3, stage=Stage.UPDATE, explanation=EXPLANATION)
 
 
 def against(now: Recording, then: Recording | None = None, audit: NamedAudit = AUDIT, **changed: Any) -> Gate:
     return gates.same_as_baseline(audit, group(**changed), now, then or recording())
 
 
-def test_runs_that_are_equal_are_repeatable() -> None:
-    gate = gates.repeatable(group())
-    assert (gate.status, gate.blocks, gate.message) == (GateStatus.PASSED, False, "2 runs, all bit-identical")
+def test_runs_that_match_are_repeatable() -> None:
+    detail = RunsMatch(runs=2)
+    expected = Gate(name=GateName.REPEATABLE, status=GateStatus.PASSED, blocking=False, detail=detail)
+    assert gates.repeatable(group()) == expected
 
 
-def test_runs_that_differ_are_not_and_it_is_said_where() -> None:
-    found = Divergence(runs=(1, 2), rank=0, step=3, stage=Stage.UPDATE, site=None, cause="because")
-    gate = gates.repeatable(group(Verdict.NONDETERMINISTIC, divergence=found, distinct=2))
-    assert (gate.status, gate.blocks) == (GateStatus.FAILED, True)
-    assert gate.message == "2 runs, 2 different results; from step 3 on, stage update: because"
-    assert gate.differs is not None
-    assert gate.differs.step == 3
+def test_runs_that_differ_are_not_and_the_gate_shows_where() -> None:
+    found = Divergence(runs=(1, 2), rank=0, step=3, stage=Stage.UPDATE, site="a", explanation=EXPLANATION)
+    gate = gates.repeatable(group(Verdict.NONDETERMINISTIC, first_difference=found, distinct_results=2))
+    assert gate == Gate(
+        name=GateName.REPEATABLE,
+        status=GateStatus.FAILED,
+        blocking=True,
+        detail=RunsGaveDifferentResults(runs=2, distinct_results=2, first_difference=found),
+        first_difference=replace(THERE, site="a"),
+    )
 
 
-def test_what_could_not_be_judged_blocks() -> None:
-    gate = gates.repeatable(group(Verdict.INCONCLUSIVE, reason="run 1: it broke"))
-    assert (gate.status, gate.blocks, gate.message) == (GateStatus.UNKNOWN, True, "run 1: it broke")
+def test_an_inconclusive_group_blocks() -> None:
+    reason = RunUnusable(run=1, errors=BROKEN)
+    assert inconclusive(gates.repeatable(group(Verdict.INCONCLUSIVE, reason=reason)), RunsInconclusive(reason=reason))
 
 
-def test_equal_to_the_baseline_is_a_fact_in_any_environment() -> None:
-    assert against(recording()).status is GateStatus.PASSED
+def inconclusive(gate: Gate, detail: GateDetail) -> bool:
+    return (gate.status, gate.blocking, gate.detail) == (GateStatus.INCONCLUSIVE, True, detail)
+
+
+def test_a_match_with_the_baseline_is_proof_in_any_environment() -> None:
+    gate = against(recording())
+    assert (gate.status, gate.blocking, gate.detail) == (GateStatus.PASSED, False, MatchesBaseline())
     gate = against(recording(**ELSEWHERE))
-    assert gate.status is GateStatus.PASSED
-    assert "torch" in gate.message
+    assert (gate.status, gate.blocking) == (GateStatus.PASSED, False)
+    assert gate.detail == MatchesBaseline(changed=("torch",))
+    assert (gate.environment_changes, gate.first_difference) == (CHANGED, None)
 
 
-def test_other_bits_in_the_same_environment_fail() -> None:
+def test_different_bits_in_the_same_environment_fail() -> None:
     gate = against(recording(update="other"))
-    assert (gate.status, gate.blocks) == (GateStatus.FAILED, True)
-    assert gate.message.startswith("not the baseline from step 3 on, stage update")
+    assert (gate.status, gate.blocking) == (GateStatus.FAILED, True)
+    assert (gate.detail, gate.first_difference, gate.environment_changes) == (DIFFERS, THERE, ())
+
+
+def test_the_last_equal_step_is_shown_if_the_baseline_keeps_none_right_before_the_difference() -> None:
+    (whole,) = recording().run.trainings
+    thin = replace(whole, digests={Stage.UPDATE: {1: ("w1",), 4: ("u",)}})
+    gate = against(recording(update="other"), recording(run=record_of((thin,))))
+    assert gate.detail == replace(DIFFERS, step=4, last_equal_step=1)
+
+
+def test_the_rank_that_differs_is_shown() -> None:
+    first, second = (recording(update=update).run.trainings[0] for update in ("u", "other"))
+    then, now = (recording(run=record_of((first, other))) for other in (first, second))
+    assert against(now, then).detail == replace(DIFFERS, rank=1)
 
 
 @pytest.mark.parametrize(("policy", "blocks"), [("fail", True), ("warn", False), ("rebase", False)])
-def test_other_bits_in_another_environment_are_incomparable(policy: Any, blocks: bool) -> None:
-    gate = against(recording(update="other", **ELSEWHERE), audit=tell(AUDIT, policy=policy))
-    assert (gate.status, gate.blocks) == (GateStatus.INCOMPARABLE, blocks)
-    assert [(change.name, change.a, change.b) for change in gate.environment] == [("torch", "2.13.0", "2.14.0")]
-    assert "torch changed" in gate.message
+def test_different_bits_in_a_different_environment_are_incomparable(policy: Any, blocks: bool) -> None:
+    gate = against(recording(update="other", **ELSEWHERE), audit=replace(AUDIT, policy=policy))
+    assert (gate.status, gate.blocking) == (GateStatus.INCOMPARABLE, blocks)
+    assert (gate.environment_changes, gate.first_difference) == (CHANGED, THERE)
+    assert gate.detail == replace(DIFFERS, changed=("torch",))
 
 
 @pytest.mark.parametrize(
-    ("loss", "status"),
+    ("loss", "status", "distance"),
     [
-        (0.5 * (1 + 1e-5), GateStatus.PASSED),
-        (0.51, GateStatus.INCOMPARABLE),
-        ("nan", GateStatus.INCOMPARABLE),
-        (None, GateStatus.INCOMPARABLE),
+        (0.5 * (1 + 1e-5), GateStatus.PASSED, pytest.approx(1e-5)),
+        (0.51, GateStatus.INCOMPARABLE, pytest.approx(0.02)),
+        ("nan", GateStatus.INCOMPARABLE, "inf"),
+        (None, GateStatus.INCOMPARABLE, "inf"),
     ],
 )
-def test_a_tolerance_counts_where_bits_may_differ(loss: Number, status: GateStatus) -> None:
-    audit = tell(AUDIT, loss_tolerance=1e-4)
-    assert against(recording(loss, update="other", **ELSEWHERE), audit=audit).status is status
-    assert against(recording(loss, update="other"), audit=audit).status is GateStatus.FAILED
+def test_a_tolerance_counts_if_bits_may_differ(loss: Number, status: GateStatus, distance: Any) -> None:
+    audit = replace(AUDIT, loss_tolerance=1e-4)
+    gate = against(recording(loss, update="other", **ELSEWHERE), audit=audit)
+    assert (gate.status, gate.blocking) == (status, status is not GateStatus.PASSED)
+    assert (gate.environment_changes, gate.first_difference) == (CHANGED, THERE)
+    assert isinstance(gate.detail, DiffersFromBaseline)
+    assert gate.detail.loss_distance == distance
+    assert replace(gate.detail, loss_distance=None) == replace(DIFFERS, changed=("torch",), tolerance=1e-4)
+    gate = against(recording(loss, update="other"), audit=audit)
+    assert (gate.status, gate.detail) == (GateStatus.FAILED, DIFFERS)
 
 
-def test_what_was_asked_for_in_another_way_is_no_regression() -> None:
+def test_a_different_command_is_no_regression() -> None:
     gate = against(recording(update="other", command=("train.py", "--epochs", "9")))
     assert gate.status is GateStatus.INCOMPARABLE
-    assert [change.name for change in gate.environment] == ["command"]
+    assert [change.name for change in gate.environment_changes] == ["command"]
+    assert gate.detail == replace(DIFFERS, changed=("command",))
 
 
-def test_no_baseline_and_no_equal_runs_are_unknown() -> None:
-    assert gates.same_as_baseline(AUDIT, group(), recording(), None).status is GateStatus.UNKNOWN
-    assert against(recording(), verdict=Verdict.NONDETERMINISTIC).status is GateStatus.UNKNOWN
+def test_without_a_baseline_or_without_matching_runs_nothing_is_compared() -> None:
+    assert inconclusive(gates.same_as_baseline(AUDIT, group(), recording(), None), NoBaseline())
+    assert inconclusive(against(recording(), verdict=Verdict.NONDETERMINISTIC), RunsMustMatch())
 
 
-def test_a_run_that_went_on_is_told_by_how_it_ends() -> None:
+def test_a_resumed_run_is_judged_by_how_it_ends() -> None:
     stopped, resumed = run(status=Status.STOPPED, steps=2), run(steps=4)
-    assert gates.same_after_resume(group(), stopped, resumed, 2).status is GateStatus.PASSED
-    gate = gates.same_after_resume(group(), stopped, run(digest="other"), 2)
-    assert (gate.status, gate.blocks) == (GateStatus.FAILED, True)
-    assert gate.message.startswith("stopped after step 2 of 4, resumed for 2: it ends otherwise")
-    assert gates.same_after_resume(group(), stopped, run(loss=0.25), 2).status is GateStatus.FAILED
+    detail: GateDetail = ResumeMatches(stopped_after=2, steps=4, resumed_steps=2)
+    gate = gates.same_after_resume(group(), stopped, resumed, 2)
+    assert gate == Gate(name=GateName.RESUME, status=GateStatus.PASSED, blocking=False, detail=detail)
+    for changed in (run(digest="other"), run(loss=0.25)):
+        detail = ResumeDiffers(
+            stopped_after=2, steps=4, resumed_steps=2, uninterrupted=(rank(),), resumed=changed.ranks
+        )
+        gate = gates.same_after_resume(group(), stopped, changed, 2)
+        assert gate == Gate(name=GateName.RESUME, status=GateStatus.FAILED, blocking=True, detail=detail)
 
 
 @pytest.mark.parametrize(
-    ("stopped", "resumed", "trained", "words"),
+    ("stopped", "resumed", "trained", "detail"),
     [
-        (run(steps=4), run(), 0, "had done all its 4 steps"),
-        (run(steps=2), run(), 4, "began anew"),
-        (run(steps=2), run(status=Status.NO_RECORD), 0, "the resumed run: it broke"),
-        (run(steps=2, status=Status.FAILED), run(), 2, "the run that was to stop: it broke"),
+        (run(steps=4), run(), 0, StoppedTooLate(steps=4)),
+        (run(steps=2), run(), 4, StartedOver(resumed_steps=4)),
+        (run(steps=2), run(status=Status.NOT_RECORDED), 0, ResumeUnusable(errors=BROKEN)),
+        (run(steps=2, status=Status.FAILED), run(), 2, StopUnusable(errors=BROKEN)),
     ],
 )
-def test_a_resume_that_was_none_is_unknown(stopped: Run, resumed: Run, trained: int, words: str) -> None:
-    gate = gates.same_after_resume(group(), stopped, resumed, trained)
-    assert (gate.status, gate.blocks) == (GateStatus.UNKNOWN, True)
-    assert words in gate.message
+def test_a_resume_that_did_not_happen_is_inconclusive(
+    stopped: Run, resumed: Run, trained: int, detail: GateDetail
+) -> None:
+    assert inconclusive(gates.same_after_resume(group(), stopped, resumed, trained), detail)
 
 
-def test_without_weights_or_equal_runs_no_resume_is_judged() -> None:
+def test_without_weights_or_matching_runs_no_resume_is_judged() -> None:
     blind = group(runs=(run(digest=None),))
-    assert gates.same_after_resume(blind, run(steps=2), run(digest=None), 2).status is GateStatus.UNKNOWN
-    unlike = group(Verdict.NONDETERMINISTIC)
-    assert gates.same_after_resume(unlike, run(steps=2), run(), 2).status is GateStatus.UNKNOWN
+    assert inconclusive(gates.same_after_resume(blind, run(steps=2), run(digest=None), 2), NoWeights())
+    differing = group(Verdict.NONDETERMINISTIC)
+    assert inconclusive(gates.same_after_resume(differing, run(steps=2), run(), 2), RunsMustMatch())

@@ -1,4 +1,4 @@
-"""One side of a comparison is read back from an audit's folder, or from a lock file."""
+"""One side of a comparison is loaded from a results folder, or from a lock file."""
 
 import re
 import shutil
@@ -15,6 +15,8 @@ from detaudit.auditor.baseline.lockfile import write_lock
 from detaudit.errors import AuditNotFoundError, ExitCode, NothingToCompareError, UnknownNameError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Recording, RunRecord, Stage, Weight
+from detaudit.model.problems import Failed, LogIncomplete, LossPatternUnmatched, NoTraining, OnlyProbes, RunError
+from detaudit.model.warnings import PrintedLossesSkipped, ProcessesKilled, RunsDiffer
 from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
 from tests.auditor.recorded import RECIPE, recording, trained
 
@@ -31,12 +33,12 @@ def printing(text: str, lines: Lines) -> Script:
 
 
 def audited(folder: Path, *scripts: Script, recipes: Sequence[str] = ("none",), **options: Any) -> Path:
-    """Audit one run of each recipe, and return the folder of the results."""
+    """Audit one run of each recipe, and return the results folder."""
     folder.mkdir(exist_ok=True)
     runs = len(scripts) // len(recipes)
-    asked = settings(folder, *recipes, runs=runs, **options)
-    Auditor(asked, FakeLauncher(*scripts)).run()
-    return asked.out
+    requested = settings(folder, *recipes, runs=runs, **options)
+    Auditor(requested, FakeLauncher(*scripts)).run()
+    return requested.out
 
 
 def with_weights(update: str = "same") -> Lines:
@@ -64,7 +66,12 @@ def test_the_first_run_that_finished_is_taken(tmp_path: Path) -> None:
     out = audited(tmp_path, run(training("a"), exit_code=1), run(training("b")), run(training("c")))
     loaded = load(str(out))
     assert loaded.recording.run.ranks[0].digest == "b"
-    assert loaded.warnings == (f"{out}: its own runs differ from each other, so this compares one of several results",)
+    assert loaded.warnings == (RunsDiffer(recording=str(out)),)
+
+
+def test_the_warnings_of_the_run_are_kept(tmp_path: Path) -> None:
+    out = audited(tmp_path, run(training(), left_processes=["sleep 9"]))
+    assert load(str(out)).warnings == (ProcessesKilled(recording=str(out), run=1, commands=("sleep 9",)),)
 
 
 def test_a_recipe_is_chosen_by_name(tmp_path: Path) -> None:
@@ -72,12 +79,12 @@ def test_a_recipe_is_chosen_by_name(tmp_path: Path) -> None:
     assert load(str(out)).recording.run.ranks[0].digest == "a"
     seeds = load(str(out), "seeds").recording
     assert (seeds.run.ranks[0].digest, seeds.recipe.name) == ("b", "seeds")
-    with pytest.raises(UnknownNameError, match="called 'seed'") as caught:
+    with pytest.raises(UnknownNameError, match="unknown recipe 'seed'") as caught:
         load(str(out), "seed")
-    assert "Did you mean 'seeds'? There are: none, seeds." in caught.value.cure
+    assert "Did you mean 'seeds'? Available: none, seeds." in caught.value.hint
 
 
-def test_a_folder_that_was_moved_is_read_where_it_is_now(tmp_path: Path) -> None:
+def test_a_results_folder_that_was_moved_is_read_where_it_is_now(tmp_path: Path) -> None:
     out = audited(tmp_path, run(training("old")))
     before = tmp_path / "before"
     shutil.move(out, before)
@@ -88,24 +95,24 @@ def test_a_folder_that_was_moved_is_read_where_it_is_now(tmp_path: Path) -> None
     assert load(str(out)).recording != expected
 
 
-def test_an_audit_without_its_traces(tmp_path: Path) -> None:
+def test_an_audit_without_its_event_logs(tmp_path: Path) -> None:
     out = audited(tmp_path, run(training()))
     alone = tmp_path / "saved.json"
     shutil.copy(out / "audit.json", alone)
     assert load(str(alone)).recording == load(str(out)).recording
     shutil.rmtree(out / "runs")
     for place in (alone, out):
-        with pytest.raises(AuditNotFoundError, match="the traces of run 1 are not there any more"):
+        with pytest.raises(AuditNotFoundError, match="the event logs of run 1 are missing or unreadable"):
             load(str(place))
 
 
-def test_traces_of_another_audit_are_not_taken_for_this_one(tmp_path: Path) -> None:
+def test_event_logs_of_a_different_audit_are_not_taken_for_this_one(tmp_path: Path) -> None:
     out = audited(tmp_path, run(training("old")))
     alone = tmp_path / "saved.json"
     shutil.copy(out / "audit.json", alone)
     shutil.rmtree(out)
     audited(tmp_path, run(training("new")))
-    with pytest.raises(AuditNotFoundError, match="are of another audit"):
+    with pytest.raises(AuditNotFoundError, match="are from a different audit"):
         load(str(alone))
 
 
@@ -116,16 +123,17 @@ def test_printed_losses_are_read_again(tmp_path: Path) -> None:
     assert (printed.framework, printed.losses) == ("stdout", {1: 0.5, 2: 0.25})
     without = load(str(out))
     assert len(without.recording.run.parts) == 1
-    assert without.warnings == (f"{out}: what it printed is left out; --loss-pattern REGEX reads it again",)
-    with pytest.raises(NothingToCompareError, match="matched nothing on stdout"):
+    assert without.warnings == (PrintedLossesSkipped(recording=str(out)),)
+    with pytest.raises(NothingToCompareError, match="no losses can be read from the stdout of run 1") as caught:
         load(str(out), losses=re.compile(r"error (\S+)"))
+    assert caught.value.facts == (LossPatternUnmatched(pattern=r"error (\S+)", last_line="loss 0.25"),)
 
 
 def test_a_program_that_only_prints(tmp_path: Path) -> None:
     pattern = re.compile(r"loss (\S+)")
     out = audited(tmp_path, printing("loss 0.5\n", [hello(argv=["sh"])]), loss_pattern=pattern)
     assert [part.framework for part in load(str(out), losses=pattern).recording.run.parts] == ["stdout"]
-    with pytest.raises(NothingToCompareError, match="nothing is known but printed losses"):
+    with pytest.raises(NothingToCompareError, match="has only printed losses"):
         load(str(out))
 
 
@@ -142,25 +150,27 @@ def test_files_are_known_from_the_audit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
+    ("script", "fact"),
     [
-        (run(training(), exit_code=3), "the script failed with exit status 3"),
-        (run([hello(), {"k": "bye", "how": "exit"}]), "nothing was trained"),
-        (run(training()[:-1]), "cut off"),
+        (run(training(), exit_code=3), Failed(exit_code=3)),
+        (run([hello(), {"k": "bye", "how": "exit"}]), NoTraining(imported=())),
+        (run(training()[:-1]), LogIncomplete(pid=7)),
     ],
 )
-def test_an_audit_that_recorded_nothing(tmp_path: Path, script: Script, words: str) -> None:
+def test_an_audit_that_recorded_nothing(tmp_path: Path, script: Script, fact: RunError) -> None:
     out = audited(tmp_path, script)
-    with pytest.raises(NothingToCompareError, match=words) as caught:
+    with pytest.raises(NothingToCompareError, match="has no run with recipe none that can be compared") as caught:
         load(str(out))
+    assert caught.value.facts == (fact,)
     assert caught.value.exit_code is ExitCode.INCONCLUSIVE
 
 
 def test_probes_alone_are_nothing_to_compare(tmp_path: Path) -> None:
     probe = {"k": "probe", "name": "a", "n": 1, "step": None, "kind": "value", "digest": "d", "value": None}
     out = audited(tmp_path, run([hello(), probe, {"k": "bye", "how": "exit"}]))
-    with pytest.raises(NothingToCompareError, match="nothing but probes"):
+    with pytest.raises(NothingToCompareError, match="has no run with recipe none that can be compared") as caught:
         load(str(out))
+    assert caught.value.facts == (OnlyProbes(),)
 
 
 def lock(folder: Path, *names: str, **audits: Recording) -> Path:
@@ -172,39 +182,39 @@ def lock(folder: Path, *names: str, **audits: Recording) -> Path:
 def test_a_baseline(tmp_path: Path) -> None:
     path = lock(tmp_path, "train", "eval")
     assert load(f"{path}#eval").recording.run.ranks[0].digest == "eval"
-    with pytest.raises(UnknownNameError, match="no baseline 'trian'") as caught:
+    with pytest.raises(UnknownNameError, match="unknown baseline 'trian'") as caught:
         load(f"{path}#trian")
-    assert "Did you mean 'train'?" in caught.value.cure
-    with pytest.raises(UnknownNameError, match="holds 2 baselines") as named:
+    assert "Did you mean 'train'?" in caught.value.hint
+    with pytest.raises(UnknownNameError, match="has 2 baselines") as named:
         load(str(path))
-    assert f"{path}#eval, {path}#train" in named.value.cure
+    assert f"{path}#eval, {path}#train" in named.value.hint
 
 
 def test_a_lock_file_with_one_baseline_needs_no_name(tmp_path: Path) -> None:
     path = lock(tmp_path, "train")
     assert load(str(path)).recording.run.ranks[0].digest == "train"
-    other = path.rename(tmp_path / "other#1.json")  # the name of a file may hold the sign
+    other = path.rename(tmp_path / "other#1.json")  # A file name may contain the sign.
     assert load(str(other)) == load(f"{other}#train")
 
 
-def test_lock_files_that_hold_nothing(tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="holds 0 baselines"):
+def test_lock_files_without_a_recording(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="has 0 baselines"):
         load(str(lock(tmp_path)))
     with pytest.raises(NothingToCompareError, match="recorded nothing"):
         load(f"{lock(tmp_path, empty=Recording(command=(), recipe=RECIPE, environment={}, run=RunRecord()))}#empty")
 
 
 @pytest.mark.parametrize("name", ["detaudit.lock.json", "detaudit.lock.json#train", "other.json#train"])
-def test_a_lock_file_that_is_not_there(tmp_path: Path, name: str) -> None:
-    with pytest.raises(AuditNotFoundError, match="there is no lock file"):
+def test_a_missing_lock_file(tmp_path: Path, name: str) -> None:
+    with pytest.raises(AuditNotFoundError, match="no lock file"):
         load(str(tmp_path / name))
 
 
-def test_what_is_neither(tmp_path: Path) -> None:
-    with pytest.raises(AuditNotFoundError, match="there is no audit at"):
+def test_what_is_neither_an_audit_nor_a_lock_file(tmp_path: Path) -> None:
+    with pytest.raises(AuditNotFoundError, match="no audit in"):
         load(str(tmp_path / "gone"))
     (tmp_path / "text.json").write_text("hello")
-    with pytest.raises(AuditNotFoundError, match="is no audit"):
+    with pytest.raises(AuditNotFoundError, match="is not an audit"):
         load(str(tmp_path / "text.json"))
-    with pytest.raises(UsageError, match="holds no baselines, so none called 'train'"):
+    with pytest.raises(UsageError, match="has no baselines, so none called 'train'"):
         load(f"{audited(tmp_path, run(training()))}#train")

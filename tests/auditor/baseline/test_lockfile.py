@@ -1,11 +1,12 @@
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from detaudit.auditor.baseline import lockfile, recordings
 from detaudit.errors import AuditNotFoundError, ConfigError, StorageError, UnknownNameError
-from detaudit.model import Stage
+from detaudit.model import LockChange, RankRecord, Stage
 from tests.auditor import recorded
 from tests.auditor.baseline.test_gates import recording
 
@@ -27,42 +28,43 @@ def test_it_is_the_same_text_whatever_the_order(tmp_path: Path) -> None:
 def test_the_only_baseline_needs_no_name(tmp_path: Path) -> None:
     lockfile.write_lock(tmp_path / "lock", {"digits": recording()})
     assert lockfile.find(tmp_path / "lock", "") == recording()
-    with pytest.raises(UnknownNameError, match="no baseline 'digit'") as error:
+    with pytest.raises(UnknownNameError, match="unknown baseline 'digit'") as error:
         lockfile.find(tmp_path / "lock", "digit")
-    assert "'digits'" in error.value.cure
+    assert "'digits'" in error.value.hint
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", ":1:2 is no lock file"),
-        ('{\n  "audits": {\n<<<<<<< HEAD\n', ":3:1 is no lock file"),
-        ('{"schema_version": 1, "audits": {"a": NaN}}', "is no lock file"),
-        ('{"schema_version": 1, "audits": {"a": {"run": 1}}}', r"is no lock file: .*\$\.audits"),
-        ("[]", "is no lock file"),
-        ('{"schema_version": 1}', "audits"),
-        ('{"schema_version": 2, "audits": {}}', "has schema version 2"),
+        ("{", ":1:2 is not a lock file"),
+        ('{\n  "audits": {\n<<<<<<< HEAD\n', ":3:1 is not a lock file"),
+        ('{"schema_version": "1.0", "audits": {"a": NaN}}', "is not a lock file"),
+        ('{"schema_version": "1.0", "audits": {"a": {"run": 1}}}', r"is not a lock file: .*\$\.audits"),
+        ("[]", "is not a lock file"),
+        ('{"schema_version": "1.0"}', "audits"),
+        ('{"schema_version": 1, "audits": {}}', "has schema version 1; this version of detaudit reads 1.0"),
+        ('{"schema_version": "2.0", "audits": {}}', "has schema version 2.0; this version of detaudit reads 1.0"),
         ("{}", "has schema version None"),
-        ("<<<<<<< HEAD", "is no lock file"),
+        ("<<<<<<< HEAD", "is not a lock file"),
     ],
 )
-def test_a_broken_lock_file_is_said(tmp_path: Path, text: str, words: str) -> None:
+def test_a_broken_lock_file_is_reported(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "lock").write_text(text)
     with pytest.raises(ConfigError, match=words):
         lockfile.read_lock(tmp_path / "lock")
 
 
-def test_a_lock_file_that_is_no_text_is_said(tmp_path: Path) -> None:
+def test_a_lock_file_that_is_not_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / "lock").write_bytes(b"\x80\x81")
-    with pytest.raises(ConfigError, match="is no lock file"):
+    with pytest.raises(ConfigError, match="is not a lock file"):
         lockfile.read_lock(tmp_path / "lock")
 
 
-def test_all_that_a_recording_holds_comes_back(tmp_path: Path) -> None:
+def test_everything_in_a_recording_comes_back(tmp_path: Path) -> None:
     audits = {
         "small": recorded.recording(recorded.trained(weights=(recorded.weight(total="nan"), recorded.weight()))),
         "naïve": recordings.thinned(recorded.recording(recorded.trained(300), recorded.outside(Stage.ARTIFACT))),
-        "unseen": recorded.recording(recorded.trained(end=None, sum=-0.0, loss="-inf")),
+        "unrecorded": recorded.recording(recorded.trained(end=None, sum=-0.0, loss="-inf")),
     }
     lockfile.write_lock(tmp_path / "lock", audits)
     found = lockfile.read_lock(tmp_path / "lock")
@@ -70,21 +72,33 @@ def test_all_that_a_recording_holds_comes_back(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "lock"]
 
 
-def test_a_lock_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_lock_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         lockfile.write_lock(tmp_path / "no" / "folder" / "lock", {})
 
 
-def test_no_lock_file_is_said(tmp_path: Path) -> None:
-    with pytest.raises(AuditNotFoundError, match="there is no lock file"):
+def test_a_missing_lock_file_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(AuditNotFoundError, match="no lock file"):
         lockfile.read_lock(tmp_path / "lock")
 
 
-def test_what_changed_is_told() -> None:
-    new = msgspec.structs.replace(recording(update="other"), environment={"torch": "2.14.0"})
-    assert lockfile.changed("a", None, new) == ["a: a new baseline, digest other, final loss 0.5, 4 steps"]
-    assert lockfile.changed("a", new, new) == []
-    assert lockfile.changed("a", recording(), new) == [
-        "a: digest u, final loss 0.5, 4 steps → digest other, final loss 0.5, 4 steps",
-        "a: torch 2.13.0 → 2.14.0",
+def ranks(digest: str) -> tuple[RankRecord, ...]:
+    fields: dict[str, Any] = {"framework": "torch", "steps": 4, "sum_of_weights": 1.0, "final_loss": 0.5}
+    return (RankRecord(rank=0, digest=digest, **fields),)
+
+
+def test_changes() -> None:
+    old, new = recording(), msgspec.structs.replace(recording(update="other"), environment={"torch": "2.14.0"})
+    assert lockfile.changes("a", None, new) == [LockChange(audit="a", new_ranks=ranks("other"))]
+    assert lockfile.changes("a", new, new) == []
+    assert lockfile.changes("a", old, new) == [
+        LockChange(audit="a", old_ranks=ranks("u"), new_ranks=ranks("other")),
+        LockChange(audit="a", name="torch", old="2.13.0", new="2.14.0"),
     ]
+    unset = msgspec.structs.replace(old, environment={})
+    assert lockfile.changes("a", unset, old) == [LockChange(audit="a", name="torch", old=None, new="2.13.0")]
+
+
+def test_a_baseline_that_only_keeps_different_steps_has_changed() -> None:
+    whole = recorded.recording(recorded.trained(300))
+    assert lockfile.changes("a", whole, recordings.thinned(whole)) == [LockChange(audit="a")]

@@ -1,4 +1,4 @@
-"""Recordings: what is kept of a run, and where two first differ, also where each side has steps of its own."""
+"""Recordings: what is kept of a run, and where two first differ, even if each side has steps of its own."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def first_difference(a: Recording, b: Recording) -> Difference | None:
     return comparer.first_difference(a.run, b.run, shared=True)
 
 
-def equal_until(a: Recording, b: Recording, difference: Difference) -> int | None:
+def last_equal_step(a: Recording, b: Recording, difference: Difference) -> int | None:
     return comparer.last_equal_step(a.run, b.run, difference)
 
 
@@ -50,7 +50,7 @@ def test_a_recording_survives_json() -> None:
 
 
 @given(STEPS)
-def test_of_a_thinned_recording_little_is_left_and_nothing_is_changed(steps: int) -> None:
+def test_a_thinned_recording_keeps_few_steps_and_changes_none(steps: int) -> None:
     whole = recording(trained(steps))
     thin = thinned(whole)
     for stage in STAGES:
@@ -66,17 +66,17 @@ def test_of_a_thinned_recording_little_is_left_and_nothing_is_changed(steps: int
 
 
 @given(STEPS, st.data())
-def test_the_first_difference_is_found_between_the_steps_that_were_kept(steps: int, data: st.DataObject) -> None:
+def test_the_first_difference_is_found_between_kept_steps(steps: int, data: st.DataObject) -> None:
     first = data.draw(st.integers(1, steps))
     change = {f"{Stage.UPDATE}{step}": "x" for step in range(first, steps + 1)}
     a, b = recording(trained(steps)), recording(trained(steps, end="other", change=change))
     assert first_difference(a, b) == first_difference(b, a) == at(first, Stage.UPDATE)
-    assert equal_until(a, b, at(first, Stage.UPDATE)) == (first - 1 or None)
+    assert last_equal_step(a, b, at(first, Stage.UPDATE)) == (first - 1 or None)
     thin = thinned(a)
     found = first_difference(thin, b)
     assert found is not None
     assert (found.step >= first, found.stage) == (True, Stage.UPDATE)
-    before = equal_until(thin, b, found)
+    before = last_equal_step(thin, b, found)
     assert before is None or before < first
     kept = thin.run.trainings[0].digests[Stage.UPDATE]
     assert not [step for step in kept if (before or 0) < step < found.step]
@@ -108,10 +108,10 @@ def test_where_weights_live_and_how_they_were_added_up_is_no_difference(fields: 
 def test_what_is_a_difference_at_the_end_alone(fields: dict[str, Any]) -> None:
     found = first_difference(recording(), recording(trained(**fields)))
     assert found == at(5, Stage.UPDATE)
-    assert equal_until(recording(), recording(trained(**fields)), found) == 5
+    assert last_equal_step(recording(), recording(trained(**fields)), found) == 5
 
 
-def test_a_negative_zero_is_another_loss() -> None:
+def test_a_negative_zero_is_a_different_loss() -> None:
     assert not same(recording(trained(loss=0.0)), recording(trained(loss=-0.0)))
     assert same(recording(trained(loss="nan")), recording(trained(loss="nan")))
 
@@ -121,19 +121,19 @@ def test_weights_that_were_digested_rarely() -> None:
     rare[Stage.UPDATE] = {step: digest for step, digest in rare[Stage.UPDATE].items() if step in (1, 2, 4)}
     a, b = recording(trained(digests=rare)), recording(trained(digests=rare, end="x"))
     assert first_difference(a, b) == at(5, Stage.UPDATE)
-    assert equal_until(a, b, at(5, Stage.UPDATE)) == 4
+    assert last_equal_step(a, b, at(5, Stage.UPDATE)) == 4
 
 
 def test_one_side_ends_earlier() -> None:
     a, b = recording(trained(3, loss=0.1)), recording(trained(5, loss=0.1))
     assert first_difference(a, b) == at(4, Stage.STEPS)
-    assert equal_until(a, b, at(4, Stage.STEPS)) == 3
+    assert last_equal_step(a, b, at(4, Stage.STEPS)) == 3
 
 
 def test_nothing_before_the_first_step_is_equal_to_a_later_one() -> None:
     b = recording(trained(change={"init0": "x"}))
     assert first_difference(recording(), b) == at(0, Stage.INIT)
-    assert equal_until(recording(), b, at(0, Stage.INIT)) is None
+    assert last_equal_step(recording(), b, at(0, Stage.INIT)) is None
 
 
 def two(second: Training) -> Recording:
@@ -144,16 +144,16 @@ def test_the_rank_that_differs_first_is_named() -> None:
     a = two(trained())
     b = recording(trained(change={"update4": "x"}), trained(change={"forward3": "x"}))
     assert first_difference(a, b) == at(3, Stage.FORWARD, rank=1)
-    assert equal_until(a, b, at(3, Stage.FORWARD, rank=1)) == 2
+    assert last_equal_step(a, b, at(3, Stage.FORWARD, rank=1)) == 2
 
 
 def test_a_rank_that_is_missing() -> None:
     a, b = two(trained()), recording()
     assert first_difference(a, b) == first_difference(b, a) == at(0, Stage.STEPS, rank=1)
-    assert equal_until(a, b, at(0, Stage.STEPS, rank=1)) is None
+    assert last_equal_step(a, b, at(0, Stage.STEPS, rank=1)) is None
 
 
-def test_printed_losses_and_files_are_compared_with_their_like() -> None:
+def test_printed_losses_and_files_are_compared_with_their_own_kind() -> None:
     a = recording(trained(), outside(Stage.STDOUT), outside(Stage.ARTIFACT))
     assert same(a, recording(trained(), outside(Stage.ARTIFACT), outside(Stage.STDOUT)))
     b = recording(trained(), outside(Stage.STDOUT, "y"), outside(Stage.ARTIFACT, "y"))
@@ -164,8 +164,8 @@ def test_printed_losses_and_files_are_compared_with_their_like() -> None:
     assert first_difference(a, recording(*a.run.parts[:2], b.run.parts[2])) == file
 
 
-def test_what_one_side_did_not_show_is_never_a_match() -> None:
+def test_what_one_side_does_not_have_is_never_a_match() -> None:
     a = recording(trained(), outside(Stage.STDOUT))
     assert not same(a, recording())
     assert first_difference(a, recording()) == at(0, Stage.STEPS, rank=1)
-    assert equal_until(a, recording(), at(0, Stage.STEPS, rank=1)) is None
+    assert last_equal_step(a, recording(), at(0, Stage.STEPS, rank=1)) is None

@@ -1,4 +1,4 @@
-"""The story of a bisection, with a fake launcher: what a run leaves depends on the flags it was given."""
+"""A whole bisection, with a fake launcher: what a run records depends on the flags that are set."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +12,8 @@ from detaudit import wire
 from detaudit.auditor import store
 from detaudit.auditor.bisect.flags import Bisector, Question
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Bisection, Status, Verdict
+from detaudit.model import Bisection, BisectOutcome, LeftOut, Purpose, Stage, Status, Verdict
+from detaudit.model.problems import Failed
 from detaudit.recipe.flags import load_catalogue
 from tests.auditor.fakes import Script, run, settings, training
 
@@ -20,14 +21,14 @@ SEED, KERNEL, HASH = "torch-seed", "torch-deterministic-algorithms", "python-has
 
 
 def flags_of(spec: RunSpec) -> set[str]:
-    """Return the flags that a run was given, as far as this test tells them apart."""
+    """Return the flags that are set in a run, as far as this test distinguishes them."""
     orders = spec.env[wire.ENV_FLAGS]
     inside = {flag for flag in (SEED, KERNEL) if f'"{flag}"' in orders}
     return inside | ({HASH} if "PYTHONHASHSEED" in spec.env else set())
 
 
 class Training:
-    """A launcher whose runs differ until they are given all ``needed`` flags."""
+    """A launcher whose runs differ until all ``needed`` flags are set."""
 
     def __init__(self, *needed: str, fails: str = "", stop_after: int = 10**6) -> None:
         self._needed, self._fails, self._stop_after = set(needed), fails, stop_after
@@ -64,19 +65,23 @@ def bisect(folder: Path, launcher: Training, **options: object) -> Bisection:
 
 def test_the_flag_that_is_needed(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training(KERNEL))
-    assert audit.outcome == "mended"
+    assert audit.outcome is BisectOutcome.FIXED
     assert audit.verdict is Verdict.DETERMINISTIC
-    (told,) = audit.needed or ()
-    assert told.flag == KERNEL
-    assert told.without is not None
-    assert (told.without.trial, told.without.step, told.without.stage) == ("trial-1", 2, "update")
-    assert told.cost == pytest.approx(1.0)
-    assert audit.verified is not None
-    assert audit.verified.runs >= 16
-    assert audit.launches == sum(len(group.runs) for group in audit.groups)
+    (needed,) = audit.needed or ()
+    row = load_catalogue().get(KERNEL)
+    assert (needed.flag, needed.title, needed.requires) == (KERNEL, row.title, ())
+    assert (needed.by_hand, needed.by_hand_when) == (row.by_hand, row.applied_when)
+    assert needed.left_out == LeftOut(trial="trial-1", runs=(1, 2), rank=0, step=2, stage=Stage.UPDATE)
+    assert needed.cost == pytest.approx(1.0)
+    assert audit.evidence is not None
+    assert audit.evidence.runs >= 16
+    assert audit.total_runs == sum(len(group.runs) for group in audit.groups)
+    (step,) = audit.next_steps
+    assert (step.purpose, audit.recipe_file) == (Purpose.AUDIT_WITH_RECIPE, str(tmp_path / "out/detaudit-recipe.yaml"))
+    assert f"--recipe {audit.recipe_file}" in step.command
 
 
-def test_a_late_difference_has_kernels_tried_before_seeds(tmp_path: Path) -> None:
+def test_after_a_late_difference_kernels_are_tried_before_seeds(tmp_path: Path) -> None:
     launcher = Training(KERNEL)
     bisect(tmp_path, launcher)
     assert launcher.launched[2] == {KERNEL}
@@ -84,7 +89,7 @@ def test_a_late_difference_has_kernels_tried_before_seeds(tmp_path: Path) -> Non
 
 def test_two_flags_that_are_needed_together(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training(KERNEL, HASH))
-    assert {told.flag for told in audit.needed or ()} == {KERNEL, HASH}
+    assert {one.flag for one in audit.needed or ()} == {KERNEL, HASH}
     assert audit.recipe_file is not None
     text = (tmp_path / "out" / "detaudit-recipe.yaml").read_text()
     assert KERNEL in text
@@ -94,49 +99,51 @@ def test_two_flags_that_are_needed_together(tmp_path: Path) -> None:
 def test_it_is_deterministic_already(tmp_path: Path) -> None:
     launcher = Training()
     audit = bisect(tmp_path, launcher)
-    assert audit.outcome == "already-deterministic"
+    assert audit.outcome is BisectOutcome.ALREADY_DETERMINISTIC
     assert audit.needed == ()
     assert len(launcher.launched) == 16
-    assert audit.recipe_file is None
+    assert (audit.recipe_file, audit.next_steps) == (None, ())
 
 
-def test_nothing_helps(tmp_path: Path) -> None:
+def test_no_flag_fixes_it(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training("a flag that does not exist"))
-    assert audit.outcome == "not-mended"
+    assert audit.outcome is BisectOutcome.NOT_FIXED
     assert audit.verdict is Verdict.NONDETERMINISTIC
     assert audit.needed is None
 
 
-def test_a_flag_under_which_it_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_flag_with_which_it_fails_is_reported_with_the_last_line_on_stderr(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training(SEED, fails=KERNEL))
-    assert [told.flag for told in audit.needed or ()] == [SEED]
-    (failing,) = audit.failing
+    assert [one.flag for one in audit.needed or ()] == [SEED]
+    (failing,) = audit.failing_flags
     assert failing.flag == KERNEL
-    assert "put_ has no deterministic kernel" in failing.message
+    assert failing.message == "RuntimeError: put_ has no deterministic kernel"
+    assert failing.errors == (Failed(exit_code=1),)
 
 
 def test_an_interrupted_bisection_that_compares_artifacts_offers_no_resume(tmp_path: Path) -> None:
-    asked = question(tmp_path)
-    asked = replace(asked, settings=replace(asked.settings, artifacts=("model.pt",)))
-    assert Bisector(asked, Training(KERNEL)).result(interrupted=True).next_steps == ()
+    requested = question(tmp_path)
+    requested = replace(requested, settings=replace(requested.settings, artifacts=("model.pt",)))
+    assert Bisector(requested, Training(KERNEL)).result(interrupted=True).next_steps == ()
 
 
-def test_an_interrupted_bisection_goes_on_without_asking_again(tmp_path: Path) -> None:
-    asked = question(tmp_path)
+def test_a_resumed_bisection_repeats_no_run(tmp_path: Path) -> None:
+    requested = question(tmp_path)
     first = Training(KERNEL, HASH, stop_after=5)
-    bisector = Bisector(asked, first)
+    bisector = Bisector(requested, first)
     with pytest.raises(KeyboardInterrupt):
         bisector.run()
     kept = bisector.result(interrupted=True)
-    store.save(asked.settings.out, kept)
-    assert kept.outcome == "unresolved"
-    assert "--resume" in kept.next_steps[0].command
+    store.save(requested.settings.out, kept)
+    assert kept.outcome is BisectOutcome.INCONCLUSIVE
+    (step,) = kept.next_steps
+    assert (step.command, step.purpose) == (f"detaudit bisect --resume {requested.settings.out}", Purpose.RESUME)
 
-    again = store.load(asked.settings.out)
+    again = store.load(requested.settings.out)
     assert isinstance(again, Bisection)
     second = Training(KERNEL, HASH)
-    audit = Bisector(asked, second, earlier=again.groups).run()
-    assert {told.flag for told in audit.needed or ()} == {KERNEL, HASH}
+    audit = Bisector(requested, second, earlier=again.groups).run()
+    assert {one.flag for one in audit.needed or ()} == {KERNEL, HASH}
     whole = Training(KERNEL, HASH)
     other = tmp_path / "other"
     other.mkdir()
@@ -144,25 +151,26 @@ def test_an_interrupted_bisection_goes_on_without_asking_again(tmp_path: Path) -
     assert len(first.launched) + len(second.launched) == len(whole.launched)
 
 
-def test_audit_json_holds_all_of_it(tmp_path: Path) -> None:
+def test_audit_json_has_all_of_it(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training(KERNEL))
     assert store.load(tmp_path / "out") == audit
     assert msgspec.json.decode(msgspec.json.encode(audit), type=Bisection) == audit
 
 
-def test_a_stand_in_is_tried_where_that_is_asked_for(tmp_path: Path) -> None:
-    asked = question(tmp_path, alternatives=True)
-    rows = [msgspec.structs.replace(f, instead=(HASH,)) if f.id == KERNEL else f for f in asked.catalogue]
-    catalogue = type(asked.catalogue)(rows)
-    asked = replace(asked, catalogue=catalogue, candidates=catalogue.select([SEED, KERNEL, HASH]))
+def test_an_alternative_is_tried_if_that_is_requested(tmp_path: Path) -> None:
+    requested = question(tmp_path, alternatives=True)
+    rows = [msgspec.structs.replace(f, alternatives=(HASH,)) if f.id == KERNEL else f for f in requested.catalogue]
+    catalogue = type(requested.catalogue)(rows)
+    requested = replace(requested, catalogue=catalogue, candidates=catalogue.select([SEED, KERNEL, HASH]))
 
     class Either(Training):
         def _script(self, flags: set[str], number: int) -> Script:
             return run(training("same" if flags & {KERNEL, HASH} else f"other {number}"))
 
-    (told,) = Bisector(asked, Either()).run().needed or ()
-    (other,) = told.instead
-    assert (other.flag, other.matching) == (HASH, 5)
+    (needed,) = Bisector(requested, Either()).run().needed or ()
+    (other,) = needed.alternatives
+    assert (other.flag, other.title, other.matching) == (HASH, catalogue.get(HASH).title, 5)
+    assert other.cost == pytest.approx(1.0)
 
 
 def test_a_run_that_fails_is_no_match(tmp_path: Path) -> None:
@@ -171,6 +179,6 @@ def test_a_run_that_fails_is_no_match(tmp_path: Path) -> None:
             return run(training(), exit_code=3, stderr="boom\n")
 
     audit = bisect(tmp_path, Fails())
-    assert audit.outcome == "unresolved"
+    assert audit.outcome is BisectOutcome.INCONCLUSIVE
     assert audit.verdict is Verdict.INCONCLUSIVE
     assert audit.groups[0].runs[0].status is Status.FAILED

@@ -1,4 +1,4 @@
-"""The search, on trainings that are simulated: each cause shows at its own rate until its flags are set."""
+"""The search, on simulated trainings: each cause shows at its own rate until its flags are set."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -7,44 +7,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.bisect.minimal_set import Answer, Finding, Flags, Outcome, Rules, Search
+from detaudit.auditor.bisect.minimal_set import Answer, Flags, Rules, Search, TrialOutcome, TrialResult
 
 
 class Simulated:
-    """A training whose causes are each mended by a flag; each shows in a run at its rate, at its own place."""
+    """A training whose causes are each fixed by a flag; each shows in a run at its rate, at its own place."""
 
     def __init__(
         self,
         causes: Mapping[str, float],
         seed: int = 0,
         fails: Sequence[str] = (),
-        also: Mapping[str, str] | None = None,
+        alternatives: Mapping[str, str] | None = None,
     ) -> None:
         self.causes, self._random = causes, random.Random(seed)
-        self._fails, self._also = fails, also or {}
+        self._fails, self._alternatives = fails, alternatives or {}
         self.matching: dict[Flags, int] = {}
         self.asked: list[Flags] = []
-        self.launches = 0
+        self.launched = 0
 
-    def mended(self, cause: str, flags: Flags) -> bool:
-        return cause in flags or self._also.get(cause) in flags
+    def fixed(self, cause: str, flags: Flags) -> bool:
+        return cause in flags or self._alternatives.get(cause) in flags
 
-    def __call__(self, flags: Flags, runs: int) -> Finding:
+    def __call__(self, flags: Flags, runs: int) -> TrialResult:
         self.asked.append(flags)
         if flags & set(self._fails):
-            self.launches += 1
-            return Finding(Outcome.FAILS, 1)
-        left = [cause for cause in self.causes if not self.mended(cause, flags)]
+            self.launched += 1
+            return TrialResult(TrialOutcome.FAILS, 1)
+        left = [cause for cause in self.causes if not self.fixed(cause, flags)]
         done = self.matching.get(flags, 0)
         while done < runs:
             done += 1
-            self.launches += 1
+            self.launched += 1
             shown = [cause for cause in left if self._random.random() < self.causes[cause]]
             if shown and done > 1:
                 place = min(list(self.causes).index(cause) for cause in shown)
-                return Finding(Outcome.DIFFERS, done, (place,))
+                return TrialResult(TrialOutcome.DIFFERS, done, (place,))
             self.matching[flags] = done
-        return Finding(Outcome.AGREES, done)
+        return TrialResult(TrialOutcome.MATCHES, done)
 
 
 class Ranking:
@@ -53,7 +53,7 @@ class Ranking:
     def __init__(self, candidates: Sequence[str], causes: Sequence[str] = ()) -> None:
         self._candidates, self._causes = candidates, causes
 
-    def __call__(self, found: Finding) -> tuple[Sequence[str], int]:
+    def __call__(self, found: TrialResult) -> tuple[Sequence[str], int]:
         first = self._causes[found.place[0]] if self._causes and found.place else ""
         return sorted(self._candidates, key=lambda flag: flag != first), 1
 
@@ -62,7 +62,7 @@ MANY = [f"f{n}" for n in range(24)]
 
 
 @given(needed=st.lists(st.sampled_from(MANY), max_size=3, unique=True), order=st.permutations(MANY))
-def test_it_finds_exactly_what_is_needed_where_every_run_deviates(needed: list[str], order: list[str]) -> None:
+def test_it_finds_exactly_what_is_needed_if_every_run_differs(needed: list[str], order: list[str]) -> None:
     training = Simulated(dict.fromkeys(needed, 1.0))
     answer = Search(training, Ranking(order)).run()
     assert answer.needed is not None
@@ -76,8 +76,8 @@ def test_a_good_order_makes_it_cheap(needed: list[str]) -> None:
     training = Simulated(dict.fromkeys(needed, 1.0))
     answer = Search(training, Ranking(MANY, needed)).run()
     proof = answer.matching
-    # Two for the script as it stands, two for each prefix, two for each flag left out.
-    assert training.launches - proof <= 4 * len(needed)
+    # Two runs without flags, two for each prefix, two for each flag left out.
+    assert training.launched - proof <= 4 * len(needed)
 
 
 @given(
@@ -93,11 +93,11 @@ def test_it_never_returns_a_set_that_its_own_runs_contradict(rates: list[float],
         return
     assert training.matching[frozenset(answer.needed)] == answer.matching
     assert set(answer.without) == set(answer.needed)
-    assert all(found.outcome is Outcome.DIFFERS for found in answer.without.values())
+    assert all(found.outcome is TrialOutcome.DIFFERS for found in answer.without.values())
 
 
 @pytest.mark.parametrize("rates", [(0.25,), (1.0, 0.25), (0.25, 0.25), (1.0, 0.5, 0.25), ()])
-def test_the_answer_is_wrong_no_oftener_than_asked_for(rates: tuple[float, ...]) -> None:
+def test_the_answer_is_wrong_no_more_often_than_accepted(rates: tuple[float, ...]) -> None:
     tries, wrong = 600, 0
     for seed in range(tries):
         order = random.Random(seed).sample(MANY, len(MANY))
@@ -108,23 +108,23 @@ def test_the_answer_is_wrong_no_oftener_than_asked_for(rates: tuple[float, ...])
     assert wrong / tries < 0.05 + 2 * (0.05 * 0.95 / tries) ** 0.5
 
 
-def test_a_training_that_nothing_mends() -> None:
+def test_a_training_that_nothing_fixes() -> None:
     training = Simulated({"no flag of ours": 1.0, "f3": 1.0})
     answer = Search(training, Ranking(MANY)).run()
     assert answer.needed is None
     assert not answer.proven
 
 
-def test_a_flag_that_makes_it_fail_is_searched_around() -> None:
-    rules = Rules(instead={"f2": ["weaker"]})
-    training = Simulated({"f2": 1.0, "f9": 1.0}, fails=["f2"], also={"f2": "weaker"})
+def test_a_flag_with_which_it_fails_is_replaced_by_its_alternative() -> None:
+    rules = Rules(alternatives={"f2": ["weaker"]})
+    training = Simulated({"f2": 1.0, "f9": 1.0}, fails=["f2"], alternatives={"f2": "weaker"})
     answer = Search(training, Ranking(MANY, ["f2", "f9"]), rules).run()
     assert answer.needed is not None
     assert set(answer.needed) == {"weaker", "f9"}
     assert answer.failing == ("f2",)
 
 
-def test_flags_that_exclude_each_other_are_never_set_together() -> None:
+def test_flags_that_conflict_are_never_set_together() -> None:
     rules = Rules(conflicts={"f1": ["f2"]})
     training = Simulated({"f2": 1.0})
     answer = Search(training, Ranking(MANY), rules).run()
@@ -132,7 +132,7 @@ def test_flags_that_exclude_each_other_are_never_set_together() -> None:
     assert not any({"f1", "f2"} <= flags for flags in training.asked)
 
 
-def test_what_a_flag_requires_goes_with_it_and_is_not_needed_itself() -> None:
+def test_what_a_flag_requires_is_set_with_it_and_is_not_needed_itself() -> None:
     rules = Rules(requires={"f5": ["f0", "f1"]})
     training = Simulated({"f5": 1.0})
     answer = Search(training, Ranking(MANY, ["f5"]), rules).run()
@@ -151,7 +151,7 @@ def test_nothing_is_asked_twice() -> None:
 def test_after_an_interruption_the_best_set_is_known() -> None:
     training = Simulated({"f0": 1.0})
 
-    def interrupted(flags: Flags, runs: int) -> Finding:
+    def interrupted(flags: Flags, runs: int) -> TrialResult:
         if runs >= 5 and flags:
             raise KeyboardInterrupt
         return training(flags, runs)
@@ -163,7 +163,7 @@ def test_after_an_interruption_the_best_set_is_known() -> None:
 
 
 def test_a_training_that_cannot_be_judged_has_no_answer() -> None:
-    def broken(flags: Flags, runs: int) -> Finding:
-        return Finding(Outcome.FAILS, 1)
+    def broken(flags: Flags, runs: int) -> TrialResult:
+        return TrialResult(TrialOutcome.FAILS, 1)
 
     assert Search(broken, Ranking(MANY)).run() == Answer(None, matching=1, differed=False)

@@ -1,38 +1,56 @@
-"""Which flag is tried first, from what a first difference tells."""
+"""Which flag is tried first, by what a first difference shows."""
 
 import pytest
 
-from detaudit.auditor.bisect.priority import Clues, order
-from detaudit.model import Source, Stage
+from detaudit.auditor.bisect.priority import Clues, matching, order
+from detaudit.model import Source, SourceKind, SourceMatch, Stage
 from detaudit.recipe.flags import load_catalogue
 
 CATALOGUE = load_catalogue()
-CANDIDATES = [flag for flag in CATALOGUE if flag.action in ("auto", "fallback")]
+CANDIDATES = [flag for flag in CATALOGUE if flag.action in ("standard", "fallback")]
 
 
 def first(clues: Clues) -> str:
     return order(CANDIDATES, clues)[0][0].id
 
 
-def test_generators_that_began_unlike_are_seeded_together() -> None:
+def source(kind: SourceKind, call: str = "", *generators: str) -> Source:
+    return Source(file="train.py", line=3, kind=kind, call=call, generators=generators)
+
+
+def test_generators_that_began_differently_are_seeded_together() -> None:
     ordered, together = order(CANDIDATES, Clues(Stage.RNG, generators=("random", "torch")))
     assert together == 2
     assert {flag.id for flag in ordered[:2]} == {"python-random-seed", "torch-seed"}
 
 
 @pytest.mark.parametrize(
-    ("words", "flag"),
+    ("line", "flag"),
     [
-        ("numpy.random.default_rng() without a seed", "numpy-default-rng"),
-        ("numpy.random.normal() without a seed: nobody seeded numpy.random", "numpy-seed"),
-        ("random.shuffle() without a seed: nobody seeded random", "python-random-seed"),
-        ("DataLoader(in_order=False) hands out batches as workers finish them", "torch-loader-in-order"),
-        ("iterates over a set, whose order changes with PYTHONHASHSEED if it holds strings", "python-hash-seed"),
-        ("computes with id(), an address, which changes from run to run", "system-aslr-off"),
+        (source(SourceKind.UNSEEDED, "numpy.random.default_rng"), "numpy-default-rng"),
+        (source(SourceKind.UNSEEDED, "PCG64DXSM"), "numpy-default-rng"),
+        (source(SourceKind.UNSEEDED, "numpy.random.normal", "numpy.random"), "numpy-seed"),
+        (source(SourceKind.UNSEEDED, "random.shuffle", "random"), "python-random-seed"),
+        (source(SourceKind.UNSEEDED, "numpy.random.seed"), "numpy-seed"),
+        (source(SourceKind.UNSEEDED, "random.seed"), "python-random-seed"),
+        (source(SourceKind.UNSEEDED, "random.Random"), "python-seed-generators"),
+        (source(SourceKind.UNSEEDED, "Generator.seed"), "torch-seed-generators"),
+        (source(SourceKind.LISTING_ORDER, "os.listdir"), "python-sorted-listings"),
+        (source(SourceKind.COMPLETION_ORDER_OPTION, "DataLoader(in_order=False)"), "torch-loader-in-order"),
+        (source(SourceKind.SET_ORDER), "python-hash-seed"),
+        (source(SourceKind.ADDRESS), "system-aslr-off"),
     ],
 )
-def test_what_holds_a_line_of_the_script_still_comes_first(words: str, flag: str) -> None:
-    assert first(Clues(Stage.BATCH, (Source(file="train.py", line=3, what=words),))) == flag
+def test_what_fixes_a_line_of_the_script_comes_first(line: Source, flag: str) -> None:
+    assert first(Clues(Stage.BATCH, (line,))) == flag
+
+
+def test_a_flag_matches_if_any_line_is_one_that_it_fixes() -> None:
+    match = SourceMatch(calls=("random.seed",))
+    lines = [source(SourceKind.UNSEEDED, call) for call in ("numpy.random.seed", "random.seed")]
+    assert matching(match, lines)
+    assert not matching(match, lines[:1])
+    assert not matching(match, [])
 
 
 @pytest.mark.parametrize("stage", [Stage.FORWARD, Stage.BACKWARD, Stage.UPDATE])
@@ -42,7 +60,7 @@ def test_late_differences_point_to_kernels(stage: Stage) -> None:
     assert together == 1
 
 
-def test_batches_that_differ_with_no_line_to_blame_are_a_kernel_rather_than_a_listing() -> None:
+def test_batches_that_differ_without_a_known_line_point_to_a_kernel_rather_than_a_listing() -> None:
     ids = [flag.id for flag in order(CANDIDATES, Clues(Stage.BATCH))[0]]
     assert ids.index("torch-deterministic-algorithms") < ids.index("python-sorted-listings")
     assert ids.index("torch-deterministic-algorithms") < ids.index("numpy-default-rng")

@@ -1,4 +1,4 @@
-"""The story of a bisection over variations, with a fake launcher: what a run leaves depends on what varies in it."""
+"""A whole bisection over variations, with a fake launcher: what a run records depends on what varies in it."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-import click
 import msgspec
 import pytest
 
@@ -17,11 +16,26 @@ from detaudit.auditor.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.launch.plan import Settings
 from detaudit.launch.vary import Varying
-from detaudit.model import Status, VariationBisection, Verdict
+from detaudit.model import (
+    Cause,
+    EffectExample,
+    Explanation,
+    LikelyCause,
+    Purpose,
+    Source,
+    SourceKind,
+    Stage,
+    Status,
+    VariationBisection,
+    VaryOutcome,
+    Verdict,
+)
+from detaudit.model.applicability import NoSecondLocale, PinnedByRecipe
+from detaudit.model.problems import Failed
+from detaudit.model.warnings import SettingsDiffer
 from detaudit.recipe.flags import load_catalogue
 from detaudit.recipe.recipes import load_recipe
 from detaudit.recipe.variations import load_variations
-from detaudit.report import render
 from tests.auditor.fakes import FakeLauncher, Script, run, settings, training
 
 HASH, ORDER, FILL, ADDRESSES = "hash-seed", "listing-order", "memory-fill", "addresses"
@@ -44,8 +58,8 @@ def values_of(spec: RunSpec) -> dict[str, str]:
 class Training:
     """A launcher whose runs depend on some variations, all of which must vary together."""
 
-    def __init__(self, *matter: str, fails: str = "", noisy: bool = False, stop_after: int = 10**6) -> None:
-        self._matter, self._fails, self._noisy, self._stop_after = matter, fails, noisy, stop_after
+    def __init__(self, *sensitive_to: str, fails: str = "", noisy: bool = False, stop_after: int = 10**6) -> None:
+        self._sensitive_to, self._fails, self._noisy, self._stop_after = sensitive_to, fails, noisy, stop_after
         self._numbers = count(1)
         self.launched: list[set[str]] = []
 
@@ -59,14 +73,14 @@ class Training:
     def _script(self, values: dict[str, str], number: int) -> Script:
         if self._fails and values[self._fails]:
             return run(training(whole=False), exit_code=1, stderr="UnicodeDecodeError: no such byte\n")
-        seen = [values[name] for name in self._matter]
+        seen = [values[name] for name in self._sensitive_to]
         changed = " ".join(seen) if seen and all(seen) else "same"
         return run(training(f"{changed} {number}" if self._noisy else changed))
 
 
 def varying(folder: Path, *names: str) -> Settings:
     rows = tuple(row for row in load_variations() if row.id in (names or NAMES))
-    return settings(folder, runs=1, vary=("all",), varying=Varying(rows, (), (("locale", "none here"),)))
+    return settings(folder, runs=1, vary=("all",), varying=Varying(rows, (), (("locale", NoSecondLocale()),)))
 
 
 def bisect(folder: Path, launcher: Training, recipe: str = "none", **options: float) -> VariationBisection:
@@ -75,23 +89,39 @@ def bisect(folder: Path, launcher: Training, recipe: str = "none", **options: fl
     return VariationBisector(question, launcher).run()
 
 
-def test_the_variation_that_matters(tmp_path: Path) -> None:
+def test_the_variation_with_an_effect(tmp_path: Path) -> None:
     launcher = Training(HASH)
     audit = bisect(tmp_path, launcher)
-    assert (audit.answer, audit.verdict) == ("some-matter", Verdict.NONDETERMINISTIC)
-    (told,) = audit.matters or ()
-    assert (told.variation, told.beside, told.flags) == (HASH, (), ("python-hash-seed",))
-    assert (told.seen.step, told.seen.stage, told.seen.runs) == (2, "update", (1, 2))
-    assert told.seen.values == ("PYTHONHASHSEED=1",)
-    assert audit.no_matter == tuple(sorted({ORDER, FILL, ADDRESSES}))
-    assert audit.left_out == {"locale": "none here"}
-    assert audit.launches == len(launcher.launched)
+    assert (audit.outcome, audit.verdict) == (VaryOutcome.SENSITIVE, Verdict.NONDETERMINISTIC)
+    (effect,) = audit.sensitive_to or ()
+    (row,) = (row for row in load_variations() if row.id == HASH)
+    assert (effect.variation, effect.title, effect.cause, effect.fix) == (HASH, row.title, Cause.HASH, row.fix)
+    assert (effect.expected, effect.together_with, effect.suspects) == (False, (), ())
+    assert effect.flags == ("python-hash-seed",)
+    assert effect.by_hand == (load_catalogue().get("python-hash-seed").by_hand,)
+    explanation = Explanation(
+        matching=(Stage.FORWARD,), likely=(LikelyCause.BACKWARD_KERNEL, LikelyCause.OPTIMIZER, LikelyCause.RACE)
+    )
+    (trial,) = (group.recipe.name for group in audit.groups if [one.id for one in group.varied] == [HASH])
+    assert effect.example == EffectExample(
+        trial=trial,
+        runs=(1, 2),
+        values=("PYTHONHASHSEED=1",),
+        step=2,
+        stage=Stage.UPDATE,
+        explanation=explanation,
+    )
+    assert audit.no_effect == tuple(sorted({ORDER, FILL, ADDRESSES}))
+    assert audit.not_varied == {"locale": NoSecondLocale()}
+    assert audit.controls[HASH] == "PYTHONHASHSEED=0"
+    assert audit.total_runs == len(launcher.launched)
+    assert audit.next_steps[0].purpose is Purpose.AUDIT_WITH_FLAGS
     assert "--flag python-hash-seed" in audit.next_steps[0].command
     assert launcher.launched[:5] == [set()] * 5
     assert launcher.launched[5] == set(NAMES)
 
 
-def test_a_line_of_the_users_code_says_what_to_hold_still_first(tmp_path: Path) -> None:
+def test_a_line_of_the_users_code_decides_what_is_pinned_first(tmp_path: Path) -> None:
     class Lists(Training):
         def _script(self, values: dict[str, str], number: int) -> Script:
             line = {"k": "source", "kind": "listing-order", "what": "os.listdir", "file": "train.py", "line": 4}
@@ -99,72 +129,80 @@ def test_a_line_of_the_users_code_says_what_to_hold_still_first(tmp_path: Path) 
             return run([lines[0], {**line, "value": f"{values[ORDER]}/3:abc"}, *lines[1:]])
 
     launcher = Lists()
-    (told,) = bisect(tmp_path, launcher).matters or ()
-    assert told.lines == ("train.py:4: os.listdir() in an order that differs between runs",)
+    (effect,) = bisect(tmp_path, launcher).sensitive_to or ()
+    assert effect.suspects == (Source(file="train.py", line=4, kind=SourceKind.LISTING_ORDER, call="os.listdir"),)
     assert launcher.launched[6] == {HASH, FILL, ADDRESSES}
 
 
-def test_two_that_matter_each_alone_and_two_that_matter_only_together(tmp_path: Path) -> None:
+def test_two_with_an_effect_each_alone_and_two_with_one_only_together(tmp_path: Path) -> None:
     class Either(Training):
         def _script(self, values: dict[str, str], number: int) -> Script:
             return run(training(values[HASH] + values[FILL] or "same"))
 
     audit = bisect(tmp_path, Either())
-    assert {told.variation for told in audit.matters or ()} == {HASH, FILL}
+    assert {effect.variation for effect in audit.sensitive_to or ()} == {HASH, FILL}
     other = tmp_path / "other"
     other.mkdir()
-    (told,) = bisect(other, Training(ORDER, ADDRESSES)).matters or ()
-    assert {told.variation, *told.beside} == {ORDER, ADDRESSES}
-    assert len(told.seen.values) == 2
+    (effect,) = bisect(other, Training(ORDER, ADDRESSES)).sensitive_to or ()
+    assert {effect.variation, *effect.together_with} == {ORDER, ADDRESSES}
+    assert len(effect.example.values) == 2
 
 
-def test_nothing_matters(tmp_path: Path) -> None:
+def test_no_variation_has_an_effect(tmp_path: Path) -> None:
     launcher = Training()
     audit = bisect(tmp_path, launcher)
-    assert (audit.answer, audit.verdict, audit.matters) == ("nothing-matters", Verdict.DETERMINISTIC, ())
-    assert audit.verified is not None
-    assert audit.verified.runs - 1 == launcher.launched.count(set(NAMES))
+    assert (audit.outcome, audit.verdict, audit.sensitive_to) == (VaryOutcome.ROBUST, Verdict.DETERMINISTIC, ())
+    assert audit.evidence is not None
+    assert audit.evidence.runs - 1 == launcher.launched.count(set(NAMES))
+    assert audit.next_steps[0].purpose is Purpose.USE_IN_CI
     assert "--vary all" in audit.next_steps[0].command
 
 
-def test_a_control_that_differs_is_told_and_nothing_is_blamed(tmp_path: Path) -> None:
+def test_a_control_that_differs_is_reported_and_no_variation_is(tmp_path: Path) -> None:
     launcher = Training(noisy=True)
     audit = bisect(tmp_path, launcher)
-    assert (audit.answer, audit.verdict, audit.matters) == ("control-differs", Verdict.INCONCLUSIVE, None)
+    assert (audit.outcome, audit.verdict) == (VaryOutcome.CONTROL_DIFFERS, Verdict.INCONCLUSIVE)
+    assert audit.sensitive_to is None
     assert launcher.launched == [set(), set()]
+    assert audit.next_steps[0].purpose is Purpose.FIX_CONTROL
     assert audit.next_steps[0].command == "detaudit bisect train.py --python python"
 
 
-def test_a_variation_under_which_it_fails_matters(tmp_path: Path) -> None:
+def test_a_variation_with_which_it_fails_has_an_effect(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training(fails=FILL))
-    (told,) = audit.matters or ()
-    assert told.variation == FILL
-    assert (told.seen.step, told.seen.failed) == (None, "UnicodeDecodeError: no such byte")
+    (effect,) = audit.sensitive_to or ()
+    assert effect.variation == FILL
+    example = effect.example
+    assert (example.step, example.stage, example.explanation) == (None, None, None)
+    assert (example.runs, example.values) == ((1, 2), ("MALLOC_PERTURB_=192",))
+    assert (example.errors, example.last_line) == ((Failed(exit_code=1),), "UnicodeDecodeError: no such byte")
 
 
-def test_a_control_that_fails_cannot_be_judged(tmp_path: Path) -> None:
+def test_a_control_that_fails_is_inconclusive(tmp_path: Path) -> None:
     class Broken(Training):
         def _script(self, values: dict[str, str], number: int) -> Script:
             return run(training(), exit_code=3, stderr="boom\n")
 
     audit = bisect(tmp_path, Broken())
-    assert (audit.answer, audit.verdict) == ("unresolved", Verdict.INCONCLUSIVE)
-    assert "boom" in render(audit, "table")
+    assert (audit.outcome, audit.verdict) == (VaryOutcome.INCONCLUSIVE, Verdict.INCONCLUSIVE)
+    (failed,) = audit.groups[0].runs
+    assert (failed.errors, failed.stderr_tail) == ((Failed(exit_code=3),), ("boom",))
 
 
-def test_what_shows_no_weights_is_not_blamed_on_a_variation(tmp_path: Path) -> None:
+def test_runs_without_weights_are_inconclusive(tmp_path: Path) -> None:
     class Blind(Training):
         def _script(self, values: dict[str, str], number: int) -> Script:
             lines = [line for line in training() if line.get("stage") != "update"]
             return run([{**line, "digest": None, "sum": None} if line["k"] == "final" else line for line in lines])
 
-    assert bisect(tmp_path, Blind()).answer == "unresolved"
+    assert bisect(tmp_path, Blind()).outcome is VaryOutcome.INCONCLUSIVE
 
 
-def test_what_the_recipe_holds_still_is_left_to_it(tmp_path: Path) -> None:
+def test_what_the_recipe_pins_does_not_vary(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training(HASH), "seeds")
-    assert audit.answer == "nothing-matters"
-    assert audit.left_out[HASH] == "the recipe seeds holds it still"
+    assert audit.outcome is VaryOutcome.ROBUST
+    assert set(audit.not_varied) == {HASH, "locale"}
+    assert audit.not_varied[HASH] == PinnedByRecipe(recipe="seeds")
     assert "--recipe seeds" in audit.next_steps[0].command
 
 
@@ -175,14 +213,13 @@ def test_an_interruption_keeps_what_is_known(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         bisector.run()
     kept = bisector.result(interrupted=True)
-    assert (kept.answer, kept.matters) == ("unresolved", None)
+    assert (kept.outcome, kept.sensitive_to, kept.interrupted) == (VaryOutcome.INCONCLUSIVE, None, True)
     assert len(kept.groups) == 3
-    assert kept.groups[1].divergence is not None
-    assert "interrupted" in click.unstyle(render(kept, "table"))
+    assert kept.groups[1].first_difference is not None
 
 
 @pytest.mark.parametrize("stop_after", [1, 6, 9, 20])
-def test_an_interrupted_one_goes_on_without_asking_again(tmp_path: Path, stop_after: int) -> None:
+def test_a_resumed_one_repeats_no_run(tmp_path: Path, stop_after: int) -> None:
     catalogue = load_catalogue()
     question = VaryQuestion(varying(tmp_path), catalogue, load_recipe("none", catalogue))
     first, second, whole = Training(HASH, stop_after=stop_after), Training(HASH), Training(HASH)
@@ -191,22 +228,20 @@ def test_an_interrupted_one_goes_on_without_asking_again(tmp_path: Path, stop_af
         bisector.run()
     kept = bisector.result(interrupted=True)
     assert "--resume" in kept.next_steps[0].command
+    assert kept.next_steps[0].purpose is Purpose.RESUME
     audit = VariationBisector(question, second, earlier=kept.groups).run()
     other = tmp_path / "other"
     other.mkdir()
     expected = bisect(other, whole)
-    assert audit.matters == expected.matters
+    assert audit.sensitive_to == expected.sensitive_to
     assert [group.verdict for group in audit.groups] == [group.verdict for group in expected.groups]
-    assert len(first.launched) + len(second.launched) == len(whole.launched) == audit.launches
+    assert len(first.launched) + len(second.launched) == len(whole.launched) == audit.total_runs
 
 
-def test_audit_json_holds_all_of_it_and_the_formats_for_people_tell_it(tmp_path: Path) -> None:
+def test_audit_json_has_all_of_it(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training(HASH))
     assert store.load(tmp_path / "out") == audit
     assert msgspec.json.decode(msgspec.json.encode(audit), type=VariationBisection) == audit
-    for format_ in ("table", "markdown", "json"):
-        assert "PYTHONHASHSEED=1" in render(audit, format_)
-        assert "does not matter: addresses, listing-order, memory-fill" in render(audit, format_) or format_ == "json"
 
 
 def test_the_first_run_of_a_trial_is_the_controls_and_no_setting_that_varies_is_a_warning(tmp_path: Path) -> None:
@@ -215,18 +250,21 @@ def test_the_first_run_of_a_trial_is_the_controls_and_no_setting_that_varies_is_
     assert varied.runs[0] == control.runs[0]
     assert varied.varied[0].id == HASH
     assert varied.varied[0].values[:3] == ("PYTHONHASHSEED=0", "PYTHONHASHSEED=1", "PYTHONHASHSEED=2")
-    assert not audit.warnings or "settings" not in " ".join(audit.warnings)
+    assert not any(isinstance(warning, SettingsDiffer) for warning in audit.warnings)
 
 
 def test_a_plain_audit_varies_from_the_second_run_on(tmp_path: Path) -> None:
     launcher = FakeLauncher(run(training()), run(training()), run(training("other")))
-    asked = replace(varying(tmp_path, HASH), recipes=(load_recipe("none", load_catalogue()),), runs=3)
-    audit = Auditor(asked, launcher).run()
+    requested = replace(varying(tmp_path, HASH), recipes=(load_recipe("none", load_catalogue()),), runs=3)
+    audit = Auditor(requested, launcher).run()
     assert [spec.env["PYTHONHASHSEED"] for spec in launcher.specs] == ["0", "1", "2"]
     assert {run.status for run in audit.groups[0].runs} == {Status.OK}
     assert audit.verdict is Verdict.NONDETERMINISTIC
     assert audit.groups[0].varied[0].values == ("PYTHONHASHSEED=0", "PYTHONHASHSEED=1", "PYTHONHASHSEED=2")
-    commands = [step.command for step in audit.next_steps]
-    assert "detaudit bisect train.py --over variations --python python --vary all" in commands
-    text = click.unstyle(render(audit, "table"))
-    assert "varied from run to run, after the first: hash-seed; not varied: locale (none here)" in text
+    commands = {step.purpose: step.command for step in audit.next_steps}
+    expected = "detaudit bisect train.py --over variations --python python --vary all"
+    assert commands[Purpose.FIND_VARIATIONS] == expected
+    assert ([one.id for one in audit.groups[0].varied], audit.groups[0].not_varied) == (
+        [HASH],
+        {"locale": NoSecondLocale()},
+    )

@@ -9,6 +9,8 @@ from detaudit.auditor.evidence import artifacts
 from detaudit.auditor.evidence.artifacts import Files
 from detaudit.auditor.evidence.formats import UnusableError
 from detaudit.errors import UsageError
+from detaudit.model.problems import ArtifactMissing, ArtifactsNotWritten
+from detaudit.model.warnings import ArtifactsSkipped
 
 
 def files(folder: Path, pattern: str) -> Files:
@@ -38,8 +40,14 @@ def test_a_file_that_was_replaced_or_written_with_an_old_time(tmp_path: Path) ->
 def test_a_file_from_before_is_no_record(tmp_path: Path) -> None:
     (tmp_path / "model").write_text("1")
     found = files(tmp_path, "model").written()
-    assert not found.files
-    assert found.problem == "model: not written by this run, it stood there before"
+    assert found == artifacts.Written({}, ArtifactsNotWritten(files=("model",)))
+
+
+def test_files_from_before_are_listed_up_to_a_number(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.pt").write_text("1")
+    found = files(tmp_path, "*.pt").written()
+    assert found == artifacts.Written({}, ArtifactsNotWritten(files=("0.pt", "1.pt", "2.pt"), more=2))
 
 
 def test_a_glob_takes_what_was_written_and_names_what_was_not(tmp_path: Path) -> None:
@@ -48,11 +56,11 @@ def test_a_glob_takes_what_was_written_and_names_what_was_not(tmp_path: Path) ->
     found = files(tmp_path, "*.pt")
     (tmp_path / "9.pt").write_text("1")
     written = found.written()
-    assert (list(written.files), written.problem) == (["9.pt"], "")
-    assert written.warning.endswith("0.pt, 1.pt, 2.pt and 2 more")
+    assert (list(written.files), written.error) == (["9.pt"], None)
+    assert written.warning == ArtifactsSkipped(files=("0.pt", "1.pt", "2.pt"), more=2)
 
 
-def test_globs_reach_into_folders_but_not_into_our_own(tmp_path: Path) -> None:
+def test_globs_reach_into_folders_but_not_into_the_results_folder(tmp_path: Path) -> None:
     found = files(tmp_path, "**/*.pt")
     for name in ("a", "results", ".hidden"):
         (tmp_path / name).mkdir()
@@ -68,7 +76,7 @@ def test_a_run_that_works_below_the_results(tmp_path: Path) -> None:
     assert list(found.written().files) == ["x.pt"]
 
 
-def test_a_name_with_brackets_is_no_pattern_where_it_exists(tmp_path: Path) -> None:
+def test_a_name_with_brackets_is_not_a_pattern_if_it_exists(tmp_path: Path) -> None:
     found = files(tmp_path, "model[1].pt")
     (tmp_path / "model[1].pt").write_text("1")
     (tmp_path / "model1.pt").write_text("1")
@@ -84,7 +92,7 @@ def test_an_absolute_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["model.pt", "*.pt"])
 def test_no_such_file(tmp_path: Path, pattern: str) -> None:
-    assert files(tmp_path, pattern).written().problem == f"--artifact {pattern}: the run left no such file"
+    assert files(tmp_path, pattern).written() == artifacts.Written({}, ArtifactMissing(pattern=pattern, folder=False))
 
 
 def test_folders_and_pipes_are_never_opened(tmp_path: Path) -> None:
@@ -92,9 +100,8 @@ def test_folders_and_pipes_are_never_opened(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     folder, pipe = (each.written() for each in found)
-    assert not folder.files
-    assert not pipe.files
-    assert "'FOLDER/*'" in folder.problem
+    assert folder == artifacts.Written({}, ArtifactMissing(pattern="folder", folder=True))
+    assert pipe == artifacts.Written({}, ArtifactMissing(pattern="pipe", folder=False))
 
 
 def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
@@ -102,7 +109,7 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
         artifacts.read(tmp_path / "gone")
 
 
-def test_what_is_asked_for_is_checked_before_any_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_checked_before_any_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert artifacts.check(["a.pt", "a.pt", "model.weights.h5"]) == ("a.pt", "model.weights.h5")
     with pytest.raises(UsageError):
         artifacts.check([""])
@@ -111,4 +118,4 @@ def test_what_is_asked_for_is_checked_before_any_run(monkeypatch: pytest.MonkeyP
     with pytest.raises(UsageError) as raised:
         artifacts.check(["a.pt", "out/*.KERAS"])
     assert "h5py" in raised.value.message
-    assert "detaudit[artifacts]" in raised.value.cure
+    assert "detaudit[artifacts]" in raised.value.hint

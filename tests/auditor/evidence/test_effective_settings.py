@@ -1,4 +1,4 @@
-"""What a trace says was in force, and what follows from it for the recipe."""
+"""The settings in effect that an event log shows, and what follows from them for the recipe."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from detaudit.auditor.audit import Auditor
-from detaudit.model import Audit, Group
+from detaudit.model import Audit, FlagOutcome, FlagState, Group, Override, ScriptCall, SourceKind, Warning
+from detaudit.model.applicability import TooOld, XlaTooOld
+from detaudit.model.warnings import FlagNotApplied, FlagOverridden, LeftoversUnchecked, SettingsDiffer, SetTooLate
+from detaudit.recipe.flags import load_catalogue
 from tests.auditor.fakes import FakeLauncher, run, settings, training
 
 SWITCH = "torch.backends.cudnn.benchmark"
@@ -23,91 +26,131 @@ def source(what: str, value: str, kind: str = "seed", line: int = 5) -> dict[str
 
 
 def audit(folder: Path, *runs: list[dict[str, Any]], recipe: str = "none") -> Audit:
-    applied = [
+    lines_of_flags = [
         {"k": "flag", "id": flag, "state": "applied", "detail": ""}
         for flag in ("python-random-seed", "torch-seed", "torch-cudnn-benchmark-off", "tensorflow-op-determinism")
     ]
-    scripts = [run([*training()[:1], *applied, *lines, *training()[1:]]) for lines in runs]
+    scripts = [run([*training()[:1], *lines_of_flags, *lines, *training()[1:]]) for lines in runs]
     return Auditor(settings(folder, recipe, runs=len(runs)), FakeLauncher(*scripts)).run()
 
 
-def state(group: Group, flag: str) -> tuple[str, str]:
-    return next((f.state, f.detail) for f in group.flags if f.id == flag)
+def state(group: Group, flag: str) -> FlagState:
+    return next(state for state in group.flags if state.id == flag)
 
 
-def doubts(result: Audit) -> list[str]:
-    return [warning for warning in result.warnings if "inotify" not in warning and "not applied" not in warning]
+def applied(flag: str) -> FlagState:
+    return FlagState(id=flag, state=FlagOutcome.APPLIED)
+
+
+def overridden(flag: str, override: Override) -> FlagState:
+    return FlagState(id=flag, state=FlagOutcome.OVERRIDDEN, override=override)
+
+
+def doubts(result: Audit) -> list[Warning]:
+    return [warning for warning in result.warnings if not isinstance(warning, LeftoversUnchecked | FlagNotApplied)]
 
 
 def test_a_switch_that_the_script_set_back(tmp_path: Path) -> None:
     result = audit(tmp_path, *[[in_force({SWITCH: True})]] * 2, recipe="all")
-    assert state(result.groups[0], "torch-cudnn-benchmark-off") == ("overridden", f"{SWITCH} was True at the end")
-    assert any("torch-cudnn-benchmark-off was applied, but" in text for text in doubts(result))
-    assert state(result.groups[0], "tensorflow-op-determinism")[0] == "applied"  # nothing was read: nothing is said
+    override = Override(at="end", name=SWITCH, value="True")
+    flag = "torch-cudnn-benchmark-off"
+    assert state(result.groups[0], flag) == overridden(flag, override)
+    assert FlagOverridden(recipe="all", flag=flag, override=override) in doubts(result)
+    # Nothing was read of what this flag sets, so nothing contradicts it.
+    assert state(result.groups[0], "tensorflow-op-determinism") == applied("tensorflow-op-determinism")
+
+
+def test_a_switch_that_a_call_of_the_script_set_back(tmp_path: Path) -> None:
+    flag, switch = "torch-deterministic-algorithms", "torch.are_deterministic_algorithms_enabled()"
+    lines = [
+        {"k": "flag", "id": flag, "state": "applied", "detail": ""},
+        source("torch.use_deterministic_algorithms", "False", "setting"),
+        in_force({switch: False}, start={"PYTHONHASHSEED": "0", **load_catalogue().get(flag).env}),
+    ]
+    result = audit(tmp_path, lines, lines, recipe="all")
+    call = ScriptCall(file="/w/train.py", line=5, call="torch.use_deterministic_algorithms", value="False")
+    override = Override(at="end", name=switch, value="False", call=call)
+    assert state(result.groups[0], flag) == overridden(flag, override)
+    assert FlagOverridden(recipe="all", flag=flag, override=override) in doubts(result)
+
+
+def seeded(value: str, differs: SourceKind | None = None, function: str = "torch.manual_seed") -> Override:
+    call = ScriptCall(file="/w/train.py", line=5, call=function, value=value)
+    return Override(at="seed", call=call, differs=differs)
 
 
 @pytest.mark.parametrize(
-    ("values", "expected", "doubtful"),
+    ("kind", "values", "override", "doubtful"),
     [
-        (("0", "0"), ("applied", ""), False),
-        (("42", "42"), ("overridden", "/w/train.py:5 calls torch.manual_seed(42)"), False),
-        (
-            ("42", "43"),
-            ("overridden", "/w/train.py:5 calls torch.manual_seed() with a seed that differs between runs"),
-            True,
-        ),
+        ("seed", ("0", "0"), None, False),
+        ("seed", ("42", "42"), seeded("42"), False),
+        ("seed", ("42", "43"), seeded("43", SourceKind.SEED), True),
+        ("clock", ("42", "43"), seeded("43", SourceKind.CLOCK), True),
     ],
 )
 def test_a_script_with_a_seed_of_its_own(
-    tmp_path: Path, values: tuple[str, str], expected: tuple[str, str], doubtful: bool
+    tmp_path: Path, kind: str, values: tuple[str, str], override: Override | None, doubtful: bool
 ) -> None:
-    runs = [[source("torch.manual_seed", value), in_force()] for value in values]
+    runs = [[source("torch.manual_seed", value, kind), in_force()] for value in values]
     result = audit(tmp_path, *runs, recipe="seeds")
+    expected = applied("torch-seed") if override is None else overridden("torch-seed", override)
     assert state(result.groups[0], "torch-seed") == expected
-    assert bool(doubts(result)) == doubtful
+    warnings = [FlagOverridden(recipe="seeds", flag="torch-seed", override=override)] if override and doubtful else []
+    assert doubts(result) == warnings
 
 
 def test_a_seed_taken_back_without_another(tmp_path: Path) -> None:
     result = audit(tmp_path, *[[source("torch.seed", "", "unseeded"), in_force()]] * 2, recipe="seeds")
-    assert state(result.groups[0], "torch-seed") == ("overridden", "/w/train.py:5 calls torch.seed() without a seed")
-    assert doubts(result)
+    override = seeded("", SourceKind.UNSEEDED, "torch.seed")
+    assert state(result.groups[0], "torch-seed") == overridden("torch-seed", override)
+    assert doubts(result) == [FlagOverridden(recipe="seeds", flag="torch-seed", override=override)]
 
 
 def test_a_variable_that_a_launcher_changed_on_the_way(tmp_path: Path) -> None:
     result = audit(tmp_path, *[[in_force(start={"PYTHONHASHSEED": "random"})]] * 2, recipe="seeds")
-    detail = "PYTHONHASHSEED was 'random' when the process started"
-    assert state(result.groups[0], "python-hash-seed") == ("overridden", detail)
+    override = Override(at="start", name="PYTHONHASHSEED", value="random")
+    assert state(result.groups[0], "python-hash-seed") == overridden("python-hash-seed", override)
+    assert doubts(result) == [FlagOverridden(recipe="seeds", flag="python-hash-seed", override=override)]
 
 
-def test_runs_that_were_not_set_alike(tmp_path: Path) -> None:
+def test_runs_with_different_settings(tmp_path: Path) -> None:
     result = audit(tmp_path, [in_force({SWITCH: True})], [in_force({SWITCH: False})], [in_force({SWITCH: True})])
-    assert doubts(result) == [f"none: run 2 did not have the settings of run 1: {SWITCH} False (was True)"]
+    differing = ((SWITCH, "False", "True"),)
+    assert doubts(result) == [SettingsDiffer(recipe="none", run=2, first=1, settings=differing)]
     assert [(s.name, s.value) for s in result.groups[0].settings] == [(SWITCH, True), ("PYTHONHASHSEED", "0")]
+
+
+def test_of_many_different_settings_the_first_are_listed(tmp_path: Path) -> None:
+    runs = [[in_force(dict.fromkeys("abcde", value))] for value in (1, 2)]
+    differing = tuple((name, "2", "1") for name in "abc")
+    assert doubts(audit(tmp_path, *runs)) == [SettingsDiffer(recipe="none", run=2, first=1, settings=differing, more=2)]
 
 
 def change(name: str, value: str, *after: str) -> dict[str, Any]:
     return {"k": "environ", "name": name, "value": value, "file": "/w/a.py", "line": 3, "after": list(after)}
 
 
+def too_late(variable: str, module: str = "") -> SetTooLate:
+    return SetTooLate(recipe="none", variable=variable, file="/w/a.py", line=3, module=module)
+
+
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "expected"),
     [
-        (change("PYTHONHASHSEED", "5"), "sets PYTHONHASHSEED inside the process"),
-        (change("PYTHONHASHSEED", "0"), ""),
-        (change("OMP_NUM_THREADS", "2"), ""),
-        (change("OMP_NUM_THREADS", "2", "torch"), "no effect on torch"),
-        (change("NCCL_ALGO", "Ring", "torch"), ""),
+        (change("PYTHONHASHSEED", "5"), [too_late("PYTHONHASHSEED")]),
+        (change("PYTHONHASHSEED", "0"), []),
+        (change("OMP_NUM_THREADS", "2"), []),
+        (change("OMP_NUM_THREADS", "2", "torch"), [too_late("OMP_NUM_THREADS", "torch")]),
+        (change("NCCL_ALGO", "Ring", "torch"), []),
     ],
 )
-def test_what_is_set_without_effect(tmp_path: Path, line: dict[str, Any], words: str) -> None:
-    found = doubts(audit(tmp_path, *[[line, in_force()]] * 2))
-    assert bool(found) == bool(words)
-    assert all(words in text and "/w/a.py:3" in text for text in found)
+def test_what_is_set_too_late(tmp_path: Path, line: dict[str, Any], expected: list[Warning]) -> None:
+    assert doubts(audit(tmp_path, *[[line, in_force()]] * 2)) == expected
 
 
-def test_files_that_cannot_be_watched_are_a_warning(tmp_path: Path) -> None:
-    # conftest takes inotify away.
-    assert any("inotify" in warning for warning in audit(tmp_path, [in_force()], [in_force()]).warnings)
+def test_leftover_files_that_cannot_be_noticed_are_a_warning(tmp_path: Path) -> None:
+    # conftest disables inotify.
+    assert audit(tmp_path, [in_force()], [in_force()]).warnings == (LeftoversUnchecked(),)
     (tmp_path / "one").mkdir()
     assert not audit(tmp_path / "one", [in_force()]).warnings
 
@@ -120,13 +163,17 @@ def test_a_variable_that_this_version_does_not_read(tmp_path: Path) -> None:
         lines = [{**line, "version": torch} if line["k"] == "framework" else line for line in training()]
         scripts = [run([lines[0], in_force(start=start), *lines[1:]])] * 2
         result = Auditor(settings(folder, "torch-compile", runs=2), FakeLauncher(*scripts)).run()
-        assert state(result.groups[0], flag)[0] == expected
-        told = [text for text in result.warnings if f"{flag} was not applied: torch 2.9.1 does not know it" in text]
-        assert bool(told) == (expected == "unavailable")
+        found = state(result.groups[0], flag)
+        assert found.state == expected
+        warnings = [one for one in result.warnings if isinstance(one, FlagNotApplied) and one.flag == flag]
+        unavailable = FlagNotApplied(recipe="torch-compile", flag=flag, reason=found.reason)
+        assert warnings == ([unavailable] if expected == "unavailable" else [])
+        old = TooOld(framework="torch", since="2.10", found="2.9.1")
+        assert found.reason == (old if expected == "unavailable" else None)
 
 
-def test_a_variable_that_holds_the_users_settings_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detaudit.launch.xla.refusal", lambda *_: "")
+def test_a_variable_that_has_the_users_settings_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("detaudit.launch.xla.refusal", lambda *_: None)
     monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=x")
     both = "--xla_dump_to=x --xla_gpu_deterministic_ops=true"
     start = {"JAX_THREEFRY_PARTITIONABLE": "1", "JAX_DEFAULT_PRNG_IMPL": "threefry2x32", "JAX_RANDOM_SEED_OFFSET": "0"}
@@ -137,13 +184,16 @@ def test_a_variable_that_holds_the_users_settings_too(tmp_path: Path, monkeypatc
         launcher = FakeLauncher(*scripts)
         result = Auditor(settings(folder, "jax", runs=2), launcher).run()
         assert launcher.specs[0].env["XLA_FLAGS"] == both
-        assert state(result.groups[0], "jax-xla-deterministic-ops")[0] == expected
-        assert state(result.groups[0], "jax-prng")[0] == "applied"
+        assert state(result.groups[0], "jax-xla-deterministic-ops").state == expected
+        assert state(result.groups[0], "jax-prng") == applied("jax-prng")
 
 
 def test_a_flag_that_is_refused_is_not_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detaudit.launch.xla.refusal", lambda *_: "it does not know it")
+    monkeypatch.setattr("detaudit.launch.xla.refusal", lambda *_: XlaTooOld(library="a.so"))
     launcher = FakeLauncher(*[run(training())] * 2)
     result = Auditor(settings(tmp_path, "jax", runs=2), launcher).run()
     assert "XLA_FLAGS" not in launcher.specs[0].env
-    assert state(result.groups[0], "jax-xla-deterministic-ops") == ("unavailable", "it does not know it")
+    flag = "jax-xla-deterministic-ops"
+    unavailable = FlagState(id=flag, state=FlagOutcome.UNAVAILABLE, reason=XlaTooOld(library="a.so"))
+    assert state(result.groups[0], flag) == unavailable
+    assert FlagNotApplied(recipe="jax", flag=flag, reason=XlaTooOld(library="a.so")) in result.warnings

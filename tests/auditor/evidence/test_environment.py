@@ -18,7 +18,7 @@ flags : none
 """
 
 
-def test_a_machine_is_told_by_what_its_kernels_are_chosen_by(tmp_path: Path) -> None:
+def test_a_machine_is_described_by_what_its_kernels_are_chosen_by(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc" / "cpuinfo").write_text(CPUINFO)
     for place in "ab":
@@ -27,31 +27,31 @@ def test_a_machine_is_told_by_what_its_kernels_are_chosen_by(tmp_path: Path) -> 
         (gpu / "information").write_text("Model: \t\t NVIDIA H100\nIRQ: 5\n")
     (tmp_path / "sys/module/nvidia").mkdir(parents=True)
     (tmp_path / "sys/module/nvidia/version").write_text("550.54\n")
-    told = environment.describe({"OMP_NUM_THREADS": "2", "API_TOKEN": "a secret"}, tmp_path)
-    model, instructions = told["cpu"], told["instructions"]
+    found = environment.describe({"OMP_NUM_THREADS": "2", "API_TOKEN": "a secret"}, tmp_path)
+    model, instructions = found["cpu"], found["instructions"]
     assert (model, instructions) == (
         "A Processor 9000 (cpu family 25, model 17, stepping 1)",
         ["avx", "avx2", "avx512f"],
     )
-    assert (told["gpus"], told["driver"]) == (["NVIDIA H100", "NVIDIA H100"], "550.54")
-    assert told["variables"] == {"OMP_NUM_THREADS": "2"}
-    bears = environment.bearing(told)
-    assert bears["gpus"] == "NVIDIA H100, NVIDIA H100"
-    assert "secret" not in repr(told)
-    assert not {"system", "detaudit"} & set(bears)
+    assert (found["gpus"], found["driver"]) == (["NVIDIA H100", "NVIDIA H100"], "550.54")
+    assert found["variables"] == {"OMP_NUM_THREADS": "2"}
+    relevant = environment.relevant(found)
+    assert relevant["gpus"] == "NVIDIA H100, NVIDIA H100"
+    assert "secret" not in repr(found)
+    assert not {"system", "detaudit"} & set(relevant)
 
 
 @pytest.mark.parametrize("text", ["", "no colon\n", "model name\n"])
-def test_a_machine_that_tells_nothing_is_no_error(tmp_path: Path, text: str) -> None:
+def test_a_machine_that_describes_nothing_is_no_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc" / "cpuinfo").write_text(text)
-    bears = environment.bearing(environment.describe({}, tmp_path))
-    assert not {"cpu", "gpus", "driver", "instructions"} & set(bears)
+    relevant = environment.relevant(environment.describe({}, tmp_path))
+    assert not {"cpu", "gpus", "driver", "instructions"} & set(relevant)
 
 
-def test_only_what_is_unlike_is_a_change() -> None:
-    told = environment.changes({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "3", "d": "4"})
-    assert [(change.name, change.a, change.b) for change in told] == [
+def test_only_what_differs_is_a_change() -> None:
+    found = environment.changes({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "3", "d": "4"})
+    assert [(change.name, change.a, change.b) for change in found] == [
         ("b", "2", "3"),
         ("c", "3", None),
         ("d", None, "4"),

@@ -1,4 +1,4 @@
-"""A trace is read as far as it got, whatever cut it off."""
+"""An event log is read as far as it got, whatever cut it off."""
 
 import json
 import tempfile
@@ -46,7 +46,7 @@ def write(folder: Path, data: bytes, name: str = "7.0.jsonl") -> None:
     (folder / "trace" / name).write_bytes(data)
 
 
-def test_a_whole_trace(tmp_path: Path) -> None:
+def test_a_whole_event_log(tmp_path: Path) -> None:
     write(tmp_path, WHOLE)
     (process,) = read_run(tmp_path)
     training = process.trainings["torch"]
@@ -55,9 +55,9 @@ def test_a_whole_trace(tmp_path: Path) -> None:
 
 
 def test_what_was_imported_is_known_from_either_line(tmp_path: Path) -> None:
-    told = {"k": "settings", "values": {}, "environ": {}, "files": [], "versions": {"torch": "", "numpy": "2.4.6"}}
-    old = {key: value for key, value in told.items() if key != "versions"}
-    for number, (line, expected) in enumerate(((told, {"torch": "2", "numpy": "2.4.6"}), (old, {"torch": "2"}))):
+    recorded = {"k": "settings", "values": {}, "environ": {}, "files": [], "versions": {"torch": "", "numpy": "2.4.6"}}
+    old = {key: value for key, value in recorded.items() if key != "versions"}
+    for number, (line, expected) in enumerate(((recorded, {"torch": "2", "numpy": "2.4.6"}), (old, {"torch": "2"}))):
         (tmp_path / str(number)).mkdir()
         write(tmp_path / str(number), "".join(json.dumps(each) + "\n" for each in (*LINES[:-1], line)).encode())
         (process,) = read_run(tmp_path / str(number))
@@ -65,8 +65,7 @@ def test_what_was_imported_is_known_from_either_line(tmp_path: Path) -> None:
 
 
 @given(cut=st.integers(0, len(WHOLE) - 1))
-def test_a_trace_cut_off_anywhere_is_read_and_never_looks_whole(cut: int) -> None:
-
+def test_an_event_log_cut_off_anywhere_is_read_and_never_looks_whole(cut: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), WHOLE[:cut])
         processes = read_run(Path(folder))

@@ -72,7 +72,7 @@ def test_safetensors_any_changed_bit_is_seen(file: Path, tensors: dict[str, byte
 
 @given(TENSORS, st.text(max_size=9), st.booleans())
 @settings(deadline=None)
-def test_safetensors_metadata_and_order_are_no_matter(
+def test_safetensors_metadata_and_order_have_no_effect(
     file: Path, tensors: dict[str, bytes], text: str, backwards: bool
 ) -> None:
     assert written(file, safetensors(tensors)) == written(file, safetensors(tensors, text, backwards))
@@ -311,7 +311,7 @@ def test_an_empty_file_is_never_compared(tmp_path: Path, name: str) -> None:
         artifacts.read(tmp_path / name)
 
 
-def test_without_h5py_the_cure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_h5py_the_error_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = hdf5(tmp_path / "a.h5", w=[1.0])
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(UnusableError, match=r"pip install 'detaudit\[artifacts\]'"):

@@ -1,4 +1,4 @@
-"""Losses from stdout: what a pattern takes, and that a run of which nothing is known is never read."""
+"""Losses from stdout: what a pattern takes, and that a log with losses missing is never read."""
 
 from pathlib import Path
 
@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from detaudit.auditor.evidence import printed
 from detaudit.errors import UsageError
 from detaudit.launch import log as log_file
-from detaudit.model import Stage
+from detaudit.model import RunError, Stage
+from detaudit.model.problems import (
+    LossPatternFlood,
+    LossPatternMisfit,
+    LossPatternUnmatched,
+    StdoutTruncated,
+    StdoutUnreadable,
+)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +72,7 @@ def test_values(log: Path, text: str, value: float | str) -> None:
 
 
 @given(st.floats(), st.floats())
-def test_losses_are_equal_where_their_texts_are(log: Path, a: float, b: float) -> None:
+def test_losses_are_equal_if_and_only_if_their_texts_are(log: Path, a: float, b: float) -> None:
     one, two = (read(log, f"loss {value!r}\n", r"loss (\S+)").training for value in (a, b))
     assert one is not None
     assert two is not None
@@ -78,31 +85,34 @@ def test_every_letter_counts(log: Path) -> None:
 
 def test_a_pattern_that_never_matches_shows_the_last_line(log: Path) -> None:
     found = read(log, "Loss: 1\nthe end\n\n", r"loss (\S+)")
-    assert found.training is None
-    assert r"'loss (\\S+)' matched nothing on stdout, whose last line is 'the end'" in found.problem
+    assert found == printed.Printed(error=LossPatternUnmatched(pattern=r"loss (\S+)", last_line="the end"))
 
 
 def test_a_pattern_that_never_matches_an_empty_log(log: Path) -> None:
-    assert "where there is nothing" in read(log, "", r"loss (\S+)").problem
+    found = read(log, "", r"loss (\S+)")
+    assert found == printed.Printed(error=LossPatternUnmatched(pattern=r"loss (\S+)", last_line=""))
+
+
+MISFIT = r"step (?P<step>\S+) loss (\S+)"
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "error"),
     [
-        ("step 1 loss x\n", "took 'x' for a loss, which is no number"),
-        ("step -1 loss 1\n", "took '-1' for a step, which is no whole number"),
-        (f"step {'9' * 99} loss 1\n", "which is no whole number"),
+        ("step 1 loss x\n", LossPatternMisfit(pattern=MISFIT, group="loss", text="x")),
+        ("step -1 loss 1\n", LossPatternMisfit(pattern=MISFIT, group="step", text="-1")),
+        (f"step {'9' * 99} loss 1\n", LossPatternMisfit(pattern=MISFIT, group="step", text="9" * 99)),
+        (f"step 1 loss {'x' * 200}\n", LossPatternMisfit(pattern=MISFIT, group="loss", text="x" * 120)),
     ],
 )
-def test_a_pattern_that_finds_something_else(log: Path, text: str, words: str) -> None:
-    found = read(log, text, r"step (?P<step>\S+) loss (\S+)")
-    assert found.training is None
-    assert words in found.problem
+def test_a_pattern_that_finds_something_else(log: Path, text: str, error: RunError) -> None:
+    assert read(log, text, MISFIT) == printed.Printed(error=error)
 
 
-def test_more_losses_than_anybody_reads(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_losses_than_are_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printed, "MOST_LOSSES", 2)
-    assert "more than 2 times" in read(log, "1\n1\n1\n", r"(\d)").problem
+    found = read(log, "1\n1\n1\n", r"(\d)")
+    assert found == printed.Printed(error=LossPatternFlood(pattern=r"(\d)", limit=2))
 
 
 def test_a_log_that_was_cut_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,22 +122,23 @@ def test_a_log_that_was_cut_is_not_read(tmp_path: Path, monkeypatch: pytest.Monk
     with log_file.Log(path) as log:
         log.file.write(b"loss 1\n" * 20)
     found = printed.read(path, printed.compiled(r"loss (\S+)"))
-    assert found.training is None
-    assert "more than is kept" in found.problem
+    assert found == printed.Printed(error=StdoutTruncated())
 
 
 def test_a_log_that_is_gone(tmp_path: Path) -> None:
-    assert "cannot be read" in printed.read(tmp_path / "stdout.log", printed.compiled("(.)")).problem
+    path = tmp_path / "stdout.log"
+    found = printed.read(path, printed.compiled("(.)"))
+    assert found == printed.Printed(error=StdoutUnreadable(detail=f"[Errno 2] No such file or directory: '{path}'"))
 
 
 def test_a_broken_pattern_shows_where_it_breaks() -> None:
     with pytest.raises(UsageError) as raised:
         printed.compiled(r"loss (\S+")
     assert raised.value.message.endswith("at position 5\n  loss (\\S+\n       ^")
-    assert "for example" in raised.value.cure
+    assert "for example" in raised.value.hint
 
 
 @pytest.mark.parametrize("pattern", [r"loss \S+", r"(?:loss) \S+", r"step (?P<step>\d+)", ""])
 def test_a_pattern_without_a_group_for_the_loss(pattern: str) -> None:
-    with pytest.raises(UsageError, match="has no group"):
+    with pytest.raises(UsageError, match="has no capture group for the loss"):
         printed.compiled(pattern)

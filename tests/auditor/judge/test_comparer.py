@@ -1,4 +1,4 @@
-"""Comparison: results decide, the ladder explains, the first difference is the one that is named."""
+"""Comparison: results decide, the other stages explain, and the earliest difference is the first."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import Hello
 from detaudit.auditor.judge import comparer
 from detaudit.auditor.judge.comparer import DigestFollower, identity, replicas
-from detaudit.model import UNHOOKED, Difference, FinalState, Stage, Training, record_of
+from detaudit.model import UNHOOKED, Difference, FinalState, Replicas, Stage, Training, record_of
 
-LADDER = tuple(stage for stage in Stage if stage not in (*UNHOOKED, Stage.STEPS))
+STAGES = tuple(stage for stage in Stage if stage not in (*UNHOOKED, Stage.STEPS))
 
 
 def training(steps: int = 3, end: str = "end", total: float = 1.0, **changed: Any) -> Training:
     """A training whose digests are the step and the stage, but for ``changed``, such as ``update2="x"``."""
     digests: dict[Stage, dict[int, tuple[str, ...]]] = {Stage.INIT: {0: (changed.get("init0", "0 init"),)}}
-    for stage in LADDER[1:]:
+    for stage in STAGES[1:]:
         digests[stage] = {step: (changed.get(f"{stage}{step}", f"{step} {stage}"),) for step in range(1, steps + 1)}
     final = FinalState(digest=end, sum=total, loss=1.0, devices=("cpu",))
     return Training(framework="torch", steps=steps, digests=digests, losses={steps: 1.0}, final=final)
@@ -36,7 +36,7 @@ def test_equal_runs_do_not_differ() -> None:
     assert first_difference([training()], [training()]) is None
 
 
-@given(st.integers(1, 3), st.sampled_from(LADDER[1:]))
+@given(st.integers(1, 3), st.sampled_from(STAGES[1:]))
 def test_the_first_difference_is_found(step: int, stage: Stage) -> None:
     changed: dict[str, Any] = {f"{stage}{step}": "other", "update3": "other too"}
     assert first_difference([training()], [training(3, "end", **changed)]) == Difference(rank=0, step=step, stage=stage)
@@ -88,16 +88,16 @@ def rank(number: int | None, trained: Training) -> Process:
     return Process(Hello(1, 7, 1, ("python", "train.py"), "3.11.7", number, ()), trainings={"torch": trained})
 
 
-def test_replicas_agree_though_each_has_a_loss_of_its_own() -> None:
+def test_replicas_match_although_each_has_its_own_loss() -> None:
     found = replicas(1, [rank(0, training()), rank(1, training(forward2="other"))])
     assert found is not None
-    assert (found.ranks, found.differs) == (2, None)
+    assert found == Replicas(ranks=2, run=1, first_difference=None)
 
 
-def test_a_replica_that_goes_astray_is_named() -> None:
+def test_a_replica_that_diverges_is_named() -> None:
     found = replicas(4, [rank(0, training()), rank(1, training()), rank(2, training(update2="x", update3="y"))])
     assert found is not None
-    assert (found.run, found.differs) == (4, Difference(rank=2, step=2, stage=Stage.UPDATE))
+    assert found == Replicas(ranks=3, run=4, first_difference=Difference(rank=2, step=2, stage=Stage.UPDATE))
 
 
 def test_processes_that_no_launcher_ranked_are_no_replicas() -> None:
@@ -124,13 +124,13 @@ def test_a_difference_in_training_comes_before_the_one_in_what_was_returned() ->
 
 
 def test_the_sum_of_the_weights_decides_nothing() -> None:
-    """float64 sums differ in the last place under another number of threads, though every bit of a weight is equal."""
+    """A different number of threads changes the last place of a float64 sum, although every weight is the same."""
     ours, theirs = [training(total=1.0)], [training(total=1.0000000000000002)]
     assert result_key(ours) == result_key(theirs)
     assert first_difference(ours, theirs) is None
 
 
-@given(st.integers(1, 3), st.sampled_from(LADDER))
+@given(st.integers(1, 3), st.sampled_from(STAGES))
 def test_a_followed_training_differs_where_a_whole_one_does(step: int, stage: Stage) -> None:
     step = 0 if stage is Stage.INIT else step
     changed: dict[str, Any] = {f"{stage}{step}": "x"}

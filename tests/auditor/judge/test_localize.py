@@ -1,32 +1,34 @@
-"""The words for a first difference are no surer than what was recorded allows."""
+"""The explanation of a first difference is no surer than what was recorded allows."""
 
 import pytest
 
-from detaudit.auditor.judge.localize import cause
-from detaudit.model import Stage
+from detaudit.auditor.judge.localize import explanation
+from detaudit.model import Explanation, LikelyCause, Stage
 
 ALL = [stage for stage in Stage if stage is not Stage.STEPS]
+TRAINED = [Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.UPDATE]
+FORWARD = (LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY)
+UPDATE = (LikelyCause.OPTIMIZER, LikelyCause.RACE)
 
 
 @pytest.mark.parametrize(
-    ("stage", "recorded", "words"),
+    ("stage", "recorded", "matching", "likely"),
     [
-        (Stage.INIT, ALL, "the weights differ before the first step: seeds, or the order of initialisation"),
-        (Stage.BATCH, ALL, "the model's inputs differ while rng agrees: the data pipeline"),
-        (
-            Stage.FORWARD,
-            ALL,
-            "the loss differs while rng and batch agree: a forward kernel, or memory that was never set",
-        ),
-        (Stage.FORWARD, [Stage.FORWARD], "the loss differs: the data, a forward kernel, or memory that was never set"),
-        (
-            Stage.UPDATE,
-            [Stage.FORWARD, Stage.UPDATE],
-            "the updated weights differ while forward agrees: a backward kernel, the optimizer, "
-            "or a race on shared memory",
-        ),
-        (Stage.STEPS, ALL, "one run has no such step: control flow depends on time or data"),
+        (Stage.INIT, ALL, (), (LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER)),
+        (Stage.RNG, ALL, (), (LikelyCause.SEEDING,)),
+        (Stage.BATCH, ALL, (Stage.RNG,), (LikelyCause.DATA_PIPELINE,)),
+        (Stage.FORWARD, ALL, (Stage.RNG, Stage.BATCH), FORWARD),
+        (Stage.FORWARD, [Stage.FORWARD], (), (LikelyCause.DATA, *FORWARD)),
+        (Stage.BACKWARD, ALL, (Stage.RNG, Stage.BATCH, Stage.FORWARD), (LikelyCause.BACKWARD_KERNEL,)),
+        (Stage.UPDATE, ALL, (Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.BACKWARD), UPDATE),
+        (Stage.UPDATE, [Stage.FORWARD, Stage.UPDATE], (Stage.FORWARD,), (LikelyCause.BACKWARD_KERNEL, *UPDATE)),
+        (Stage.STDOUT, [Stage.STDOUT], (), (LikelyCause.NOT_RECORDED,)),
+        (Stage.ARTIFACT, [Stage.STDOUT, Stage.ARTIFACT], (Stage.STDOUT,), (LikelyCause.NOT_RECORDED,)),
+        (Stage.RETURNED, [*TRAINED, Stage.RETURNED], tuple(TRAINED[1:]), (LikelyCause.OUTSIDE_THE_WEIGHTS,)),
+        (Stage.STEPS, ALL, (), (LikelyCause.CONTROL_FLOW,)),
     ],
 )
-def test_words(stage: Stage, recorded: list[Stage], words: str) -> None:
-    assert cause(stage, recorded) == words
+def test_explanations(
+    stage: Stage, recorded: list[Stage], matching: tuple[Stage, ...], likely: tuple[LikelyCause, ...]
+) -> None:
+    assert explanation(stage, recorded) == Explanation(matching=matching, likely=likely)

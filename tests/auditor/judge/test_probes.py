@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from detaudit.auditor.evidence.event_records import ProbeLine
 from detaudit.auditor.judge import probes
 from detaudit.model import Group, Status, Verdict
+from detaudit.model.problems import OnlyProbes, ProbesIncomplete, RunUnusable
 from detaudit.probe import Probe, ProbeDifference
 from tests.auditor.fakes import hello, run, training
 from tests.auditor.test_audit import audit
@@ -30,7 +31,7 @@ def seen(*values: str, rank: int = 0) -> probes.Seen:
 
 
 def first(a: probes.Seen, b: probes.Seen) -> ProbeDifference:
-    found = probes.first_difference(a, b, (1, 2))
+    found = probes.first_probe_difference(a, b, (1, 2))
     assert found is not None
     return found
 
@@ -40,10 +41,10 @@ def probe(name: str, occurrence: int, gradient: bool = False) -> Probe:
 
 
 def test_equal_probes_do_not_differ() -> None:
-    assert probes.first_difference(seen("a=1", "b=2"), seen("a=1", "b=2"), (1, 2)) is None
+    assert probes.first_probe_difference(seen("a=1", "b=2"), seen("a=1", "b=2"), (1, 2)) is None
 
 
-def test_the_first_that_differs_and_the_last_that_agrees() -> None:
+def test_the_first_that_differs_and_the_last_that_matches() -> None:
     found = first(seen("a=1", "b=2", "a=3", "b=4"), seen("a=1", "b=2", "a=3", "b=x"))
     assert (found.name, found.occurrence, found.step, found.values) == ("b", 2, 2, ("4", "x"))
     assert (found.agrees, found.missing) == (probe("a", 2), None)
@@ -55,7 +56,7 @@ def test_a_gradient_is_not_the_value() -> None:
 
 
 def test_threads_may_interleave_names() -> None:
-    assert probes.first_difference(seen("a=1", "b=2", "a=3"), seen("b=2", "a=1", "a=3"), (1, 2)) is None
+    assert probes.first_probe_difference(seen("a=1", "b=2", "a=3"), seen("b=2", "a=1", "a=3"), (1, 2)) is None
 
 
 def test_one_that_a_run_does_not_have() -> None:
@@ -65,7 +66,7 @@ def test_one_that_a_run_does_not_have() -> None:
     assert first({}, seen("a=1")).agrees is None
 
 
-def test_another_branch_is_named_before_what_comes_of_it() -> None:
+def test_a_different_branch_is_named_before_what_follows_from_it() -> None:
     found = first(seen("a=1", "b=2", "c=3"), seen("a=1", "branch=0", "b=2", "c=x"))
     assert (found.name, found.missing, found.agrees) == ("branch", 1, probe("a", 1))
 
@@ -102,25 +103,28 @@ def test_results_decide_and_probes_explain(tmp_path: Path) -> None:
     (tmp_path / "1").mkdir()
     differs = group(tmp_path / "1", trained("same", "2"), trained("other", "3"))
     assert differs.verdict is Verdict.NONDETERMINISTIC
-    assert differs.probe is not None
-    assert (differs.probe.name, differs.probe.runs, differs.probes) == ("b", (1, 2), 2)
+    assert differs.probe_count == 2
+    assert differs.first_probe_difference is not None
+    assert (differs.first_probe_difference.name, differs.first_probe_difference.runs) == ("b", (1, 2))
     (tmp_path / "2").mkdir()
-    agrees = group(tmp_path / "2", trained("same", "2"), trained("same", "3"))
-    assert agrees.verdict is Verdict.DETERMINISTIC
-    assert agrees.probe is not None
+    matches = group(tmp_path / "2", trained("same", "2"), trained("same", "3"))
+    assert matches.verdict is Verdict.DETERMINISTIC
+    assert matches.first_probe_difference is not None
+    assert matches.first_probe_difference.name == "b"
 
 
 def test_probes_alone_can_show_a_difference_but_never_a_match(tmp_path: Path) -> None:
     (tmp_path / "1").mkdir()
     differs = group(tmp_path / "1", [hello(), line("a", "1"), BYE], [hello(), line("a", "2"), BYE])
-    assert (differs.verdict, differs.distinct) == (Verdict.NONDETERMINISTIC, 2)
+    assert (differs.verdict, differs.distinct_results) == (Verdict.NONDETERMINISTIC, 2)
     (tmp_path / "2").mkdir()
-    agrees = group(tmp_path / "2", [hello(), line("a", "1"), BYE], [hello(), line("a", "1"), BYE])
-    assert agrees.verdict is Verdict.INCONCLUSIVE
-    assert "equal probes alone are no evidence" in (agrees.reason or "")
+    matches = group(tmp_path / "2", [hello(), line("a", "1"), BYE], [hello(), line("a", "1"), BYE])
+    assert matches.verdict is Verdict.INCONCLUSIVE
+    assert matches.reason == OnlyProbes()
 
 
 def test_probes_that_were_cut_off_are_no_record(tmp_path: Path) -> None:
     result = group(tmp_path, [hello(), line("a", "1"), BYE], [hello(), line("a", "2")])
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.runs[1].status is Status.NO_RECORD
+    assert result.runs[1].status is Status.NOT_RECORDED
+    assert result.reason == RunUnusable(run=2, errors=(ProbesIncomplete(),))

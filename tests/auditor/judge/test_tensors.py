@@ -1,4 +1,4 @@
-"""The distance of tensors is what NumPy finds, for any bits at all."""
+"""The difference of tensors is what NumPy finds, for any bits at all."""
 
 import math
 from typing import Any
@@ -29,15 +29,15 @@ def pairs(draw: st.DrawFn) -> tuple[str, Any, Any]:
 @given(pairs())
 def test_it_finds_what_numpy_finds(pair: tuple[str, Any, Any]) -> None:
     dtype, a, b = pair
-    unlike = np.flatnonzero(a.view(WORDS[dtype]) != b.view(WORDS[dtype]))
+    differing = np.flatnonzero(a.view(WORDS[dtype]) != b.view(WORDS[dtype]))
     found = difference(dtype, a.shape, a.tobytes(), b.tobytes())
-    if not unlike.size:
+    if not differing.size:
         assert found is None
         return
     assert found is not None
-    assert (found.mismatched, found.total, found.first.index) == (unlike.size, a.size, (unlike[0],))
-    assert [one.index for one in found.then] == [(place,) for place in unlike[1:4]]
-    x, y = (side[unlike].tolist() for side in (a, b))
+    assert (found.mismatched, found.total, found.first.index) == (differing.size, a.size, (differing[0],))
+    assert [one.index for one in found.next] == [(place,) for place in differing[1:4]]
+    x, y = (side[differing].tolist() for side in (a, b))
     known = [(p, q) for p, q in zip(x, y, strict=True) if not (math.isnan(p) or math.isnan(q))]
     assert found.nans == len(x) - len(known)
     if not known:
@@ -87,14 +87,14 @@ def test_the_first_of_many_pieces_is_named_by_its_index() -> None:
     assert (found.first.values, found.first.bits) == (("0", "1"), ("0x00000000", "0x3f800000"))
 
 
-def test_zeros_of_two_signs_differ_by_no_distance() -> None:
+def test_zeros_of_two_signs_differ_by_zero() -> None:
     found = difference("float64", (), np.float64(0).tobytes(), np.float64("-0.0").tobytes())
     assert found is not None
     assert (found.mismatched, found.max_abs, found.max_rel, found.max_ulp) == (1, 0.0, 0.0, 0)
     assert found.first.values == ("0", "-0")
 
 
-def test_nans_of_other_bits_differ_and_have_no_distance() -> None:
+def test_nans_of_different_bits_differ_and_have_no_distance() -> None:
     a = np.array([0x7FC00000, 0x3F800000], "u4")
     b = np.array([0x7FC00001, 0x3F800000], "u4")
     assert difference("float32", (2,), a.tobytes(), a.tobytes()) is None

@@ -1,4 +1,4 @@
-"""The statistics: what agreement proves, and what it does not."""
+"""The statistics: what matching runs prove, and what they do not."""
 
 import pytest
 from hypothesis import given
@@ -12,23 +12,23 @@ from detaudit.model import Verdict
 def test_a_rate_above_the_bound_would_have_shown(matching: int, level: float) -> None:
     bound = confidence(matching, level)
     assert bound is not None
-    assert 0 <= bound.max_deviation_rate <= 1
-    agree_by_luck = (1 - bound.max_deviation_rate) ** (matching - 1)
-    assert agree_by_luck == pytest.approx(1 - level)
+    assert 0 <= bound.max_differing_rate <= 1
+    match_by_chance = (1 - bound.max_differing_rate) ** (matching - 1)
+    assert match_by_chance == pytest.approx(1 - level)
 
 
 @given(st.integers(2, 999))
-def test_more_runs_narrow_the_bound(matching: int) -> None:
+def test_more_runs_lower_the_bound(matching: int) -> None:
     fewer, more = confidence(matching), confidence(matching + 1)
     assert fewer is not None
     assert more is not None
-    assert more.max_deviation_rate < fewer.max_deviation_rate
+    assert more.max_differing_rate < fewer.max_differing_rate
 
 
 def test_five_runs() -> None:
     bound = confidence(5)
     assert bound is not None
-    assert bound.max_deviation_rate == pytest.approx(0.527, abs=5e-4)
+    assert bound.max_differing_rate == pytest.approx(0.527, abs=5e-4)
     assert confidence(1) is None
 
 

@@ -1,4 +1,4 @@
-"""Sets that are iterated and hashes that are computed with are found; what forgets their order is not."""
+"""Code that iterates over sets or computes with hashes is found; code that forgets their order is not."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from detaudit.auditor.source.scan import in_text
-from detaudit.auditor.source.suspect_code import Fixed, read
+from detaudit.auditor.source.suspect_code import Pinned, read
+from detaudit.model import Source, SourceKind, SourceMatch
+from detaudit.recipe.flags import load_catalogue
 
 
 def at(text: str) -> list[int]:
@@ -72,23 +74,74 @@ def test_an_order_that_is_forgotten_or_fixed(text: str) -> None:
     assert at(text) == []
 
 
-def test_a_text_that_python_warns_of_is_read_in_silence() -> None:
+def test_a_text_that_python_warns_about_is_read_without_warnings() -> None:
     assert at("x = list(set('\\d'))") == [1]
 
 
-def test_what_is_held_still_is_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "kind", "call"),
+    [
+        ("x = list(set(words))", SourceKind.SET_ORDER, ""),
+        ("x = hash(name) % 10", SourceKind.HASH, ""),
+        ("x = sorted(things, key=hash)", SourceKind.HASH, ""),
+        ("x = id(o) % 7", SourceKind.ADDRESS, ""),
+        ("x = sorted(things, key=id)", SourceKind.ADDRESS, ""),
+        ("x = np.random.RandomState()", SourceKind.UNSEEDED, "RandomState"),
+        ("x = PCG64DXSM(None)", SourceKind.UNSEEDED, "PCG64DXSM"),
+        ("random.seed()", SourceKind.UNSEEDED, "random.seed"),
+        ("np.random.seed(None)", SourceKind.UNSEEDED, "numpy.random.seed"),
+        ("torch.seed()", SourceKind.UNSEEDED, "torch.seed"),
+        ("g.seed()", SourceKind.UNSEEDED, "Generator.seed"),
+        ("self.np.seed()", SourceKind.UNSEEDED, "Generator.seed"),
+        ("torch.Generator().seed()", SourceKind.UNSEEDED, "Generator.seed"),
+        ("x = np.empty((2, 3))", SourceKind.UNINITIALIZED, "numpy.empty"),
+        ("x = numpy.empty_like(y)", SourceKind.UNINITIALIZED, "numpy.empty_like"),
+        ("x = torch.empty_strided((2,), (1,))", SourceKind.UNINITIALIZED, "torch.empty_strided"),
+        ("x = y.new_empty(3)", SourceKind.UNINITIALIZED, "torch.empty"),
+    ],
+)
+def test_what_a_line_does(text: str, kind: SourceKind, call: str) -> None:
+    assert in_text(text.encode()) == ((1, kind, call),)
+
+
+def test_what_is_pinned_is_left_out(tmp_path: Path) -> None:
     text = "x = list(set(w))\ny = hash(w)\nz = id(w) % 3\nr = RandomState()\ng = Generator()\ng.seed()\n"
     text += "e = torch.empty_like(x)\n"
     (tmp_path / "a.py").write_text(text)
     (tmp_path / "broken.py").write_text("x = (\n")
 
-    def lines(**fixed: Any) -> list[int]:
-        found = read(tmp_path, ["a.py", "broken.py", "none.py"], Fixed(**fixed))
-        assert all(source.kind == "candidate" for source in found)
-        return [source.line for source in found]
+    def suspects(*fixing: str, **pinned: Any) -> list[Source]:
+        fixed = tuple(flag.matches for flag in load_catalogue().select(fixing))
+        return list(read(tmp_path, ["a.py", "broken.py", "none.py"], Pinned(**pinned, fixed=fixed)))
 
-    assert lines() == [4, 6, 1, 2, 3, 7]
-    assert lines(addresses=True) == [4, 6, 1, 2, 7]
+    def suspect(line: int, kind: SourceKind, call: str = "") -> Source:
+        return Source(file="a.py", line=line, kind=kind, call=call, suspect=True)
+
+    numpy, torch = (
+        suspect(4, SourceKind.UNSEEDED, "RandomState"),
+        suspect(6, SourceKind.UNSEEDED, "Generator.seed"),
+    )
+    order, hashes, address = (
+        suspect(1, SourceKind.SET_ORDER),
+        suspect(2, SourceKind.HASH),
+        suspect(3, SourceKind.ADDRESS),
+    )
+    memory = suspect(7, SourceKind.UNINITIALIZED, "torch.empty_like")
+    assert suspects() == [numpy, torch, order, hashes, address, memory]
+    assert suspects(addresses=True) == [numpy, torch, order, hashes, memory]
     # A set of objects is ordered by their addresses.
-    assert lines(hash_seed=True, torch_entropy=True, filled={"torch.empty"}) == [4, 1, 3]
-    assert lines(hash_seed=True, addresses=True, numpy_entropy=True, filled={"numpy.empty"}) == [6, 7]
+    objects = suspect(1, SourceKind.OBJECT_SET_ORDER)
+    assert suspects("torch-seed-generators", "torch-deterministic-algorithms", hash_seed=True) == [
+        numpy,
+        objects,
+        address,
+    ]
+    pinned = {"hash_seed": True, "addresses": True}
+    assert suspects("numpy-default-rng", "numpy-zero-empty", **pinned) == [torch, memory]
+
+
+def test_a_line_that_no_flag_fixes_is_a_suspect(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("np.random.seed()\n")
+    other, same = SourceMatch(calls=("random.seed",)), SourceMatch(calls=("numpy.random.seed",))
+    assert len(read(tmp_path, ["a.py"], Pinned(fixed=(other,)))) == 1
+    assert read(tmp_path, ["a.py"], Pinned(fixed=(other, same))) == ()

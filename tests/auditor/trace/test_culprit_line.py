@@ -1,11 +1,13 @@
-"""Which of the lines that may bring a difference is to blame, what class of cause it is of, and its edit."""
+"""Which of the lines that may introduce a difference is the culprit, the class of its cause, and what fixes it."""
 
 from pathlib import Path
 
 import pytest
 
-from detaudit.auditor.trace import culprit_line
-from detaudit.model import Source
+from detaudit.auditor.trace.culprit_line import Blamed, Fixes, blame_source, choose
+from detaudit.auditor.trace.user_code import UserCode
+from detaudit.model import Cause, Edit, FlagFix, Source, SourceKind
+from detaudit.recipe.flags import load_catalogue
 
 CODE = """import os, random
 names = os.listdir(".")
@@ -14,52 +16,95 @@ objects = list({object() for _ in range(3)})
 share = [hash(name) % 2 for name in names]
 generator = random.Random()
 """
+LINES = CODE.splitlines()
+CATALOGUE = load_catalogue()
+FIXES = Fixes(CATALOGUE, {"torch": "2.13.0"}, ["cpu"])
 
 
-def source(line: int, kind: str = "candidate", what: str = "does something") -> Source:
-    return Source(file="data.py", line=line, what=what, kind=kind)
+def source(line: int, kind: SourceKind, call: str = "", *, suspect: bool = False) -> Source:
+    return Source(file="data.py", line=line, kind=kind, call=call, suspect=suspect)
+
+
+LISTING = source(2, SourceKind.LISTING_ORDER, "os.listdir")
+STRINGS = source(3, SourceKind.SET_ORDER, suspect=True)
+HASHES = source(5, SourceKind.HASH, suspect=True)
+UNSEEDED = source(6, SourceKind.UNSEEDED, "random.Random")
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def code(tmp_path: Path) -> UserCode:
     (tmp_path / "data.py").write_text(CODE)
-    return tmp_path
+    return UserCode(root=tmp_path, cwd=tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("found", "cause", "edited"),
+    ("found", "cause", "edited", "needs", "flags"),
     [
-        (source(2, "listing-order"), "order", "names = sorted(os.listdir('.'))".replace("'", '"')),
-        (source(3), "hash", "order = sorted(set(names))"),
-        (source(4), "address", "objects = list(dict.fromkeys(object() for _ in range(3)))"),
-        (source(5), "hash", "share = [zlib.crc32(str(name).encode()) % 2 for name in names]"),
-        (source(6, "unseeded"), "seed", "generator = random.Random(0)"),
+        (LISTING, Cause.ORDER, 'names = sorted(os.listdir("."))', (), ["python-sorted-listings"]),
+        (STRINGS, Cause.HASH, "order = sorted(set(names))", (), ["python-hash-seed"]),
+        (
+            HASHES,
+            Cause.HASH,
+            "share = [zlib.crc32(str(name).encode()) % 2 for name in names]",
+            ("import zlib",),
+            ["python-hash-seed"],
+        ),
+        (UNSEEDED, Cause.SEED, "generator = random.Random(0)", (), ["python-seed-generators"]),
     ],
 )
-def test_the_cause_and_the_edit_of_a_line(root: Path, found: Source, cause: str, edited: str) -> None:
-    assert culprit_line.cause_of(found, root) == cause
-    edit = culprit_line.edit_of(found, root)
-    assert edit is not None
-    assert edit.new == (edited,)
+def test_the_cause_and_the_fixes_of_a_line(
+    code: UserCode, found: Source, cause: Cause, edited: str, needs: tuple[str, ...], flags: list[str]
+) -> None:
+    edit = Edit(file="data.py", line=found.line, old=(LINES[found.line - 1],), new=(edited,), needs=needs)
+    rows = [CATALOGUE.get(flag) for flag in flags]
+    fixes = tuple(
+        FlagFix(flag=row.id, title=row.title, by_hand=row.by_hand, by_hand_when=row.applied_when) for row in rows
+    )
+    assert blame_source(found, code, FIXES) == Blamed("data.py", found.line, found, cause, fixes, edit)
 
 
-def test_an_order_is_not_blamed_on_a_line_that_brings_values(root: Path) -> None:
-    seeds, order = source(6, "unseeded"), source(2, "listing-order")
-    assert culprit_line.to_blame([seeds, order], root, orders_only=True) == order
-    assert culprit_line.to_blame([seeds, order], root, orders_only=False) == seeds
-    assert culprit_line.to_blame([seeds], root, orders_only=True) == seeds
+def test_a_set_that_evidently_has_objects_is_ordered_by_their_addresses(code: UserCode) -> None:
+    blamed = blame_source(source(4, SourceKind.SET_ORDER, suspect=True), code, FIXES)
+    assert blamed.source == source(4, SourceKind.OBJECT_SET_ORDER, suspect=True)
+    assert blamed.cause is Cause.ADDRESS
+    assert [fix.flag for fix in blamed.flags] == ["system-aslr-off", "python-hash-seed"]
+    assert blamed.edit is not None
+    assert blamed.edit.new == ("objects = list(dict.fromkeys(object() for _ in range(3)))",)
 
 
-def test_a_line_at_which_a_variable_differs_comes_first(root: Path) -> None:
-    first, second = source(6, "unseeded"), source(3)
-    assert culprit_line.to_blame([first, second], root, orders_only=False, near=[("data.py", 3)]) == second
+@pytest.mark.parametrize("kind", SourceKind)
+def test_every_kind_of_line_has_a_cause(code: UserCode, kind: SourceKind) -> None:
+    assert blame_source(source(1, kind), code, FIXES).cause in Cause
 
 
-def test_a_seed_that_is_given_stands_back_it_may_follow_from_an_order(root: Path) -> None:
-    given, arrival = source(6, "seed"), source(2, "completion-order")
-    assert culprit_line.to_blame([given, arrival], root, orders_only=False) == arrival
+def test_a_line_that_introduces_values_is_not_the_culprit_of_a_different_order() -> None:
+    assert choose([UNSEEDED, LISTING], orders_only=True) == LISTING
+    assert choose([UNSEEDED, LISTING], orders_only=False) == UNSEEDED
+    assert choose([UNSEEDED], orders_only=True) == UNSEEDED
+
+
+def test_a_line_at_which_a_variable_differs_comes_first() -> None:
+    assert choose([UNSEEDED, STRINGS], orders_only=False, near=[("data.py", 3)]) == STRINGS
+
+
+def test_a_seed_that_is_passed_comes_last_because_it_may_follow_from_an_order() -> None:
+    passed, completion = source(6, SourceKind.SEED, "random.seed"), source(2, SourceKind.COMPLETION_ORDER)
+    assert choose([passed, completion], orders_only=False) == completion
+
+
+def test_without_lines_there_is_no_culprit() -> None:
+    assert choose([], orders_only=False) is None
 
 
 def test_a_file_that_is_gone_has_no_edit(tmp_path: Path) -> None:
-    assert culprit_line.edit_of(source(6, "unseeded"), tmp_path) is None
-    assert culprit_line.to_blame([], tmp_path, orders_only=False) is None
+    gone = UserCode(root=tmp_path, cwd=tmp_path)
+    assert gone.edit("data.py", 6, SourceKind.UNSEEDED) is None
+    assert blame_source(UNSEEDED, gone, FIXES).edit is None
+    assert gone.text("data.py", 6) == ""
+
+
+def test_the_text_of_a_line_and_the_name_of_its_file(code: UserCode) -> None:
+    assert code.text("data.py", 6) == "generator = random.Random()"
+    assert (code.text("data.py", 99), code.text(None, 1), code.text("data.py", None)) == ("", "", "")
+    assert code.display(str(code.cwd / "data.py")) == "data.py"
+    assert code.display("/elsewhere/data.py") == "/elsewhere/data.py"

@@ -1,4 +1,4 @@
-"""Two runs that part are found where they part, whatever ran before, and a variable at the first line that tells."""
+"""Where two runs take different paths is found, whatever ran before, and a variable at the first line that differs."""
 
 import itertools
 import json
@@ -34,7 +34,7 @@ class Stream:
 
 
 class Run:
-    """What the recorder would write of threads that run these lines."""
+    """What the recorder writes of threads that run these lines."""
 
     def __init__(self) -> None:
         self.stream = Stream()
@@ -69,7 +69,7 @@ class Run:
 
 
 def steps(run: Run, program: Sequence[Place], cuts: Sequence[int], ended: bool = True) -> Run:
-    """Let the main thread run a program whose steps end at ``cuts``."""
+    """Run a program in the main thread, with steps that end at ``cuts``."""
     bounds = [0, *sorted(cut % (len(program) + 1) for cut in cuts), len(program)]
     for step, (first, last) in enumerate(itertools.pairwise(bounds), 1):
         run.ran(program[first:last], step, ended=ended and last == len(program))
@@ -80,7 +80,7 @@ CUTS = st.lists(st.integers(0, 50), max_size=4)
 
 
 @given(PROGRAMS, CUTS, CUTS)
-def test_the_same_lines_are_no_fork_wherever_the_steps_end(
+def test_the_same_lines_are_no_fork_regardless_of_where_steps_end(
     program: list[Place], cuts: list[int], others: list[int]
 ) -> None:
     assert fork(steps(Run(), program, cuts).lines(), steps(Run(), program, others).lines()) is None
@@ -97,7 +97,9 @@ def test_a_fork_is_found_exactly(
 
 
 @given(PROGRAMS, st.lists(PLACES, min_size=1), CUTS)
-def test_a_run_that_ends_parts_from_one_that_goes_on(before: list[Place], rest: list[Place], cuts: list[int]) -> None:
+def test_a_run_that_ends_diverges_from_one_that_continues(
+    before: list[Place], rest: list[Place], cuts: list[int]
+) -> None:
     longer = steps(Run(), [*before, *rest], cuts)
     found = fork(steps(Run(), before, cuts).lines(), longer.lines())
     assert found is not None
@@ -106,7 +108,7 @@ def test_a_run_that_ends_parts_from_one_that_goes_on(before: list[Place], rest: 
 
 
 @given(PROGRAMS, PROGRAMS, CUTS)
-def test_what_was_too_much_to_keep_is_still_compared(before: list[Place], rest: list[Place], cuts: list[int]) -> None:
+def test_what_is_kept_as_a_digest_is_still_compared(before: list[Place], rest: list[Place], cuts: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "_MOST_SEQUENCES", 2)
         a, b = [*before, B, *rest], [*before, C, *rest]
@@ -121,7 +123,7 @@ def test_what_was_too_much_to_keep_is_still_compared(before: list[Place], rest: 
 
 
 @given(st.lists(PROGRAMS, max_size=6), CUTS)
-def test_stretches_may_be_numbered_anew(programs: list[list[Place]], cuts: list[int]) -> None:
+def test_stretches_may_be_renumbered(programs: list[list[Place]], cuts: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "_MOST_PLACES", 3)
         a, b = Run(), Run()
@@ -142,7 +144,7 @@ def test_a_loop_that_runs_for_a_time() -> None:
             run.ran(body, step)
         run.ran([A, end], times + 1, ended=True)
     assert fork(a.lines(), b.lines()) == Fork("MainThread", 901, last=A, a=end, b=B)
-    assert len([line for line in a.stream.lines if line["k"] == "path"]) == 2  # however often it went round
+    assert len([line for line in a.stream.lines if line["k"] == "path"]) == 2  # however often the loop ran
 
 
 def test_of_several_threads_the_earliest_step_counts() -> None:
@@ -171,32 +173,33 @@ def test_values_after_a_fork_are_not_compared() -> None:
     assert found.one.line == A.line
 
 
-def test_a_change_that_only_one_run_saw_differs() -> None:
+def test_a_change_that_only_one_run_recorded_differs() -> None:
     a, b = Run().ran([A, B, C], values={2: "changed"}), Run().ran([A, B, C])
     (found,) = assignments(a.lines(), b.lines())
-    assert (found.one.line, found.b, found.how) == (B.line, None, "value")
-    # At a fork, what a run looked at depends on where it went.
+    assert (found.one.line, found.b, found.reordered) == (B.line, None, False)
+    # At a fork, what a run examined depends on the path it took.
     a, b = Run().ran([A, B], values={1: "changed"}), Run().ran([A, C])
     assert list(assignments(a.lines(), b.lines())) == []
 
 
-def test_another_order_is_told_from_another_value() -> None:
-    def held(digest: str, bag: str) -> Assigned:
+def test_a_different_order_is_distinguished_from_a_different_value() -> None:
+    def assigned(digest: str, bag: str) -> Assigned:
         return Assigned(n=0, thread="t", at=1, step=1, file="f", line=1, name="x", digest=digest, bag=bag)
 
-    assert Differing(held("list:1", "3:a"), held("list:2", "3:a")).how == "order"
-    assert Differing(held("list:1", "3:a"), held("list:2", "3:b")).how == "value"
-    assert Differing(held("int:1", ""), held("int:2", "")).how == "value"
+    assert Differing(assigned("list:1", "3:a"), assigned("list:2", "3:a")).reordered
+    assert not Differing(assigned("list:1", "3:a"), assigned("list:2", "3:b")).reordered
+    assert not Differing(assigned("int:1", ""), assigned("int:2", "")).reordered
+    assert not Differing(assigned("list:1", "3:a"), None).reordered
 
 
-def test_other_kinds_are_passed_over_and_a_torn_line_ends_the_file(tmp_path: Path) -> None:
+def test_other_kinds_are_skipped_and_a_torn_line_ends_the_file(tmp_path: Path) -> None:
     file = tmp_path / "7.0.ops"
     lines = [json.dumps(line) for line in Run().ran([A, B]).ran([A], 2).stream.lines]
     file.write_text("\n".join(['{"k":"op","n":1}', *lines[:3], lines[3][:-5]]))
     assert [type(line).__name__ for line in watched(file)] == ["Stretch", "Ran", "Stretch"]
 
 
-def test_only_what_waits_is_held() -> None:
+def test_only_what_waits_is_kept() -> None:
     a, b = Run(), Run()
     for step in range(1, 200):
         a.ran([A, B], step, values={2: f"{step}"})

@@ -1,4 +1,4 @@
-"""The story of a trace, with a fake launcher: what a run leaves depends on how closely it is watched."""
+"""A whole trace, with a fake launcher: what a run records depends on the level at which it is instrumented."""
 
 import json
 from collections.abc import Callable
@@ -7,12 +7,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from detaudit import wire
 from detaudit.auditor import store
-from detaudit.auditor.trace.tracer import Asked, Tracer
+from detaudit.auditor.trace.tracer import Tracer, TraceRequest
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Trace, Verdict
+from detaudit.model import (
+    Boundary,
+    Cause,
+    Culprit,
+    Difference,
+    FlagFix,
+    How,
+    Narrowed,
+    Operation,
+    Pass,
+    Purpose,
+    Source,
+    SourceKind,
+    Stage,
+    TensorPair,
+    Trace,
+    Verdict,
+)
+from detaudit.model.problems import Failed
+from detaudit.model.warnings import InstrumentedRunUnusable
+from detaudit.recipe import ops
 from detaudit.recipe.flags import load_catalogue
 from detaudit.recipe.recipes import load_recipe
 from tests.auditor.fakes import run, settings, training
@@ -20,173 +41,204 @@ from tests.auditor.fakes import run, settings, training
 CODE = "import torch\nx = 1\nmemory.index_put_((to,), values, accumulate=True)\n"
 
 
-def op(name: str, words: str, number: int, line: int = 3) -> dict[str, Any]:
-    ins = [["float32[2]:x", 0]] if number == 0 else [[f"float32[2]:{words}", number]]
+def op(name: str, digest: str, number: int, line: int = 3) -> dict[str, Any]:
+    ins = [["float32[2]:x", 0]] if number == 0 else [[f"float32[2]:{digest}", number]]
     return {
         "k": "op", "n": number, "thread": "MainThread", "step": 1, "op": f"aten.{name}.default",
-        "file": "train.py", "line": line, "ins": ins, "outs": [[f"float32[2]:{words}{name}", number + 1, True]],
+        "file": "train.py", "line": line, "ins": ins, "outs": [[f"float32[2]:{digest}{name}", number + 1, True]],
     }  # fmt: skip
 
 
 @dataclass
-class Watched:
-    """A training whose last weights are another in every run, and what a watched run leaves at each level.
+class Training:
+    """A training whose last weights are different in every run, and what an instrumented run records at each level.
 
-    ``hides`` are the levels at which the runs agree; ``earlier`` lets watched runs differ at step 1 already.
+    ``hides`` are the levels at which the runs match; with ``earlier``, instrumented runs differ at step 1 already.
     """
 
     hides: tuple[str, ...] = ()
     earlier: bool = False
     differs: bool = True
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    launches: int = 0
+    instrumented: list[dict[str, Any]] = field(default_factory=list)
+    launched: int = 0
     stop_after: int | None = None
     fails: bool = False
 
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
-        self.launches += 1
-        if self.stop_after is not None and self.launches > self.stop_after:
+        self.launched += 1
+        if self.stop_after is not None and self.launched > self.stop_after:
             raise KeyboardInterrupt
         watch = json.loads(spec.env.get(wire.ENV_WATCH, "{}"))
         hidden = watch.get("level") in self.hides or not self.differs
-        words = "same" if hidden else f"w{self.launches}"
-        lines = training(words)
+        digest = "same" if hidden else f"w{self.launched}"
+        lines = training(digest)
         if self.earlier and watch and not hidden:
-            lines = training(words, steps=1)
+            lines = training(digest, steps=1)
         if watch and self.fails:
             return run(lines[:2], exit_code=1, stderr="out of memory")(spec)
         outcome = run(lines)(spec)
         if watch:
-            self.asked.append(watch)
-            self._leave(spec.folder / "trace", watch, words)
+            self.instrumented.append(watch)
+            self._record(spec.folder / "trace", watch, digest)
         return outcome
 
-    def _leave(self, folder: Path, watch: dict[str, Any], words: str) -> None:
+    def _record(self, folder: Path, watch: dict[str, Any], digest: str) -> None:
         if watch["level"] == "tensors":
-            value = self.launches.to_bytes(4, "little") + bytes(4)
+            value = self.launched.to_bytes(4, "little") + bytes(4)
             (folder / "7.0.out0.bin").write_bytes(value)
-            line = {"role": "out0", "digest": words, "dtype": "float32", "shape": [2], "file": "7.0.out0.bin"}
+            line = {"role": "out0", "digest": digest, "dtype": "float32", "shape": [2], "file": "7.0.out0.bin"}
             lines = [{"k": "tensor", **line}]
         elif watch["level"] == "modules":
-            lines = [{**op("module", words, 0), "op": "module", "module": "encoder.0"}]
+            lines = [{**op("module", digest, 0), "op": "module", "module": "encoder.0"}]
         else:
-            lines = [op("index_put_", words, 0), op("sum", f"{words}index_put_", 1)]
+            lines = [op("index_put_", digest, 0), op("sum", f"{digest}index_put_", 1)]
         (folder / "7.0.ops").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def trace(folder: Path, launcher: Watched, **asked: Any) -> Trace:
-    return tracer(folder, launcher, **asked).run()
+def trace(folder: Path, launcher: Training, **options: Any) -> Trace:
+    return tracer(folder, launcher, **options).run()
 
 
-def tracer(folder: Path, launcher: Watched, **asked: Any) -> Tracer:
+def tracer(folder: Path, launcher: Training, **options: Any) -> Tracer:
     catalogue = load_catalogue()
     found = settings(folder)
     (found.cwd / "train.py").write_text(CODE)
-    return Tracer(Asked(found, load_recipe("none", catalogue), catalogue, **asked), launcher)
+    return Tracer(TraceRequest(found, load_recipe("none", catalogue), catalogue, **options), launcher)
+
+
+def fix(flag: str) -> FlagFix:
+    row = load_catalogue().get(flag)
+    return FlagFix(flag=row.id, title=row.title, by_hand=row.by_hand, by_hand_when=row.applied_when)
+
+
+DIFFERS = Difference(rank=0, step=2, stage=Stage.UPDATE)
+CULPRIT = Culprit(
+    how=How.OUTPUT,
+    cause=Cause.KERNEL,
+    rank=0,
+    step=1,
+    stage=Stage.UPDATE,
+    file="train.py",
+    line=3,
+    code=CODE.splitlines()[2],
+    operation=Operation(name="aten.index_put_.default", inputs_equal=True),
+    flags=(fix("torch-deterministic-algorithms"),),
+)
+
+
+def suspect() -> Source:
+    row = ops.known("index_put_", "torch", "cpu")
+    condition = row.when if row is not None else ""
+    call, kind = "aten.index_put_.default", SourceKind.RACING_OPERATION
+    return Source(file="train.py", line=3, kind=kind, call=call, suspect=True, condition=condition)
 
 
 def test_the_operation_its_line_and_its_tensor(tmp_path: Path) -> None:
-    launcher = Watched()
-    audit = trace(tmp_path, launcher, dump=tmp_path / "kept" / "two.npz")
+    launcher, dump = Training(), tmp_path / "kept" / "two.npz"
+    audit = trace(tmp_path, launcher, dump=dump)
     found = audit.culprit
     assert found is not None
-    assert (found.op, found.file, found.line) == ("aten.index_put_.default", "train.py", 3)
-    assert (found.how, found.cause, found.inputs_equal) == ("output", "kernel", True)
-    assert found.code == CODE.splitlines()[2]
-    assert found.tensor is not None
-    assert (found.tensor.difference.mismatched, found.tensor.difference.total) == (1, 2)
-    assert (tmp_path / "kept" / "two.npz").exists()
-    assert [cure.flag for cure in found.cures] == ["torch-deterministic-algorithms"]
+    assert found.operation is not None
+    tensor = found.operation.tensor
+    assert tensor is not None
+    assert tensor == TensorPair(dtype="float32", shape=(2,), difference=tensor.difference, saved_to=str(dump))
+    assert (tensor.difference.mismatched, tensor.difference.total) == (1, 2)
+    assert dump.exists()
+    operation = Operation(name="aten.index_put_.default", inputs_equal=True, tensor=tensor)
+    assert found == replace(CULPRIT, operation=operation)
     assert audit.verdict is Verdict.NONDETERMINISTIC
-    assert audit.launches == launcher.launches == 6
-    assert [watch["level"] for watch in launcher.asked] == ["ops", "ops", "tensors", "tensors"]
-    assert launcher.asked[2]["n"] == 0
+    assert audit.total_runs == launcher.launched == 6
+    assert [watch["level"] for watch in launcher.instrumented] == ["ops", "ops", "tensors", "tensors"]
+    assert launcher.instrumented[2]["n"] == 0
+    (step,) = audit.next_steps
+    assert (step.purpose, "--flag torch-deterministic-algorithms" in step.command) == (Purpose.CHECK_FLAG, True)
 
 
 def test_the_window_is_the_step_at_which_two_runs_differ(tmp_path: Path) -> None:
-    launcher = Watched()
+    launcher = Training()
     audit = trace(tmp_path, launcher, window=3)
-    assert (launcher.asked[0]["first"], launcher.asked[0]["last"]) == (2, 4)
-    assert audit.passes[0].differs is not None
-    assert audit.passes[0].differs.step == 2
+    assert (launcher.instrumented[0]["first"], launcher.instrumented[0]["last"]) == (2, 4)
+    (first, *_) = audit.passes
+    assert first == Pass(level="ops", first_step=2, last_step=4, runs=2, first_difference=DIFFERS)
 
 
-def test_runs_that_differ_before_the_window_are_watched_again_from_there(tmp_path: Path) -> None:
-    launcher = Watched(earlier=True)
+def test_runs_that_differ_before_the_window_are_recorded_again_from_there(tmp_path: Path) -> None:
+    launcher = Training(earlier=True)
     audit = trace(tmp_path, launcher)
-    assert [watch["first"] for watch in launcher.asked[:4]] == [2, 2, 0, 0]
+    assert [watch["first"] for watch in launcher.instrumented[:4]] == [2, 2, 0, 0]
     assert audit.culprit is not None
 
 
-def test_runs_that_agree_leave_nothing_to_trace(tmp_path: Path) -> None:
-    launcher = Watched(differs=False)
+def test_runs_that_match_leave_nothing_to_trace(tmp_path: Path) -> None:
+    launcher = Training(differs=False)
     audit = trace(tmp_path, launcher)
-    assert (audit.verdict, audit.culprit, audit.bounded) == (Verdict.DETERMINISTIC, None, None)
-    assert launcher.launches == 3
+    assert (audit.verdict, audit.culprit, audit.narrowed_to) == (Verdict.DETERMINISTIC, None, None)
+    assert audit.next_steps == ()
+    assert launcher.launched == 3
 
 
-def test_a_race_that_hides_where_everything_is_watched_may_show_where_only_what_races_is(tmp_path: Path) -> None:
-    launcher = Watched(hides=("ops",))
+def test_a_race_that_recording_everything_hides_may_show_if_only_racing_operations_are_recorded(tmp_path: Path) -> None:
+    launcher = Training(hides=("ops",))
     audit = trace(tmp_path, launcher)
     assert audit.observer_effect
-    assert audit.culprit is not None
-    assert (audit.culprit.op, audit.culprit.line) == ("aten.index_put_.default", 3)
-    assert audit.bounded is None
-    asked = launcher.asked[-1]
-    assert (asked["level"], asked["first"]) == ("racing", 0)
-    assert {"index_put_", "put_"} <= set(asked["racing"])
+    assert audit.culprit == CULPRIT
+    assert audit.narrowed_to is None
+    racing = launcher.instrumented[-1]
+    assert (racing["level"], racing["first"]) == ("racing", 0)
+    assert {"index_put_", "put_"} <= set(racing["racing"])
 
 
-def test_a_race_that_hides_from_the_watching_is_bounded_by_modules(tmp_path: Path) -> None:
-    audit = trace(tmp_path, Watched(hides=("ops", "racing")))
+def test_a_race_that_recorded_operations_hide_is_narrowed_to_modules(tmp_path: Path) -> None:
+    audit = trace(tmp_path, Training(hides=("ops", "racing")))
     assert audit.observer_effect
     assert audit.culprit is None
-    assert audit.bounded is not None
-    assert (audit.bounded.after, audit.bounded.before) == ("the input of encoder.0", "the output of encoder.0")
-    (suspect,) = audit.bounded.suspects
-    assert (suspect.file, suspect.line) == ("train.py", 3)
-    assert "index_put_" in suspect.what
+    assert audit.narrowed_to == Narrowed(
+        step=1,
+        after=Boundary(module="encoder.0", side="input"),
+        before=Boundary(module="encoder.0", side="output"),
+        suspects=(suspect(),),
+    )
 
 
-def test_a_race_that_hides_from_all_watching_is_bounded_by_stages(tmp_path: Path) -> None:
-    audit = trace(tmp_path, Watched(hides=("ops", "racing", "modules")))
+def test_a_race_that_all_recording_hides_is_narrowed_to_stages(tmp_path: Path) -> None:
+    audit = trace(tmp_path, Training(hides=("ops", "racing", "modules")))
     assert audit.observer_effect
-    assert audit.bounded is not None
-    assert (audit.bounded.step, audit.bounded.after, audit.bounded.before) == (2, "the loss", "the updated weights")
+    after, before = Boundary(stage=Stage.FORWARD), Boundary(stage=Stage.UPDATE)
+    assert audit.narrowed_to == Narrowed(step=2, after=after, before=before, suspects=(suspect(),))
     assert audit.verdict is Verdict.NONDETERMINISTIC
 
 
-def test_runs_that_fail_while_they_are_watched_are_told_and_hide_nothing(tmp_path: Path) -> None:
-    audit = trace(tmp_path, Watched(fails=True))
+def test_instrumented_runs_that_fail_are_reported_and_hide_nothing(tmp_path: Path) -> None:
+    audit = trace(tmp_path, Training(fails=True))
     assert not audit.observer_effect
     assert audit.culprit is None
     assert audit.verdict is Verdict.NONDETERMINISTIC
-    assert "a run whose ops were watched came to nothing: the script failed with exit status 1" in audit.warnings
+    assert InstrumentedRunUnusable(level="ops", errors=(Failed(exit_code=1),)) in audit.warnings
 
 
-def test_a_step_that_is_given_is_not_looked_for(tmp_path: Path) -> None:
-    launcher = Watched()
+def test_a_first_step_that_is_passed_is_not_searched_for(tmp_path: Path) -> None:
+    launcher = Training()
     audit = trace(tmp_path, launcher, first=1, window=2)
-    assert [watch["level"] for watch in launcher.asked][:2] == ["ops", "ops"]
-    assert (launcher.asked[0]["first"], launcher.asked[0]["last"]) == (1, 2)
-    assert launcher.launches == len(launcher.asked)
+    assert [watch["level"] for watch in launcher.instrumented][:2] == ["ops", "ops"]
+    assert (launcher.instrumented[0]["first"], launcher.instrumented[0]["last"]) == (1, 2)
+    assert launcher.launched == len(launcher.instrumented)
     assert audit.verdict is Verdict.NONDETERMINISTIC
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 5])
-def test_an_interrupted_trace_tells_what_it_knows(tmp_path: Path, after: int) -> None:
-    launcher = Watched(stop_after=after)
-    story = tracer(tmp_path, launcher)
+def test_an_interrupted_trace_reports_what_it_knows(tmp_path: Path, after: int) -> None:
+    launcher = Training(stop_after=after)
+    running = tracer(tmp_path, launcher)
     with pytest.raises(KeyboardInterrupt):
-        story.run()
-    audit = story.result(interrupted=True)
+        running.run()
+    audit = running.result(interrupted=True)
     assert audit.interrupted
     assert (audit.verdict is Verdict.NONDETERMINISTIC) == (after >= 2)
     assert audit.culprit is None
 
 
-def test_a_trace_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
-    audit = trace(tmp_path, Watched())
+def test_a_trace_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
+    audit = trace(tmp_path, Training())
     (tmp_path / "again").mkdir()
     store.save(tmp_path / "again", audit)
     assert store.load(tmp_path / "again") == audit

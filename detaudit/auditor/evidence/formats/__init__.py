@@ -32,7 +32,7 @@ BROKEN = (
 
 
 class UnusableError(Exception):
-    """The file cannot be compared at all, not even by its bytes; the message says why, and the cure."""
+    """The file cannot be compared, not even by its bytes; the message says why, and what to do."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """The sum of all floating elements in float64, from the bytes of tensors."""
 
 import array
-import math
 import struct
 import sys
 from collections.abc import Sequence
+
+from detaudit import wire
 
 _NO_FLOATS = ("b1", "i", "u", "c", "S", "U", "O", "M", "m")
 """NumPy's kinds of elements that are left out of the sum; complex ones too."""
@@ -22,14 +23,14 @@ class Total:
         if not dtype or dtype[1:].startswith(_NO_FLOATS):
             return
         try:
-            self._sums.append(add_up(_elements(dtype.removesuffix(" F"), piece)))
+            self._sums.append(wire.add_up(_elements(dtype.removesuffix(" F"), piece)))
         except (KeyError, ValueError, struct.error):
             self._understood = False
 
     @property
     def value(self) -> float | None:
         """The sum; None where there were no floats, or floats of a type that is not understood here."""
-        return add_up(self._sums) if self._sums and self._understood else None
+        return wire.add_up(self._sums) if self._sums and self._understood else None
 
 
 def _elements(dtype: str, piece: bytes) -> Sequence[float]:
@@ -45,12 +46,3 @@ def _elements(dtype: str, piece: bytes) -> Sequence[float]:
     if (order == ">") != (sys.byteorder == "big"):
         floats.byteswap()
     return floats
-
-
-def add_up(parts: Sequence[float]) -> float:
-    """Return the sum of some floats, rounded once."""
-    # fsum refuses infinities of both signs; then the plain sum is the answer people expect.
-    try:
-        return math.fsum(parts)
-    except (OverflowError, ValueError):
-        return sum(parts)

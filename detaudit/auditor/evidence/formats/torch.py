@@ -16,7 +16,7 @@ MOST_STRUCTURE = 64 * 2**20
 # Pickled 0x1950a86a20f9469cfc6c, torch.serialization.MAGIC_NUMBER.
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
-# Made from the archive's records by torch (>= 2.1) to tell files apart; it says nothing that they do not.
+# torch (>= 2.1) derives it from the archive's records to distinguish files; it adds nothing to them.
 _IDENTITY = ".data/serialization_id"
 
 _DTYPES = {

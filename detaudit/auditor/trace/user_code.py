@@ -1,0 +1,53 @@
+"""The user's files: how people name them, what a line says, and how to edit it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from detaudit.auditor.evidence.event_logs import display_path
+from detaudit.auditor.source import rewrite
+from detaudit.model import Edit, Source, SourceKind
+
+
+@dataclass(frozen=True)
+class UserCode:
+    """``root`` has the files after the runs; ``cwd`` is where a run had them."""
+
+    root: Path
+    cwd: Path
+
+    def display(self, file: str) -> str:
+        """Return a file of a run as people name it."""
+        return display_path(file, self.cwd)
+
+    def text(self, file: str | None, line: int | None) -> str:
+        """Return a line, ``""`` if it cannot be read."""
+        if not file or not line:
+            return ""
+        try:
+            lines = (self.root / file).read_text(errors="replace").splitlines()
+        except OSError:
+            return ""
+        return lines[line - 1].strip() if line <= len(lines) else ""
+
+    def edit(self, file: str, line: int, kind: SourceKind) -> Edit | None:
+        """Return the edit that fixes what is of this kind at a line, None if no safe one is known."""
+        try:
+            found = rewrite.rewritten((self.root / file).read_bytes(), line, kind)
+        except OSError:
+            return None
+        if found is None:
+            return None
+        return Edit(file=file, line=found.first, old=found.old, new=found.new, needs=found.needs)
+
+    def classified(self, source: Source) -> Source:
+        """Return a line that iterates over a set with the kind of its elements.
+
+        Objects only keep their order if no set is made of them, so the edit that fixes them makes a dict.
+        """
+        if source.kind is not SourceKind.SET_ORDER:
+            return source
+        edit = self.edit(source.file, source.line, source.kind)
+        of_objects = edit is not None and any("dict.fromkeys(" in line for line in edit.new)
+        return replace(source, kind=SourceKind.OBJECT_SET_ORDER) if of_objects else source
