@@ -1,4 +1,4 @@
-"""Tells: turns a finished audit, comparison or check into text. Reporters compute nothing and write no files."""
+"""Turns a report into text. Only this package writes sentences; it decides nothing and writes no files."""
 
 import importlib
 from typing import Protocol, cast
@@ -22,7 +22,7 @@ FORMATS = {
     "gitlab": "detaudit.report.gitlab",
     "sarif": "detaudit.report.sarif",
 }
-"""The words of ``--format``."""
+"""The values of ``--format``."""
 
 
 def render(report: Report, format_: str) -> str:

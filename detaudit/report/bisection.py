@@ -1,123 +1,119 @@
-"""What the reporters for people say of a bisection: the table of its trials, and the answer."""
+"""What reports say about a bisection: its trials, and the flags that are needed."""
 
 from collections import Counter
 from collections.abc import Iterator
 
-from detaudit.model import Alternative, Bisection, Group, Needed
-from detaudit.report import trials, words
+from detaudit.model import Alternative, Bisection, BisectOutcome, FailingFlag, Group, NeededFlag
+from detaudit.model.number import count
+from detaudit.report import trials
+from detaudit.report.blocks import Table
+from detaudit.report.messages import applicability, differences, problems
+from detaudit.report.messages.evidence import may_go_unnoticed
+from detaudit.report.messages.wording import shortened
 
 HEADERS = (*trials.HEADERS, "RUNS MATCH", "FLAGS")
-ALIGN = trials.ALIGN
 MOST_FLAGS = 3
 
 
-def rows(audit: Bisection) -> list[list[str]]:
-    """Return a row for each trial."""
-    mended = frozenset(one for told in audit.needed or () for one in (told.flag, *told.goes_with))
-    return [_row(group, mended if audit.needed else None) for group in audit.groups]
-
-
-def _row(group: Group, mended: frozenset[str] | None) -> list[str]:
-    first = next((run for run in group.runs if run.ranks), None)
-    flags = ("* " if frozenset(group.recipe.flags) == mended else "") + _flags(group.recipe.flags)
-    return [*trials.cells(group, len(group.runs), first), trials.match(group), flags]
-
-
-def _flags(flags: tuple[str, ...]) -> str:
-    if not flags:
-        return "none: the script as it stands"
-    shown = ", ".join(flags[:MOST_FLAGS])
-    return f"{shown} and {len(flags) - MOST_FLAGS} more" if len(flags) > MOST_FLAGS else shown
-
-
-def sentence(audit: Bisection) -> str:
-    """Return the answer in one sentence."""
-    done = f"{len(audit.groups)} trial{'s' * (len(audit.groups) != 1)}, {audit.launches} runs"
-    if audit.outcome == "mended":
-        count = len(audit.needed or ())
-        return f"{count} flag{'s' * (count != 1)} make{'s' * (count == 1)} it deterministic ({done})"
-    if audit.outcome == "already-deterministic":
-        return f"it is deterministic as it stands: no flag is needed ({done})"
-    if audit.outcome == "not-mended":
-        return f"no flag that applies here makes it deterministic ({done})"
-    if audit.best is not None:
-        return f"no answer yet; under {', '.join(audit.best) or 'no flag'} all runs so far match ({done})"
-    return f"no answer ({done})"
-
-
-def evidence(audit: Bisection) -> str:
-    """Return what the answer rests on, ``""`` where there is none."""
-    found = audit.verified
-    if found is None:
-        return ""
-    them = "nothing set" if not audit.needed else "it" if len(audit.needed) == 1 else "them"
-    return (
-        f"{found.runs} runs with {them} match bit for bit{trials.bound(found.confidence, 'runs')}. A difference that "
-        f"shows in one run of {1 / found.rate:.0f} would be missed with probability {found.overlooked:.1%}"
+def result(audit: Bisection) -> trials.Result:
+    """Return a bisection in words."""
+    inconclusive = audit.outcome is BisectOutcome.INCONCLUSIVE and not audit.interrupted
+    differing = last_unfixed(audit)
+    return trials.Result(
+        table=_table(audit),
+        outcome=audit.outcome,
+        sentence=_sentence(audit),
+        evidence=_evidence(audit),
+        differing=differing,
+        failed=next(iter(audit.groups), None) if inconclusive else None,
+        details=[(f"{one.flag}: {one.title}", list(_needed_lines(one))) for one in audit.needed or ()],
+        notes=list(_notes(audit)),
+        source=next(iter(differing.sources), None) if differing else None,
     )
 
 
-def needed_lines(told: Needed) -> Iterator[str]:
-    """Yield what is to be said of a needed flag, the first line without an indent."""
-    yield f"{told.flag}: {told.title}"
-    if told.without is not None:
-        a, b = told.without.runs
-        yield (
-            f"without it, runs {a} and {b} of trial {trials.name(told.without.trial)} differ at "
-            f"step {told.without.step}, {told.without.stage}"
-        )
+def _table(audit: Bisection) -> Table:
+    found = frozenset(flag for one in audit.needed or () for flag in (one.flag, *one.requires))
+    rows = [_row(group, found) for group in audit.groups]
+    return Table(HEADERS, rows, "* the set found" if any(row[-1].startswith("* ") for row in rows) else "")
+
+
+def _row(group: Group, found: frozenset[str]) -> list[str]:
+    first = next((run for run in group.runs if run.ranks), None)
+    flags = shortened(group.recipe.flags, most=MOST_FLAGS) or "(none)"
+    star = "* " if found and frozenset(group.recipe.flags) == found else ""
+    return [*trials.cells(group, len(group.runs), first), trials.match(group), star + flags]
+
+
+def _sentence(audit: Bisection) -> str:
+    total = trials.total(audit)
+    match audit.outcome:
+        case BisectOutcome.FIXED:
+            needed = len(audit.needed or ())
+            return f"{count(needed, 'flag')} {'makes' if needed == 1 else 'make'} it deterministic {total}"
+        case BisectOutcome.ALREADY_DETERMINISTIC:
+            return f"no flag is needed {total}"
+        case BisectOutcome.NOT_FIXED:
+            return f"no set of flags tried makes it deterministic {total}"
+        case BisectOutcome.INCONCLUSIVE if audit.best_so_far is not None:
+            return f"with {', '.join(audit.best_so_far) or 'no flags'}, all runs so far match {total}"
+        case BisectOutcome.INCONCLUSIVE:
+            return f"no answer {total}"
+
+
+def _evidence(audit: Bisection) -> str:
+    if audit.evidence is None:
+        return ""
+    flags = {0: "without flags", 1: "with this flag"}.get(len(audit.needed or ()), "with these flags")
+    runs = count(audit.evidence.runs, "run")
+    return f"evidence: {runs} {flags} are bit-identical; {may_go_unnoticed(audit.evidence)}"
+
+
+def _needed_lines(found: NeededFlag) -> Iterator[str]:
+    if found.left_out is not None:
+        a, b = found.left_out.runs
+        trial, place = trials.name(found.left_out.trial), differences.where(found.left_out.step, found.left_out.stage)
+        yield f"without it: runs {a} and {b} of trial {trial} differ {place}"
     else:
-        yield "without it, the training fails, so that its need is not proven"
-    if told.cost is not None:
-        yield f"time of a run with it: {told.cost:.2f} times that without it"
-    if told.goes_with:
-        yield f"goes with: {', '.join(told.goes_with)}"
-    yield f"in the script, {told.where}: {told.in_script}"
-    for other in told.instead:
-        yield _alternative(other)
+        yield "without it: the training fails, so whether it is needed is unproven"
+    if found.cost is not None:
+        yield f"cost: a run takes {found.cost:.1f}x as long with it"
+    if found.requires:
+        yield f"requires: {', '.join(found.requires)}"
+    yield f"by hand{f', {found.by_hand_when}' if found.by_hand_when else ''}: {found.by_hand}"
+    yield from map(_alternative, found.alternatives)
 
 
-def _alternative(other: Alternative) -> str:
-    if not other.matching:
-        return f"instead, not tried (--alternatives): {other.flag}"
-    cost = f", {other.cost:.2f} times the time" if other.cost is not None else ""
-    return f"instead: {other.flag} ({other.matching} runs match{cost})"
+def _alternative(found: Alternative) -> str:
+    if not found.matching:
+        return f"alternative, not tried: {found.flag} (use --alternatives)"
+    cost = f", {found.cost:.1f}x the time" if found.cost is not None else ""
+    match = f"{count(found.matching, 'run')} {'matches' if found.matching == 1 else 'match'}"
+    return f"alternative: {found.flag} ({match}{cost})"
 
 
-def foot(audit: Bisection) -> list[str]:
-    """Return the lines below the answer: what was not needed, what failed, what did not apply."""
-    lines = []
+def _notes(audit: Bisection) -> Iterator[str]:
     if audit.not_needed:
-        lines.append(f"tried and not needed: {', '.join(audit.not_needed)}")
-    lines += [f"the training fails under {one.flag}: {one.message}" for one in audit.failing]
-    if audit.outcome == "not-mended":
+        yield f"not needed: {', '.join(audit.not_needed)}"
+    yield from map(_failing, audit.failing_flags)
+    if audit.outcome is BisectOutcome.NOT_FIXED:
         tried = sorted({flag for group in audit.groups for flag in group.recipe.flags})
-        lines.append(f"tried: {', '.join(tried) or 'nothing'}")
-    reasons = Counter(audit.not_applicable.values())
-    if reasons:
-        counted = ", ".join(f"{reason} ({number})" for reason, number in reasons.most_common())
-        lines.append(f"not tried: {len(audit.not_applicable)} flags, because {counted}; audit.json names them")
-    return lines
+        yield f"tried: {', '.join(tried) or 'nothing'}"
+    if audit.not_applicable:
+        number = len(audit.not_applicable)
+        reasons = Counter(map(applicability.inapplicable, audit.not_applicable.values())).most_common()
+        counted = ", ".join(f"{reason} ({times:,})" for reason, times in reasons)
+        verb = "does" if number == 1 else "do"
+        yield f"skipped {count(number, 'flag')} that {verb} not apply: {counted} (listed in audit.json)"
 
 
-def trouble(audit: Bisection) -> list[str]:
-    """Return why nothing could be judged, with the end of what the script wrote to stderr."""
-    group = audit.groups[0] if audit.groups else None
-    if audit.outcome != "unresolved" or audit.interrupted or group is None:
-        return []
-    bad = words.first_failure(group)
-    return [group.reason or "", *(words.last_words(bad) if bad else ())]
+def _failing(found: FailingFlag) -> str:
+    return f"the training fails with {found.flag}: {found.message or problems.errors(found.errors)}"
 
 
-def where(audit: Bisection) -> list[str]:
-    """Return where the difference enters that nothing mends, and the lines that may be why."""
-    last = unmended(audit)
-    return [words.where(last), *(f"  {line}" for line in words.sources_lines(last))] if last else []
-
-
-def unmended(audit: Bisection) -> Group | None:
-    """Return the trial with the most flags whose runs differ, where nothing mends that."""
-    differing = [group for group in audit.groups if group.divergence is not None]
-    if audit.outcome != "not-mended" or not differing:
+def last_unfixed(audit: Bisection) -> Group | None:
+    """Return the trial with the most flags whose runs differ, None if a set of flags fixes it."""
+    differing = [group for group in audit.groups if group.first_difference is not None]
+    if audit.outcome is not BisectOutcome.NOT_FIXED or not differing:
         return None
     return max(differing, key=lambda group: len(group.recipe.flags))

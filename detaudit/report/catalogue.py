@@ -1,61 +1,78 @@
-"""The catalogue for people and programs: lists of recipes and flags, and all about one of them."""
+"""Print the catalogue of recipes and flags, or one of them, as text, Markdown or JSON."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 
 import click
 import msgspec
 from tabulate import tabulate
 
-from detaudit.recipe.flags import Flag
+from detaudit.recipe.flags import DEVICES, Flag
 from detaudit.recipe.recipes import Recipe, RecipeFile
 
 ACTIONS = {
-    "auto": "part of the recipe `all`",
-    "fallback": "for where those of `all` do not help, or fail",
-    "advise": "where it is asked for by name",
-    "diagnose": "mends nothing, but names a mechanism",
+    "standard": "part of the recipe `all`",
+    "fallback": "tried if the flags of `all` do not help or make the script fail",
+    "opt-in": "only if you name it",
+    "diagnostic": "fixes nothing, but reveals the mechanism",
 }
-"""What each action of a flag means."""
+"""The meaning of each action of a flag."""
 
-_FLAG_HEADERS = ("FLAG", "WHAT IT DOES", "DEVICES", "ACTION")
-_RECIPE_HEADERS = ("RECIPE", "WHAT IT HOLDS STILL", "FLAGS")
+_FLAG_HEADERS = ("FLAG", "DESCRIPTION", "DEVICES", "USED")
+_RECIPE_HEADERS = ("RECIPE", "DESCRIPTION", "FLAGS")
 
 Known = tuple[RecipeFile, Recipe]
-"""A recipe as its file has it, and as it is applied."""
+"""The file of a recipe, and the recipe with its flags resolved."""
 
-Rows = Iterable[Sequence[str]]
+Rows = Sequence[Sequence[str]]
+
+_LEAST = 20
+"""The smallest width that text is wrapped to."""
+
+_PADDING = "  "
+"""What tabulate adds to a header."""
 
 
-def _plain(rows: Rows, headers: Sequence[str]) -> str:
+def _plain(rows: Rows, headers: Sequence[str], width: int | None) -> str:
+    """Return a table whose second column, the description, is wrapped to make it fit into ``width``."""
+    if width is not None:
+        padded = [f"{header}{_PADDING}" for header in headers]
+        others = sum(max(len(row[i]) for row in (*rows, padded)) + 2 for i in range(len(headers)) if i != 1)
+        room = width - others
+        rows = [[row[0], _filled(row[1], room), *row[2:]] for row in rows]
     return tabulate(rows, headers, tablefmt="simple", disable_numparse=True)
 
 
-def _markdown(rows: Rows, headers: Sequence[str]) -> str:
+def _markdown(rows: Rows, headers: Sequence[str], width: int | None) -> str:
     return tabulate([[f"`{row[0]}`", *row[1:]] for row in rows], headers, tablefmt="github", disable_numparse=True)
 
 
-_TABLES: dict[str, Callable[[Rows, Sequence[str]], str]] = {"table": _plain, "markdown": _markdown}
+_TABLES: dict[str, Callable[[Rows, Sequence[str], int | None], str]] = {"table": _plain, "markdown": _markdown}
 
 FORMATS = ("table", "json", "markdown")
-"""The words of ``--format``."""
+"""The values of ``--format``."""
 
 
-def listing(recipes: Sequence[Known], flags: Sequence[Flag], format_: str) -> str:
-    """Return recipes and flags as two tables, or as JSON."""
+def listing(recipes: Sequence[Known], flags: Sequence[Flag], format_: str, width: int | None = None) -> str:
+    """Return recipes and flags as two tables, or as JSON; ``width`` is that of the terminal, if there is one."""
     if format_ == "json":
         return _json({"recipes": [_recipe_record(known) for known in recipes], "flags": list(map(_record, flags))})
     table = _TABLES[format_]
-    parts = [table([_recipe_row(known) for known in recipes], _RECIPE_HEADERS)] if recipes else []
-    parts += [table([_flag_row(flag) for flag in flags], _FLAG_HEADERS)] if flags else ["no flag is for that"]
-    if format_ == "table":
+    parts = [table([_recipe_row(known) for known in recipes], _RECIPE_HEADERS, width)] if recipes else []
+    parts += [table([_flag_row(flag) for flag in flags], _FLAG_HEADERS, width)] if flags else ["no matching flags"]
+    if format_ == "table" and flags:
         parts.append("\n".join(f"{action}: {meaning}" for action, meaning in ACTIONS.items()))
-        parts.append("`detaudit recipes show ID` tells all about one of them.")
+        parts.append("Run `detaudit recipes show ID` for details.")
     return "\n\n".join(parts) + "\n"
 
 
 def _flag_row(flag: Flag) -> list[str]:
-    return [flag.id, flag.title, ", ".join(flag.devices), flag.action]
+    return [flag.id, flag.title, _devices(flag), flag.action]
+
+
+def _devices(flag: Flag) -> str:
+    return "all" if flag.devices == DEVICES else ", ".join(flag.devices)
 
 
 def _recipe_row(known: Known) -> list[str]:
@@ -63,63 +80,80 @@ def _recipe_row(known: Known) -> list[str]:
     return [file.name, file.title, str(len(recipe.flags))]
 
 
-def one_recipe(known: Known, format_: str) -> str:
-    """Return a recipe with its flags and what each does."""
+def one_recipe(known: Known, format_: str, width: int | None = None) -> str:
+    """Return a recipe with a table of its flags; see listing."""
     if format_ == "json":
         return _json(_recipe_record(known))
     file, recipe = known
     heading = f"## {file.name}" if format_ == "markdown" else click.style(file.name, bold=True)
-    facts = [f"{heading}\n\n{file.title}, seed {recipe.seed}"]
-    facts += [f"It extends {', '.join(file.extends)}."] if file.extends else []
-    facts += [_TABLES[format_]([_flag_row(flag) for flag in recipe.flags], _FLAG_HEADERS)] if recipe.flags else []
-    return "\n\n".join(facts) + "\n"
+    parts = [heading, file.title] if file.title else [heading]
+    parts += [f"Extends: {', '.join(file.extends)}"] if file.extends else []
+    parts += [f"Seed: {recipe.seed}"]
+    rows = [_flag_row(flag) for flag in recipe.flags]
+    parts += [_TABLES[format_](rows, _FLAG_HEADERS, width)] if rows else []
+    return "\n\n".join(parts) + "\n"
 
 
-def one_flag(flag: Flag, recipes: Sequence[str], format_: str) -> str:
-    """Return all that the catalogue knows about a flag; ``recipes`` are the names of those that hold it."""
+def one_flag(flag: Flag, recipes: Sequence[str], format_: str, width: int | None = None) -> str:
+    """Return everything in the catalogue about a flag.
+
+    ``recipes`` are the names of the recipes that include it; see listing for ``width``.
+    """
     if format_ == "json":
         return _json({**_record(flag), "recipes": list(recipes)})
     facts = [(name, value) for name, value in _facts(flag, recipes) if value]
     if format_ == "markdown":
         lines = [f"- {name}: `{value}`" if name in _CODE else f"- {name}: {value}" for name, value in facts]
         return "\n".join([f"## {flag.id}", "", flag.title, "", *lines]) + "\n"
-    width = max(len(name) for name, _ in facts)
-    lines = [f"  {name:<{width}}  {value}" for name, value in facts]
+    indent = max(len(name) for name, _ in facts) + 4
+    lines = [
+        f"  {name:<{indent - 4}}  {value if name == 'by hand' else _wrapped(value, indent, width)}"
+        for name, value in facts
+    ]
     return "\n".join([click.style(flag.id, bold=True), flag.title, "", *lines]) + "\n"
 
 
-_CODE = ("variables", "calls", "sets", "in your script")
+def _wrapped(text: str, indent: int, width: int | None) -> str:
+    if width is None:
+        return text
+    return _filled(text, width - indent).replace("\n", "\n" + " " * indent)
+
+
+def _filled(text: str, width: int) -> str:
+    return textwrap.fill(text, max(_LEAST, width), break_long_words=False, break_on_hyphens=False)
+
+
+_CODE = ("variables", "calls", "sets", "by hand")
 
 
 def _facts(flag: Flag, recipes: Sequence[str]) -> list[tuple[str, str]]:
     versions = [f"since {flag.since}"] * bool(flag.since) + [f"needed until {flag.until}"] * bool(flag.until)
-    times = {"before-start": "before Python starts", "after-import": f"after the import of {flag.imported}"}
     return [
         ("framework", flag.framework),
-        ("devices", ", ".join(flag.devices)),
+        ("devices", _devices(flag)),
         ("versions", ", ".join(versions)),
-        ("action", f"{flag.action}: {ACTIONS[flag.action]}"),
-        ("applied", "by you: detaudit cannot" if flag.is_advice else times[flag.when]),
+        ("used", f"{flag.action} ({ACTIONS[flag.action]})"),
+        ("applied", "by hand only" if flag.by_hand_only else flag.applied_when),
         ("variables", " ".join(f"{name}={value}" for name, value in flag.env.items())),
         ("calls", "; ".join(_call(name, arguments) for name, arguments in flag.call.items())),
         ("sets", "; ".join(f"{name} = {value!r}" for name, value in flag.set.items())),
         ("changes", flag.patch or flag.launcher),
-        ("can mend", ", ".join(flag.causes)),
+        ("reveals" if flag.action == "diagnostic" else "fixes", ", ".join(flag.causes)),
         ("cost", flag.cost),
         ("note", flag.note),
         ("requires", ", ".join(flag.requires)),
         ("conflicts", ", ".join(flag.conflicts)),
-        ("or instead", ", ".join(flag.instead)),
+        ("alternatives", ", ".join(flag.alternatives)),
         ("in recipes", ", ".join(recipes)),
-        ("in your script", flag.in_script),
+        ("by hand", flag.by_hand),
         ("source", flag.source),
     ]
 
 
 def _call(name: str, arguments: Sequence[object]) -> str:
     keywords = arguments[-1] if arguments and isinstance(arguments[-1], dict) else {}
-    words = [str(a) if a == "SEED" else repr(a) for a in (arguments[:-1] if keywords else arguments)]
-    return f"{name}({', '.join(words + [f'{key}={value!r}' for key, value in keywords.items()])})"
+    values = [str(a) if a == "SEED" else repr(a) for a in (arguments[:-1] if keywords else arguments)]
+    return f"{name}({', '.join(values + [f'{key}={value!r}' for key, value in keywords.items()])})"
 
 
 def _record(flag: Flag) -> dict[str, object]:

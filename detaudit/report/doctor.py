@@ -5,6 +5,7 @@ import msgspec
 from tabulate import tabulate
 
 from detaudit.model import Diagnosis
+from detaudit.report.messages import risks
 
 FORMATS = ("table", "json")
 
@@ -13,15 +14,15 @@ def render(found: Diagnosis, format_: str) -> str:
     """Return a diagnosis in one of FORMATS."""
     if format_ == "json":
         return msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n"
-    rows = [(name, value) for name, value in found.bearing.items()]
     lines = [
-        "Two trainings can be equal, bit for bit, where all of these are:",
+        "Expect bit-identical results only between environments where all of this matches:",
         "",
-        tabulate(rows, tablefmt="plain", disable_numparse=True),
+        tabulate(list(found.relevant.items()), tablefmt="plain", disable_numparse=True),
         "",
-        click.style("What may make runs differ here:", bold=True),
+        click.style("Risks on this machine:" if found.risks else "No risks found on this machine.", bold=True),
     ]
-    for threat in found.threats:
-        held = f" (detaudit run --flag {threat.flag})" if threat.flag else ""
-        lines += ["", f"- {threat.what}", f"    {threat.cure}{held}"]
-    return "\n".join([*lines, "", "Whether they do is for `detaudit run train.py` to say."]) + "\n"
+    for risk in found.risks:
+        lines += ["", f"- {risks.sentence(risk)}", f"    {risks.fix(risk)}"]
+    if found.risks:
+        lines += ["", "Run `detaudit run train.py` to see whether they affect your training."]
+    return "\n".join(lines) + "\n"

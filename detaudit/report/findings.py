@@ -1,4 +1,4 @@
-"""One list of findings from any report, which each format of a CI system tells in its own way."""
+"""One list of findings from any report, for the formats of CI systems."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,39 +10,49 @@ from detaudit.model import (
     Audit,
     Bisection,
     Check,
-    Checked,
+    CheckedAudit,
     Comparison,
+    ComparisonVerdict,
     Gate,
     GateName,
     GateStatus,
     Group,
-    Likeness,
     Report,
     Source,
     Trace,
     VariationBisection,
     Verdict,
 )
-from detaudit.report import bisection, comparison, probes, traced, variations, words
+from detaudit.report import bisection, comparison, traced, variations, words
+from detaudit.report.messages import culprits, gates, problems, sources
 from detaudit.report.places import in_repository, script_in, script_of
 from detaudit.report.plain import line, plain
+from detaudit.report.trials import Result
 
 
 class Outcome(StrEnum):
-    """What became of a question; ``WARNED`` where the answer is bad, and the policy of its audit lets it pass."""
+    """The result of a rule; ``WARNED`` if it is broken, but the policy of the audit allows it."""
 
     PASSED = "passed"
     FAILED = "failed"
-    UNKNOWN = "unknown"
+    INCONCLUSIVE = "inconclusive"
     WARNED = "warned"
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that was asked of a training, and its answer.
+class Location(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the user's code, and what it does; the file is relative to the root of the repository."""
 
-    ``rule`` is the question, one of rules.py; ``suite`` the audit; ``message`` one line, ``detail`` what else is known.
-    ``seconds`` is what its runs took. ``culprit`` is the line of the user's code that is to blame, None where none is
-    known, and ``script`` what was audited; both files are told from the root of the repository.
+    file: str
+    line: int
+    message: str
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule (see rules.py) that a training keeps or breaks.
+
+    ``suite`` is the audit; ``message`` is one line, ``detail`` what else is known. ``seconds`` is how long its runs
+    took. ``culprit`` is the line of the user's code that may be why, None if none is known; ``script`` is the audited
+    file, relative to the root of the repository.
     """
 
     rule: str
@@ -52,19 +62,19 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     detail: str = ""
     seconds: float | None = None
-    culprit: Source | None = None
+    culprit: Location | None = None
     script: str | None = None
 
     @property
     def place(self) -> tuple[str, int] | None:
-        """The culprit's file and line, else the script's first, for the formats that ask for one."""
+        """The culprit's file and line, else the first line of the script, for formats that ask for a place."""
         if self.culprit is not None:
             return self.culprit.file, self.culprit.line
         return (self.script, 1) if self.script else None
 
     @property
     def fingerprint(self) -> str:
-        """32 hex digits that stay the same while this is the same finding, also where its line moves."""
+        """32 hex digits that stay the same as long as this is the same finding, even if its line moves."""
         parts = (self.rule, self.suite, self.name, self.culprit.file if self.culprit else "")
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
@@ -74,31 +84,33 @@ _GATES = {
     GateName.BASELINE: "same-as-baseline",
     GateName.RESUME: "same-after-resume",
 }
-_VERDICTS = {
+_OUTCOMES = {
     Verdict.DETERMINISTIC: Outcome.PASSED,
     Verdict.NONDETERMINISTIC: Outcome.FAILED,
-    Verdict.INCONCLUSIVE: Outcome.UNKNOWN,
+    Verdict.INCONCLUSIVE: Outcome.INCONCLUSIVE,
 }
 
 
 def findings(report: Report) -> tuple[Finding, ...]:
-    """Return what a report found: of an audit one for each recipe, of a check one for each gate, of others one.
+    """Return the findings of a report: one for each recipe of an audit or gate of a check, one for other reports.
 
     All text in them is plain; see plain.py.
     """
     found = tuple(_findings(report))
     interrupted = not isinstance(report, Comparison) and report.interrupted
-    if interrupted and not any(one.status is Outcome.UNKNOWN for one in found):
-        message = "interrupted: there is more that was not judged"
+    if interrupted and not any(one.status is Outcome.INCONCLUSIVE for one in found):
+        message = "interrupted: not everything was checked"
         suite = found[0].suite if found else _suite(report.command)
-        found += (Finding(rule="complete", suite=suite, name="complete", status=Outcome.UNKNOWN, message=message),)
+        rule = "complete"
+        found += (Finding(rule=rule, suite=suite, name=rule, status=Outcome.INCONCLUSIVE, message=message),)
     return tuple(_plain(one) for one in found)
 
 
 def _plain(found: Finding) -> Finding:
     culprit = found.culprit
     if culprit is not None:
-        culprit = msgspec.structs.replace(culprit, file=line(in_repository(culprit.file)), what=line(culprit.what))
+        file, message = line(in_repository(culprit.file)), line(culprit.message)
+        culprit = msgspec.structs.replace(culprit, file=file, message=message)
     return msgspec.structs.replace(
         found,
         suite=line(found.suite),
@@ -113,15 +125,15 @@ def _plain(found: Finding) -> Finding:
 def _findings(report: Report) -> Iterator[Finding]:
     match report:
         case Bisection():
-            yield _bisection(report)
+            yield _bisection(report, bisection.result(report), "fixable", "flags")
         case VariationBisection():
-            yield _variations(report)
+            yield _bisection(report, variations.result(report), "robust", "variations")
         case Trace():
             yield _trace(report)
         case Audit():
             yield from (_group(report, group) for group in report.groups)
         case Check():
-            yield from (_gate(checked, gate) for checked in report.checked for gate in checked.gates)
+            yield from (_gate(checked, gate) for checked in report.audits for gate in checked.gates)
         case Comparison():
             yield _comparison(report)
 
@@ -131,97 +143,78 @@ def _suite(command: Sequence[str]) -> str:
     return in_repository(script) if script else "detaudit"
 
 
-def _culprit(group: Group | None) -> Source | None:
-    """Return the line to blame for a group whose runs differ."""
+def _location(source: Source | None) -> Location | None:
+    return Location(file=source.file, line=source.line, message=sources.sentence(source)) if source else None
+
+
+def _culprit(group: Group | None) -> Location | None:
+    """Return the first line that may be why the runs of a group differ."""
     if group is None or group.verdict is not Verdict.NONDETERMINISTIC:
         return None
-    return next(iter(group.sources), None)
-
-
-def _group(audit: Audit, group: Group) -> Finding:
-    return Finding(
-        rule="repeatable",
-        suite=_suite(audit.command),
-        name=group.recipe.name,
-        status=_VERDICTS[group.verdict],
-        message="; ".join(filter(None, [words.sentence(group), words.where(group)])),
-        detail=_lines(_details(group)),
-        seconds=_seconds([group]),
-        culprit=_culprit(group),
-        script=script_of(audit.command),
-    )
-
-
-def _lines(texts: Iterable[str]) -> str:
-    return "\n".join(filter(None, texts))
-
-
-def _details(group: Group) -> Iterator[str]:
-    yield probes.sentence(group)
-    yield from words.sources_lines(group)
-    yield from (words.flags_line(group), words.varied_line(group), words.stages_line(group), words.replicas_line(group))
-    failed = words.first_failure(group)
-    if failed is not None:
-        yield f"the end of what run {failed.id} wrote to stderr:"
-        yield from failed.stderr_tail
-
-
-def _seconds(groups: Iterable[Group]) -> float:
-    return sum(run.wall_s for group in groups for run in group.runs)
+    return _location(next(iter(group.sources), None))
 
 
 def _of_audit(
-    audit: Audit, rule: str, name: str, message: str, detail: Iterable[str], culprit: Source | None
+    audit: Audit, rule: str, name: str, message: str, detail: Iterable[str], culprit: Location | None
 ) -> Finding:
     return Finding(
         rule=rule,
         suite=_suite(audit.command),
         name=name,
-        status=_VERDICTS[audit.verdict],
+        status=_OUTCOMES[audit.verdict],
         message=message,
-        detail=_lines(detail),
+        detail=_joined(detail),
         seconds=_seconds(audit.groups),
         culprit=culprit,
         script=script_of(audit.command),
     )
 
 
-def _bisection(audit: Bisection) -> Finding:
-    needed = [text for told in audit.needed or () for text in bisection.needed_lines(told)]
-    around = [bisection.evidence(audit), *bisection.trouble(audit), *bisection.where(audit)]
-    detail = [*around, *needed, *bisection.foot(audit)]
-    culprit = _culprit(bisection.unmended(audit))
-    return _of_audit(audit, "mendable", "flags", bisection.sentence(audit), detail, culprit)
+def _group(audit: Audit, group: Group) -> Finding:
+    alone = msgspec.structs.replace(audit, verdict=group.verdict, groups=(group,))
+    message = "; ".join(filter(None, [words.sentence(group), words.where(group)]))
+    return _of_audit(alone, "repeatable", group.recipe.name, message, words.details(group), _culprit(group))
 
 
-def _variations(audit: VariationBisection) -> Finding:
-    told = [text for one in audit.matters or () for text in variations.matters_lines(one)]
-    seen = next((one.seen.trial for one in audit.matters or ()), None)
-    around = [variations.evidence(audit), *variations.where(audit), *variations.last_words(audit)]
-    detail = [*around, *told, *variations.foot(audit)]
-    culprit = _culprit(next((group for group in audit.groups if group.recipe.name == seen), None))
-    return _of_audit(audit, "unvarying", "variations", variations.sentence(audit), detail, culprit)
+def _joined(texts: Iterable[str]) -> str:
+    return "\n".join(filter(None, texts))
+
+
+def _seconds(groups: Iterable[Group]) -> float:
+    return sum(run.wall_s for group in groups for run in group.runs)
+
+
+def _bisection(audit: Bisection | VariationBisection, found: Result, rule: str, name: str) -> Finding:
+    differing, failed = found.differing, found.failed
+    around = [words.where(differing), *words.source_lines(differing.sources)] if differing else []
+    failure = [problems.reason(failed.reason)] if failed is not None and failed.reason is not None else []
+    stderr = words.stderr_lines(failed) if failed is not None else []
+    details = [text for heading, lines in found.details for text in (heading, *lines)]
+    detail = [found.evidence, *failure, *stderr, *around, *details, *found.notes]
+    return _of_audit(audit, rule, name, found.sentence, detail, _location(found.source))
 
 
 def _trace(audit: Trace) -> Finding:
-    found, culprit = audit.culprit, None
+    answer, found, culprit = traced.answer(audit), audit.culprit, None
     if found is not None and found.file and found.line:
-        culprit = Source(file=found.file, line=found.line, what=traced.why(found))
-    detail = [*traced.lines(audit), *traced.foot(audit)]
-    return _of_audit(audit, "traceable", "trace", traced.sentence(audit), detail, culprit)
+        code = f"{found.code}: " if found.code else ""
+        culprit = Location(file=found.file, line=found.line, message=f"{code}{culprits.sentence(found)}")
+    detail = [*traced.lines(audit), *traced.notes(audit)]
+    message = f"{answer.word}: {answer.sentence}"
+    return _of_audit(audit, "no-divergence", "trace", message, detail, culprit)
 
 
-def _gate(checked: Checked, gate: Gate) -> Finding:
+def _gate(checked: CheckedAudit, gate: Gate) -> Finding:
     groups = checked.audit.groups
     own = groups if gate.name is GateName.REPEATABLE else ()
-    details = [text for group in own for text in _details(group)]
+    details = [text for group in own for text in words.details(group)]
     return Finding(
         rule=_GATES[gate.name],
         suite=checked.name,
         name=gate.name,
         status=_status(gate),
-        message=gate.message,
-        detail=_lines([*details, *words.changes(gate.environment)]),
+        message=gates.sentence(gate.detail),
+        detail=_joined([*details, *words.changes(gate.environment_changes)]),
         seconds=_seconds(own) if own else None,
         culprit=_culprit(next(iter(own), None)),
         script=script_of(checked.audit.command),
@@ -231,20 +224,19 @@ def _gate(checked: Checked, gate: Gate) -> Finding:
 def _status(gate: Gate) -> Outcome:
     if gate.status is GateStatus.PASSED:
         return Outcome.PASSED
-    if not gate.blocks:
+    if not gate.blocking:
         return Outcome.WARNED
-    return Outcome.UNKNOWN if gate.status is GateStatus.UNKNOWN else Outcome.FAILED
+    return Outcome.INCONCLUSIVE if gate.status is GateStatus.INCONCLUSIVE else Outcome.FAILED
 
 
 def _comparison(report: Comparison) -> Finding:
-    unlike = f"weights that ended unlike: {len(report.weights)} of {report.weights_compared}" if report.weights else ""
-    tail = (comparison.losses_line(report), unlike, comparison.stages_line(report))
+    lines = (comparison.explanation(report), comparison.losses_line(report), comparison.weights_line(report))
     return Finding(
-        rule="same",
+        rule="identical",
         suite="compare",
         name=f"{report.a.name} and {report.b.name}",
-        status=Outcome.PASSED if report.verdict is Likeness.SAME else Outcome.FAILED,
+        status=Outcome.PASSED if report.verdict is ComparisonVerdict.IDENTICAL else Outcome.FAILED,
         message=comparison.sentence(report),
-        detail=_lines([*tail, *comparison.environment_lines(report)]),
+        detail=_joined([*lines, comparison.stages_line(report), *comparison.environment_lines(report)]),
         script=script_in(report.b.command),
     )

@@ -1,27 +1,28 @@
-"""Workflow commands of GitHub Actions: an annotation for each finding, on the culprit's line where it is known.
+"""Workflow commands of GitHub Actions: an annotation for each finding, at the culprit if it is known.
 
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
 """
 
 from detaudit.model import Report
 from detaudit.report.findings import Finding, Outcome, findings
+from detaudit.report.messages import warnings
 from detaudit.report.plain import line
 
 _COMMANDS = {
     Outcome.FAILED: "error",
-    Outcome.UNKNOWN: "error",
+    Outcome.INCONCLUSIVE: "error",
     Outcome.WARNED: "warning",
     Outcome.PASSED: "notice",
 }
-"""The worst first: of each, GitHub shows ten a step."""
+"""The worst first; GitHub shows ten of each per step."""
 
 
 def render(report: Report) -> str:
     """See Reporter.render."""
     order = list(_COMMANDS)
-    told = [_annotation(found) for found in sorted(findings(report), key=lambda found: order.index(found.status))]
-    told += [_command("warning", {"title": "detaudit"}, line(text)) for text in report.warnings]
-    return "".join(f"{text}\n" for text in told)
+    lines = [_annotation(found) for found in sorted(findings(report), key=lambda found: order.index(found.status))]
+    lines += [_command("warning", {"title": "detaudit"}, line(warnings.sentence(one))) for one in report.warnings]
+    return "".join(f"{text}\n" for text in lines)
 
 
 def _annotation(found: Finding) -> str:
@@ -41,7 +42,7 @@ def _command(name: str, properties: dict[str, str], message: str) -> str:
 
 
 def _escaped(text: str, also: str = "") -> str:
-    """Return ``text`` with what would end a command as %XX; %, which begins those, comes first."""
+    """Return ``text`` with characters that end a command, or that are in ``also``, as %XX; % itself comes first."""
     for letter in "%\r\n" + also:
         text = text.replace(letter, f"%{ord(letter):02X}")
     return text

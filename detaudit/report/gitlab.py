@@ -1,4 +1,4 @@
-"""GitLab's Code Quality report: what did not pass, as a list of issues; an empty one where all did.
+"""GitLab's Code Quality report: a list of issues, one for each finding that did not pass.
 
 https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 """
@@ -8,10 +8,10 @@ import msgspec
 from detaudit.model import Report
 from detaudit.report.findings import Finding, Outcome, findings
 
-_SEVERITIES = {Outcome.FAILED: "critical", Outcome.UNKNOWN: "major", Outcome.WARNED: "minor"}
+_SEVERITIES = {Outcome.FAILED: "critical", Outcome.INCONCLUSIVE: "major", Outcome.WARNED: "minor"}
 
 _NOWHERE = (".gitlab-ci.yml", 1)
-"""An issue must have a place: where no file was audited, it is the pipeline that asked."""
+"""An issue must have a place: without an audited file, it is the pipeline."""
 
 
 def render(report: Report) -> str:
@@ -22,9 +22,9 @@ def render(report: Report) -> str:
 
 def _issue(found: Finding) -> dict[str, object]:
     path, begin = found.place or _NOWHERE
-    what = f"; {found.culprit.what}" if found.culprit else ""
+    line = f"; {found.culprit.message}" if found.culprit else ""
     return {
-        "description": f"{found.suite}, {found.name}: {found.message}{what}",
+        "description": f"{found.suite}, {found.name}: {found.message}{line}",
         "check_name": found.rule,
         "fingerprint": found.fingerprint,
         "severity": _SEVERITIES[found.status],

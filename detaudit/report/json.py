@@ -1,4 +1,4 @@
-"""A report as JSON; an audit as it stands in audit.json."""
+"""A report as JSON; an audit is printed as it is in audit.json."""
 
 from detaudit.model import Report, to_json
 

@@ -7,13 +7,14 @@ from xml.etree import ElementTree as ET
 from detaudit import __version__
 from detaudit.model import Report
 from detaudit.report.findings import Finding, Outcome, findings
+from detaudit.report.messages import warnings
 from detaudit.report.plain import line
 
-_ELEMENTS = {Outcome.FAILED: "failure", Outcome.UNKNOWN: "error"}
+_ELEMENTS = {Outcome.FAILED: "failure", Outcome.INCONCLUSIVE: "error"}
 
 
 def render(report: Report) -> str:
-    """See Reporter.render. In ASCII, which is right whatever encoding stdout has."""
+    """See Reporter.render. The text is ASCII, which is valid in any encoding of stdout."""
     suites: dict[str, list[Finding]] = {}
     for found in findings(report):
         suites.setdefault(found.suite, []).append(found)
@@ -26,7 +27,8 @@ def render(report: Report) -> str:
         for case in cases:
             _case(suite, case)
         if report.warnings:
-            ET.SubElement(suite, "system-err").text = "\n".join(f"warning: {line(text)}" for text in report.warnings)
+            lines = [f"warning: {line(warnings.sentence(one))}" for one in report.warnings]
+            ET.SubElement(suite, "system-err").text = "\n".join(lines)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, "us-ascii").decode()}\n'
 
@@ -36,7 +38,7 @@ def _counts(name: str, cases: Sequence[Finding]) -> dict[str, str]:
         "name": name,
         "tests": str(len(cases)),
         "failures": str(sum(case.status is Outcome.FAILED for case in cases)),
-        "errors": str(sum(case.status is Outcome.UNKNOWN for case in cases)),
+        "errors": str(sum(case.status is Outcome.INCONCLUSIVE for case in cases)),
         "time": f"{sum(case.seconds or 0.0 for case in cases):.3f}",
     }
 
@@ -47,8 +49,8 @@ def _case(suite: ET.Element, found: Finding) -> None:
         case.set("time", f"{found.seconds:.3f}")
     text = f"{found.message}\n{found.detail}".strip()
     if found.status in _ELEMENTS:
-        told = ET.SubElement(case, _ELEMENTS[found.status], type=found.rule, message=found.message)
-        told.text = text
+        element = ET.SubElement(case, _ELEMENTS[found.status], type=found.rule, message=found.message)
+        element.text = text
     else:
         warning = "warning: " if found.status is Outcome.WARNED else ""
         ET.SubElement(case, "system-out").text = warning + text

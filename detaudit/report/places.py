@@ -1,4 +1,4 @@
-"""Where in a repository a report points to: the audited script, and files as the systems of a CI name them."""
+"""Which file a report is about, and its path in the repository, as CI systems want it."""
 
 import os
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ def script_of(command: Sequence[str]) -> str | None:
 
 
 def script_in(words: Sequence[str]) -> str | None:
-    """Return the first file or module of Python among the words of a command, None where there is none."""
+    """Return the first Python file or module among the words of a command, None if there is none."""
     for place, word in enumerate(words):
         if word.endswith(".py") and not word.startswith("-"):
             return word
@@ -26,9 +26,9 @@ def script_in(words: Sequence[str]) -> str | None:
 
 
 def in_repository(file: str) -> str:
-    """Return a path, told from the working directory, as it is told from the root of the git repository around that.
+    """Return a path that is relative to the working directory as one relative to the root of its git repository.
 
-    One that lies outside comes back as it is.
+    A path outside that repository is returned unchanged.
     """
     here = Path.cwd()
     root, path = repository_root(here), Path(os.path.normpath(here / file))

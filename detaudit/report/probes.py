@@ -1,47 +1,46 @@
-"""What the reporters for people share about probes."""
+"""What reports say about probes."""
 
 from detaudit.model import UNHOOKED, Group, Status
-from detaudit.probe import Probe
+from detaudit.model.number import count
+from detaudit.probe import Probe, ProbeDifference
 
 
 def sentence(group: Group) -> str:
-    """Return which probe is the first to differ, ``""`` where none does."""
-    found = group.probe
+    """Return which probe is the first to differ, ``""`` if none does."""
+    found = group.first_probe_difference
     if found is None:
         return ""
+    rank = f" on rank {found.rank}" if found.rank or several_ranks(group) else ""
+    last = f"; last to match: {_probe(found.agrees)}" if found.agrees else ""
+    but = "the results match, but probes differ; " if group.distinct_results == 1 else ""
+    return f"{but}first probe to differ{rank}: {_probe(found)}{_how(found)}{last}"
+
+
+def _how(found: ProbeDifference) -> str:
     a, b = found.runs
-    rank = f" of rank {found.rank}" if found.rank or several_ranks(group) else ""
     if found.missing is not None:
-        how = f", which run {found.missing} does not have"
-    elif any(found.values):
-        how = f": {found.values[0] or 'no single value'} in run {a}, {found.values[1] or 'no single value'} in run {b}"
-    else:
-        how = f" between runs {a} and {b}"
-    last = f"; {_probe(found.agrees)} still agrees" if found.agrees else ""
-    but = "the results agree all the same, but " if group.distinct == 1 else ""
-    return f"{but}the first probe that differs{rank} is {_probe(found)}{how}{last}"
+        return f", missing in run {found.missing}"
+    if any(found.values):
+        one, other = (value or "no single value" for value in found.values)
+        return f": {one} in run {a}, {other} in run {b}"
+    return f", runs {a} and {b}"
 
 
 def several_ranks(group: Group) -> bool:
-    """Whether any run has several processes or frameworks that trained, so that it must be said which is meant."""
+    """Whether any run trained in several processes or with several frameworks, so that a rank has to be named."""
     return any(sum(rank.framework not in UNHOOKED for rank in run.ranks) > 1 for run in group.runs)
 
 
 def _probe(found: Probe) -> str:
-    what = "gradient" if found.gradient else "value"
     step = "" if found.step is None else f", step {found.step}"
-    return f"{'the gradient of ' * found.gradient}'{found.name}' (its {_ordinal(found.occurrence)} {what}{step})"
+    what = "gradient" if found.gradient else "value"
+    return f"{'gradient of ' if found.gradient else ''}'{found.name}' ({what} {found.occurrence}{step})"
 
 
-def _ordinal(number: int) -> str:
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
-
-
-def count(group: Group) -> str:
-    """Return how many names were watched, and whether all agree; ``""`` where none was."""
-    if not group.probes:
+def summary(group: Group) -> str:
+    """Return how many names were probed, and whether all values match; ``""`` if there were none."""
+    if not group.probe_count:
         return ""
     several = sum(run.status is Status.OK for run in group.runs) > 1
-    agree = "" if not several else ", not all agree" if group.probe else ", all agree"
-    return f"; probes: {group.probes} name{'s' * (group.probes > 1)}{agree}"
+    match = "" if not several else ", not all match" if group.first_probe_difference else ", all match"
+    return f"; probes: {count(group.probe_count, 'name')}{match}"

@@ -1,43 +1,49 @@
-"""The questions that a finding answers: what each asks for, and what to do where the answer is no."""
+"""The rules that findings keep or break: what each requires, and what to do if it is broken."""
 
 from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """What is asked for, and the help, in Markdown."""
+    """What is required, and the help, in Markdown."""
 
-    asks: str
+    requirement: str
     help: str
 
 
 RULES = {
     "repeatable": Rule(
-        "Runs of one training must end alike, bit for bit.",
-        "`detaudit bisect SCRIPT` finds the flags that make it so.",
+        "All runs of a training must be bit-identical.",
+        "`detaudit bisect SCRIPT` finds a minimal set of flags that fixes it, `detaudit trace SCRIPT` the line where "
+        "the runs diverge.",
     ),
     "same-as-baseline": Rule(
-        "A training must end as its baseline in the lock file did, bit for bit.",
-        "`detaudit compare` shows where they part; `detaudit check --update` takes the new one as the baseline.",
+        "A training must match its baseline in the lock file, bit for bit.",
+        "`detaudit compare` shows where they first differ; `detaudit check --update` accepts the new result as the "
+        "baseline.",
     ),
     "same-after-resume": Rule(
-        "A training that was stopped and resumed must end as one that was not.",
-        "Look for what the checkpoint does not hold: the optimizer, a generator, the place in the data.",
+        "A training that is stopped and resumed must match an uninterrupted one, bit for bit.",
+        "Look for state that the checkpoint does not contain: the optimizer, a random generator, the position in the "
+        "data.",
     ),
-    "same": Rule(
-        "Two recordings must be the same, bit for bit.",
-        "The first step and stage that differ say what to look at.",
+    "identical": Rule(
+        "Two recordings must match, bit for bit.",
+        "Start with the first step and stage that differ.",
     ),
-    "mendable": Rule(
+    "fixable": Rule(
         "A set of flags must make the training deterministic.",
-        "The lines that are named bring what no flag holds still.",
+        "The finding names lines that may be the cause and that no set of flags tried fixes.",
     ),
-    "traceable": Rule(
-        "No line of a training may bring a difference.",
-        "The line, and what mends it, are told with the finding.",
+    "no-divergence": Rule(
+        "No line may introduce a difference between runs.",
+        "The finding names the line, and a fix if one is known.",
     ),
-    "unvarying": Rule(
-        "What must not matter to a training must not change it.",
-        "Each variation that matters is told with what holds it still.",
+    "robust": Rule(
+        "Variations of the environment must not change the training.",
+        "The finding says how to fix or pin each variation that does.",
     ),
-    "complete": Rule("An audit must come to its end.", "It was interrupted: run it again."),
+    "complete": Rule(
+        "An audit must run to its end.",
+        "It was interrupted: run it again.",
+    ),
 }

@@ -14,11 +14,12 @@ from detaudit import __version__
 from detaudit.errors import ExitCode
 from detaudit.model import Report, exit_code
 from detaudit.report.findings import Finding, Outcome, findings
+from detaudit.report.messages import warnings
 from detaudit.report.plain import line
 from detaudit.report.rules import RULES
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_LEVELS = {Outcome.FAILED: "error", Outcome.UNKNOWN: "warning", Outcome.WARNED: "note"}
+_LEVELS = {Outcome.FAILED: "error", Outcome.INCONCLUSIVE: "warning", Outcome.WARNED: "note"}
 
 
 def render(report: Report) -> str:
@@ -43,11 +44,11 @@ def render(report: Report) -> str:
 
 
 def _rule(rule: str) -> dict[str, Any]:
-    asks, advice = RULES[rule]
+    found = RULES[rule]
     return {
         "id": rule,
-        "shortDescription": {"text": asks},
-        "help": {"text": advice.replace("`", ""), "markdown": advice},
+        "shortDescription": {"text": found.requirement},
+        "help": {"text": found.help.replace("`", ""), "markdown": found.help},
         "defaultConfiguration": {"level": "error"},
     }
 
@@ -60,7 +61,7 @@ def _invocation(report: Report) -> dict[str, Any]:
         "exitCodeDescription": status.name.lower(),
         "commandLine": line(shlex.join(report.command)),
         "toolExecutionNotifications": [
-            {"level": "warning", "message": {"text": line(text)}} for text in report.warnings
+            {"level": "warning", "message": {"text": line(warnings.sentence(one))}} for one in report.warnings
         ],
     }
 

@@ -1,111 +1,120 @@
-"""What the reporters for people say of a trace: the culprit, how the two runs differ there, and what mends it."""
+"""What reports say about a trace: the culprit, how two runs differ there, and what fixes it."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from detaudit.model import ALL_STEPS, Bounded, Culprit, Difference, How, Trace, Verdict
-from detaudit.report import tensors, words
+from detaudit.model import ALL_STEPS, Culprit, How, Pass, Trace, Verdict
+from detaudit.model.number import count
+from detaudit.report import words
+from detaudit.report.messages import causes, culprits, differences, sources, tensors
+from detaudit.report.messages.wording import every
 
-_HOW: dict[How, str] = {
-    "output": "its inputs are equal to the bit, and its output differs",
-    "random": "it draws from a generator that is in another state",
-    "fresh": "memory was read before it was written",
-    "other-tensor": "both runs have both tensors, and take them in another order",
-    "outside": "what the framework was given differs",
-    "written-between": "somebody else wrote to the memory of its input",
-    "fork": "the two programs went different ways",
-    "value": "a variable differs after this line",
-    "source": "this line brings it",
-}
+_LEVELS = {"racing": "racing ops"}
+"""Levels whose names are not what they record."""
 
 
-def sentence(trace: Trace) -> str:
-    """Return the answer in one sentence."""
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a trace: in a word or two, and in one sentence."""
+
+    word: str
+    sentence: str
+
+
+def answer(trace: Trace) -> Answer:
+    """Return the answer."""
     if trace.culprit is not None:
-        found = trace.culprit
-        return f"step {found.step}, {found.stage}: {_place(found)} ({found.cause})"
-    if trace.bounded is not None:
-        return f"step {trace.bounded.step}: between {trace.bounded.after} and {trace.bounded.before}"
-    if trace.verdict is Verdict.DETERMINISTIC:
-        return f"{words.sentence(trace.groups[0])}: there is nothing to trace"
-    return words.sentence(trace.groups[0])
+        return Answer("culprit", _culprit(trace.culprit))
+    if trace.narrowed_to is not None:
+        return Answer("narrowed down", culprits.narrowed(trace.narrowed_to))
+    group = trace.groups[0]
+    word = {
+        Verdict.DETERMINISTIC: "nothing to trace",
+        Verdict.NONDETERMINISTIC: "no culprit found",
+        Verdict.INCONCLUSIVE: "inconclusive",
+    }
+    return Answer(word[group.verdict], words.sentence(group))
 
 
-def _place(found: Culprit) -> str:
-    where = f"{found.file}:{found.line}" if found.file else "no line of your code"
-    return f"{where}, {found.op}" if found.op and found.how in ("output", "random", "written-between") else where
-
-
-def why(found: Culprit) -> str:
-    """Return the line, and what is wrong with it."""
-    return f"{found.code}: {found.words or _HOW[found.how]}"
+def _culprit(found: Culprit) -> str:
+    place = f"{found.file}:{found.line}" if found.file else "outside your code"
+    if found.operation is not None and found.how in (How.OUTPUT, How.RNG_STATE, How.CONCURRENT_WRITE):
+        place += f" ({found.operation.name})"
+    return f"{place} {differences.where(found.step, found.stage)}, cause: {causes.NAMES[found.cause]}"
 
 
 def lines(trace: Trace) -> Iterator[str]:
-    """Yield what else is known of the culprit."""
-    found = trace.culprit
-    if found is None:
-        yield from _bounded(trace.bounded)
-        yield from _hidden(trace)
-        return
-    yield from filter(None, [found.code and f"> {found.code}"])
-    yield found.words or _HOW[found.how]
-    yield from filter(None, [_operation(found)])
+    """Yield what else is known about the culprit, or the suspects if there is none."""
+    if trace.culprit is not None:
+        yield from _culprit_lines(trace.culprit)
+    elif trace.narrowed_to is not None:
+        yield from map(sources.with_place, trace.narrowed_to.suspects)
+    if trace.observer_effect:
+        runs = sum(one.runs for one in trace.passes if one.level == "ops")
+        yield f"{every(runs, 'instrumented run')} match: instrumentation hides the race"
+
+
+def _culprit_lines(found: Culprit) -> Iterator[str]:
+    if found.code:
+        yield f"> {found.code}"
+    yield culprits.sentence(found)
+    if found.operation is not None:
+        yield _operation(found)
     if found.values is not None:
-        yield f"in one run: {found.values[0]}; in the other: {found.values[1]}"
-    if found.tensor is not None:
-        yield f"the tensor ({tensors.kind(found.tensor.dtype, found.tensor.shape)}):"
-        yield from (f"  {line}" for line in tensors.lines(found.tensor.difference))
-        if found.tensor.kept:
-            yield f"  both are in {found.tensor.kept}"
-    yield from _mends(found)
-    if found.also:
-        yield "other lines that may differ: " + ", ".join(f"{one.file}:{one.line}" for one in found.also)
-    yield from _hidden(trace)
+        yield f"one run: {found.values[0]}; other run: {found.values[1]}"
+    tensor = found.operation.tensor if found.operation is not None else None
+    if tensor is not None:
+        yield f"the tensor ({tensors.kind(tensor.dtype, tensor.shape)}):"
+        yield from (f"  {line}" for line in tensors.lines(tensor.difference))
+        if tensor.saved_to:
+            yield f"  both saved in {tensor.saved_to}"
+    yield from _fixes(found)
+    if found.suspects:
+        yield "other suspects: " + ", ".join(f"{one.file}:{one.line}" for one in found.suspects)
 
 
 def _operation(found: Culprit) -> str:
-    """Return the operation, where it ran, and on which line of its own."""
-    if found.op is None:
+    """Return the operation, where it ran, and how the difference entered if the line does not say so."""
+    ran = found.operation
+    if ran is None:
         return ""
+    node = ran.graph_node or ""
     parts = [
-        f"backward pass, {found.node}" if found.backward and found.node else found.node or "",
-        f"module {found.module}" if found.module else "",
+        f"backward pass, {node}" if ran.backward and node else node,
+        f"module {ran.module}" if ran.module else "",
         f"thread {found.thread}" if found.thread else "",
         f"rank {found.rank}" if found.rank else "",
-        f"seen at {found.at}" if found.at else "",
+        f"at {ran.op_location}" if ran.op_location else "",
     ]
-    how = f": {_HOW[found.how]}" if found.words else ""
-    return f"operation: {', '.join([found.op, *filter(None, parts)])}{how}"
+    how = culprits.HOW[found.how]
+    entered = "" if culprits.sentence(found) == how else f": {how}"
+    return f"operation: {', '.join([ran.name, *filter(None, parts)])}{entered}"
 
 
-def _mends(found: Culprit) -> Iterator[str]:
-    if found.edit is not None:
-        yield f"an edit mends it, {found.edit.file}:{found.edit.first}:"
-        yield from (f"  - {line.strip()}" for line in found.edit.old)
-        yield from (f"  + {line.strip()}" for line in (*found.edit.needs, *found.edit.new))
-    for cure in found.cures:
-        yield f"flag {cure.flag}: in the script, {cure.where}: {cure.in_script}"
+def _fixes(found: Culprit) -> Iterator[str]:
+    edit = found.suggested_edit
+    if edit is not None:
+        yield f"suggested edit, {edit.file}:{edit.line}:"
+        yield from (f"  - {line.strip()}" for line in edit.old)
+        yield from (f"  + {line.strip()}" for line in (*edit.needs, *edit.new))
+    for fix in found.flags:
+        when = f", {fix.by_hand_when}" if fix.by_hand_when else ""
+        yield f"fix with --flag {fix.flag}, or by hand{when}: {fix.by_hand}"
 
 
-def _bounded(found: Bounded | None) -> Iterator[str]:
-    for one in found.suspects if found else ():
-        yield f"{one.file}:{one.line}: {one.what}"
+def notes(trace: Trace) -> list[str]:
+    """Return what was recorded, and how many runs that took."""
+    return [*map(_pass, trace.passes), f"{count(trace.total_runs, 'run')} in total"]
 
 
-def _hidden(trace: Trace) -> Iterator[str]:
-    if trace.observer_effect:
-        runs = sum(one.runs for one in trace.passes if one.level == "ops")
-        yield f"the {runs} runs whose operations were watched agree: watching hides the race"
-
-
-def foot(trace: Trace) -> Iterator[str]:
-    """Yield how the runs were watched."""
-    for one in trace.passes:
-        differ = f", two differ first at {_where(one.differs)}" if one.differs else ", all agree"
-        steps = f"steps {one.first} to {one.last}" if one.last < ALL_STEPS else "all steps"
-        yield f"watched: {one.level} of {steps}, {one.runs} runs{differ}"
-    yield f"{trace.launches} runs in all"
-
-
-def _where(found: Difference) -> str:
-    return f"step {found.step}, {found.stage}"
+def _pass(found: Pass) -> str:
+    if found.last_step >= ALL_STEPS:
+        steps = f"from step {found.first_step} on" if found.first_step > 1 else "at all steps"
+    elif found.first_step == found.last_step:
+        steps = f"at step {found.first_step}"
+    else:
+        steps = f"at steps {found.first_step} to {found.last_step}"
+    first = found.first_difference
+    match = f"first difference {differences.where(first.step, first.stage)}" if first else "all match"
+    recorded = _LEVELS.get(found.level, found.level)
+    return f"recorded {recorded} {steps} in {count(found.runs, 'run')}: {match}"

@@ -1,10 +1,35 @@
-"""What both kinds of bisection say of a trial."""
+"""What both kinds of bisection report: a table of trials, an answer, and what it rests on."""
 
-from detaudit.model import Confidence, Group, Run, Status, digits
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from detaudit.model import Bisection, Group, Run, Source, Status, VariationBisection, digits
+from detaudit.model.number import count
+from detaudit.report import words
+from detaudit.report.blocks import Table
+from detaudit.report.messages import differences, statuses
 
 HEADERS = ("TRIAL", "RUNS", "SUM OF WEIGHTS", "FINAL LOSS", "DIGEST")
-ALIGN = ("left", "right", "right", "right", "left", "left", "left")
 _PREFIX = "trial-"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A bisection in words.
+
+    ``differing`` is a trial whose difference the answer does not explain, ``failed`` an inconclusive one.
+    ``details`` are paragraphs, each with a heading; ``source`` is the first line of the user's code that may be why.
+    """
+
+    table: Table
+    outcome: str
+    sentence: str
+    evidence: str
+    differing: Group | None
+    failed: Group | None
+    details: Sequence[tuple[str, Sequence[str]]]
+    notes: Sequence[str]
+    source: Source | None
 
 
 def name(group: str) -> str:
@@ -12,31 +37,29 @@ def name(group: str) -> str:
     return group.removeprefix(_PREFIX)
 
 
+def total(audit: Bisection | VariationBisection) -> str:
+    """Return how many trials and runs there were."""
+    return f"({count(len(audit.groups), 'trial')}, {count(audit.total_runs, 'run')})"
+
+
 def cells(group: Group, runs: int, shown: Run | None) -> list[str]:
-    """Return the columns of HEADERS, with the fingerprints of one of its runs."""
+    """Return the columns of HEADERS, with the fingerprint of one of its runs."""
     rank = shown.ranks[0] if shown else None
     return [
         name(group.recipe.name),
         str(runs),
         digits(rank.sum_of_weights) if rank else "-",
         digits(rank.final_loss) if rank else "-",
-        rank.digest[:8] if rank and rank.digest else "-",
+        words.short_digest(rank),
     ]
 
 
 def match(group: Group) -> str:
-    """Return whether the runs of a trial are equal, and where they differ."""
-    found = group.divergence
+    """Return whether the runs of a trial match, and where they differ."""
+    found = group.first_difference
     if found is not None:
-        return f"no: step {found.step}, {found.stage}"
+        return f"no: {differences.in_table(found)}"
     bad = next((run for run in group.runs if run.status is not Status.OK), None)
     if bad is not None:
-        return f"({bad.status})"
+        return f"({statuses.NAMES[bad.status]})"
     return "yes" if len(group.runs) > 1 else "-"
-
-
-def bound(confidence: Confidence | None, runs: str) -> str:
-    """Return how many of such runs may deviate, ``""`` where nothing is known."""
-    if confidence is None:
-        return ""
-    return f"; with {confidence.level:.0%} confidence, at most {confidence.max_deviation_rate:.1%} of {runs} deviate"

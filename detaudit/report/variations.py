@@ -1,111 +1,112 @@
-"""What the reporters for people say of a bisection over variations: the table of its trials, and the answer."""
+"""What reports say about a bisection over variations: its trials, and the variations that change the training."""
 
 from collections.abc import Iterator
 
-from detaudit.model import Group, Matters, Seen, VariationBisection
+from detaudit.model import EffectExample, Group, VariationBisection, VariationEffect, VaryOutcome
+from detaudit.model.number import count
 from detaudit.report import trials, words
+from detaudit.report.blocks import Table
+from detaudit.report.messages import applicability, differences, explanations, problems, sources
+from detaudit.report.messages.evidence import may_go_unnoticed
 
-HEADERS = (*trials.HEADERS, "AS THE CONTROL", "VARIED")
-ALIGN = trials.ALIGN
+HEADERS = (*trials.HEADERS, "MATCHES CONTROL", "VARIED")
 MOST_NAMES = 3
 NOTE = (
-    "Runs of unlike environments were compared here: in each trial but the first, what is named varies from run to "
-    "run, and the control's first run stands beside."
+    "Note: runs here have different environments. In every trial but the first, the listed variations change from run "
+    "to run, and run 1 is the control."
 )
 
 
-def rows(audit: VariationBisection) -> list[list[str]]:
-    """Return a row for each trial; its numbers are those of its last run."""
-    return [_row(group, tuple(audit.controls)) for group in audit.groups]
-
-
-def _row(group: Group, asked: tuple[str, ...]) -> list[str]:
-    own = group.runs[1:] if group.varied else group.runs
-    last = next((run for run in reversed(own) if run.ranks), None)
-    varied = _varied([one.id for one in group.varied], asked)
-    return [*trials.cells(group, len(own), last), trials.match(group), varied]
-
-
-def _varied(names: list[str], asked: tuple[str, ...]) -> str:
-    if not names:
-        return "nothing: the control"
-    rest = [name for name in asked if name not in names]
-    if len(names) > MOST_NAMES:
-        return f"all but {', '.join(rest)}" if rest else f"all {len(names)}"
-    return ", ".join(names)
-
-
-def sentence(audit: VariationBisection) -> str:
-    """Return the answer in one sentence."""
-    done = f"{len(audit.groups)} trial{'s' * (len(audit.groups) != 1)}, {audit.launches} runs"
-    names = ", ".join(one.variation for one in audit.matters or ())
-    if audit.answer == "some-matter":
-        count = len(audit.matters or ())
-        return f"{count} variation{'s' * (count != 1)} matter{'s' * (count == 1)}: {names} ({done})"
-    if audit.answer == "nothing-matters":
-        return f"nothing that varied changes the training ({done})"
-    if audit.answer == "control-differs":
-        return (
-            "the runs of the control differ from each other although all that could vary was held still: the training "
-            f"is not deterministic by itself, and no variation can be blamed ({done})"
-        )
-    return f"no answer ({done})"
-
-
-def evidence(audit: VariationBisection) -> str:
-    """Return what the answer rests on, ``""`` where there is none."""
-    found = audit.verified
-    if found is None:
-        return ""
-    rate = trials.bound(found.confidence, "such runs")
-    if not audit.no_matter:
-        return f"{found.runs} runs with all of it held still match bit for bit{rate}"
-    count = found.runs - 1
-    runs = f"{count} run{'s' * (count != 1)} in which {'all the rest' if audit.matters else 'all of it'} varied"
-    return (
-        f"{runs} match{'es' * (count == 1)} the control bit for bit{rate}. A difference that shows in one run of "
-        f"{1 / found.rate:.0f} would be missed with probability {found.overlooked:.1%}"
+def result(audit: VariationBisection) -> trials.Result:
+    """Return a bisection over variations in words."""
+    control = next(iter(audit.groups), None)
+    suspects = [source for one in audit.sensitive_to or () for source in one.suspects]
+    return trials.Result(
+        table=Table(HEADERS, [_row(group, tuple(audit.controls)) for group in audit.groups]),
+        outcome=audit.outcome,
+        sentence=_sentence(audit),
+        evidence=_evidence(audit),
+        differing=control if audit.outcome is VaryOutcome.CONTROL_DIFFERS else None,
+        failed=control if audit.outcome is VaryOutcome.INCONCLUSIVE and not audit.interrupted else None,
+        details=[(f"{one.variation}: {one.title}", list(_effect_lines(one))) for one in audit.sensitive_to or ()],
+        notes=list(_notes(audit)),
+        source=next(iter(suspects), None),
     )
 
 
-def matters_lines(told: Matters) -> Iterator[str]:
-    """Yield what is to be said of a variation that matters, the first line without an indent."""
-    yield f"{told.variation}: {told.title}"
-    yield _seen(told.seen)
-    if told.beside:
-        yield f"alone it does not show; it does beside: {', '.join(told.beside)}"
-    yield from told.lines[: words.MOST_SOURCES]
-    if told.legitimate:
-        yield "other results are to be expected of it: this is no fault of the script"
-    yield f"what to do: {told.cure}"
-    for flag, line in zip(told.flags, told.in_script, strict=True):
-        yield f"held still by --flag {flag}; in the script: {line}"
+def _row(group: Group, requested: tuple[str, ...]) -> list[str]:
+    """Return the row of a trial; its numbers are those of its last run."""
+    own = group.runs[1:] if group.varied else group.runs
+    last = next((run for run in reversed(own) if run.ranks), None)
+    varied = _varied([one.id for one in group.varied], requested)
+    return [*trials.cells(group, len(own), last), trials.match(group), varied]
 
 
-def _seen(seen: Seen) -> str:
-    trial = f"run {seen.runs[1]} of trial {trials.name(seen.trial)}, {', '.join(seen.values)},"
-    if seen.failed:
-        return f"{trial} fails where the control does not: {seen.failed}"
-    return f"{trial} first differs from the control at step {seen.step}, {seen.stage}: {seen.cause}"
+def _varied(names: list[str], requested: tuple[str, ...]) -> str:
+    if not names:
+        return "(control)"
+    rest = [name for name in requested if name not in names]
+    if len(names) > MOST_NAMES:
+        return f"all except {', '.join(rest)}" if rest else f"all {len(names)}"
+    return ", ".join(names)
 
 
-def where(audit: VariationBisection) -> list[str]:
-    """Return where the control differs from itself, and the lines that may be why."""
-    if audit.answer != "control-differs":
-        return []
-    control = audit.groups[0]
-    return [words.where(control), *(f"  {line}" for line in words.sources_lines(control))]
+def _sentence(audit: VariationBisection) -> str:
+    total = trials.total(audit)
+    match audit.outcome:
+        case VaryOutcome.SENSITIVE:
+            found = [one.variation for one in audit.sensitive_to or ()]
+            verb = "changes" if len(found) == 1 else "change"
+            return f"{count(len(found), 'variation')} {verb} the training: {', '.join(found)} {total}"
+        case VaryOutcome.ROBUST:
+            return f"no variation changes the training {total}"
+        case VaryOutcome.CONTROL_DIFFERS:
+            return (
+                "the runs differ even at fixed control values, so the training itself is nondeterministic; "
+                f"fix that first {total}"
+            )
+        case VaryOutcome.INCONCLUSIVE:
+            return f"no answer {total}"
 
 
-def foot(audit: VariationBisection) -> list[str]:
-    """Return the lines below the answer: what does not matter, what could not vary, what held the control still."""
-    lines = [f"varied and does not matter: {', '.join(audit.no_matter)}"] if audit.no_matter else []
-    lines += [f"not varied: {name} ({reason})" for name, reason in audit.left_out.items()]
-    lines.append(f"the control: {'; '.join(f'{name} ({value})' for name, value in audit.controls.items())}")
-    return [*lines, NOTE]
+def _evidence(audit: VariationBisection) -> str:
+    found = audit.evidence
+    if found is None:
+        return ""
+    if not audit.no_effect:
+        return f"evidence: {count(found.runs, 'run')} at control values are bit-identical"
+    runs = found.runs - 1  # without the control's
+    active = "all other variations active" if audit.sensitive_to else "all variations active"
+    match = "matches" if runs == 1 else "match"
+    return f"evidence: {count(runs, 'run')} with {active} {match} the control bit for bit; {may_go_unnoticed(found)}"
 
 
-def last_words(audit: VariationBisection) -> list[str]:
-    """Return the end of what the control wrote to stderr, where it failed."""
-    run = words.first_failure(audit.groups[0]) if audit.answer == "unresolved" and audit.groups else None
-    return list(run.stderr_tail) if run is not None else []
+def _effect_lines(found: VariationEffect) -> Iterator[str]:
+    yield _example(found.example)
+    if found.together_with:
+        yield f"shows only together with: {', '.join(found.together_with)}"
+    yield from map(sources.with_place, found.suspects[: words.MOST_SOURCES])
+    if found.expected:
+        yield "expected: this variation may change results without a bug in the script"
+    if found.fix:
+        yield f"fix: {found.fix}"
+    for flag, line in zip(found.flags, found.by_hand, strict=True):
+        yield f"pin it with --flag {flag}, or by hand: {line}"
+
+
+def _example(found: EffectExample) -> str:
+    values = f" ({', '.join(found.values)})" if found.values else ""
+    run = f"run {found.runs[1]} of trial {trials.name(found.trial)}{values}"
+    if found.step is None or found.stage is None:
+        return f"{run} fails, but the control does not: {found.last_line or problems.errors(found.errors)}"
+    why = f": {explanations.sentence(found.stage, found.explanation)}" if found.explanation else ""
+    return f"{run} first differs from the control {differences.where(found.step, found.stage)}{why}"
+
+
+def _notes(audit: VariationBisection) -> Iterator[str]:
+    if audit.no_effect:
+        yield f"no effect: {', '.join(audit.no_effect)}"
+    yield from (f"not varied: {name} ({applicability.not_varied(reason)})" for name, reason in audit.not_varied.items())
+    if audit.controls:
+        yield f"control values: {'; '.join(f'{name} ({value})' for name, value in audit.controls.items())}"
+    yield NOTE

@@ -1,36 +1,46 @@
-"""What the reporters for people share: rows and sentences."""
+"""What reports say about the runs of one recipe."""
 
 from collections.abc import Iterator, Sequence
 
 from detaudit.model import (
     NAMED,
     UNHOOKED,
+    AppliedRecipe,
     Change,
-    Difference,
-    Divergence,
     Group,
     RankRecord,
-    Recipe,
     Run,
+    Source,
     Stage,
     Status,
     Verdict,
     digits,
 )
+from detaudit.model.number import count
 from detaudit.report import probes
+from detaudit.report.blocks import Stderr, Table
+from detaudit.report.messages import applicability, differences, evidence, explanations, problems, sources, statuses
+from detaudit.report.messages.flags import OUTCOMES
+from detaudit.report.messages.wording import every, shortened
 
-COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERS FROM")
+COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERENCE")
 MOST_SOURCES = 5
 MOST_FILES = 5
-LEFT = {"DIGEST", "FIRST DIFFERS FROM"}
 
 
-def table(group: Group) -> tuple[list[str], list[list[str]]]:
-    """Return the headers and the rows of a group; the rank is left out where no run has two."""
+def table(group: Group) -> Table:
+    """Return a table of the runs, without the column of ranks if no run has several."""
     rows = [row for run in group.runs for row in _rows(group, run)]
-    if any(len(run.ranks) > 1 for run in group.runs):
-        return list(COLUMNS), rows
-    return [c for c in COLUMNS if c != "RANK"], [row[:1] + row[2:] for row in rows]
+    return (
+        without_ranks(Table(COLUMNS, rows)) if all(len(run.ranks) < 2 for run in group.runs) else Table(COLUMNS, rows)
+    )
+
+
+def without_ranks(found: Table) -> Table:
+    """Return a table without its column of ranks."""
+    place = found.headers.index("RANK")
+    headers, *rows = ([*row[:place], *row[place + 1 :]] for row in (found.headers, *found.rows))
+    return Table(headers, rows)
 
 
 def _rows(group: Group, run: Run) -> Iterator[list[str]]:
@@ -44,31 +54,28 @@ def _rows(group: Group, run: Run) -> Iterator[list[str]]:
             digits(rank.final_loss) if rank else "-",
             _steps(run, rank),
             time if first else "",
-            rank.digest[:8] if rank and rank.digest else "-",
+            short_digest(rank),
             _difference(group, run, rank),
         ]
 
 
 def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
     if run.status is not Status.OK:
-        return f"({run.status})" if rank is None or rank.rank == 0 else ""
+        return f"({statuses.NAMES[run.status]})" if rank is None or rank.rank == 0 else ""
     base = next(r.id for r in group.runs if r.status is Status.OK)
-    found = run.differs
+    found = run.first_difference
     if found is None or (rank is not None and found.rank != rank.rank):
         return ""
-    return f"run {base}: {_place(found)}"
+    return f"{differences.in_table(found)} (vs run {base})"
 
 
-def _place(found: Difference | Divergence) -> str:
-    if found.stage is Stage.ARTIFACT and found.site:
-        return found.site
-    if found.stage is Stage.RETURNED:
-        return f"returned{' ' if found.site else ''}{found.site or ''}"
-    return f"step {found.step}, {found.stage}"
+def short_digest(record: RankRecord | None) -> str:
+    """Return the start of a digest, ``-`` if there is none."""
+    return record.digest[:8] if record is not None and record.digest else "-"
 
 
 def rank_name(record: RankRecord) -> str:
-    """Return what a rank is called in a table: its number, or what it was taken from."""
+    """Return a rank for a table: its number, or what was compared without a hook."""
     return record.framework if record.framework in UNHOOKED else str(record.rank)
 
 
@@ -78,122 +85,120 @@ def _steps(run: Run, record: RankRecord | None) -> str:
     return str(record.steps if record else run.steps)
 
 
-def heading(group: Group) -> str:
-    """Return the line above a group's table."""
-    return held(group.recipe)
-
-
-def held(recipe: Recipe) -> str:
-    """Return what a recipe holds still, in a few words."""
+def recipe_summary(recipe: AppliedRecipe) -> str:
+    """Return the name of a recipe and what it sets."""
     if not recipe.flags:
-        return f"{recipe.name}: the script as it stands"
-    return f"{recipe.name}: {len(recipe.flags)} flag{'s' * (len(recipe.flags) > 1)}, seed {recipe.seed}"
-
-
-def first_failure(group: Group) -> Run | None:
-    """Return the first run that failed with some last words: mostly the others died of the same."""
-    return next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
-
-
-def last_words(run: Run) -> list[str]:
-    """Return the end of what a run wrote to stderr."""
-    return [f"the end of what run {run.id} wrote to stderr:", *(f"  | {line}" for line in run.stderr_tail)]
-
-
-def sources_lines(group: Group) -> list[str]:
-    """Return the lines of the user's code that may be the reason, the first few."""
-    lines = [f"{source.file}:{source.line}: {source.what}" for source in group.sources[:MOST_SOURCES]]
-    more = len(group.sources) - MOST_SOURCES
-    return lines + ([f"and {more} more in audit.json"] if more > 0 else [])
-
-
-_STATES = {
-    "applied": "applied",
-    "overridden": "applied, then set otherwise by the script",
-    "not-reached": "not needed, what they set was never imported",
-    "unavailable": "not available here",
-    "failed": "failed",
-}
-
-
-def stages_line(group: Group) -> str:
-    """Return what was compared and what was not seen, ``""`` where nothing was."""
-    if not group.stages:
-        return ""
-    unseen = [s for s in Stage if s not in (*group.stages, *UNHOOKED, Stage.STEPS)]
-    large = " (large weights: at steps 1, 2, 4, 8, … and at the end)" if group.sparse else ""
-    missing = f"; not recorded: {', '.join(unseen)}" if unseen else ""
-    seen = ", ".join(stage for stage in group.stages if stage not in UNHOOKED)
-    compared = "; ".join(filter(None, [seen + large, *_outside(group)]))
-    return f"compared: {compared}{missing}{probes.count(group)}"
-
-
-def _outside(group: Group) -> list[str]:
-    files = group.whole.artifacts if group.whole else ()
-    names = [f"{file.path} ({file.by})" for file in files[:MOST_FILES]]
-    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
-    printed = ["losses from stdout (--loss-pattern)"] if Stage.STDOUT in group.stages else []
-    returned = ["what the test returned"] if Stage.RETURNED in group.stages else []
-    return printed + returned + ([f"weights from {', '.join(names)}{more}"] if names else [])
-
-
-def replicas_line(group: Group) -> str:
-    """Return whether the ranks of a distributed run agree with each other, ``""`` where there are none."""
-    found = group.replicas
-    if found is None:
-        return ""
-    if found.differs is None:
-        return f"replicas: the {found.ranks} ranks of each run hold equal weights at every step"
-    return (
-        f"replicas: in run {found.run}, the weights of rank {found.differs.rank} differ from those of rank 0 at step "
-        f"{found.differs.step}: they are sharded, or not synchronised"
-    )
-
-
-def varied_line(group: Group) -> str:
-    """Return what was not alike in the runs, and what could not vary, ``""`` where they were to be alike."""
-    lines = []
-    if group.varied:
-        lines.append(f"varied from run to run, after the first: {', '.join(one.id for one in group.varied)}")
-    lines += [f"not varied: {name} ({reason})" for name, reason in group.not_varied.items()]
-    return "; ".join(lines)
-
-
-def flags_line(group: Group) -> str:
-    """Return which flags of the recipe took effect."""
-    by_state = {state: [flag.id for flag in group.flags if flag.state == state] for state in _STATES}
-    return "; ".join(f"{_STATES[state]}: {', '.join(ids)}" for state, ids in by_state.items() if ids)
+        return f"{recipe.name}: no flags"
+    return f"{recipe.name}: {count(len(recipe.flags), 'flag')}, seed {recipe.seed}"
 
 
 def sentence(group: Group) -> str:
-    """Return the verdict on a group with what it rests on."""
-    if group.verdict is Verdict.NONDETERMINISTIC:
-        return f"{group.compared} runs, {group.distinct} different results"
-    if group.verdict is Verdict.INCONCLUSIVE:
-        agree = f"; the {group.compared} that finished are bit-identical" if group.compared > 1 else ""
-        return f"{group.reason}{agree}"
-    bound = group.confidence
-    rate = f"{bound.max_deviation_rate:.1%}" if bound else "100%"
-    level = f"{bound.level:.0%}" if bound else "0%"
-    return (
-        f"{group.compared} runs, all bit-identical. With {level} confidence, at most {rate} of runs deviate; "
-        "more runs narrow that"
-    )
+    """Return what the verdict on a group means."""
+    match group.verdict:
+        case Verdict.NONDETERMINISTIC:
+            return f"{count(group.compared, 'run')} gave {count(group.distinct_results, 'different result')}"
+        case Verdict.INCONCLUSIVE:
+            reason = problems.reason(group.reason) if group.reason else "nothing to compare"
+            return reason + (f"; the {group.compared:,} finished runs are bit-identical" if group.compared > 1 else "")
+        case Verdict.DETERMINISTIC:
+            return f"{every(group.compared, 'run')} are bit-identical"
+
+
+def evidence_line(group: Group) -> str:
+    """Return how rare a difference matching runs would have caught, ``""`` if the group is not deterministic."""
+    if group.verdict is not Verdict.DETERMINISTIC or group.confidence is None:
+        return ""
+    return evidence.would_catch(group.confidence, group.compared)
 
 
 def where(group: Group) -> str:
-    """Return where the first difference enters, ``""`` where there is none."""
-    found = group.divergence
+    """Return where two runs first differ and what that points to, ``""`` if all match."""
+    found = group.first_difference
     if found is None:
         return ""
     a, b = found.runs
     several = probes.several_ranks(group) and found.stage not in UNHOOKED
-    rank = f", rank {found.rank}" if several else ""
-    return f"runs {a} and {b} first differ at {_place(found)}{rank}: {found.cause}"
+    place = differences.where(found.step, found.stage, found.site) + (f" on rank {found.rank}" if several else "")
+    return f"runs {a} and {b} first differ {place}: {explanations.sentence(found.stage, found.explanation)}"
 
 
-def changes(environment: Sequence[Change], most: int | None = None, rest: str = "") -> list[str]:
-    """Return what is not the same of two environments, of more than ``most`` only so many; the rest is in ``rest``."""
-    lines = [f"{one.name}: {one.a or 'none'} → {one.b or 'none'}" for one in environment[:most]]
-    more = len(environment) - len(lines)
-    return lines + ([f"and {more} more {rest}"] if more > 0 else [])
+def source_lines(found: Sequence[Source]) -> list[str]:
+    """Return the first lines of the user's code that may be why."""
+    lines = [sources.with_place(source) for source in found[:MOST_SOURCES]]
+    more = len(found) - MOST_SOURCES
+    return lines + ([f"and {more:,} more in audit.json"] if more > 0 else [])
+
+
+def stderr(group: Group) -> Stderr | None:
+    """Return the last lines of the first run that failed with any: most others fail with the same."""
+    run = next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
+    return Stderr(f"last lines of stderr from run {run.id}:", run.stderr_tail) if run else None
+
+
+def stderr_lines(group: Group) -> list[str]:
+    """Return the same as lines of text."""
+    found = stderr(group)
+    return [found.caption, *found.lines] if found else []
+
+
+def details(group: Group) -> list[str]:
+    """Return all that is known about a group besides its sentence and its first difference."""
+    lines = [evidence_line(group), probes.sentence(group), *source_lines(group.sources), *notes(group)]
+    return [line for line in lines if line] + stderr_lines(group)
+
+
+def notes(group: Group) -> list[str]:
+    """Return what became of the flags, what varied, what was compared, and whether the ranks match."""
+    lines = (_flags_line(group), _varied_line(group), _stages_line(group), _replicas_line(group))
+    return [line for line in lines if line]
+
+
+def _flags_line(group: Group) -> str:
+    by_state = {state: [flag.id for flag in group.flags if flag.state is state] for state in OUTCOMES}
+    return "; ".join(f"{OUTCOMES[state]}: {', '.join(ids)}" for state, ids in by_state.items() if ids)
+
+
+def _varied_line(group: Group) -> str:
+    lines = []
+    if group.varied:
+        lines.append(f"varied between runs (run 1 is the control): {', '.join(one.id for one in group.varied)}")
+    lines += [f"not varied: {name} ({applicability.not_varied(reason)})" for name, reason in group.not_varied.items()]
+    return "; ".join(lines)
+
+
+def _stages_line(group: Group) -> str:
+    if not group.stages:
+        return ""
+    missing = [stage for stage in Stage if stage not in (*group.stages, *UNHOOKED, Stage.STEPS)]
+    large = " (large weights: at steps 1, 2, 4, 8, … and at the end)" if group.weights_sampled else ""
+    not_recorded = f"; not recorded: {', '.join(missing)}" if missing else ""
+    recorded = ", ".join(stage for stage in group.stages if stage not in UNHOOKED)
+    compared = "; ".join(filter(None, [recorded + large, *_unhooked(group)]))
+    return f"compared: {compared}{not_recorded}{probes.summary(group)}"
+
+
+def _unhooked(group: Group) -> list[str]:
+    names = [f"{file.path} ({file.by})" for file in (group.whole.artifacts if group.whole else ())]
+    printed = ["losses from stdout (--loss-pattern)"] if Stage.STDOUT in group.stages else []
+    returned = ["the value returned by the test"] if Stage.RETURNED in group.stages else []
+    return printed + returned + ([f"weights from {shortened(names, most=MOST_FILES)}"] if names else [])
+
+
+def _replicas_line(group: Group) -> str:
+    found = group.replicas
+    if found is None:
+        return ""
+    if found.first_difference is None:
+        return f"replicas: {every(found.ranks, 'rank')} of each run hold identical weights at every step"
+    differs = found.first_difference
+    return (
+        f"replicas: in run {found.run}, the weights of rank {differs.rank} differ from those of rank 0 at step "
+        f"{differs.step}: they are sharded or not synchronized"
+    )
+
+
+def changes(found: Sequence[Change], most: int | None = None, listed_in: str = "") -> list[str]:
+    """Return how two environments differ, at most ``most`` changes; ``listed_in`` is where the others are."""
+    lines = [f"{one.name}: {one.a or 'none'} → {one.b or 'none'}" for one in found[:most]]
+    more = len(found) - len(lines)
+    return lines + ([f"and {more:,} more {listed_in}"] if more > 0 else [])

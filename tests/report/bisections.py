@@ -1,57 +1,83 @@
-"""Bisections for the golden reports: one that found two flags, one that nothing mends."""
+"""Bisections for the golden reports: one that found two flags, one that no flag fixes, one that failed."""
 
 from detaudit.model import (
+    SCHEMA_VERSION,
     Alternative,
+    AppliedRecipe,
     Bisection,
+    BisectOutcome,
     Confidence,
     Difference,
     Divergence,
-    Failing,
+    Evidence,
+    Explanation,
+    FailingFlag,
     Group,
-    Needed,
+    LeftOut,
+    LikelyCause,
+    NeededFlag,
     NextStep,
+    Purpose,
     RankRecord,
-    Recipe,
     Run,
     Source,
+    SourceKind,
     Stage,
     Status,
     Verdict,
-    Verified,
-    Without,
 )
+from detaudit.model.applicability import NotImported
+from detaudit.model.problems import Failed, RunUnusable
+
+LIKELY = {
+    Stage.BATCH: Explanation(matching=(Stage.RNG,), likely=(LikelyCause.DATA_PIPELINE,)),
+    Stage.BACKWARD: Explanation(matching=(Stage.BATCH, Stage.FORWARD), likely=(LikelyCause.BACKWARD_KERNEL,)),
+    Stage.UPDATE: Explanation(likely=(LikelyCause.BACKWARD_KERNEL, LikelyCause.OPTIMIZER, LikelyCause.RACE)),
+}
+CLOCK = Source(file="train.py", line=7, kind=SourceKind.CLOCK, call="random.seed")
 
 
-def a_trial(number: int, flags: tuple[str, ...], total: float, stage: Stage | None = None, runs: int = 2) -> Group:
-    """Return a trial whose last run differs at step 1 where a stage is given."""
+def a_divergence(stage: Stage, run: int) -> Divergence:
+    return Divergence(runs=(1, run), rank=0, step=1, stage=stage, site=None, explanation=LIKELY[stage])
+
+
+def a_trial(
+    number: int,
+    flags: tuple[str, ...],
+    total: float,
+    stage: Stage | None = None,
+    runs: int = 2,
+    confidence: Confidence | None = None,
+) -> Group:
+    """Return a trial whose last run differs at step 1 if a stage is given."""
     differs = Difference(rank=0, step=1, stage=stage) if stage else None
     rank = RankRecord(rank=0, framework="torch", steps=9, sum_of_weights=total, final_loss=0.1, digest="abcdef0123")
     done = [Run(id=n, status=Status.OK, exit_code=0, wall_s=3.25, steps=9, ranks=(rank,)) for n in range(1, runs)]
-    last = Run(id=runs, status=Status.OK, exit_code=0, wall_s=3.25, steps=9, ranks=(rank,), differs=differs)
-    cause = "the updated weights differ: a backward kernel, the optimizer, or a race on shared memory"
+    last = Run(id=runs, status=Status.OK, exit_code=0, wall_s=3.25, steps=9, ranks=(rank,), first_difference=differs)
     return Group(
-        recipe=Recipe(name=f"trial-{number}", seed=0, flags=flags),
+        recipe=AppliedRecipe(name=f"trial-{number}", seed=0, flags=flags),
         verdict=Verdict.NONDETERMINISTIC if stage else Verdict.DETERMINISTIC,
-        distinct=2 if stage else 1,
-        confidence=None,
+        distinct_results=2 if stage else 1,
+        confidence=confidence,
         runs=(*done, last),
-        divergence=Divergence(runs=(1, runs), rank=0, step=1, stage=stage, site=None, cause=cause) if stage else None,
-        sources=(Source(file="train.py", line=7, what="random.seed() with a seed that follows the clock"),),
+        first_difference=a_divergence(stage, runs) if stage else None,
+        sources=(CLOCK,) if stage else (),
     )
 
 
 FAILED = Group(
-    recipe=Recipe(name="trial-2", seed=0, flags=("torch-deterministic-algorithms",)),
+    recipe=AppliedRecipe(name="trial-2", seed=0, flags=("torch-deterministic-algorithms",)),
     verdict=Verdict.INCONCLUSIVE,
-    distinct=0,
+    distinct_results=0,
     confidence=None,
     runs=(Run(id=1, status=Status.FAILED, exit_code=1, wall_s=2.0, steps=0, stderr_tail=("RuntimeError: no",)),),
-    divergence=None,
+    first_difference=None,
+    reason=RunUnusable(run=1, errors=(Failed(exit_code=1),)),
 )
 
 BISECTIONS = {
-    "mended": Bisection(
-        schema_version=1,
+    "fixed": Bisection(
+        schema_version=SCHEMA_VERSION,
         command=("detaudit", "bisect", "train.py"),
         environment={},
         verdict=Verdict.DETERMINISTIC,
@@ -62,52 +88,72 @@ BISECTIONS = {
             a_trial(4, ("mkl-dynamic-off", "numpy-default-rng", "openmp-one-thread"), 1.125, runs=17),
             a_trial(5, ("openmp-one-thread",), 1.75, Stage.BATCH),
         ),
-        outcome="mended",
+        outcome=BisectOutcome.FIXED,
         needed=(
-            Needed(
+            NeededFlag(
                 flag="numpy-default-rng",
-                title="Give unseeded default_rng() and its kin repeatable entropy",
-                without=Without(trial="trial-5", runs=(1, 2), rank=0, step=1, stage="batch"),
+                title="Seed default_rng() and similar calls that pass no seed",
+                left_out=LeftOut(trial="trial-5", runs=(1, 2), rank=0, step=1, stage=Stage.BATCH),
                 cost=1.01,
-                in_script="np.random.default_rng(0)",
-                where="after import numpy.random",
+                by_hand="np.random.default_rng(0)",
+                by_hand_when="after import numpy.random",
             ),
-            Needed(
+            NeededFlag(
                 flag="openmp-one-thread",
-                title="One OpenMP thread in each operation on the CPU",
-                without=Without(trial="trial-3", runs=(1, 2), rank=0, step=1, stage="update"),
+                title="Run CPU operations on one OpenMP thread",
+                left_out=LeftOut(trial="trial-3", runs=(1, 2), rank=0, step=1, stage=Stage.UPDATE),
                 cost=1.8,
-                goes_with=("mkl-dynamic-off",),
-                instead=(
+                requires=("mkl-dynamic-off",),
+                alternatives=(
                     Alternative(flag="torch-one-thread", title="One thread", matching=5, cost=1.7),
                     Alternative(flag="torch-deterministic-warn", title="Warn"),
                 ),
-                in_script="OMP_NUM_THREADS=1 python train.py",
-                where="before Python starts",
+                by_hand="OMP_NUM_THREADS=1 python train.py",
+                by_hand_when="before Python starts",
             ),
         ),
         not_needed=("python-hash-seed",),
-        failing=(Failing(flag="torch-deterministic-algorithms", message="RuntimeError: no"),),
-        not_applicable={"tensorflow-seed": "tensorflow was not imported", "jax-prng": "jax was not imported"},
-        verified=Verified(
-            runs=17, confidence=Confidence(level=0.95, max_deviation_rate=0.171), rate=0.25, overlooked=0.01
+        failing_flags=(FailingFlag(flag="torch-deterministic-algorithms", message="RuntimeError: no"),),
+        not_applicable={
+            "tensorflow-seed": NotImported(modules=("tensorflow",)),
+            "jax-prng": NotImported(modules=("jax",)),
+        },
+        evidence=Evidence(
+            runs=17,
+            confidence=Confidence(level=0.95, max_differing_rate=0.171),
+            assumed_rate=0.25,
+            miss_probability=0.01,
         ),
-        launches=25,
+        total_runs=25,
         recipe_file=".detaudit/x/detaudit-recipe.yaml",
-        next_steps=(NextStep(command="detaudit run train.py --recipe x", why="audit it with the recipe"),),
+        next_steps=(NextStep(command="detaudit run train.py --recipe x", purpose=Purpose.AUDIT_WITH_RECIPE),),
     ),
-    "not-mended": Bisection(
-        schema_version=1,
+    "not-fixed": Bisection(
+        schema_version=SCHEMA_VERSION,
         command=("detaudit", "bisect", "train.py"),
         environment={},
         verdict=Verdict.NONDETERMINISTIC,
         groups=(a_trial(1, (), 1.5, Stage.UPDATE), a_trial(2, ("torch-seed",), 1.25, Stage.UPDATE)),
-        outcome="not-mended",
+        outcome=BisectOutcome.NOT_FIXED,
         needed=None,
         not_needed=(),
-        failing=(),
+        failing_flags=(),
         not_applicable={},
-        verified=None,
-        launches=4,
+        evidence=None,
+        total_runs=4,
+    ),
+    "bisection-failed": Bisection(
+        schema_version=SCHEMA_VERSION,
+        command=("detaudit", "bisect", "train.py"),
+        environment={},
+        verdict=Verdict.INCONCLUSIVE,
+        groups=(FAILED,),
+        outcome=BisectOutcome.INCONCLUSIVE,
+        needed=None,
+        not_needed=(),
+        failing_flags=(),
+        not_applicable={},
+        evidence=None,
+        total_runs=1,
     ),
 }

@@ -1,115 +1,210 @@
-"""For the golden reports: a check with gates of every kind, and a bisection over variations."""
+"""For the golden reports: a check with gates of every status, and bisections over variations."""
+
+from typing import Any
+
+import msgspec
 
 from detaudit.model import (
+    SCHEMA_VERSION,
     Audit,
+    Cause,
     Change,
     Check,
-    Checked,
+    CheckedAudit,
     CheckVerdict,
     Difference,
+    Divergence,
+    EffectExample,
+    Evidence,
+    Explanation,
     Gate,
     GateName,
     GateStatus,
-    Matters,
+    LikelyCause,
+    LockChange,
+    NextStep,
+    Purpose,
+    RankRecord,
     Report,
-    Seen,
+    Source,
+    SourceKind,
     Stage,
     VariationBisection,
+    VariationEffect,
+    Varied,
+    VaryOutcome,
     Verdict,
-    Verified,
 )
-from tests.report.bisections import a_trial
+from detaudit.model.applicability import NoSecondLocale
+from detaudit.model.check import (
+    DiffersFromBaseline,
+    ResumeDiffers,
+    RunsGaveDifferentResults,
+    RunsMatch,
+    RunsMustMatch,
+)
+from detaudit.model.warnings import BaselineNotWritten, LeftoverFilesRead
+from tests.report.bisections import LIKELY, a_trial
 
 
 def an_audit(script: str, stage: Stage | None) -> Audit:
     group = a_trial(1, (), 1.5, stage)
     return Audit(
-        schema_version=1, command=("detaudit", "run", script), environment={}, verdict=group.verdict, groups=(group,)
+        schema_version=SCHEMA_VERSION,
+        command=("detaudit", "run", script),
+        environment={},
+        verdict=group.verdict,
+        groups=(group,),
     )
 
 
-ELSEWHERE = (Change(name="torch", a="2.12.0", b="2.13.0"), Change(name="cuda", a=None, b="12.8"))
-DIFFERS = Difference(rank=0, step=8, stage=Stage.UPDATE)
+def a_rank(total: float, digest: str = "abcdef0123456789") -> RankRecord:
+    return RankRecord(rank=0, framework="torch", steps=9, sum_of_weights=total, final_loss=0.1, digest=digest)
+
+
+CHANGES = (Change(name="torch", a="2.12.0", b="2.13.0"), Change(name="cuda", a=None, b="12.8"))
+OPTIMIZER = Explanation(matching=(Stage.BATCH, Stage.FORWARD), likely=(LikelyCause.OPTIMIZER,))
+FIRST = Divergence(runs=(1, 2), rank=0, step=1, stage=Stage.UPDATE, site=None, explanation=LIKELY[Stage.UPDATE])
 
 CHECK = Check(
-    schema_version=1,
+    schema_version=SCHEMA_VERSION,
     command=("detaudit", "check", "--format", "junit"),
     verdict=CheckVerdict.FAILED,
-    checked=(
-        Checked(
+    audits=(
+        CheckedAudit(
             name="digits",
             audit=an_audit("examples/digits.py", None),
             gates=(
-                Gate(
-                    name=GateName.REPEATABLE,
-                    status=GateStatus.PASSED,
-                    blocks=False,
-                    message="2 runs, all bit-identical",
-                ),
+                Gate(name=GateName.REPEATABLE, status=GateStatus.PASSED, blocking=False, detail=RunsMatch(runs=2)),
                 Gate(
                     name=GateName.BASELINE,
                     status=GateStatus.INCOMPARABLE,
-                    blocks=False,
-                    message="not the baseline from step 8, update on, but it was made elsewhere (torch, cuda changed)",
-                    differs=DIFFERS,
-                    environment=ELSEWHERE,
+                    blocking=False,
+                    detail=DiffersFromBaseline(
+                        step=8,
+                        stage=Stage.UPDATE,
+                        last_equal_step=4,
+                        explanation=OPTIMIZER,
+                        changed=("torch", "cuda"),
+                    ),
+                    first_difference=Difference(rank=0, step=8, stage=Stage.UPDATE),
+                    environment_changes=CHANGES,
                 ),
                 Gate(
                     name=GateName.RESUME,
                     status=GateStatus.FAILED,
-                    blocks=True,
-                    message="stopped after step 4 of 9, resumed for 5: it ends otherwise",
+                    blocking=True,
+                    detail=ResumeDiffers(
+                        stopped_after=4,
+                        steps=9,
+                        resumed_steps=5,
+                        uninterrupted=(a_rank(1.5),),
+                        resumed=(a_rank(1.25),),
+                    ),
                 ),
             ),
         ),
-        Checked(
+        CheckedAudit(
             name="race",
             audit=an_audit("race.py", Stage.UPDATE),
             gates=(
                 Gate(
                     name=GateName.REPEATABLE,
                     status=GateStatus.FAILED,
-                    blocks=True,
-                    message="2 runs, 2 different results: step 1, update",
-                    differs=Difference(rank=0, step=1, stage=Stage.UPDATE),
+                    blocking=True,
+                    detail=RunsGaveDifferentResults(runs=2, distinct_results=2, first_difference=FIRST),
+                    first_difference=Difference(rank=0, step=1, stage=Stage.UPDATE),
                 ),
                 Gate(
                     name=GateName.BASELINE,
-                    status=GateStatus.UNKNOWN,
-                    blocks=True,
-                    message="only runs that are equal to each other can be compared with it",
+                    status=GateStatus.INCONCLUSIVE,
+                    blocking=True,
+                    detail=RunsMustMatch(),
                 ),
             ),
         ),
     ),
-    lock="detaudit.lock.json",
-    warnings=("race: 100% of what it read, was left by an earlier run",),
-)
-
-VARIATIONS = VariationBisection(
-    schema_version=1,
-    command=("detaudit", "bisect", "-m", "pkg.train", "--over", "variations"),
-    environment={},
-    verdict=Verdict.NONDETERMINISTIC,
-    groups=(a_trial(1, (), 1.5), a_trial(2, (), 1.5, Stage.BATCH)),
-    answer="some-matter",
-    matters=(
-        Matters(
-            variation="listings",
-            title="The order of listings",
-            cause="order",
-            legitimate=False,
-            seen=Seen(
-                trial="trial-2", runs=(1, 2), values=("reversed",), step=1, stage="batch", cause="the inputs differ"
-            ),
-            cure="sort it",
-        ),
+    lock_file="detaudit.lock.json",
+    lock_changes=(
+        LockChange(audit="digits", old_ranks=(a_rank(1.5),), new_ranks=(a_rank(1.25, "0123456789abcdef"),)),
+        LockChange(audit="digits", name="torch", old="2.12.0", new="2.13.0"),
     ),
-    no_matter=("hash-seed",),
-    controls={"hash-seed": "PYTHONHASHSEED=0"},
-    left_out={},
-    verified=Verified(runs=17, confidence=None, rate=0.25, overlooked=0.01),
-    launches=20,
+    warnings=(
+        LeftoverFilesRead(audit="race", files=("100% of it, cached.pt",)),
+        BaselineNotWritten(audit="race"),
+    ),
+    next_steps=(
+        NextStep(command="detaudit bisect race.py", purpose=Purpose.BISECT, audit="race"),
+        NextStep(command="detaudit check digits --update", purpose=Purpose.ACCEPT_BASELINE, audit="digits"),
+    ),
 )
 
-REPORTS: dict[str, Report] = {"check": CHECK, "variations": VARIATIONS}
+LISTING = VariationEffect(
+    variation="listing-order",
+    title="Order of directory listings",
+    cause=Cause.ORDER,
+    expected=False,
+    example=EffectExample(
+        trial="trial-2",
+        runs=(1, 2),
+        values=("reversed",),
+        step=1,
+        stage=Stage.BATCH,
+        explanation=LIKELY[Stage.BATCH],
+    ),
+    suspects=(Source(file="train.py", line=12, kind=SourceKind.LISTING_ORDER, call="os.listdir"),),
+    fix="sort the names of files",
+    flags=("python-sorted-listings",),
+    by_hand=("sorted(os.listdir(folder))",),
+)
+REVERSED = msgspec.structs.replace(
+    a_trial(2, (), 1.5, Stage.BATCH), varied=(Varied(id="listing-order", values=("sorted", "reversed")),)
+)
+THREADS = VariationEffect(
+    variation="threads",
+    title="Number of threads in math libraries",
+    cause=Cause.THREADS,
+    expected=True,
+    example=EffectExample(trial="trial-3", runs=(1, 4), values=("OMP_NUM_THREADS=2",), last_line="MemoryError"),
+    together_with=("listing-order",),
+    fix="use the same number on every machine",
+)
+
+
+def varied(**fields: Any) -> VariationBisection:
+    values: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "command": ("detaudit", "bisect", "-m", "pkg.train", "--over", "variations"),
+        "environment": {},
+        "verdict": Verdict.NONDETERMINISTIC,
+        "groups": (a_trial(1, (), 1.5), REVERSED),
+        "outcome": VaryOutcome.SENSITIVE,
+        "sensitive_to": (LISTING, THREADS),
+        "no_effect": ("hash-seed",),
+        "controls": {"hash-seed": "PYTHONHASHSEED=0", "listing-order": "sorted"},
+        "not_varied": {"locale": NoSecondLocale()},
+        "evidence": Evidence(runs=17, confidence=None, assumed_rate=0.25, miss_probability=0.01),
+        "total_runs": 20,
+    }
+    return VariationBisection(**{**values, **fields})
+
+
+REPORTS: dict[str, Report] = {
+    "check": CHECK,
+    "variations": varied(),
+    "variations-control": varied(
+        groups=(a_trial(1, (), 1.5, Stage.BATCH),),
+        outcome=VaryOutcome.CONTROL_DIFFERS,
+        sensitive_to=None,
+        no_effect=(),
+        evidence=None,
+        total_runs=2,
+    ),
+    "variations-robust": varied(
+        verdict=Verdict.DETERMINISTIC,
+        groups=(a_trial(1, (), 1.5),),
+        outcome=VaryOutcome.ROBUST,
+        sensitive_to=(),
+        total_runs=18,
+    ),
+}

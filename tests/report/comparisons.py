@@ -1,26 +1,30 @@
-"""Comparisons for the golden reports: one that parts in the middle, one that is the same, one of several ranks."""
+"""Comparisons for the golden reports: a difference in the middle, identical recordings, several ranks."""
 
 from detaudit.model import (
+    SCHEMA_VERSION,
+    AppliedRecipe,
     Change,
+    ComparedSide,
     Comparison,
+    ComparisonVerdict,
     Difference,
-    Likeness,
+    Explanation,
     LossPair,
     NextStep,
+    Purpose,
     RankRecord,
-    Recipe,
-    Side,
     Stage,
     WeightPair,
 )
+from detaudit.model.warnings import RecipesDiffer
 
 STAGES = (Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.UPDATE)
 
 
-def a_side(name: str, total: float, digest: str, *flags: str, ranks: int = 1, steps: int = 40) -> Side:
-    return Side(
+def a_side(name: str, total: float, digest: str, *flags: str, ranks: int = 1, steps: int = 40) -> ComparedSide:
+    return ComparedSide(
         name=name,
-        recipe=Recipe(name="seeds" if flags else "none", seed=7, flags=flags),
+        recipe=AppliedRecipe(name="seeds" if flags else "none", seed=7, flags=flags),
         ranks=tuple(
             RankRecord(
                 rank=rank,
@@ -42,53 +46,59 @@ def a_pair(step: int, apart: float) -> LossPair:
 
 COMPARISONS = {
     "compared-different": Comparison(
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         command=("detaudit", "compare", "detaudit.lock.json#digits", "after"),
-        verdict=Likeness.DIFFERENT,
+        verdict=ComparisonVerdict.DIFFERENT,
         a=a_side("detaudit.lock.json#digits", 241.42266417505016, "a"),
         b=a_side("after", 241.42266139595449, "b", "torch-seed", "numpy-seed"),
-        environment=(Change(name="OMP_NUM_THREADS", a=None, b="1"), Change(name="torch", a="2.12.0", b="2.13.0")),
-        differs=Difference(rank=0, step=8, stage=Stage.UPDATE),
-        equal_until=4,
-        cause="the updated weights differ while rng, batch and forward agree: the optimizer",
-        curve=(
+        environment_changes=(
+            Change(name="OMP_NUM_THREADS", a=None, b="1"),
+            Change(name="torch", a="2.12.0", b="2.13.0"),
+        ),
+        first_difference=Difference(rank=0, step=8, stage=Stage.UPDATE),
+        last_equal_step=4,
+        explanation=Explanation(gap=(4, 8)),
+        losses=(
             *(a_pair(step, 0.0) for step in range(1, 9)),
             *(a_pair(step, 0.25 / step) for step in range(9, 40)),
             LossPair(rank=0, step=40, a=0.1, b="nan", distance=None),
         ),
-        weights=tuple(
+        differing_weights=tuple(
             WeightPair(rank=0, place=place, dtype="torch.float32", shape=shape, a=1.5, b=1.25)
             for place, shape in enumerate([(4, 8), (4,), (), *[(2,)] * 9])
         ),
         weights_compared=14,
         stages=STAGES,
         steps_compared=40,
-        warnings=("unlike recipes: none and seeds; a flag may change the bits without mending anything",),
+        warnings=(RecipesDiffer(a="none", b="seeds"),),
         next_steps=(
-            NextStep(command="detaudit compare detaudit.lock.json#digits after --format json", why="the losses"),
+            NextStep(
+                command="detaudit compare detaudit.lock.json#digits after --format json",
+                purpose=Purpose.PRINT_ALL_LOSSES,
+            ),
         ),
     ),
-    "compared-same": Comparison(
-        schema_version=1,
+    "compared-identical": Comparison(
+        schema_version=SCHEMA_VERSION,
         command=("detaudit", "compare", "a", "b"),
-        verdict=Likeness.SAME,
+        verdict=ComparisonVerdict.IDENTICAL,
         a=a_side("a", 241.42266417505016, "a"),
         b=a_side("b", 241.42266417505016, "a"),
-        curve=(a_pair(1, 0.0), a_pair(2, 0.0)),
+        losses=(a_pair(1, 0.0), a_pair(2, 0.0)),
         weights_compared=3,
         stages=(Stage.FORWARD,),
         steps_compared=2,
     ),
     "compared-ranks": Comparison(
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         command=("detaudit", "compare", "a", "b"),
-        verdict=Likeness.DIFFERENT,
+        verdict=ComparisonVerdict.DIFFERENT,
         a=a_side("a", 241.42266417505016, "a", ranks=2),
         b=a_side("b", 241.42266417505016, "b", ranks=2, steps=41),
-        differs=Difference(rank=1, step=41, stage=Stage.STEPS),
-        equal_until=40,
-        curve=(a_pair(1, 0.0), a_pair(2, 0.0)),
-        weights=(WeightPair(rank=1, place=0, dtype="float16", shape=(2,), a="inf", b=None),),
+        first_difference=Difference(rank=1, step=41, stage=Stage.STEPS),
+        last_equal_step=40,
+        losses=(a_pair(1, 0.0), a_pair(2, 0.0)),
+        differing_weights=(WeightPair(rank=1, place=0, dtype="float16", shape=(2,), a="inf", b=None),),
         weights_compared=6,
         stages=STAGES,
         steps_compared=40,

@@ -1,4 +1,4 @@
-"""Reports name files from the root of the repository around the working directory: here there is none."""
+"""Reports name files relative to the repository of the working directory: here there is none."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What CI systems read: validated with their schemas, and read back whatever text is in it."""
+"""Formats of CI systems: valid by their schemas, and read back with any text in them."""
 
 import json
 import re
@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detaudit.errors import ExitCode
-from detaudit.model import Audit, Check, Source
+from detaudit.model import Audit, Check, Source, SourceKind
+from detaudit.model.problems import ArtifactUnusable, RunUnusable
+from detaudit.model.warnings import RecorderFailed
 from detaudit.report import render
 from detaudit.report.findings import Outcome, findings
 from detaudit.report.plain import line
@@ -87,7 +89,7 @@ def test_every_report_fits_the_schemas(name: str) -> None:
     read_github(render(ALL[name], "github"))
 
 
-def test_the_schemas_refuse_what_is_wrong() -> None:
+def test_the_schemas_reject_wrong_reports() -> None:
     with pytest.raises(xmlschema.XMLSchemaValidationError):
         read_junit(render(CHECK, "junit").replace("<failure", "<fault").replace("</failure", "</fault"))
     with pytest.raises(jsonschema.ValidationError):
@@ -96,13 +98,13 @@ def test_the_schemas_refuse_what_is_wrong() -> None:
         read_sarif(render(CHECK, "sarif").replace('"startLine"', '"start"'))
 
 
-def test_junit_tells_failed_unknown_and_warned_apart() -> None:
+def test_junit_distinguishes_failed_inconclusive_and_warned() -> None:
     suites = read_junit(render(CHECK, "junit")).findall("testsuite")
     assert [suite.get("name") for suite in suites] == ["digits", "race"]
-    told = {
+    found = {
         (case.get("classname"), case.get("name")): [part.tag for part in case] for case in suites[0].findall("testcase")
     }
-    assert told == {
+    assert found == {
         ("digits", "repeatable"): ["system-out"],
         ("digits", "same as baseline"): ["system-out"],
         ("digits", "same after resume"): ["failure"],
@@ -111,42 +113,50 @@ def test_junit_tells_failed_unknown_and_warned_apart() -> None:
     assert (suites[1].get("failures"), suites[1].get("errors"), suites[1].get("time")) == ("1", "1", "6.500")
 
 
-def test_the_annotation_stands_on_the_culprits_line_and_the_worst_come_first() -> None:
+def test_annotations_are_at_the_culprit_and_the_worst_come_first() -> None:
     commands = read_github(render(CHECK, "github"))
-    assert [command for command, _, _ in commands] == ["error", "error", "error", "warning", "notice", "warning"]
+    assert [command for command, _, _ in commands] == [
+        "error",
+        "error",
+        "error",
+        "warning",
+        "notice",
+        "warning",
+        "warning",
+    ]
     places = {properties["title"]: (properties.get("file"), properties.get("line")) for _, properties, _ in commands}
     assert places["detaudit: race: repeatable"] == ("train.py", "7")
     assert places["detaudit: race: same as baseline"] == ("race.py", None)
     assert places["detaudit: digits: repeatable"] == (None, None)
 
 
-def test_gitlab_is_given_what_did_not_pass_with_a_place_for_each() -> None:
+def test_gitlab_gets_what_did_not_pass_each_with_a_place() -> None:
     issues = read_gitlab(render(CHECK, "gitlab"))
-    told = {(one["check_name"], one["severity"]): one["location"] for one in issues}
-    assert told == {
+    found = {(one["check_name"], one["severity"]): one["location"] for one in issues}
+    assert found == {
         ("same-as-baseline", "minor"): {"path": "examples/digits.py", "lines": {"begin": 1}},
         ("same-after-resume", "critical"): {"path": "examples/digits.py", "lines": {"begin": 1}},
         ("repeatable", "critical"): {"path": "train.py", "lines": {"begin": 7}},
         ("same-as-baseline", "major"): {"path": "race.py", "lines": {"begin": 1}},
     }
-    assert read_gitlab(render(ALL["compared-same"], "gitlab")) == []
+    assert read_gitlab(render(ALL["compared-identical"], "gitlab")) == []
 
 
-@pytest.mark.parametrize("report", [AUDITS["nondeterministic"], CHECK, BISECTIONS["mended"]])
+@pytest.mark.parametrize("report", [AUDITS["nondeterministic"], CHECK, BISECTIONS["fixed"]])
 def test_an_interruption_is_no_pass(report: Audit | Check) -> None:
     passed = [one for one in findings(report) if one.status is Outcome.PASSED]
     unfinished = msgspec.structs.replace(report, interrupted=True)
-    told = findings(unfinished)
-    assert [one for one in told if one.status is Outcome.PASSED] == passed
-    assert Outcome.UNKNOWN in {one.status for one in told}
+    found = findings(unfinished)
+    assert [one for one in found if one.status is Outcome.PASSED] == passed
+    assert Outcome.INCONCLUSIVE in {one.status for one in found}
     assert read_junit(render(unfinished, "junit")).get("errors") != "0"
     assert read_sarif(render(unfinished, "sarif"))["invocations"][0]["exitCode"] == ExitCode.INTERRUPTED
 
 
 def test_nothing_checked_and_interrupted_is_no_pass() -> None:
-    nothing = msgspec.structs.replace(CHECK, checked=(), interrupted=True)
+    nothing = msgspec.structs.replace(CHECK, audits=(), interrupted=True)
     assert [(one.suite, one.rule, one.status) for one in findings(nothing)] == [
-        ("detaudit", "complete", Outcome.UNKNOWN)
+        ("detaudit", "complete", Outcome.INCONCLUSIVE)
     ]
 
 
@@ -155,8 +165,8 @@ def test_nothing_checked_and_interrupted_is_no_pass() -> None:
     [
         ("check", True, 1),
         ("inconclusive", False, 130),
-        ("mended", True, 0),
-        ("compared-same", True, 0),
+        ("fixed", True, 0),
+        ("compared-identical", True, 0),
         ("compared-different", True, 1),
     ],
 )
@@ -169,10 +179,10 @@ def test_sarif_holds_the_exit_status(name: str, successful: bool, status: int) -
     assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
 
 
-def test_the_fingerprint_stays_where_the_line_moves() -> None:
+def test_the_fingerprint_stays_the_same_if_the_line_moves() -> None:
     def moved(line_: int) -> Audit:
         audit = AUDITS["nondeterministic"]
-        source = Source(file="train.py", line=line_, what="a seed")
+        source = Source(file="train.py", line=line_, kind=SourceKind.SEED, call="seed")
         group = msgspec.structs.replace(audit.groups[0], sources=(source,))
         return msgspec.structs.replace(audit, groups=(group, *audit.groups[1:]))
 
@@ -184,7 +194,7 @@ def test_the_fingerprint_stays_where_the_line_moves() -> None:
 def test_a_file_outside_the_repository_is_a_whole_uri_and_spaces_are_quoted() -> None:
     def uri(file: str) -> str:
         audit = AUDITS["nondeterministic"]
-        source = Source(file=file, line=7, what="a seed")
+        source = Source(file=file, line=7, kind=SourceKind.SEED, call="seed")
         group = msgspec.structs.replace(audit.groups[0], sources=(source,))
         results = read_sarif(render(msgspec.structs.replace(audit, groups=(group,)), "sarif"))["results"]
         return str(results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
@@ -202,28 +212,31 @@ def hostile(text: str) -> Audit:
     group = audit.groups[0]
     runs = [msgspec.structs.replace(run, stderr_tail=(text, text) if run.stderr_tail else ()) for run in group.runs]
     recipe = msgspec.structs.replace(group.recipe, name=f"x{text}")
-    group = msgspec.structs.replace(group, recipe=recipe, reason=f"because {text}", runs=tuple(runs))
+    reason = RunUnusable(run=1, errors=(ArtifactUnusable(path="because", detail=text),))
+    group = msgspec.structs.replace(group, recipe=recipe, reason=reason, runs=tuple(runs))
     command = ("detaudit", "run", f"{text}.py")
-    return msgspec.structs.replace(audit, groups=(group,), command=command, warnings=(text,))
+    return msgspec.structs.replace(
+        audit, groups=(group,), command=command, warnings=(RecorderFailed(where=text, error=text),)
+    )
 
 
-def told_alike(text: str) -> None:
+def reads_back(text: str) -> None:
     audit = hostile(text)
-    message = line(f"because {text}")
+    message = line(f"run 1: because {text}")
     case = read_junit(render(audit, "junit")).find("testsuite/testcase")
     assert case is not None
     assert case.get("name") == line(f"x{text}")
     assert str(case[0].get("message")).startswith(message)
     issue = read_gitlab(render(audit, "gitlab"))[0]
     assert message in issue["description"]
-    command, properties, told = read_github(render(audit, "github"))[0]
+    command, properties, found = read_github(render(audit, "github"))[0]
     assert (command, properties["title"].endswith(line(f"x{text}"))) == ("error", True)
-    assert told.startswith(message)
+    assert found.startswith(message)
     assert message in read_sarif(render(audit, "sarif"))["results"][0]["message"]["text"]
 
 
 def test_nothing_that_a_script_writes_breaks_a_format() -> None:
-    told_alike(HOSTILE)
+    reads_back(HOSTILE)
     for format_ in FORMATS:
         text = render(hostile(HOSTILE), format_)
         text.encode()
@@ -235,4 +248,4 @@ def test_nothing_that_a_script_writes_breaks_a_format() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("%:,\r\n\x1b[]0m\x00 =2A\ud800"))))
 def test_any_text_is_read_back(text: str) -> None:
-    told_alike(text)
+    reads_back(text)

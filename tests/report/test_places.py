@@ -1,4 +1,4 @@
-"""What was audited, and where a file stands in its repository."""
+"""The audited file, and paths relative to the repository."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def test_the_script_of_a_command(words: str, expected: str | None) -> None:
     assert script_of(("detaudit", *words.split())) == expected
 
 
-def test_a_file_is_told_from_the_root_of_its_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_is_relative_to_the_root_of_its_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "repo" / ".git").mkdir(parents=True)
     (tmp_path / "repo" / "src").mkdir()
     monkeypatch.chdir(tmp_path / "repo" / "src")
@@ -36,6 +36,8 @@ def test_a_file_is_told_from_the_root_of_its_repository(tmp_path: Path, monkeypa
     assert in_repository("/elsewhere/a.py") == "/elsewhere/a.py"
 
 
-def test_without_a_repository_it_is_told_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_repository_a_path_is_relative_to_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert in_repository("./train.py") == "train.py"

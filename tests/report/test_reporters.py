@@ -1,4 +1,4 @@
-"""Whole reports are compared with the ones in golden/; a mismatch is saved beside, so accepting it is a copy."""
+"""Whole reports are compared with golden/. A mismatch is saved beside it, so that it can be accepted with mv."""
 
 from pathlib import Path
 from typing import Any
@@ -9,19 +9,25 @@ import pytest
 
 from detaudit import __version__
 from detaudit.model import (
+    SCHEMA_VERSION,
+    AppliedRecipe,
     Audit,
     Confidence,
     Difference,
     Divergence,
+    Explanation,
+    FlagOutcome,
     FlagState,
     Group,
+    LikelyCause,
     NextStep,
+    Purpose,
     RankRecord,
-    Recipe,
     Replicas,
     Report,
     Run,
     Source,
+    SourceKind,
     Stage,
     Status,
     Varied,
@@ -29,6 +35,9 @@ from detaudit.model import (
     as_number,
     digits,
 )
+from detaudit.model.applicability import NoSecondLocale, TooOld
+from detaudit.model.problems import Failed, RunUnusable
+from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 from detaudit.probe import Probe, ProbeDifference
 from detaudit.report import FORMATS, probes, render
 from tests.report.bisections import BISECTIONS
@@ -39,7 +48,7 @@ from tests.report.traces import TRACES
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def a_run(number: int, total: float, *, differs: Difference | None = None, ranks: int = 1) -> Run:
+def a_run(number: int, total: float, *, first: Difference | None = None, ranks: int = 1) -> Run:
     records = tuple(
         RankRecord(
             rank=rank,
@@ -51,9 +60,11 @@ def a_run(number: int, total: float, *, differs: Difference | None = None, ranks
         )
         for rank in range(ranks)
     )
-    return Run(id=number, status=Status.OK, exit_code=0, wall_s=3.25, steps=90, ranks=records, differs=differs)
+    return Run(id=number, status=Status.OK, exit_code=0, wall_s=3.25, steps=90, ranks=records, first_difference=first)
 
 
+UNSEEDED = Source(file="train.py", line=7, kind=SourceKind.UNSEEDED, call="numpy.random.default_rng")
+KERNEL = Explanation(matching=(Stage.FORWARD,), likely=(LikelyCause.BACKWARD_KERNEL,))
 DIFFERS = Difference(rank=0, step=1, stage=Stage.UPDATE)
 PROBE = ProbeDifference(
     name="conv2",
@@ -70,66 +81,69 @@ FAILED = Run(
     exit_code=1,
     wall_s=0.5,
     steps=0,
-    problem="the script failed with exit status 1",
+    errors=(Failed(exit_code=1),),
     stderr_tail=("Traceback (most recent call last):", "ValueError: bad | batch"),
-    logs="/x/runs/none/2",
+    log_dir="/x/runs/none/2",
 )
 
 AUDITS = {
     "nondeterministic": Audit(
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         command=("detaudit", "run", "train.py"),
         environment={"python": "3.11.7"},
         verdict=Verdict.NONDETERMINISTIC,
         groups=(
             Group(
-                recipe=Recipe(name="none", seed=0, flags=()),
+                recipe=AppliedRecipe(name="none", seed=0, flags=()),
                 verdict=Verdict.NONDETERMINISTIC,
-                distinct=2,
+                distinct_results=2,
                 confidence=None,
-                runs=(a_run(1, 241.42266417505016), a_run(2, 241.42266139595449, differs=DIFFERS)),
-                divergence=Divergence(
-                    runs=(1, 2), rank=0, step=1, stage=Stage.UPDATE, site=None, cause="a backward kernel"
+                runs=(a_run(1, 241.42266417505016), a_run(2, 241.42266139595449, first=DIFFERS)),
+                first_difference=Divergence(
+                    runs=(1, 2), rank=0, step=1, stage=Stage.UPDATE, site=None, explanation=KERNEL
                 ),
                 stages=(Stage.INIT, Stage.FORWARD, Stage.UPDATE),
-                sources=(Source(file="train.py", line=7, what="numpy.random.default_rng() without a seed"),),
-                probes=3,
-                probe=PROBE,
+                sources=(UNSEEDED,),
+                probe_count=3,
+                first_probe_difference=PROBE,
                 varied=(Varied(id="hash-seed", values=("PYTHONHASHSEED=0", "PYTHONHASHSEED=1")),),
-                not_varied={"locale": "no other locale is installed here"},
+                not_varied={"locale": NoSecondLocale()},
             ),
             Group(
-                recipe=Recipe(name="all", seed=7, flags=("torch-seed", "tensorflow-seed")),
+                recipe=AppliedRecipe(name="all", seed=7, flags=("torch-seed", "tensorflow-seed")),
                 verdict=Verdict.DETERMINISTIC,
-                distinct=1,
-                confidence=Confidence(level=0.95, max_deviation_rate=0.95),
+                distinct_results=1,
+                confidence=Confidence(level=0.95, max_differing_rate=0.95),
                 runs=(a_run(1, 241.42266558895062, ranks=2), a_run(2, 241.42266558895062, ranks=2)),
-                divergence=None,
+                first_difference=None,
                 stages=(Stage.FORWARD, Stage.UPDATE),
-                replicas=Replicas(ranks=2, run=1, differs=Difference(rank=1, step=3, stage=Stage.UPDATE)),
+                replicas=Replicas(ranks=2, run=1, first_difference=Difference(rank=1, step=3, stage=Stage.UPDATE)),
                 flags=(
-                    FlagState(id="torch-seed", state="applied"),
-                    FlagState(id="tensorflow-seed", state="not-reached"),
+                    FlagState(id="torch-seed", state=FlagOutcome.APPLIED),
+                    FlagState(id="tensorflow-seed", state=FlagOutcome.NOT_IMPORTED),
                 ),
             ),
         ),
-        warnings=("a run read what an earlier run wrote",),
-        next_steps=(NextStep(command="detaudit report x", why="print this again"),),
+        warnings=(
+            LeftoverFilesRead(files=("cache/a.pt", "cache/b.pt"), more=3),
+            FlagNotApplied(recipe="all", flag="jax-prng", reason=TooOld(framework="jax", since="0.5", found="0.4")),
+        ),
+        next_steps=(NextStep(command="detaudit report x", purpose=Purpose.PRINT_AGAIN),),
     ),
     "inconclusive": Audit(
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         command=("detaudit", "run", "train.py"),
         environment={},
         verdict=Verdict.INCONCLUSIVE,
         groups=(
             Group(
-                recipe=Recipe(name="none", seed=0, flags=()),
+                recipe=AppliedRecipe(name="none", seed=0, flags=()),
                 verdict=Verdict.INCONCLUSIVE,
-                distinct=1,
+                distinct_results=1,
                 confidence=None,
                 runs=(a_run(1, float("1.5")), FAILED),
-                divergence=None,
-                reason="run 2: the script failed with exit status 1",
+                first_difference=None,
+                reason=RunUnusable(run=2, errors=(Failed(exit_code=1),)),
             ),
         ),
         interrupted=True,
@@ -143,8 +157,12 @@ ALL: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS, **REPORTS, **TR
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", ALL)
 def test_a_report_is_the_golden_one(name: str, format_: str) -> None:
-    golden = GOLDEN / f"{name}.{format_}"
     text = click.unstyle(render(ALL[name], format_)).replace(__version__, "VERSION")
+    assert_golden(f"{name}.{format_}", text)
+
+
+def assert_golden(name: str, text: str) -> None:
+    golden = GOLDEN / name
     expected = golden.read_text() if golden.exists() else ""
     if text != expected:
         actual = golden.with_suffix(golden.suffix + ".actual")
@@ -164,23 +182,27 @@ def test_numbers_have_all_their_digits() -> None:
     [
         (
             {},
-            "probe that differs is 'conv2' (its 3rd value, step 2) between runs 1 and 2; 'conv1' (its 3rd value",
+            "first probe to differ: 'conv2' (value 3, step 2), runs 1 and 2; last to match: 'conv1' (value 3, step 2)",
         ),
-        ({"gradient": True, "occurrence": 11}, "is the gradient of 'conv2' (its 11th gradient, step 2) between"),
-        ({"values": ("0.5", "0.25"), "step": None}, "'conv2' (its 3rd value): 0.5 in run 1, 0.25 in run 2"),
-        ({"missing": 2, "agrees": None}, "'conv2' (its 3rd value, step 2), which run 2 does not have"),
-        ({"rank": 1, "occurrence": 22}, "differs of rank 1 is 'conv2' (its 22nd value"),
+        (
+            {"gradient": True, "occurrence": 11},
+            "first probe to differ: gradient of 'conv2' (gradient 11, step 2), runs 1 and 2;",
+        ),
+        ({"values": ("0.5", "0.25"), "step": None}, "differ: 'conv2' (value 3): 0.5 in run 1, 0.25 in run 2;"),
+        ({"missing": 2, "agrees": None}, "differ: 'conv2' (value 3, step 2), missing in run 2"),
+        ({"rank": 1, "occurrence": 22}, "first probe to differ on rank 1: 'conv2' (value 22, step 2)"),
     ],
 )
 def test_a_probe_in_words(changed: dict[str, Any], expected: str) -> None:
     group = AUDITS["nondeterministic"].groups[0]
-    sentence = probes.sentence(msgspec.structs.replace(group, probe=msgspec.structs.replace(PROBE, **changed)))
-    assert expected in sentence
-    assert not sentence.startswith("the results agree")
-
-
-def test_probes_that_differ_while_the_results_agree_are_said_to() -> None:
-    group = msgspec.structs.replace(AUDITS["nondeterministic"].groups[1], probe=PROBE)
-    assert probes.sentence(group).startswith(
-        "the results agree all the same, but the first probe that differs of rank 0"
+    sentence = probes.sentence(
+        msgspec.structs.replace(group, first_probe_difference=msgspec.structs.replace(PROBE, **changed))
     )
+    assert expected in sentence
+    assert not sentence.startswith("the results match")
+
+
+def test_probes_that_differ_although_the_results_match_are_reported() -> None:
+    group = msgspec.structs.replace(AUDITS["nondeterministic"].groups[1], first_probe_difference=PROBE)
+    expected = "the results match, but probes differ; first probe to differ on rank 0: 'conv2'"
+    assert probes.sentence(group).startswith(expected)

@@ -1,17 +1,25 @@
-"""Traces for the golden reports: a kernel with its tensors, a line that an edit mends, and a race that hides."""
+"""Traces for the golden reports: a kernel with its tensors, a line with an edit, a hidden race, nothing to trace."""
 
 from typing import Any
 
 from detaudit.model import (
-    Bounded,
+    SCHEMA_VERSION,
+    Boundary,
+    Cause,
+    Confidence,
     Culprit,
     Difference,
     Edit,
     FirstMismatch,
-    FlagCure,
+    FlagFix,
+    How,
+    Narrowed,
     NextStep,
+    Operation,
     Pass,
+    Purpose,
     Source,
+    SourceKind,
     Stage,
     TensorDifference,
     TensorPair,
@@ -21,92 +29,112 @@ from detaudit.model import (
 from tests.report.bisections import a_trial
 
 DIFFERS = Difference(rank=0, step=12, stage=Stage.BACKWARD)
-DETERMINISTIC_ALGORITHMS = FlagCure(
+DETERMINISTIC_ALGORITHMS = FlagFix(
     flag="torch-deterministic-algorithms",
-    title="Use deterministic algorithms",
-    in_script="torch.use_deterministic_algorithms(True)",
-    where="after import torch",
+    title="Use deterministic torch algorithms; raise if none exists",
+    by_hand="torch.use_deterministic_algorithms(True)",
+    by_hand_when="after import torch",
 )
 TENSOR = TensorPair(
     dtype="float32",
     shape=(1000, 32),
-    kept="two.npz",
+    saved_to="two.npz",
     difference=TensorDifference(
         mismatched=22300,
         total=32000,
         max_abs=8.7e-11,
         max_rel=0.5,
         max_ulp=1280,
-        nans=0,
+        nans=3,
         first=FirstMismatch(index=(0, 3), values=("0.1", "0.2"), bits=("0x3dcccccd", "0x3e4ccccd")),
-        then=(FirstMismatch(index=(0, 4), values=("1", "2"), bits=("0x3f800000", "0x40000000")),),
+        next=(FirstMismatch(index=(0, 4), values=("1", "2"), bits=("0x3f800000", "0x40000000")),),
     ),
 )
 
 
 def _trace(**fields: Any) -> Trace:
     values: dict[str, Any] = {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
         "command": ("detaudit", "trace", "train.py"),
         "environment": {"machine": "x86_64"},
         "verdict": Verdict.NONDETERMINISTIC,
         "groups": (a_trial(1, (), 1.5, Stage.BACKWARD),),
         "culprit": None,
-        "bounded": None,
+        "narrowed_to": None,
         "observer_effect": False,
-        "passes": (Pass(level="ops", first=12, last=12, runs=2, differs=DIFFERS),),
-        "launches": 6,
+        "passes": (Pass(level="ops", first_step=12, last_step=12, runs=2, first_difference=DIFFERS),),
+        "total_runs": 6,
     }
     return Trace(**{**values, **fields})
 
 
 KERNEL = Culprit(
-    how="output",
-    cause="kernel",
+    how=How.OUTPUT,
+    cause=Cause.KERNEL,
     rank=0,
     step=12,
     stage=Stage.BACKWARD,
     file="model.py",
     line=41,
     code="return self.head(self.table[words])",
-    op="aten.index_put.default",
-    node="IndexBackward0",
-    module="encoder.layers.3",
-    backward=True,
-    inputs_equal=True,
-    tensor=TENSOR,
-    cures=(DETERMINISTIC_ALGORITHMS,),
+    operation=Operation(
+        name="aten.index_put.default",
+        graph_node="IndexBackward0",
+        module="encoder.layers.3",
+        backward=True,
+        inputs_equal=True,
+        tensor=TENSOR,
+    ),
+    flags=(DETERMINISTIC_ALGORITHMS,),
 )
 ORDER = Culprit(
-    how="outside",
-    cause="hash",
+    how=How.INPUT,
+    cause=Cause.HASH,
     rank=0,
     step=1,
     stage=Stage.BATCH,
     file="data.py",
     line=7,
     code="names = list(set(found))",
-    words="iterates over a set, whose order changes with PYTHONHASHSEED if it holds strings",
-    op="aten.lift_fresh.default",
-    at="train.py:12",
-    edit=Edit(file="data.py", first=7, old=("    names = list(set(found))",), new=("    names = sorted(set(found))",)),
-    also=(Source(file="train.py", line=3, what="calls hash()", kind="candidate"),),
+    source=Source(file="data.py", line=7, kind=SourceKind.SET_ORDER, suspect=True),
+    operation=Operation(name="aten.lift_fresh.default", op_location="train.py:12"),
+    suggested_edit=Edit(
+        file="data.py", line=7, old=("    names = list(set(found))",), new=("    names = sorted(set(found))",)
+    ),
+    suspects=(Source(file="train.py", line=3, kind=SourceKind.HASH, suspect=True),),
 )
-SUSPECT = Source(file="train.py", line=9, what="runs aten.put_.default, which is known to race", kind="candidate")
+SUSPECT = Source(
+    file="train.py",
+    line=9,
+    kind=SourceKind.RACING_OPERATION,
+    call="aten.put_.default",
+    condition="an index occurs more than once",
+    suspect=True,
+)
 NEXT = NextStep(
-    command="detaudit run train.py --runs 5 --flag torch-deterministic-algorithms",
-    why="is it deterministic with this flag?",
+    command="detaudit run train.py --runs 5 --flag torch-deterministic-algorithms", purpose=Purpose.CHECK_FLAG
 )
 
 TRACES = {
     "traced-kernel": _trace(culprit=KERNEL, next_steps=(NEXT,)),
     "traced-order": _trace(culprit=ORDER),
     "traced-hidden": _trace(
-        bounded=Bounded(step=12, after="the input of encoder", before="the output of encoder", suspects=(SUSPECT,)),
+        narrowed_to=Narrowed(
+            step=12,
+            after=Boundary(module="encoder", side="input"),
+            before=Boundary(module="encoder", side="output"),
+            suspects=(SUSPECT,),
+        ),
         observer_effect=True,
         passes=(
-            Pass(level="ops", first=12, last=12, runs=5, differs=None),
-            Pass(level="modules", first=12, last=12, runs=2, differs=DIFFERS),
+            Pass(level="ops", first_step=12, last_step=12, runs=5, first_difference=None),
+            Pass(level="modules", first_step=12, last_step=14, runs=2, first_difference=DIFFERS),
         ),
+    ),
+    "traced-nothing": _trace(
+        verdict=Verdict.DETERMINISTIC,
+        groups=(a_trial(1, (), 1.5, runs=5, confidence=Confidence(level=0.95, max_differing_rate=0.5271)),),
+        passes=(),
+        total_runs=5,
     ),
 }

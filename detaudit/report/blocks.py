@@ -1,0 +1,147 @@
+"""The parts of a report for people. Each format draws them in its own way."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeAlias
+
+from tabulate import tabulate
+
+LEFT = frozenset(
+    {
+        "AUDIT",
+        "DIGEST",
+        "FIRST DIFFERENCE",
+        "FLAGS",
+        "GATE",
+        "MATCHES CONTROL",
+        "RECORDING",
+        "RESULT",
+        "RUNS MATCH",
+        "SHAPE",
+        "TRIAL",
+        "TYPE",
+        "VARIED",
+    }
+)
+"""Columns that are aligned to the left; the others are numbers."""
+
+
+class Mood(Enum):
+    """Whether an answer is what the user hopes for."""
+
+    GOOD = auto()
+    BAD = auto()
+    UNCLEAR = auto()
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A line above what follows."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, and a line below it."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def drawn(self, style: str) -> str:
+        """Return it in one of tabulate's styles."""
+        align = ["left" if header in LEFT else "right" for header in self.headers]
+        return tabulate(self.rows, self.headers, tablefmt=style, colalign=align, disable_numparse=True)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A verdict in one word, its sentence, and what it rests on."""
+
+    word: str
+    mood: Mood
+    sentence: str
+    evidence: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Lines of text."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Items:
+    """Lines that belong to the line above them; ``code`` says that they quote code."""
+
+    lines: Sequence[str]
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to be shown as they are, with their indents."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Stderr:
+    """The last lines that a run wrote to stderr, below a caption."""
+
+    caption: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Lines of minor interest."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Warnings:
+    """What casts doubt on the report."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """The report covers only a part of what was asked for."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class NextSteps:
+    """Commands, each with the comment above it."""
+
+    steps: Sequence[tuple[str, str]]
+
+
+Block: TypeAlias = Heading | Table | Answer | Text | Items | Code | Stderr | Notes | Warnings | Interrupted | NextSteps
+
+Section: TypeAlias = list[Block]
+"""Blocks that belong together."""
+
+
+def section(*blocks: Block | None) -> Section:
+    """Return these blocks as a section, without those that are empty."""
+    return [block for block in blocks if block is not None and not _empty(block)]
+
+
+def _empty(block: Block) -> bool:
+    match block:
+        case Heading() | Answer() | Interrupted():
+            return False
+        case Table(rows=rows):
+            return not rows
+        case NextSteps(steps=steps):
+            return not steps
+        case _:
+            return not any(block.lines)

@@ -1,0 +1,137 @@
+"""What every report for people shows, and in which order; how it looks is for each format to decide."""
+
+from typing import assert_never
+
+from detaudit.model import (
+    Audit,
+    Bisection,
+    Check,
+    CheckVerdict,
+    Comparison,
+    ComparisonVerdict,
+    Group,
+    Report,
+    Trace,
+    VariationBisection,
+    Verdict,
+)
+from detaudit.report import bisection, checks, comparison, probes, traced, variations, words
+from detaudit.report.blocks import (
+    Answer,
+    Code,
+    Heading,
+    Interrupted,
+    Items,
+    Mood,
+    NextSteps,
+    Notes,
+    Section,
+    Text,
+    Warnings,
+    section,
+)
+from detaudit.report.messages import next_steps, problems, warnings
+from detaudit.report.trials import Result
+
+_MOODS: dict[Verdict | ComparisonVerdict | CheckVerdict, Mood] = {
+    Verdict.DETERMINISTIC: Mood.GOOD,
+    Verdict.NONDETERMINISTIC: Mood.BAD,
+    Verdict.INCONCLUSIVE: Mood.UNCLEAR,
+    ComparisonVerdict.IDENTICAL: Mood.GOOD,
+    ComparisonVerdict.DIFFERENT: Mood.BAD,
+    CheckVerdict.PASSED: Mood.GOOD,
+    CheckVerdict.FAILED: Mood.BAD,
+    CheckVerdict.INCONCLUSIVE: Mood.UNCLEAR,
+}
+
+
+def sections(report: Report) -> list[Section]:
+    """Return the sections of a report, none of them empty."""
+    steps = [(next_steps.comment(step), step.command) for step in report.next_steps]
+    interrupted = not isinstance(report, Comparison) and report.interrupted
+    found = [
+        *_sections(report),
+        section(Warnings([warnings.sentence(one) for one in report.warnings])),
+        section(Interrupted("the report covers what had finished") if interrupted else None),
+        section(NextSteps(steps)),
+    ]
+    return [one for one in found if one]
+
+
+def _sections(report: Report) -> list[Section]:
+    match report:
+        case Bisection():
+            return _bisection(bisection.result(report), _MOODS[report.verdict])
+        case VariationBisection():
+            return _bisection(variations.result(report), _MOODS[report.verdict])
+        case Trace():
+            return [*(_group(group) for group in report.groups if group.runs), _trace(report)]
+        case Audit():
+            return [_group(group) for group in report.groups]
+        case Check():
+            return _check(report)
+        case Comparison():
+            return _comparison(report)
+        case _:
+            assert_never(report)
+
+
+def _group(group: Group) -> Section:
+    return section(
+        Heading(words.recipe_summary(group.recipe)),
+        words.table(group),
+        Answer(group.verdict, _MOODS[group.verdict], words.sentence(group), words.evidence_line(group)),
+        Text([line for line in (words.where(group), probes.sentence(group)) if line]),
+        Items(words.source_lines(group.sources), code=True),
+        Notes(words.notes(group)),
+        words.stderr(group),
+    )
+
+
+def _bisection(found: Result, mood: Mood) -> list[Section]:
+    differing, failed = found.differing, found.failed
+    reason = problems.reason(failed.reason) if failed is not None and failed.reason is not None else ""
+    answer = section(
+        Answer(found.outcome, mood, found.sentence),
+        Text([line for line in (found.evidence, reason, words.where(differing) if differing else "") if line]),
+        Items(words.source_lines(differing.sources) if differing else [], code=True),
+        words.stderr(failed) if failed else None,
+    )
+    details = [section(Heading(heading), Items(lines)) for heading, lines in found.details]
+    return [section(found.table), answer, *details, section(Notes(found.notes))]
+
+
+def _trace(trace: Trace) -> Section:
+    answer = traced.answer(trace)
+    return section(
+        Answer(answer.word, _MOODS[trace.verdict], answer.sentence),
+        Code(list(traced.lines(trace))),
+        Notes(traced.notes(trace)),
+    )
+
+
+def _check(check: Check) -> list[Section]:
+    changes = checks.lock_lines(check)
+    return [
+        section(checks.table(check)),
+        section(Answer(check.verdict, _MOODS[check.verdict], checks.sentence(check))),
+        *(section(*blocks) for blocks in checks.gate_details(check)),
+        section(Text([f"updated {check.lock_file}:"] if changes else []), Code(changes)),
+    ]
+
+
+def _comparison(found: Comparison) -> list[Section]:
+    changes, tensors = comparison.environment_lines(found), comparison.weights_line(found)
+    first = f"; first {comparison.MOST_WEIGHTS}" if len(found.differing_weights) > comparison.MOST_WEIGHTS else ""
+    explained = (comparison.explanation(found), comparison.losses_line(found))
+    return [
+        section(Text(comparison.heading(found)), comparison.recordings(found)),
+        section(comparison.losses(found)),
+        section(
+            Answer(found.verdict, _MOODS[found.verdict], comparison.sentence(found)),
+            Text([line for line in explained if line]),
+            Notes([comparison.stages_line(found)]),
+        ),
+        section(Text(["environments differ:"] if changes else []), Items(changes)),
+        section(Text([f"{tensors}{first}:"] if tensors else []), comparison.weights(found)),
+    ]

@@ -1,0 +1,69 @@
+"""What the culprit of a trace does, and between which events a difference enters if there is no culprit."""
+
+from detaudit.model import Boundary, Cause, Culprit, How, Narrowed, Stage
+from detaudit.report.messages import sources
+
+HOW = {
+    How.OUTPUT: "identical inputs, different output",
+    How.RNG_STATE: "draws from a generator in a different state",
+    How.UNINITIALIZED: "reads uninitialized memory",
+    How.REORDERED: "takes the same tensors in a different order",
+    How.INPUT: "the data given to the framework already differs",
+    How.CONCURRENT_WRITE: "another thread or process wrote to its input concurrently",
+    How.CONTROL_FLOW: "the two runs took different code paths",
+    How.VARIABLE: "a variable has a different value after this line",
+    How.SOURCE: "this line introduces the difference",
+    How.LEFTOVER_FILE: "this line reads a file that an earlier run wrote",
+}
+
+_EVENTS = {
+    Stage.INIT: "the initial weights",
+    Stage.RNG: "the random state",
+    Stage.BATCH: "the model's inputs",
+    Stage.FORWARD: "the loss",
+    Stage.BACKWARD: "the gradients",
+    Stage.UPDATE: "the updated weights",
+    Stage.STDOUT: "the printed losses",
+    Stage.ARTIFACT: "the files that the script wrote",
+    Stage.RETURNED: "the returned value",
+    Stage.STEPS: "the number of steps",
+}
+
+
+def sentence(found: Culprit) -> str:
+    """Return what the line does."""
+    if found.source is not None:
+        return sources.sentence(found.source)
+    match found.how:
+        case How.OUTPUT if found.operation is not None and found.operation.collective:
+            return "a collective: its result also depends on the other ranks"
+        case How.UNINITIALIZED:
+            return sources.SOME_EMPTY
+        case How.CONCURRENT_WRITE:
+            return "writes to memory that another thread or process writes concurrently"
+        case How.CONTROL_FLOW:
+            return "the two runs took different code paths here"
+        case How.VARIABLE if found.name and found.cause is Cause.ORDER:
+            return f"{found.name} has the same elements in a different order"
+        case How.VARIABLE if found.name:
+            return f"{found.name} has a different value"
+        case How.LEFTOVER_FILE if found.name:
+            return f"reads {found.name}, which an earlier run wrote"
+        case _:
+            return HOW[found.how]
+
+
+def narrowed(found: Narrowed) -> str:
+    """Return between which events the difference enters."""
+    if found.after == Boundary() and found.before.module:
+        return f"step {found.step}, before {boundary(found.before)}"
+    return f"step {found.step}, between {boundary(found.after)} and {boundary(found.before)}"
+
+
+def boundary(found: Boundary) -> str:
+    """Return an event of a step."""
+    if found.stage is not None:
+        return _EVENTS[found.stage]
+    if found.module:
+        return f"the {found.side} of {found.module}" if found.side else found.module
+    return "the start of the step"

@@ -1,0 +1,25 @@
+"""Where two runs first differ."""
+
+from detaudit.model import Difference, Divergence, Stage
+
+
+def where(step: int, stage: Stage, site: str | None = None) -> str:
+    """Return ``at step 1 (batch)``, or in which file or returned value."""
+    match stage:
+        case Stage.ARTIFACT:
+            return f"in {site or 'a file'}"
+        case Stage.RETURNED:
+            return f"in the returned value{f' {site}' if site else ''}"
+        case Stage.STEPS:
+            return f"at step {step}"
+        case _:
+            return f"{f'at step {step}' if step else 'before the first step'} ({stage})"
+
+
+def in_table(found: Difference | Divergence) -> str:
+    """Return it for a cell of a table."""
+    if found.stage is Stage.ARTIFACT and found.site:
+        return found.site
+    if found.stage is Stage.RETURNED:
+        return f"returned{' ' if found.site else ''}{found.site or ''}"
+    return f"step {found.step}, {found.stage}"

@@ -1,0 +1,29 @@
+"""What matching runs prove."""
+
+import math
+
+from detaudit.model import Confidence, Evidence
+from detaudit.model.number import count
+
+RATE_TO_CATCH = 0.1
+"""The rate of differing runs up to which more runs are suggested."""
+
+
+def would_catch(found: Confidence, runs: int) -> str:
+    """Return how rare a difference so many matching runs would have caught, and how many runs would catch more."""
+    percent = math.ceil(round(100 * found.max_differing_rate, 6))
+    caught = f"{count(runs, 'run')} would catch a difference that shows up in {percent}% of runs or more"
+    more = runs_needed(found.level, RATE_TO_CATCH)
+    hint = f"; --runs {more} would catch {RATE_TO_CATCH:.0%}" if runs < more else ""
+    return f"{caught} ({found.level:.0%} confidence){hint}"
+
+
+def runs_needed(level: float, rate: float) -> int:
+    """Return how many matching runs rule out, at this confidence, that a run differs at this rate."""
+    return 1 + math.ceil(round(math.log(1 - level) / math.log1p(-rate), 9))
+
+
+def may_go_unnoticed(found: Evidence) -> str:
+    """Return the probability that the runs behind an answer hide a difference."""
+    rate = f"1 run of {1 / found.assumed_rate:.0f}"
+    return f"a difference that shows up in {rate} would go unnoticed with probability {found.miss_probability:.1%}"

@@ -1,0 +1,160 @@
+"""Why a run is not compared, and why a group is inconclusive."""
+
+from collections.abc import Iterable
+from typing import TypeAlias, assert_never
+
+from detaudit.model import Reason, RunError
+from detaudit.model.problems import (
+    ArtifactMissing,
+    ArtifactsNotWritten,
+    ArtifactUnusable,
+    EndedAfterStep,
+    EndedAtDifference,
+    Failed,
+    Interrupted,
+    Killed,
+    LogIncomplete,
+    LossPatternFlood,
+    LossPatternMisfit,
+    LossPatternUnmatched,
+    NoTraining,
+    OnlyLosses,
+    OnlyProbes,
+    ProbesIncomplete,
+    RecorderNotLoaded,
+    RunsMissing,
+    RunUnusable,
+    SingleRun,
+    StdoutTruncated,
+    StdoutUnreadable,
+    TimedOut,
+)
+from detaudit.report.messages.wording import shortened
+
+LOOKED_FOR = (
+    "a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow, an optimizer of tf.compat.v1 "
+    "in a session, grad or value_and_grad in JAX, Keras on any of them, a call of detaudit.record"
+)
+"""What the recorder takes for a training."""
+
+_Ended: TypeAlias = Interrupted | EndedAtDifference | EndedAfterStep | TimedOut | Failed | Killed
+_NotRecorded: TypeAlias = RecorderNotLoaded | ProbesIncomplete | NoTraining | LogIncomplete
+_Losses: TypeAlias = LossPatternUnmatched | LossPatternMisfit | LossPatternFlood | StdoutTruncated | StdoutUnreadable
+_Artifacts: TypeAlias = ArtifactsNotWritten | ArtifactMissing | ArtifactUnusable
+
+
+def reason(found: Reason) -> str:
+    """Return why a group is inconclusive."""
+    match found:
+        case RunUnusable(run=run, errors=problems):
+            return f"run {run}: {errors(problems)}"
+        case SingleRun():
+            return "a single run has nothing to compare with; use --runs 2 or more"
+        case OnlyProbes():
+            return "the probes match, but no training was recorded, and matching probes prove nothing on their own"
+        case OnlyLosses():
+            return (
+                "the losses match, but no weights were recorded, and matching losses prove nothing on their own; "
+                "use --artifact to compare a file the script saves them to"
+            )
+        case RunsMissing(finished=finished, planned=planned):
+            return f"{finished:,} of {planned:,} runs finished"
+        case _:
+            assert_never(found)
+
+
+def errors(found: Iterable[RunError]) -> str:
+    """Return all that is wrong with a run."""
+    return "; ".join(map(error, found))
+
+
+def error(found: RunError) -> str:
+    """Return one thing that is wrong with a run."""
+    match found:
+        case Interrupted() | EndedAtDifference() | EndedAfterStep() | TimedOut() | Failed() | Killed():
+            return _ended(found)
+        case RecorderNotLoaded() | ProbesIncomplete() | NoTraining() | LogIncomplete():
+            return _not_recorded(found)
+        case LossPatternUnmatched() | LossPatternMisfit() | LossPatternFlood() | StdoutTruncated() | StdoutUnreadable():
+            return _losses(found)
+        case ArtifactsNotWritten() | ArtifactMissing() | ArtifactUnusable():
+            return _artifacts(found)
+        case _:
+            assert_never(found)
+
+
+def _ended(found: _Ended) -> str:
+    match found:
+        case Interrupted():
+            return "interrupted"
+        case EndedAtDifference():
+            return "ended at its first difference"
+        case EndedAfterStep(step=step):
+            return f"ended after step {step}"
+        case TimedOut(seconds=seconds, hung=True):
+            return (
+                f"timed out after {seconds:g} s: the training had ended, but the process did not exit "
+                "(a thread may still be running)"
+            )
+        case TimedOut(seconds=seconds, step=step):
+            return f"timed out after {seconds:g} s, at step {step}"
+        case Failed(exit_code=code):
+            return f"the script failed with exit status {code}"
+        case Killed(signal=signal):
+            return f"the script was killed by {f'signal {signal}' if signal.isdecimal() else signal}"
+        case _:
+            assert_never(found)
+
+
+def _not_recorded(found: _NotRecorded) -> str:
+    match found:
+        case RecorderNotLoaded(program=program):
+            return (
+                f"nothing was recorded: the Python that ran {program} did not load the recorder. It was started with "
+                "-I, -E or -S, PYTHONPATH was overwritten, or it is not Python"
+            )
+        case ProbesIncomplete():
+            return "the event log with the probes is incomplete: the disk is full, or the process ended abruptly"
+        case NoTraining(imported=imported):
+            what = f"imported: {', '.join(imported)}" if imported else "no framework was imported"
+            return f"no training detected ({what}; looked for: {LOOKED_FOR})"
+        case LogIncomplete(pid=pid):
+            return (
+                f"the event log of process {pid} is incomplete: the disk is full, or the process ended abruptly "
+                "(exec, native crash, killed by its parent)"
+            )
+        case _:
+            assert_never(found)
+
+
+def _losses(found: _Losses) -> str:
+    match found:
+        case LossPatternUnmatched(pattern=pattern, last_line=last):
+            stdout = f"its last line is {last!r}" if last else "it is empty"
+            return f"--loss-pattern '{pattern}' matched nothing on stdout ({stdout})"
+        case LossPatternMisfit(pattern=pattern, group="step", text=text):
+            return f"--loss-pattern '{pattern}' matched {text!r} for the step, which is not a whole number"
+        case LossPatternMisfit(pattern=pattern, text=text):
+            return f"--loss-pattern '{pattern}' matched {text!r}, which is not a number"
+        case LossPatternFlood(pattern=pattern, limit=limit):
+            return f"--loss-pattern '{pattern}' matched more than {limit:,} times"
+        case StdoutTruncated():
+            return "stdout was truncated, so losses before the last MiB are lost"
+        case StdoutUnreadable(detail=detail):
+            return f"stdout cannot be read: {detail}"
+        case _:
+            assert_never(found)
+
+
+def _artifacts(found: _Artifacts) -> str:
+    match found:
+        case ArtifactsNotWritten(files=files, more=more):
+            they = "they" if len(files) + more > 1 else "it"
+            return f"{shortened(files, more)}: not written by this run ({they} already existed)"
+        case ArtifactMissing(pattern=pattern, folder=folder):
+            hint = f"; it is a folder, use '{pattern.rstrip('/')}/*'" if folder else ""
+            return f"--artifact {pattern}: the run wrote no such file{hint}"
+        case ArtifactUnusable(path=path, detail=detail):
+            return f"{path} {detail}"
+        case _:
+            assert_never(found)

@@ -1,0 +1,171 @@
+"""What casts doubt on a result."""
+
+from typing import TypeAlias, assert_never
+
+from detaudit.model import Stage, Warning  # the term for it
+from detaudit.model.number import count
+from detaudit.model.warnings import (
+    ArtifactsSkipped,
+    AuditStopped,
+    BaselineNotWritten,
+    FlagNotApplied,
+    FlagOverridden,
+    FrameworksDiffer,
+    InstrumentedRunUnusable,
+    LeftoverFilesRead,
+    LeftoversUnchecked,
+    PartNotShared,
+    PrintedLossesSkipped,
+    ProcessesKilled,
+    RanksDiffer,
+    RecipesDiffer,
+    RecorderFailed,
+    RunsDiffer,
+    SameRecording,
+    SettingsDiffer,
+    SetTooLate,
+    StagesNotShared,
+    TensorCountsDiffer,
+    TensorLayoutsDiffer,
+    VariationFailed,
+    WeightsSampled,
+)
+from detaudit.report.messages import applicability, overrides, problems, tensors
+from detaudit.report.messages.wording import shortened
+
+_Settings: TypeAlias = FlagOverridden | FlagNotApplied | VariationFailed | SetTooLate | SettingsDiffer
+_Runs: TypeAlias = (
+    RecorderFailed | ProcessesKilled | ArtifactsSkipped | LeftoverFilesRead | LeftoversUnchecked
+    | AuditStopped | InstrumentedRunUnusable | BaselineNotWritten
+)  # fmt: skip
+_Weights: TypeAlias = RanksDiffer | FrameworksDiffer | TensorCountsDiffer | TensorLayoutsDiffer | WeightsSampled
+_Recordings: TypeAlias = (
+    SameRecording | RecipesDiffer | StagesNotShared | PartNotShared | RunsDiffer | PrintedLossesSkipped
+)
+
+_PARTS = {
+    Stage.STDOUT: "printed losses (--loss-pattern)",
+    Stage.ARTIFACT: "files (--artifact)",
+    Stage.RETURNED: "returned values",
+}
+_FLAGS = {"PYTHONHASHSEED": "python-hash-seed"}
+"""Flags that set a variable in time."""
+
+
+def sentence(found: Warning) -> str:
+    """Return a warning, after what it is about: an audit, a recipe, a run, a recording."""
+    return f"{_about(found)}{_text(found)}"
+
+
+def _about(found: Warning) -> str:
+    about = [name for name in (found.audit, found.recording, found.recipe) if name]
+    if found.run and (found.recording or found.recipe):
+        about[-1] += f" run {found.run}"
+    elif found.run:
+        about.append(f"run {found.run}")
+    return "".join(f"{name}: " for name in about)
+
+
+def _text(found: Warning) -> str:
+    match found:
+        case FlagOverridden() | FlagNotApplied() | VariationFailed() | SetTooLate() | SettingsDiffer():
+            return _settings(found)
+        case (
+            RecorderFailed() | ProcessesKilled() | ArtifactsSkipped() | LeftoverFilesRead() | LeftoversUnchecked()
+            | AuditStopped() | InstrumentedRunUnusable() | BaselineNotWritten()
+        ):  # fmt: skip
+            return _runs(found)
+        case RanksDiffer() | FrameworksDiffer() | TensorCountsDiffer() | TensorLayoutsDiffer() | WeightsSampled():
+            return _weights(found)
+        case (
+            SameRecording() | RecipesDiffer() | StagesNotShared() | PartNotShared() | RunsDiffer()
+            | PrintedLossesSkipped()
+        ):  # fmt: skip
+            return _recordings(found)
+        case _:
+            assert_never(found)
+
+
+def _settings(found: _Settings) -> str:
+    match found:
+        case FlagOverridden(flag=flag, override=override):
+            return f"flag {flag} was overridden: {overrides.sentence(override)}"
+        case FlagNotApplied(flag=flag, reason=reason):
+            return f"flag {flag} was not applied{f': {applicability.inapplicable(reason)}' if reason else ''}"
+        case VariationFailed(variation=variation, detail=detail):
+            return f"variation {variation} failed: {detail}"
+        case SetTooLate(variable=variable, file=file, line=line, module=""):
+            hint = f" (use --flag {_FLAGS[variable]})" if variable in _FLAGS else ""
+            return f"{file}:{line} sets {variable} too late: it only takes effect before Python starts{hint}"
+        case SetTooLate(variable=variable, file=file, line=line, module=module):
+            return f"{file}:{line} sets {variable} too late: {module} reads it only at import"
+        case SettingsDiffer(first=first, settings=settings, more=more):
+            shown = [f"{name}={value} (run {first}: {before})" for name, value, before in settings]
+            return f"ran with different settings than run {first}: {shortened(shown, more)}"
+        case _:
+            assert_never(found)
+
+
+def _runs(found: _Runs) -> str:
+    match found:
+        case RecorderFailed(where=where, error=error):
+            return f"the recorder failed at {where}: {error}"
+        case ProcessesKilled(commands=commands):
+            return f"killed processes that the run left behind: {'; '.join(commands)}"
+        case ArtifactsSkipped(files=files, more=more):
+            return f"skipped files that this run did not write: {shortened(files, more)}"
+        case LeftoverFilesRead(files=files, more=more):
+            return (
+                f"a run read files that an earlier run wrote ({shortened(files, more)}), so the runs did not start "
+                "from the same state. Use --isolate to give each run its own copy."
+            )
+        case LeftoversUnchecked():
+            return (
+                "cannot check whether runs read each other's files: inotify is unavailable or exhausted. "
+                "Use --isolate to be safe."
+            )
+        case AuditStopped(message=message, hint=hint):
+            return f"the audit ended before its last run: {message}{f'. {hint}' if hint else ''}"
+        case InstrumentedRunUnusable(level=level, errors=errors):
+            return f"an instrumented run (level {level}) was unusable: {problems.errors(errors)}"
+        case BaselineNotWritten():
+            return "no baseline written: the runs were not shown to match"
+        case _:
+            assert_never(found)
+
+
+def _weights(found: _Weights) -> str:
+    match found:
+        case RanksDiffer(a=a, b=b):
+            return f"different numbers of ranks: {a} and {b}"
+        case FrameworksDiffer(rank=rank, a=one, b=other):
+            return (
+                f"rank {rank} trained with {one} in A and with {other} in B: digests of different frameworks never "
+                "match, so only the losses can be compared"
+            )
+        case TensorCountsDiffer(rank=rank, a=a, b=b):
+            return f"rank {rank} has {count(a, 'weight tensor')} in A and {b:,} in B"
+        case TensorLayoutsDiffer(rank=rank, place=place, a=mine, b=theirs):
+            return f"rank {rank}: weight {place} is {tensors.kind(*mine)} in A and {tensors.kind(*theirs)} in B"
+        case WeightsSampled():
+            return "the weights are large, so they were recorded only at steps 1, 2, 4, 8, … and at the end"
+        case _:
+            assert_never(found)
+
+
+def _recordings(found: _Recordings) -> str:
+    match found:
+        case SameRecording():
+            return "A and B are the same recording, so the comparison proves nothing"
+        case RecipesDiffer(a=a, b=b):
+            return f"different recipes ({a}, {b}): a flag may change results without fixing anything"
+        case StagesNotShared(stages=stages):
+            return f"recorded only here, so not compared: {', '.join(stages)}"
+        case PartNotShared(part=part):
+            return f"not compared, because only one side has them: {_PARTS.get(part, part)}"
+        case RunsDiffer():
+            return "its runs differ from each other; only the first finished one is compared"
+        case PrintedLossesSkipped():
+            return "printed losses are not compared; pass --loss-pattern to read them"
+        case _:
+            assert_never(found)

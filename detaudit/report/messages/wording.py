@@ -1,0 +1,36 @@
+"""Small pieces of sentences: lists of words, and numbers with few digits."""
+
+from collections.abc import Iterable
+
+from detaudit.model import Number
+from detaudit.model.number import count
+
+
+def both(words: Iterable[str]) -> str:
+    """Return words as a list: ``a``, ``a and b``, ``a, b and c``."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def either(words: Iterable[str]) -> str:
+    """Return words as alternatives: ``a``, ``a, or b``, ``a, b, or c``."""
+    *others, last = words
+    return f"{', '.join(others)}, or {last}" if others else last
+
+
+def every(number: int, noun: str) -> str:
+    """Return ``both runs``, or ``all 5 runs``."""
+    return f"both {noun}s" if number == 2 else f"all {count(number, noun)}"
+
+
+def shortened(words: Iterable[str], more: int = 0, most: int | None = None) -> str:
+    """Return ``a, b and 3 more``: the first ``most`` words, and how many are left out, here or (``more``) before."""
+    found = list(words)
+    shown = found[:most]
+    left_out = len(found) - len(shown) + more
+    return f"{', '.join(shown)} and {left_out:,} more" if left_out else ", ".join(shown)
+
+
+def brief(number: Number) -> str:
+    """Return a number with three digits, ``-`` if there is none."""
+    return "-" if number is None else number if isinstance(number, str) else f"{number:.3g}"

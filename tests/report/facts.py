@@ -1,0 +1,267 @@
+"""An example of every fact, for the sentences in golden/messages.txt."""
+
+from detaudit.model import (
+    Boundary,
+    Cause,
+    Culprit,
+    Explanation,
+    GateDetail,
+    How,
+    Inapplicable,
+    LikelyCause,
+    LockChange,
+    Narrowed,
+    NotVaried,
+    Operation,
+    Override,
+    RankRecord,
+    Reason,
+    Risk,
+    RunError,
+    ScriptCall,
+    Source,
+    SourceKind,
+    Stage,
+    Warning,  # the term for it
+)
+from detaudit.model import applicability as a
+from detaudit.model import check as gates
+from detaudit.model import doctor as risks
+from detaudit.model import problems as p
+from detaudit.model import warnings as w
+from tests.report.bisections import LIKELY
+from tests.report.checks import FIRST, OPTIMIZER
+
+RUN_ERRORS: tuple[RunError, ...] = (
+    p.Interrupted(),
+    p.EndedAtDifference(),
+    p.EndedAfterStep(step=5),
+    p.TimedOut(seconds=10.0, step=5, hung=False),
+    p.TimedOut(seconds=10.0, step=90, hung=True),
+    p.Failed(exit_code=1),
+    p.Killed(signal="SIGKILL"),
+    p.Killed(signal="64"),
+    p.RecorderNotLoaded(program="./train.sh"),
+    p.ProbesIncomplete(),
+    p.NoTraining(imported=("numpy 2.3.0", "torch 2.13.0")),
+    p.NoTraining(imported=()),
+    p.LogIncomplete(pid=12),
+    p.LossPatternUnmatched(pattern=r"loss=(\S+)", last_line="done"),
+    p.LossPatternUnmatched(pattern=r"loss=(\S+)", last_line=""),
+    p.LossPatternMisfit(pattern=r"loss=(\S+)", group="loss", text="abc"),
+    p.LossPatternMisfit(pattern=r"(?P<step>\S+) (\S+)", group="step", text="1.5"),
+    p.LossPatternFlood(pattern=r"(\d)", limit=1_000_000),
+    p.StdoutTruncated(),
+    p.StdoutUnreadable(detail="[Errno 5] Input/output error"),
+    p.ArtifactsNotWritten(files=("model.pt",)),
+    p.ArtifactsNotWritten(files=("a.pt", "b.pt", "c.pt"), more=2),
+    p.ArtifactMissing(pattern="model.pt", folder=False),
+    p.ArtifactMissing(pattern="models/", folder=True),
+    p.ArtifactUnusable(path="model.npz", detail="is empty"),
+)
+
+REASONS: tuple[Reason, ...] = (
+    p.RunUnusable(run=2, errors=(p.StdoutTruncated(), p.ArtifactMissing(pattern="model.pt", folder=False))),
+    p.SingleRun(),
+    p.OnlyProbes(),
+    p.OnlyLosses(),
+    p.RunsMissing(finished=3, planned=5),
+)
+
+CALL = ScriptCall(file="train.py", line=3, call="torch.manual_seed", value="42")
+SWITCH = ScriptCall(file="train.py", line=4, call="torch.use_deterministic_algorithms", value="False")
+OVERRIDES: tuple[Override, ...] = (
+    Override(at="start", name="PYTHONHASHSEED", value="1"),
+    Override(at="start", name="PYTHONHASHSEED"),
+    Override(at="end", name="torch.are_deterministic_algorithms_enabled", value="False"),
+    Override(at="end", name="torch.are_deterministic_algorithms_enabled", value="False", call=SWITCH),
+    Override(at="seed", call=CALL),
+    Override(at="seed", call=ScriptCall(file="train.py", line=3, call="torch.seed", value="")),
+    Override(at="seed", call=CALL, differs=SourceKind.CLOCK),
+    Override(at="seed", call=CALL, differs=SourceKind.PROCESS_ID),
+    Override(at="seed", call=CALL, differs=SourceKind.SEED),
+)
+
+WARNINGS: tuple[Warning, ...] = (
+    w.FlagOverridden(recipe="seeds", flag="torch-seed", override=OVERRIDES[6]),
+    w.FlagNotApplied(recipe="all", flag="jax-prng", reason=a.TooOld(framework="jax", since="0.5", found="0.4")),
+    w.VariationFailed(recipe="none", variation="locale", detail="setlocale: unsupported locale setting"),
+    w.SetTooLate(recipe="none", variable="PYTHONHASHSEED", file="t.py", line=3),
+    w.SetTooLate(audit="digits", recipe="none", variable="OMP_NUM_THREADS", file="t.py", line=5, module="torch"),
+    w.SettingsDiffer(recipe="none", run=2, first=1, settings=(("OMP_NUM_THREADS", "2", "1"),)),
+    w.SettingsDiffer(recipe="none", run=2, first=1, settings=(("A", "2", "1"), ("B", "y", "x")), more=1),
+    w.RecorderFailed(recipe="none", run=3, where="torch.optim", error="AttributeError: step"),
+    w.ProcessesKilled(recipe="none", run=1, commands=("python serve.py", "tensorboard --logdir x")),
+    w.ArtifactsSkipped(recipe="none", run=1, files=("a.pt", "b.pt", "c.pt"), more=1),
+    w.LeftoverFilesRead(files=("cache/a.pt",)),
+    w.LeftoversUnchecked(),
+    w.AuditStopped(message="cannot write .detaudit/x: no space left on device", hint="Free some space."),
+    w.InstrumentedRunUnusable(level="ops", errors=(p.Failed(exit_code=1),)),
+    w.BaselineNotWritten(audit="digits"),
+    w.SameRecording(),
+    w.RecipesDiffer(a="none", b="seeds"),
+    w.RanksDiffer(a=1, b=2),
+    w.FrameworksDiffer(rank=0, a="torch", b="tensorflow"),
+    w.TensorCountsDiffer(rank=0, a=1, b=14),
+    w.TensorLayoutsDiffer(rank=0, place=3, a=("float32", (4, 8)), b=("float16", ())),
+    w.StagesNotShared(recording="after", stages=(Stage.RNG, Stage.BATCH)),
+    w.PartNotShared(part=Stage.STDOUT),
+    w.PartNotShared(part=Stage.ARTIFACT),
+    w.PartNotShared(part=Stage.RETURNED),
+    w.WeightsSampled(recording="before"),
+    w.RunsDiffer(recording="before"),
+    w.PrintedLossesSkipped(recording="before", run=2),
+)
+
+RANKS = tuple(
+    RankRecord(rank=rank, framework="torch", steps=9, sum_of_weights=1.5, final_loss=0.25, digest="0123456789abcdef")
+    for rank in (0, 1)
+)
+FILE = Explanation(likely=(LikelyCause.NOT_RECORDED,))
+
+GATE_DETAILS: tuple[GateDetail, ...] = (
+    gates.RunsMatch(runs=2),
+    gates.RunsMatch(runs=3),
+    gates.RunsGaveDifferentResults(runs=3, distinct_results=2, first_difference=FIRST),
+    gates.RunsGaveDifferentResults(runs=3, distinct_results=2, first_difference=None),
+    gates.RunsInconclusive(reason=p.SingleRun()),
+    gates.RunsInconclusive(reason=None),
+    gates.NoBaseline(),
+    gates.RunsMustMatch(),
+    gates.MatchesBaseline(),
+    gates.MatchesBaseline(changed=("torch", "cuda")),
+    gates.MatchesBaseline(changed=("torch", "cuda", "numpy", "python", "cpu", "kernel", "glibc")),
+    gates.DiffersFromBaseline(),
+    gates.DiffersFromBaseline(step=8, stage=Stage.UPDATE, last_equal_step=7, explanation=OPTIMIZER),
+    gates.DiffersFromBaseline(step=8, stage=Stage.UPDATE, rank=1, last_equal_step=4, changed=("torch",)),
+    gates.DiffersFromBaseline(step=9, stage=Stage.UPDATE, last_equal_step=9),
+    gates.DiffersFromBaseline(step=0, stage=Stage.INIT),
+    gates.DiffersFromBaseline(step=0, stage=Stage.ARTIFACT, explanation=FILE),
+    gates.DiffersFromBaseline(step=8, stage=Stage.UPDATE, changed=("torch",), tolerance=0.001, loss_distance=0.0002),
+    gates.DiffersFromBaseline(step=8, stage=Stage.UPDATE, changed=("torch",), tolerance=0.001, loss_distance="inf"),
+    gates.ResumeMatches(stopped_after=4, steps=9, resumed_steps=5),
+    gates.ResumeDiffers(stopped_after=8, steps=9, resumed_steps=1, uninterrupted=RANKS[:1], resumed=RANKS[:1]),
+    gates.ResumeDiffers(stopped_after=4, steps=9, resumed_steps=5, uninterrupted=RANKS, resumed=RANKS),
+    gates.StopUnusable(errors=(p.Failed(exit_code=1),)),
+    gates.StoppedTooLate(steps=9),
+    gates.ResumeUnusable(errors=(p.Failed(exit_code=1),)),
+    gates.StartedOver(resumed_steps=9),
+    gates.NoWeights(),
+)
+
+LOCK_CHANGES = (
+    LockChange(audit="digits", new_ranks=RANKS),
+    LockChange(audit="digits", old_ranks=RANKS[:1], new_ranks=RANKS[:1]),
+    LockChange(audit="digits", name="torch", old="2.12.0", new="2.13.0"),
+    LockChange(audit="digits", name="cuda", new="12.8"),
+    LockChange(audit="digits"),
+)
+
+RISKS: tuple[Risk, ...] = (
+    risks.VariablesUnset(
+        variables=("PYTHONHASHSEED",),
+        flag="python-hash-seed",
+        title="Fix the string hash seed (PYTHONHASHSEED)",
+        by_hand="PYTHONHASHSEED=0 python train.py",
+    ),
+    risks.VariablesUnset(variables=("A", "B"), flag="f", title="Set A and B", by_hand="A=1 B=1 python train.py"),
+    risks.RandomAddresses(flag="system-aslr-off", title="Disable ASLR", by_hand="setarch -R python train.py"),
+    risks.RetiredSetting(variable="A", value="1", why="no version reads it", replacement="torch-seed"),
+    risks.RetiredSetting(variable="A", value="1", why="no version reads it", replacement=""),
+    risks.ThreadsFollowMachine(cpus=16),
+)
+
+CALLS = {
+    SourceKind.LISTING_ORDER: "os.listdir",
+    SourceKind.COMPLETION_ORDER: "multiprocessing.Pool.imap_unordered",
+    SourceKind.LISTING_FILES: "glob.glob",
+    SourceKind.COMPLETION_ORDER_OPTION: "DataLoader(in_order=False)",
+    SourceKind.UNINITIALIZED: "np.empty",
+    SourceKind.RACING_OPERATION: "aten.put_.default",
+    SourceKind.UNORDERED_OPERATION: "tf.while_loop",
+}
+
+
+def a_source(kind: SourceKind, call: str = "random.seed", generators: tuple[str, ...] = ()) -> Source:
+    return Source(file="train.py", line=7, kind=kind, call=CALLS.get(kind, call), generators=generators)
+
+
+SOURCES = (
+    *map(a_source, SourceKind),
+    a_source(SourceKind.UNSEEDED, "random.shuffle", ("random",)),
+    a_source(SourceKind.UNSEEDED, "augment", ("random", "numpy.random")),
+    Source(file="train.py", line=7, kind=SourceKind.UNINITIALIZED),
+    Source(
+        file="train.py",
+        line=7,
+        kind=SourceKind.RACING_OPERATION,
+        call="aten.index_put.default",
+        condition="an element is written more than once",
+    ),
+)
+
+
+def likely(*causes: LikelyCause, matching: tuple[Stage, ...] = ()) -> Explanation:
+    return Explanation(likely=causes, matching=matching)
+
+
+EXPLANATIONS = (
+    (Stage.INIT, likely(LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER)),
+    (Stage.RNG, likely(LikelyCause.SEEDING)),
+    *LIKELY.items(),
+    (Stage.FORWARD, likely(LikelyCause.DATA, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY)),
+    (Stage.UPDATE, likely(LikelyCause.AFTER_THE_LAST_STEP)),
+    (Stage.UPDATE, Explanation(gap=(4, 8))),
+    (Stage.UPDATE, Explanation(gap=(0, 8))),
+    (Stage.STDOUT, likely(LikelyCause.NOT_RECORDED)),
+    (Stage.ARTIFACT, likely(LikelyCause.NOT_RECORDED, matching=(Stage.FORWARD,))),
+    (Stage.RETURNED, likely(LikelyCause.OUTSIDE_THE_WEIGHTS, matching=(Stage.FORWARD, Stage.UPDATE))),
+    (Stage.STEPS, likely(LikelyCause.CONTROL_FLOW)),
+    (Stage.FORWARD, Explanation(matching=(Stage.BATCH,))),
+)
+
+
+def a_culprit(how: How, cause: Cause = Cause.DATA, name: str = "", operation: Operation | None = None) -> Culprit:
+    return Culprit(how=how, cause=cause, rank=0, step=1, stage=Stage.BATCH, name=name, operation=operation)
+
+
+CULPRITS = (
+    *map(a_culprit, How),
+    a_culprit(How.OUTPUT, operation=Operation(name="c10d.allreduce_", collective=True)),
+    a_culprit(How.VARIABLE, name="names"),
+    a_culprit(How.VARIABLE, Cause.ORDER, name="names"),
+    a_culprit(How.LEFTOVER_FILE, name="cache.pt"),
+)
+
+ENCODER = Boundary(module="encoder", side="input"), Boundary(module="encoder", side="output")
+NARROWED = (
+    *(Narrowed(step=3, after=Boundary(), before=Boundary(stage=stage)) for stage in Stage),
+    Narrowed(step=3, after=Boundary(stage=Stage.BATCH), before=Boundary(stage=Stage.FORWARD)),
+    Narrowed(step=3, after=ENCODER[0], before=ENCODER[1]),
+    Narrowed(step=3, after=Boundary(), before=ENCODER[0]),
+)
+
+INAPPLICABLE: tuple[Inapplicable, ...] = (
+    a.ByHandOnly(),
+    a.NotImported(),
+    a.NotImported(modules=("torch",)),
+    a.NotImported(modules=("torch", "numpy")),
+    a.NoGpu(),
+    a.FewerThanTwoGpus(),
+    a.TooOld(framework="torch", since="2.10", found="2.9.1"),
+    a.NoLongerNeeded(framework="torch", until="2.8", found="2.9.1"),
+    a.AddressesRandom(detail="the system does not permit personality(ADDR_NO_RANDOMIZE)"),
+    a.XlaFlagsInFile(file="flags.txt", xla_flag="--xla_gpu_deterministic_ops=true"),
+    a.XlaUnknown(xla_flag="--xla_gpu_deterministic_ops=true"),
+    a.XlaTooOld(library="libjax_common.so"),
+    a.RefusedInProcess(detail="AttributeError: module 'torch' has no attribute 'seed'"),
+)
+
+NOT_VARIED: tuple[NotVaried, ...] = (
+    a.AddressesRandom(detail="the system does not permit personality(ADDR_NO_RANDOMIZE)"),
+    a.NoGlibc(),
+    a.NoAvx2(),
+    a.NoSecondLocale(),
+    a.NeedsIsolate(),
+    a.PinnedByRecipe(recipe="seeds"),
+)

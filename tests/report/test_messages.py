@@ -1,0 +1,197 @@
+"""Every fact has a sentence; golden/messages.txt lists them all."""
+
+import typing
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import msgspec
+import pytest
+
+from detaudit.model import (
+    Cause,
+    Confidence,
+    Evidence,
+    FlagOutcome,
+    GateDetail,
+    How,
+    Inapplicable,
+    LikelyCause,
+    NextStep,
+    NotVaried,
+    Purpose,
+    Reason,
+    Risk,
+    RunError,
+    SourceKind,
+    Stage,
+    Status,
+    Warning,  # the term for it
+)
+from detaudit.report.messages import (
+    applicability,
+    causes,
+    culprits,
+    differences,
+    evidence,
+    explanations,
+    flags,
+    gates,
+    next_steps,
+    overrides,
+    problems,
+    risks,
+    sources,
+    statuses,
+    warnings,
+)
+from detaudit.report.messages.wording import both, brief, either, every, shortened
+from detaudit.report.plain import line
+from tests.report import facts
+from tests.report.test_ci_formats import HOSTILE
+from tests.report.test_reporters import assert_golden
+
+STEPS = tuple(
+    NextStep(
+        command="detaudit …",
+        purpose=purpose,
+        run=2 if purpose is Purpose.READ_STDERR else None,
+        audit="digits" if purpose is Purpose.COMPARE_STEPS else "",
+    )
+    for purpose in Purpose
+)
+SITES = {Stage.ARTIFACT: "model.pt", Stage.RETURNED: "[0]['loss']"}
+EVIDENCE = (
+    evidence.would_catch(Confidence(level=0.95, max_differing_rate=1 - 0.05 ** (1 / 4)), 5),
+    evidence.would_catch(Confidence(level=0.95, max_differing_rate=1 - 0.05 ** (1 / 28)), 29),
+    evidence.would_catch(Confidence(level=0.95, max_differing_rate=1 - 0.05 ** (1 / 29)), 30),
+    evidence.may_go_unnoticed(Evidence(runs=16, confidence=None, assumed_rate=0.25, miss_probability=0.013)),
+)
+
+
+def kind(fact: Any) -> str:
+    return str(fact.__struct_config__.tag)
+
+
+def topics() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield all messages by topic, each with its kind."""
+    yield "sources of differences", [(one.kind, sources.sentence(one)) for one in facts.SOURCES]
+    yield "where runs differ", [(stage, differences.where(3, stage, SITES.get(stage))) for stage in Stage]
+    yield "what differs, and the likely cause", [(at, explanations.sentence(at, one)) for at, one in facts.EXPLANATIONS]
+    yield "why a run is not compared", [(kind(one), problems.error(one)) for one in facts.RUN_ERRORS]
+    yield "why a group is inconclusive", [(kind(one), problems.reason(one)) for one in facts.REASONS]
+    yield "warnings", [(kind(one), warnings.sentence(one)) for one in facts.WARNINGS]
+    yield "overridden flags", [(one.at, overrides.sentence(one)) for one in facts.OVERRIDES]
+    yield "flags", list(flags.OUTCOMES.items())
+    yield "why a flag is not applied", [(kind(one), applicability.inapplicable(one)) for one in facts.INAPPLICABLE]
+    yield "why a variation does not vary", [(kind(one), applicability.not_varied(one)) for one in facts.NOT_VARIED]
+    yield "runs", list(statuses.NAMES.items())
+    yield "evidence", [("", one) for one in EVIDENCE]
+    yield "gates", [(kind(one), gates.sentence(one)) for one in facts.GATE_DETAILS]
+    yield "changes of the lock file", [("", gates.lock_change(one)) for one in facts.LOCK_CHANGES]
+    yield "culprits", [(one.how, culprits.sentence(one)) for one in facts.CULPRITS]
+    yield "how a difference entered", list(culprits.HOW.items())
+    yield "between which events", [("", culprits.narrowed(one)) for one in facts.NARROWED]
+    yield "causes", list(causes.NAMES.items())
+    yield "risks", [(kind(one), f"{risks.sentence(one)} / {risks.fix(one)}") for one in facts.RISKS]
+    yield "next steps", [(one.purpose, next_steps.comment(one)) for one in STEPS]
+
+
+ALL = [text for _, messages in topics() for _, text in messages]
+
+
+def test_the_sentences_are_the_golden_ones() -> None:
+    lines = []
+    for topic, messages in topics():
+        lines += [topic, *(f"  {f'{name}: ' if name else ''}{text}" for name, text in messages), ""]
+    assert_golden("messages.txt", "\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("union", "examples"),
+    [
+        (RunError, facts.RUN_ERRORS),
+        (Reason, facts.REASONS),
+        (Warning, facts.WARNINGS),
+        (GateDetail, facts.GATE_DETAILS),
+        (Risk, facts.RISKS),
+        (Inapplicable, facts.INAPPLICABLE),
+        (NotVaried, facts.NOT_VARIED),
+    ],
+    ids=["run errors", "reasons", "warnings", "gates", "risks", "inapplicable", "not varied"],
+)
+def test_every_fact_has_an_example(union: Any, examples: tuple[object, ...]) -> None:
+    assert {type(one) for one in examples} == set(typing.get_args(union))
+
+
+@pytest.mark.parametrize(
+    ("members", "examples"),
+    [
+        (SourceKind, [one.kind for one in facts.SOURCES]),
+        (Stage, [stage for stage, _ in facts.EXPLANATIONS]),
+        (LikelyCause, [cause for _, one in facts.EXPLANATIONS for cause in one.likely]),
+        (Purpose, [one.purpose for one in STEPS]),
+        (How, [one.how for one in facts.CULPRITS]),
+        (How, culprits.HOW),
+        (Cause, causes.NAMES),
+        (FlagOutcome, flags.OUTCOMES),
+        (Status, statuses.NAMES),
+    ],
+)
+def test_every_member_of_an_enum_has_an_example(members: type[Enum], examples: Any) -> None:
+    assert set(examples) == set(members)
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_a_message_is_one_plain_line(text: str) -> None:
+    assert line(text) == text
+
+
+@pytest.mark.parametrize(
+    "fact", [*facts.RUN_ERRORS, *facts.REASONS, *facts.WARNINGS, *facts.GATE_DETAILS, *facts.RISKS]
+)
+def test_a_fact_with_any_text_in_it_makes_one_plain_line(fact: Any) -> None:
+    fields = {field.name: field.type for field in msgspec.structs.fields(type(fact))}
+    texts = {name: HOSTILE for name, type_ in fields.items() if type_ is str}
+    lists = {name: (HOSTILE,) for name, type_ in fields.items() if type_ == tuple[str, ...]}
+    found = msgspec.structs.replace(fact, **texts, **lists)
+    text = line(said(found))
+    assert not set(text) & set("\n\r\x1b\x00\x07")
+    text.encode()
+    assert text
+
+
+def said(fact: Any) -> str:
+    """Return the sentence of any fact."""
+    if isinstance(fact, typing.get_args(RunError)):
+        return problems.error(fact)
+    if isinstance(fact, typing.get_args(Reason)):
+        return problems.reason(fact)
+    if isinstance(fact, typing.get_args(Warning)):
+        return warnings.sentence(fact)
+    if isinstance(fact, typing.get_args(GateDetail)):
+        return gates.sentence(fact)
+    return risks.sentence(fact)
+
+
+def test_lists_of_words() -> None:
+    assert [both("abc"[:n]) for n in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
+    assert [either("abc"[:n]) for n in (1, 2, 3)] == ["a", "a, or b", "a, b, or c"]
+    assert [every(n, "run") for n in (2, 5, 1000)] == ["both runs", "all 5 runs", "all 1,000 runs"]
+    assert shortened("abcde", most=3) == "a, b, c and 2 more"
+    assert shortened("abc", 2, most=3) == "a, b, c and 2 more"
+    assert shortened("abc", most=3) == "a, b, c"
+    assert shortened(()) == ""
+
+
+def test_brief_numbers() -> None:
+    assert [brief(n) for n in (8.6999999e-11, 0.5, 0.0, "nan", None)] == ["8.7e-11", "0.5", "0", "nan", "-"]
+
+
+def test_runs_needed_are_the_fewest() -> None:
+    assert evidence.runs_needed(0.95, 0.1) == 30
+    for level in (0.8, 0.9, 0.95, 0.99):
+        for rate in (0.01, 0.05, 0.1, 0.5):
+            runs = evidence.runs_needed(level, rate)
+            assert (1 - rate) ** (runs - 1) <= 1 - level + 1e-9
+            assert (1 - rate) ** (runs - 2) > 1 - level

@@ -1,0 +1,199 @@
+"""Sentences of groups, bisections and traces that the golden reports do not have."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from detaudit.model import (
+    ALL_STEPS,
+    BisectOutcome,
+    Cause,
+    Culprit,
+    Difference,
+    EffectExample,
+    Evidence,
+    FailingFlag,
+    Group,
+    How,
+    Pass,
+    RunError,
+    Stage,
+    Trace,
+    VaryOutcome,
+    Verdict,
+)
+from detaudit.model.applicability import NoGpu
+from detaudit.model.problems import Failed, RunsMissing, RunUnusable
+from detaudit.report import bisection, traced, variations, words
+from tests.report.bisections import BISECTIONS, a_trial
+from tests.report.checks import THREADS, varied
+from tests.report.test_reporters import AUDITS
+from tests.report.traces import TRACES
+
+FIXED, NOT_FIXED = BISECTIONS["fixed"], BISECTIONS["not-fixed"]
+FAILED: tuple[RunError, ...] = (Failed(exit_code=3),)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"needed": (FIXED.needed or ())[:1], "groups": FIXED.groups[:1], "total_runs": 1}, "1 flag makes it"),
+        ({"outcome": BisectOutcome.ALREADY_DETERMINISTIC, "needed": ()}, "no flag is needed (5 trials, 25 runs)"),
+        ({"outcome": BisectOutcome.INCONCLUSIVE, "needed": None}, "no answer (5 trials, 25 runs)"),
+        ({"outcome": BisectOutcome.INCONCLUSIVE, "best_so_far": ("a", "b")}, "with a, b, all runs so far match ("),
+        ({"outcome": BisectOutcome.INCONCLUSIVE, "best_so_far": ()}, "with no flags, all runs so far match ("),
+    ],
+)
+def test_the_answer_of_a_bisection(fields: dict[str, Any], expected: str) -> None:
+    assert bisection.result(replace(FIXED, **fields)).sentence.startswith(expected)
+
+
+@pytest.mark.parametrize(("needed", "expected"), [(0, "without flags"), (1, "with this flag"), (2, "with these flags")])
+def test_the_evidence_of_a_bisection(needed: int, expected: str) -> None:
+    found = bisection.result(replace(FIXED, needed=(FIXED.needed or ())[:needed]))
+    assert found.evidence.startswith(f"evidence: 17 runs {expected} are bit-identical; ")
+
+
+def test_a_flag_whose_need_is_unproven() -> None:
+    needed = tuple(replace(one, left_out=None, cost=None) for one in FIXED.needed or ())
+    lines = bisection.result(replace(FIXED, needed=needed)).details[0][1]
+    assert lines[0] == "without it: the training fails, so whether it is needed is unproven"
+    assert not [line for line in lines if line.startswith("cost")]
+
+
+def test_notes_of_a_bisection() -> None:
+    failing = FailingFlag(flag="f", message="", errors=FAILED)
+    found = replace(FIXED, not_needed=(), failing_flags=(failing,), not_applicable={"g": NoGpu()})
+    assert bisection.result(found).notes == [
+        "the training fails with f: the script failed with exit status 3",
+        "skipped 1 flag that does not apply: no weights on a GPU (1) (listed in audit.json)",
+    ]
+
+
+def test_only_what_is_not_fixed_has_a_difference_to_explain() -> None:
+    assert bisection.last_unfixed(FIXED) is None
+    assert bisection.last_unfixed(NOT_FIXED) is NOT_FIXED.groups[1]
+
+
+def test_an_interrupted_bisection_has_no_failure() -> None:
+    failed = BISECTIONS["bisection-failed"]
+    assert bisection.result(failed).failed is failed.groups[0]
+    assert bisection.result(replace(failed, interrupted=True)).failed is None
+
+
+def test_sentences_of_a_bisection_over_variations() -> None:
+    found = replace(THREADS, example=EffectExample(trial="trial-3", runs=(1, 4), values=(), errors=FAILED))
+    result = variations.result(varied(sensitive_to=(found,)))
+    assert result.sentence.startswith("1 variation changes the training: threads (")
+    expected = "run 4 of trial 3 fails, but the control does not: the script failed with exit status 3"
+    assert result.details[0][1][0] == expected
+    assert variations.result(varied(outcome=VaryOutcome.INCONCLUSIVE)).sentence.startswith("no answer (")
+
+
+def test_the_evidence_if_every_variation_has_an_effect() -> None:
+    few = Evidence(runs=5, confidence=None, assumed_rate=0.25, miss_probability=0.3)
+    found = variations.result(varied(no_effect=(), evidence=few))
+    assert found.evidence == "evidence: 5 runs at control values are bit-identical"
+
+
+def a_trace(**fields: Any) -> Trace:
+    return replace(TRACES["traced-kernel"], **fields)
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        (a_trial(1, (), 1.5), ("nothing to trace", "both runs are bit-identical")),
+        (a_trial(1, (), 1.5, Stage.UPDATE), ("no culprit found", "2 runs gave 2 different results")),
+        (
+            replace(AUDITS["inconclusive"].groups[0], reason=RunUnusable(run=1, errors=FAILED)),
+            ("inconclusive", "run 1: the script failed with exit status 3"),
+        ),
+    ],
+)
+def test_a_trace_without_a_culprit(group: Group, expected: tuple[str, str]) -> None:
+    answer = traced.answer(a_trace(culprit=None, groups=(group,)))
+    assert (answer.word, answer.sentence) == expected
+
+
+def test_a_culprit_outside_the_users_code() -> None:
+    found = Culprit(how=How.INPUT, cause=Cause.DATA, rank=0, step=0, stage=Stage.INIT)
+    assert traced.answer(a_trace(culprit=found)).sentence == (
+        "outside your code before the first step (init), cause: input data"
+    )
+
+
+def test_values_of_a_culprit_and_where_it_ran() -> None:
+    found = TRACES["traced-kernel"].culprit
+    assert found is not None
+    lines = list(traced.lines(a_trace(culprit=replace(found, values=("3", "4"), thread="loader", rank=1))))
+    assert "one run: 3; other run: 4" in lines
+    operation = next(line for line in lines if line.startswith("operation: "))
+    assert operation.endswith("module encoder.layers.3, thread loader, rank 1")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "level", "expected"),
+    [
+        (3, 3, "ops", "recorded ops at step 3 in 2 runs: all match"),
+        (3, 5, "modules", "recorded modules at steps 3 to 5 in 2 runs: all match"),
+        (0, ALL_STEPS, "racing", "recorded racing ops at all steps in 2 runs: all match"),
+        (3, ALL_STEPS, "lines", "recorded lines from step 3 on in 2 runs: all match"),
+    ],
+)
+def test_what_was_recorded(first: int, last: int, level: str, expected: str) -> None:
+    one = Pass(level=level, first_step=first, last_step=last, runs=2, first_difference=None)
+    assert traced.notes(a_trace(passes=(one,), total_runs=1)) == [expected, "1 run in total"]
+
+
+def test_the_finished_runs_of_an_inconclusive_group() -> None:
+    group = replace(
+        a_trial(1, (), 1.5, runs=4), verdict=Verdict.INCONCLUSIVE, reason=RunsMissing(finished=4, planned=5)
+    )
+    assert words.sentence(group) == "4 of 5 runs finished; the 4 finished runs are bit-identical"
+    assert words.evidence_line(group) == ""
+
+
+def test_the_rank_of_a_difference_is_named_if_there_are_several() -> None:
+    several = replace(
+        AUDITS["nondeterministic"].groups[1], first_difference=a_trial(1, (), 1, Stage.BATCH).first_difference
+    )
+    assert words.where(several).startswith("runs 1 and 2 first differ at step 1 (batch) on rank 0: the model's inputs")
+    assert words.where(AUDITS["nondeterministic"].groups[1]) == ""
+
+
+@pytest.mark.parametrize(
+    ("stage", "site", "cell", "sentence"),
+    [
+        (
+            Stage.ARTIFACT,
+            "model.pt",
+            "model.pt (vs run 1)",
+            "first differ in model.pt: a file the script wrote differs",
+        ),
+        (
+            Stage.RETURNED,
+            "[0]",
+            "returned [0] (vs run 1)",
+            "first differ in the returned value [0]: the value returned",
+        ),
+        (Stage.RETURNED, None, "returned (vs run 1)", "first differ in the returned value: the value returned"),
+        (Stage.STEPS, None, "step 1, steps (vs run 1)", "first differ at step 1: only one run has this step"),
+        (Stage.STDOUT, None, "step 1, stdout (vs run 1)", "first differ at step 1 (stdout): a printed loss differs"),
+    ],
+)
+def test_differences_without_a_stage_of_training(stage: Stage, site: str | None, cell: str, sentence: str) -> None:
+    group = a_trial(1, (), 1.5, Stage.BATCH)
+    assert group.first_difference is not None
+    run = replace(group.runs[1], first_difference=Difference(rank=0, step=1, stage=stage, site=site))
+    first = replace(group.first_difference, stage=stage, site=site)
+    group = replace(group, runs=(group.runs[0], run), first_difference=first)
+    assert words.table(group).rows[1][-1] == cell
+    assert sentence in words.where(group)
+
+
+def test_many_sources_are_cut() -> None:
+    source = a_trial(1, (), 1.5, Stage.BATCH).sources[0]
+    lines = words.source_lines([source] * (words.MOST_SOURCES + 2))
+    assert (len(lines), lines[-1]) == (words.MOST_SOURCES + 1, "and 2 more in audit.json")
