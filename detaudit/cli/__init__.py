@@ -1,4 +1,4 @@
-"""The command line. The only place that turns errors into text and exit codes."""
+"""The command line, the only place that turns errors into text and exit codes."""
 
 import importlib
 import sys
@@ -7,19 +7,22 @@ from typing import cast
 import click
 
 from detaudit import __version__
+from detaudit.cli.errors import print_error
 from detaudit.errors import DetauditError, ExitCode
 
 COMMANDS = {
-    "run": "Is a training script deterministic? Run it several times and compare.",
-    "bisect": "Which flags make it deterministic, and is each of them needed?",
-    "trace": "Where does the first difference enter: step, operation, line of code, and why?",
-    "check": "Is it still so? The gate for CI: the audits of this project, against their baselines.",
-    "compare": "Where do two audits, or an audit and a baseline, first differ?",
-    "doctor": "What bears on determinism on this machine, and what threatens it?",
+    "run": "Check whether a training script is deterministic.",
+    "bisect": "Find a minimal set of flags that makes it deterministic.",
+    "trace": "Find the line and the operation where two runs diverge.",
+    "check": "Gate CI: run this project's audits and compare them with their baselines.",
+    "compare": "Show where two audits, or an audit and a baseline, first differ.",
+    "doctor": "Show what affects determinism on this machine.",
     "recipes": "List the recipes and flags; `detaudit recipes show ID` explains one.",
-    "report": "Print an audit that was recorded before.",
+    "report": "Print the report of an earlier audit or check.",
 }
-"""Each subcommand is the module of its name in this package, imported when it is asked for."""
+"""Each subcommand is a module of this package, imported only when it is used."""
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _Group(click.Group):
@@ -36,12 +39,12 @@ class _Group(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Group, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="detaudit")
 def cli() -> None:
     """Audit a training script for determinism, without editing it.
 
-    Exit status: 0 deterministic, 1 non-deterministic, 2 usage error, 125 could not judge, 130 interrupted.
+    Exit status: 0 deterministic, 1 nondeterministic, 2 usage error, 125 inconclusive, 130 interrupted.
     """
 
 
@@ -60,8 +63,6 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.close()
         return ExitCode.INTERRUPTED
     except DetauditError as error:
-        click.echo(f"{click.style('error:', fg='red')} {error.message}", err=True)
-        if error.cure:
-            click.echo(f"  {error.cure}", err=True)
+        print_error(error)
         return error.exit_code
     return status if isinstance(status, int) else ExitCode.DETERMINISTIC

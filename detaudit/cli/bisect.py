@@ -1,4 +1,4 @@
-"""``detaudit bisect``: which flags make a training deterministic, and which of them are really needed."""
+"""``detaudit bisect``: find a minimal set of flags that makes a training deterministic."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,112 +11,103 @@ from detaudit.auditor.bisect.flags import Bisector, Question
 from detaudit.auditor.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
-from detaudit.cli.common import TargetCommand, run_options, settings_of, target_options, vary_option
 from detaudit.cli.execute import audit
+from detaudit.cli.options import TargetCommand, run_options, target_options, vary_option
+from detaudit.cli.settings import settings_of
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
-from detaudit.launch.plan import Settings
 from detaudit.model import Bisection, Group, VariationBisection
-from detaudit.recipe.flags import Catalogue, Flag, load_catalogue
+from detaudit.recipe.flags import SEARCHED, Catalogue, Flag, load_catalogue
 from detaudit.recipe.recipes import DEFAULT_SEED, load_recipe
 from detaudit.recipe.variations import ALL
 
-_TRIED = ("auto", "fallback")
-_NOT_ASKED = ("format_", "quiet", "resume", "over")
 _OVER = ("flags", "variations")
 
 
 @click.command(cls=TargetCommand, options_metavar="[OPTIONS]")
 @target_options
 @click.option("--over", type=click.Choice(_OVER), default="flags", show_default=True,
-              help="Which flags mend it, or which of the things that --vary names change it?")  # fmt: skip
+              help="Search for the flags that fix it, or for the variations (--vary) that change the "
+              "result.")  # fmt: skip
 @vary_option
 @click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE",
-              help="Search among the flags of this recipe only; repeatable. Over variations: set it in every run. "
-              "[default: all that apply]")  # fmt: skip
-@click.option("--flag", "flags", multiple=True, metavar="ID", help="Search among this flag as well.")
-@click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Do not try this flag.")
+              help="Search only the flags of this recipe. Repeatable. With --over variations: apply it in every run. "
+              "[default: all standard and fallback flags that apply]")  # fmt: skip
+@click.option("--flag", "flags", multiple=True, metavar="ID", help="Add a flag to the search. Repeatable.")
+@click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Leave a flag out of the search. Repeatable.")
 @click.option("--confirm", default=5, show_default=True, type=click.IntRange(2), metavar="N",
-              help="How many runs must match at least.")  # fmt: skip
+              help="Minimum number of matching runs.")  # fmt: skip
 @click.option("--error-rate", "error", default=ERROR_RATE, show_default=True, metavar="P",
               type=click.FloatRange(0, 1, min_open=True, max_open=True),
-              help="How often the answer may be wrong, where one run in four deviates.")  # fmt: skip
-@click.option("--alternatives", is_flag=True, help="Try what may stand in for each needed flag, and what it costs.")
+              help="Accepted probability of a wrong answer if 1 run in 4 differs.")  # fmt: skip
+@click.option("--alternatives", is_flag=True,
+              help="Also try alternatives to each needed flag, and measure what they cost.")  # fmt: skip
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-              help="Go on with a bisection that was interrupted.")  # fmt: skip
+              help="Resume an interrupted bisection from its results folder.")  # fmt: skip
 @run_options
 @click.pass_context
-def command(ctx: click.Context, /, format_: str, quiet: bool, resume: Path | None, **options: Any) -> int:
-    """Find the flags that make a training script deterministic, and prove that each is needed.
+def command(ctx: click.Context, /, format_: str, quiet: bool, resume: Path | None, over: str, **options: Any) -> int:
+    """Find a minimal set of flags that makes a training script deterministic.
 
-    Runs it as it stands, then with flags, in the order in which the first difference suggests them, until a smallest
-    set is found under which all runs match, bit for bit, and without any one of which they do not.
+    Runs the script without flags, then with flags, most likely ones first, until all runs match, bit for bit, and no
+    flag in the set can be left out.
     """
-    over, after_dashes = options.pop("over"), ctx.meta.get("after_dashes", ())
     if resume is not None:
-        return _resumed(ctx, resume, format_, quiet)
-    if over == "variations":
-        return _over_variations(_varying_question(after_dashes, **options), (), format_, quiet)
-    if options["vary"]:
-        raise UsageError("--vary is for a bisection over variations", "Add --over variations.")
-    return _over_flags(_question(after_dashes, **options), (), format_, quiet)
+        question, earlier = _resumed(ctx, resume)
+    else:
+        question, earlier = _question(over, **options), ()
 
-
-def _over_flags(question: Question, earlier: tuple[Group, ...], format_: str, quiet: bool) -> int:
-    def story(observer: Observer) -> Bisector:
+    def make_job(observer: Observer) -> Bisector | VariationBisector:
+        if isinstance(question, VaryQuestion):
+            return VariationBisector(question, LocalLauncher(), observer, earlier)
         return Bisector(question, LocalLauncher(), observer, earlier)
 
-    return audit(question.settings, story, format_=format_, quiet=quiet)
+    return audit(question.settings, make_job, format_=format_, quiet=quiet)
 
 
-def _over_variations(question: VaryQuestion, earlier: tuple[Group, ...], format_: str, quiet: bool) -> int:
-    def story(observer: Observer) -> VariationBisector:
-        return VariationBisector(question, LocalLauncher(), observer, earlier)
-
-    return audit(question.settings, story, format_=format_, quiet=quiet)
-
-
-def _resumed(ctx: click.Context, folder: Path, format_: str, quiet: bool) -> int:
-    """Ask again what was asked in ``folder``, with the trials that are there."""
+def _resumed(ctx: click.Context, folder: Path) -> tuple[Question | VaryQuestion, tuple[Group, ...]]:
+    """Return the question of the bisection in ``folder``, and its trials so far."""
     earlier = store.load(folder)
     if not isinstance(earlier, Bisection | VariationBisection):
-        raise UsageError(f"{folder} holds no bisection", "Name a folder that `detaudit bisect` wrote.")
-    asked = list(earlier.command[2:])
-    with command.make_context("bisect", asked, parent=ctx.parent) as context:
-        options = {name: value for name, value in context.params.items() if name not in _NOT_ASKED}
-        after_dashes = context.meta.get("after_dashes", ())
+        raise UsageError(f"no bisection in {folder}", "Pass the results folder of `detaudit bisect`.")
+    with command.make_context("bisect", list(earlier.command[2:]), parent=ctx.parent) as context:
+        options = {name: value for name, value in context.params.items() if name not in ("format_", "quiet", "resume")}
     if options["artifacts_"]:
         raise UsageError(
-            "a bisection with --artifact cannot go on: the files of its runs are gone",
+            "cannot resume a bisection that used --artifact: the files of its runs are gone",
             "Start it again without --resume.",
         )
-
-    def again(settings: Settings) -> Settings:
-        return replace(settings, out=folder.resolve(), command=earlier.command)
-
-    if isinstance(earlier, VariationBisection):
-        varying = _varying_question(after_dashes, **options)
-        return _over_variations(replace(varying, settings=again(varying.settings)), earlier.groups, format_, quiet)
-    question = _question(after_dashes, **options)
-    return _over_flags(replace(question, settings=again(question.settings)), earlier.groups, format_, quiet)
+    question = _question(**options)
+    settings = replace(question.settings, out=folder.resolve(), command=earlier.command)
+    return replace(question, settings=settings), earlier.groups
 
 
-def _varying_question(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> VaryQuestion:
+def _question(over: str, **options: Any) -> Question | VaryQuestion:
+    if over == "variations":
+        return _over_variations(**options)
+    if options["vary"]:
+        raise UsageError("--vary needs --over variations", "Add --over variations.")
+    return _over_flags(**options)
+
+
+def _over_variations(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> VaryQuestion:
     if options["alternatives"]:
-        raise UsageError("--alternatives is for a bisection over flags", "Leave --alternatives out.")
+        raise UsageError("--alternatives does not work with --over variations", "Remove --alternatives.")
     if len(recipes) > 1:
-        raise UsageError("every run has one recipe", "Name one --recipe.")
+        raise UsageError("--over variations takes only one --recipe", "Remove the other recipes.")
     catalogue = load_catalogue()
     name = recipes[0] if recipes else "none"
     recipe = load_recipe(name, catalogue, seed=options["seed"], add=options["flags"], remove=options["no_flags"])
     options["vary"] = options["vary"] or (ALL,)
     settings = settings_of(after_dashes, (), 1, **options)
-    if not settings.varying.under(recipe).moving:
-        raise UsageError(f"the recipe {recipe.name} holds all that was to vary still", "Name another variation.")
+    if not settings.varying.under(recipe).varying:
+        raise UsageError(
+            f"recipe {recipe.name} pins every requested variation", "Choose a different variation or recipe."
+        )
     return VaryQuestion(settings, catalogue, recipe, options["confirm"], options["error"])
 
 
-def _question(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> Question:
+def _over_flags(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> Question:
     catalogue = load_catalogue()
     return Question(
         settings=settings_of(after_dashes, (), 1, **options),
@@ -134,9 +125,9 @@ def _candidates(
 ) -> tuple[Flag, ...]:
     ids = {flag.id for name in recipes for flag in load_recipe(name, catalogue).flags}
     if not recipes:
-        ids = {flag.id for flag in catalogue if flag.action in _TRIED}
+        ids = {flag.id for flag in catalogue if flag.action in SEARCHED}
     ids |= {catalogue.get(flag).id for flag in add}
     ids -= {catalogue.get(flag).id for flag in remove}
     if not ids:
-        raise UsageError("there is no flag to try", "Name a recipe that has some, or leave --recipe out.")
+        raise UsageError("no flags to try", "Choose a recipe that has flags, or leave out --recipe.")
     return catalogue.select(ids)

@@ -1,4 +1,4 @@
-"""``detaudit doctor``: what bears on determinism on this machine."""
+"""``detaudit doctor``: show what affects determinism on this machine."""
 
 import shutil
 import sys
@@ -6,15 +6,17 @@ import sys
 import click
 
 from detaudit.auditor.doctor import diagnose
+from detaudit.cli.options import format_option, python_option
 from detaudit.recipe import machine
 from detaudit.recipe.flags import load_catalogue
 from detaudit.report import doctor
 
 
 @click.command()
-@click.option("--python", metavar="EXE", default=sys.executable, help="The Python of your training.")
-@click.option("--format", "format_", type=click.Choice(doctor.FORMATS), default="table", show_default=True)
-def command(python: str, format_: str) -> None:
-    """Tell what this machine means for the bits of a training: what it is, and what threatens them."""
-    found = diagnose(shutil.which(python) or python, load_catalogue(), machine.devices())
+@python_option
+@format_option(doctor.FORMATS)
+def command(python: str | None, format_: str) -> None:
+    """Show what affects determinism on this machine: hardware, versions, settings and risks."""
+    interpreter = python or sys.executable
+    found = diagnose(shutil.which(interpreter) or interpreter, load_catalogue(), machine.devices())
     click.echo(doctor.render(found, format_), nl=False)

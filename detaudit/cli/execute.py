@@ -1,4 +1,4 @@
-"""Carries an audit or a check out to its printed end."""
+"""Run an audit or a check, save its report and print it."""
 
 import signal
 import sys
@@ -7,7 +7,8 @@ from typing import Protocol, TypeVar
 
 from detaudit.auditor import store
 from detaudit.auditor.runs.observer import Observer
-from detaudit.cli.output import lament, tell
+from detaudit.cli.errors import print_error
+from detaudit.cli.output import print_report
 from detaudit.cli.progress import ProgressLine
 from detaudit.errors import StorageError
 from detaudit.launch.plan import Settings
@@ -17,40 +18,42 @@ from detaudit.model import Audit, Check, exit_code
 R = TypeVar("R", bound=Audit | Check, covariant=True)
 
 
-class Story(Protocol[R]):
-    """A report that can be carried out, and told as far as it got."""
+class Job(Protocol[R]):
+    """Work that produces a report, after an interruption too: of what it finished before."""
 
     def run(self) -> R:
-        """Carry it out."""
+        """Do the work and return its report."""
 
     def result(self, interrupted: bool = False) -> R:
-        """Return it as it stands."""
+        """Return the report so far."""
 
 
-def carry_out(
-    mark: str, story: Callable[[Observer], Story[R]], save: Callable[[R], None], *, format_: str, quiet: bool
+def execute(
+    mark: str, make_job: Callable[[Observer], Job[R]], save: Callable[[R], None], *, format_: str, quiet: bool
 ) -> int:
-    """Carry a report out, keep and print it, and return the exit status; ``mark`` is on all its processes."""
+    """Do a job, save and print its report, and return the exit status; all its processes carry ``mark``."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP, and so does the audit
             signal.signal(number, _interrupt)
     with ProgressLine(quiet or not sys.stderr.isatty()) as progress, Reaper(mark):
-        told = story(progress)
+        job = make_job(progress)
         try:
-            report = told.run()
+            report = job.run()
         except KeyboardInterrupt:
-            report = told.result(interrupted=True)
+            report = job.result(interrupted=True)
     try:
         save(report)
-    except StorageError as error:  # the result is still printed
-        lament(error)
-    tell(report, format_)
+    except StorageError as error:  # The report is still printed.
+        print_error(error)
+    print_report(report, format_)
     return exit_code(report)
 
 
-def audit(settings: Settings, story: Callable[[Observer], Story[Audit]], *, format_: str, quiet: bool) -> int:
-    """Carry out an audit of one target; see carry_out."""
-    return carry_out(settings.mark, story, lambda told: store.save(settings.out, told), format_=format_, quiet=quiet)
+def audit(settings: Settings, make_job: Callable[[Observer], Job[Audit]], *, format_: str, quiet: bool) -> int:
+    """Audit one target and return the exit status; see execute."""
+    return execute(
+        settings.mark, make_job, lambda report: store.save(settings.out, report), format_=format_, quiet=quiet
+    )
 
 
 def _interrupt(*_: object) -> None:

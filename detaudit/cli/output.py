@@ -1,4 +1,4 @@
-"""Printing a finished report, and what belongs beside it in a CI system."""
+"""Print finished reports, also to the step summary of GitHub Actions."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from detaudit.auditor import store
+from detaudit.cli.errors import print_error
 from detaudit.errors import StorageError
 from detaudit.model import Report
 from detaudit.report import render
@@ -13,8 +14,11 @@ from detaudit.report import render
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
-def tell(report: Report, format_: str) -> None:
-    """Print a report; in the format ``github`` it also goes, as Markdown, into the summary of the step."""
+def print_report(report: Report, format_: str) -> None:
+    """Print a report; in the format ``github``, also append it as Markdown to the step summary.
+
+    A summary that cannot be written is an error on stderr that does not change the exit status.
+    """
     click.echo(render(report, format_), nl=False)
     summary = os.environ.get(_SUMMARY)
     if format_ != "github" or not summary:
@@ -22,9 +26,4 @@ def tell(report: Report, format_: str) -> None:
     try:
         store.append(Path(summary), render(report, "markdown").encode(errors="backslashreplace"))
     except StorageError as error:
-        lament(error)
-
-
-def lament(error: StorageError) -> None:
-    """Say on stderr that a report could not be kept; its verdict, and the exit status, stand all the same."""
-    click.echo(f"{click.style('error:', fg='red')} {error.message}. {error.cure}", err=True)
+        print_error(error)

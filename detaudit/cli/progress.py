@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ProgressLine(Observer):
-    """One line, rewritten in place; nothing at all where ``silent``."""
+    """One line, rewritten in place; prints nothing if ``silent``."""
 
     def __init__(self, silent: bool) -> None:
         self._silent = silent
@@ -63,9 +63,9 @@ class ProgressLine(Observer):
     def _line(self) -> "Text":
         from rich.text import Text
 
-        return Text(self._words(), no_wrap=True, overflow="ellipsis")
+        return Text(self._text(), no_wrap=True, overflow="ellipsis")
 
-    def _words(self) -> str:
+    def _text(self) -> str:
         if not self._number:
             return ""
         elapsed = time.monotonic() - self._started

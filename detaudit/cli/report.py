@@ -1,17 +1,17 @@
-"""``detaudit report``: print an old audit or check again."""
+"""``detaudit report``: print the report of an earlier audit or check."""
 
 from pathlib import Path
 
 import click
 
 from detaudit.auditor import store
-from detaudit.cli.output import tell
-from detaudit.report import FORMATS
+from detaudit.cli.options import format_option
+from detaudit.cli.output import print_report
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-@click.option("--format", "format_", type=click.Choice(list(FORMATS)), default="table", show_default=True)
+@format_option()
 def command(folder: Path, format_: str) -> None:
-    """Print the audit or the check in DIR, a folder that detaudit wrote, once more."""
-    tell(store.load_report(folder), format_)
+    """Print the report of the audit or check in DIR again."""
+    print_report(store.load_report(folder), format_)

@@ -1,0 +1,78 @@
+"""From the options of a command line to the settings of an audit."""
+
+import os
+import re
+import secrets
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from detaudit.auditor import store
+from detaudit.auditor.evidence import artifacts, printed
+from detaudit.errors import UsageError
+from detaudit.launch.offers import offered
+from detaudit.launch.plan import Settings
+from detaudit.launch.target import resolve_target
+from detaudit.launch.vary import Varying
+from detaudit.recipe.recipes import Recipe
+from detaudit.recipe.variations import load_variations, select
+from detaudit.report.messages import applicability
+
+
+def command_line() -> tuple[str, ...]:
+    """Return the command as the user typed it, for the report."""
+    return ("detaudit", *sys.argv[1:])
+
+
+def loss_regex(text: str | None) -> re.Pattern[str] | None:
+    """Return the regex of --loss-pattern, None if there is none. Raises UsageError if it is invalid."""
+    return printed.compiled(text) if text is not None else None
+
+
+def new_results(out: Path | None) -> tuple[str, Path]:
+    """Return a new mark for the processes of an audit, and its results folder: ``out``, or a new one."""
+    mark = secrets.token_hex(4)
+    return mark, (out or store.new_folder(mark)).resolve()
+
+
+def varying_of(names: Sequence[str], isolate: bool) -> Varying:
+    """Return the variations with these names that are possible here. One that is named and needs a copy gets one.
+
+    Raises UnknownNameError for a variation that does not exist, UsageError if none of them is possible here.
+    """
+    chosen = select(load_variations(), names)
+    isolate = isolate or any(one.needs == "isolate" and one.id in names for one in chosen)
+    varying = offered(chosen, isolate=isolate)
+    if chosen and not varying.varying:
+        reasons = "; ".join(f"{name}: {applicability.not_varied(reason)}" for name, reason in varying.not_varied)
+        raise UsageError(
+            f"none of the requested variations is possible here ({reasons})", "Choose a different variation."
+        )
+    return varying
+
+
+def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs: int, **options: Any) -> Settings:
+    """Return the settings that the options of ``run_options``, ``target_options`` and ``vary_option`` ask for."""
+    mark, out = new_results(options["out"])
+    isolate = options["isolate"] or options["isolate_root"] is not None
+    vary = tuple(dict.fromkeys(options.get("vary", ())))
+    varying = varying_of(vary, isolate)
+    return Settings(
+        target=resolve_target(options["words"], after_dashes, options["module"], options["python"]),
+        recipes=recipes,
+        runs=runs,
+        out=out,
+        mark=mark,
+        cwd=Path(os.getcwd()),
+        command=command_line(),
+        timeout=options["timeout"],
+        fail_fast=options.get("fail_fast", False),
+        isolate=isolate or any(one.needs == "isolate" for one in varying.varying),
+        isolate_root=options["isolate_root"],
+        stages=options["stages"],
+        loss_pattern=loss_regex(options["loss_pattern"]),
+        artifacts=artifacts.check(options["artifacts_"]),
+        vary=vary,
+        varying=varying,
+    )
