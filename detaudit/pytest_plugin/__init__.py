@@ -1,6 +1,7 @@
-"""The pytest plugin: ``@pytest.mark.deterministic`` audits a test, the fixture ``determinism`` compares bits.
+"""The pytest plugin: ``@pytest.mark.deterministic`` audits a test, the fixture ``determinism`` compares values.
 
-Every pytest session of an environment imports this: the standard library and pytest alone, all else when it is used.
+Every pytest session in an environment with detaudit imports this module, so it imports only pytest and the standard
+library at first, and everything else when it is used.
 """
 
 import inspect
@@ -24,20 +25,21 @@ _options = pytest.StashKey[Mapping[str, Any]]()
 
 
 class Determinism:
-    """What the fixture ``determinism`` is."""
+    """The value of the fixture ``determinism``."""
 
     def assert_bit_equal(self, a: object, b: object) -> None:
-        """Fail unless ``a`` and ``b`` are equal bit for bit, and say where and by how much they are not.
+        """Fail unless ``a`` and ``b`` are bit-identical, and say where and by how much they differ.
 
-        They are numbers, strings, arrays and tensors of any library, or lists, tuples and dicts of them, such as a
-        ``state_dict()``. Equal NaNs are equal, +0 and -0 are not. Raises AssertionError; TypeError for anything else.
+        Each is a number, a string, an array or tensor of any library, or a list, tuple or dict of these, such as a
+        ``state_dict()``. NaNs with the same bits match, +0 and -0 differ. Raises AssertionError if the values differ,
+        TypeError for other types.
         """
         __tracebackhide__ = True
         from detaudit.pytest_plugin import equality
 
-        words = equality.difference(a, b)
-        if words:
-            raise AssertionError(words)
+        text = equality.difference(a, b)
+        if text:
+            raise AssertionError(text)
 
 
 @pytest.fixture(scope="session")
@@ -47,20 +49,20 @@ def determinism() -> Determinism:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the setting for options that the runs of an audited test need."""
-    text = f"arguments for the pytest in which a test marked {mark.NAME} is run"
+    """Add the setting ``detaudit_args``."""
+    text = f"command-line arguments for the pytest sessions that run a test marked {mark.NAME}"
     parser.addini("detaudit_args", text, type="args", default=[])
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Note which options there are before any conftest file adds its own."""
+    """Note which options exist before any conftest file adds its own."""
     early_config.stash[_core_options] = frozenset(vars(early_config.known_args_namespace))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark, and learn whether this is a run of an audit."""
+    """Register the mark, and find out whether this session is a run of an audit."""
     config.addinivalue_line("markers", mark.LINE)
     config.stash[_child] = child = Child.here()
     config.stash[_environment] = dict(os.environ)
@@ -70,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _own_options(config: pytest.Config) -> dict[str, Any]:
-    """Return the options that conftest files added, as far as they are plain values."""
+    """Return the options that conftest files added and whose values JSON can represent."""
     core = config.stash.get(_core_options, None)
     added = {name: value for name, value in vars(config.option).items() if core is not None and name not in core}
     return {name: value for name, value in added.items() if _is_plain(value)}
@@ -85,28 +87,28 @@ def _is_plain(value: object) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker of pytest-xdist the options, which it could not tell apart."""
+    """Pass the options to a worker of pytest-xdist, which cannot distinguish them from those of pytest."""
     node.workerinput[_WORKER_INPUT] = node.config.stash[_options]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Fail a test whose mark cannot be obeyed, before any of its fixtures is made."""
+    """Fail a test with an invalid mark before any of its fixtures is set up."""
     if item.get_closest_marker(mark.NAME) is not None:
         _mark(item)
-        problem = _not_for_us(item)
+        problem = _unsupported(item)
         if problem:
             pytest.fail(f"@pytest.mark.{mark.NAME} {problem}", pytrace=False)
 
 
-def _not_for_us(item: pytest.Item) -> str:
-    """Return why a test cannot be audited: one that pytest does not call itself would pass without an audit."""
+def _unsupported(item: pytest.Item) -> str:
+    """Return why a test cannot be audited: if pytest does not call it itself, it would pass without an audit."""
     cases = getattr(sys.modules.get("unittest"), "TestCase", ())
     owner = getattr(item, "cls", None)
     if not isinstance(item, pytest.Function) or (owner is not None and issubclass(owner, cases)):
-        return "is for functions and methods of plain classes, no others"
+        return "works only on plain functions and on methods of plain classes"
     if inspect.iscoroutinefunction(item.obj) or inspect.isasyncgenfunction(item.obj):
-        return "cannot audit an async test; call asyncio.run in a plain one"
+        return "does not support async tests; call asyncio.run() in a plain test"
     return ""
 
 
@@ -122,7 +124,7 @@ def _mark(item: pytest.Item) -> mark.Mark:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Audit a marked test; in a run of that audit, call it."""
+    """Audit a marked test, or call it if this session is a run of that audit."""
     if pyfuncitem.get_closest_marker(mark.NAME) is None:
         return None
     config = pyfuncitem.config

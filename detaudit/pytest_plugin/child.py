@@ -1,4 +1,4 @@
-"""The inner half of the mark: in a run of the audit, calls the test as it is and has recorded what it returns."""
+"""The inner half of the mark: in a run of the audit, call the test and record the value that it returns."""
 
 import json
 import os
@@ -11,31 +11,31 @@ from typing import Any
 import pytest
 
 VARIABLE = "DETAUDIT_PYTEST"
-"""Tells pytest in a run of the audit to call the marked test itself: a JSON object with ``folder`` and ``options``."""
+"""Makes pytest call the marked test, in a run of the audit: a JSON object with ``folder`` and ``options``."""
 
 SKIPPED = "skipped"
-"""The file in ``folder`` that holds the reason, where the test skipped itself."""
+"""The file in ``folder`` with the reason, if the test skipped itself."""
 
 
 class Child:
-    """What the session that audits says to the one that runs: a folder to answer in, and the user's own options."""
+    """A run of the audit: the folder for its answers, and the values of the user's own options."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self._folder, self._options = Path(told["folder"]), dict(told["options"])
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._folder, self._options = Path(values["folder"]), dict(values["options"])
 
     @classmethod
     def here(cls) -> "Child | None":
-        """Return what this session was told, None in any other session. The variable is gone from then on."""
-        told = os.environ.pop(VARIABLE, None)
-        return None if told is None else cls(json.loads(told))
+        """Return the run that this session is, None in any other session; remove the variable from the environment."""
+        values = os.environ.pop(VARIABLE, None)
+        return None if values is None else cls(json.loads(values))
 
     def configure(self, config: pytest.Config) -> None:
-        """Set the options that the user's conftest files have, as they are in the session that audits."""
+        """Set the options of the user's conftest files to their values in the session that audits."""
         for name, value in self._options.items():
             setattr(config.option, name, value)
 
     def call(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-        """Call the test and have recorded what it returns; fails the test where that is not possible."""
+        """Call the test and record the value that it returns; fail the test if it cannot be recorded."""
         with self._skips():
             value = function(**arguments)
         if value is None:
@@ -43,7 +43,7 @@ class Child:
         recorder = sys.modules.get("_detaudit.recorder.probes.returned")
         problem = recorder.returned(value) if recorder is not None else "the recorder was not loaded"
         if problem:
-            pytest.fail(f"what the test returned cannot be compared: {problem}", pytrace=False)
+            pytest.fail(f"cannot compare the value that the test returned: {problem}", pytrace=False)
 
     @contextmanager
     def _skips(self) -> Iterator[None]:

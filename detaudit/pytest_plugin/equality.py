@@ -1,4 +1,4 @@
-"""Compares two values of any library bit for bit, part by part; knows the libraries by what their values can do."""
+"""Compare two values of any library bit for bit, part by part, without importing the library."""
 
 import ctypes
 import struct
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from detaudit.auditor.judge import tensors
-from detaudit.report import tensors as told
+from detaudit.model.number import count
+from detaudit.report.messages import tensors as tensor_text
 
 MOST_SHOWN = 5
 _DEEPEST = 64
@@ -17,7 +18,7 @@ _PLAIN = (bool, int, str, bytes, bytearray, type(None))
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor as its type, its shape, and its bytes in C order."""
+    """A tensor: its type, its shape, and its bytes in C order."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -25,8 +26,8 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Unlike:
-    """A part that differs: where it stands, what it is, and how it differs."""
+class PartDifference:
+    """A part that differs: its path, its kind, and how it differs."""
 
     path: str
     kind: str
@@ -34,14 +35,14 @@ class Unlike:
 
 
 def difference(a: object, b: object) -> str:
-    """Return where and by how much two values differ, ``""`` where all their bits are equal.
+    """Return where and by how much two values differ, ``""`` if they are bit-identical.
 
-    Raises TypeError for a value that has no bits to compare, ValueError for one that is nested too deep.
+    Raises TypeError for a value of an unsupported type, ValueError for one that is nested too deeply.
     """
-    found = list(_unlike(a, b, "", 0))
+    found = list(_differences(a, b, "", 0))
     if not found:
         return ""
-    lines = [f"not bit-equal: {len(found)} parts differ" if len(found) > 1 else "not bit-equal"]
+    lines = [f"not bit-identical: {len(found)} parts differ" if len(found) > 1 else "not bit-identical"]
     for one in found[:MOST_SHOWN]:
         lines.append(f"  {one.path or 'the value'}{f' ({one.kind})' if one.kind else ''}:")
         lines += [f"    {line}" for line in one.lines]
@@ -49,54 +50,56 @@ def difference(a: object, b: object) -> str:
     return "\n".join(lines + ([f"  and {more} more"] if more > 0 else []))
 
 
-def _unlike(a: Any, b: Any, path: str, depth: int) -> Iterator[Unlike]:
+def _differences(a: Any, b: Any, path: str, depth: int) -> Iterator[PartDifference]:
     if depth > _DEEPEST:
-        raise ValueError(f"nested more than {_DEEPEST} deep")
-    a, b = _opened(a), _opened(b)
+        raise ValueError(f"nested more than {_DEEPEST} levels deep")
+    a, b = _normalized(a), _normalized(b)
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        yield from _unlike_mappings(a, b, path, depth)
+        yield from _mapping_differences(a, b, path, depth)
     elif (isinstance(a, list) and isinstance(b, list)) or (isinstance(a, tuple) and isinstance(b, tuple)):
         if len(a) != len(b):
-            yield Unlike(path, "", (f"{len(a)} parts against {len(b)}",))
+            yield PartDifference(path, "", (f"{count(len(a), 'part')} vs {len(b)}",))
             return
-        fields = getattr(a, "_fields", None)  # of a named tuple
+        fields = getattr(a, "_fields", None)  # Only a named tuple has them.
         for place, pair in enumerate(zip(a, b, strict=True)):
-            yield from _unlike(*pair, f"{path}.{fields[place]}" if fields else f"{path}[{place}]", depth + 1)
+            yield from _differences(*pair, f"{path}.{fields[place]}" if fields else f"{path}[{place}]", depth + 1)
     else:
-        yield from _unlike_leaves(a, b, path)
+        yield from _leaf_differences(a, b, path)
 
 
-def _unlike_mappings(a: Mapping[Any, Any], b: Mapping[Any, Any], path: str, depth: int) -> Iterator[Unlike]:
+def _mapping_differences(a: Mapping[Any, Any], b: Mapping[Any, Any], path: str, depth: int) -> Iterator[PartDifference]:
     for key in (*a, *(key for key in b if key not in a)):
         if key in a and key in b:
-            yield from _unlike(a[key], b[key], f"{path}[{key!r}]", depth + 1)
+            yield from _differences(a[key], b[key], f"{path}[{key!r}]", depth + 1)
         else:
-            yield Unlike(f"{path}[{key!r}]", "", (f"only the {'first' if key in a else 'second'} has it",))
+            yield PartDifference(f"{path}[{key!r}]", "", (f"only in the {'first' if key in a else 'second'}",))
 
 
-def _unlike_leaves(a: Any, b: Any, path: str) -> Iterator[Unlike]:
+def _leaf_differences(a: Any, b: Any, path: str) -> Iterator[PartDifference]:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if (a.dtype, a.shape) != (b.dtype, b.shape):
-            yield Unlike(path, "", (f"{told.kind(a.dtype, a.shape)} against {told.kind(b.dtype, b.shape)}",))
+            yield PartDifference(
+                path, "", (f"{tensor_text.kind(a.dtype, a.shape)} vs {tensor_text.kind(b.dtype, b.shape)}",)
+            )
             return
         found = tensors.difference(a.dtype, a.shape, a.data, b.data)
         if found is not None:
-            yield Unlike(path, told.kind(a.dtype, a.shape), tuple(told.lines(found)))
+            yield PartDifference(path, tensor_text.kind(a.dtype, a.shape), tuple(tensor_text.lines(found)))
     elif type(a) is not type(b):
-        yield Unlike(path, "", (f"{_shown(a)} against {_shown(b)}",))
+        yield PartDifference(path, "", (f"{_shown(a)} vs {_shown(b)}",))
     elif a != b:
-        yield Unlike(path, type(a).__name__, (f"{a!r} against {b!r}",))
+        yield PartDifference(path, type(a).__name__, (f"{a!r} vs {b!r}",))
 
 
 def _shown(value: object) -> str:
     if isinstance(value, Tensor):
-        return told.kind(value.dtype, value.shape)
+        return tensor_text.kind(value.dtype, value.shape)
     name = type(value).__name__
     return f"a {name}" if isinstance(value, Mapping | list | tuple) else f"the {name} {value!r}"
 
 
-def _opened(value: Any) -> Any:
-    """Return a value as a structure, a plain value or a Tensor. Raises TypeError where it is none of them."""
+def _normalized(value: Any) -> Any:
+    """Return a value as a structure, a plain value or a Tensor. Raises TypeError for anything else."""
     if isinstance(value, Tensor | Mapping | list | tuple):
         return value
     if isinstance(value, float):
@@ -111,7 +114,7 @@ def _opened(value: Any) -> Any:
     for method in ("numpy", "__array__"):  # TensorFlow and Keras; JAX and NumPy itself
         if callable(getattr(value, method, None)) and not isinstance(value, type):
             return _of_numpy(getattr(value, method)())
-    raise TypeError(f"bits of a {type(value).__module__}.{type(value).__qualname__} cannot be compared: give numbers, "
+    raise TypeError(f"cannot compare a {type(value).__module__}.{type(value).__qualname__} bit for bit: pass numbers, "
                     "strings, arrays, tensors, or lists, tuples and dicts of them, such as a state_dict()")  # fmt: skip
 
 
@@ -121,24 +124,24 @@ def _of_torch(value: Any) -> Any:
         value = value.coalesce()
         return {"size": tuple(value.shape), "indices": value.indices(), "values": value.values()}
     if str(value.layout) != "torch.strided" or value.is_quantized or value.device.type == "meta":
-        raise TypeError(f"a {value.dtype} tensor of layout {value.layout} on {value.device.type} cannot be compared: "
-                        "give its parts")  # fmt: skip
-    value = value.cpu().resolve_conj().resolve_neg().contiguous()  # NumPy may be missing, and knows no bfloat16
+        raise TypeError(f"cannot compare a {value.dtype} tensor with layout {value.layout} on {value.device.type}: "
+                        "pass its parts")  # fmt: skip
+    value = value.cpu().resolve_conj().resolve_neg().contiguous()  # NumPy may be missing, and has no bfloat16.
     size = value.numel() * value.element_size()
     data = ctypes.string_at(value.data_ptr(), size) if size else b""
     return Tensor(str(value.dtype).removeprefix("torch."), tuple(value.shape), data)
 
 
 def _of_numpy(value: Any) -> Any:
-    """Return an array, or one of NumPy's scalars, or what came out of a tensor of strings."""
+    """Return an array or a scalar of NumPy as a Tensor, and anything else normalized."""
     if not hasattr(value, "tobytes") or not hasattr(value, "dtype"):
-        return _opened(value)
+        return _normalized(value)
     dtype = value.dtype
     if dtype.kind in "OUST":
         return {"shape": tuple(value.shape), "items": value.tolist()}
     if dtype.names:
         return {name: value[name] for name in dtype.names}
     if dtype.kind in "fc" and dtype.name in ("float96", "float128", "complex192", "complex256"):
-        raise TypeError(f"{dtype.name} has bits that mean nothing; compare it as float64 or complex128")
+        raise TypeError(f"{dtype.name} has padding bits; compare it as float64 or complex128")
     value = value if dtype.isnative else value.astype(dtype.newbyteorder("="))
     return Tensor(dtype.name, tuple(value.shape), value.tobytes())

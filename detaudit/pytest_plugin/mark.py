@@ -1,4 +1,4 @@
-"""What ``@pytest.mark.deterministic(…)`` asks for."""
+"""The arguments of ``@pytest.mark.deterministic(…)``."""
 
 import os
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ LINE = (
     f"{NAME}(runs=3, recipe='none', flags=(), seed=None, timeout=None): run the test in fresh processes and fail "
     "unless what it trains and returns is bit-identical in all of them (detaudit)"
 )
-"""How ``pytest --markers`` shows it."""
+"""The description that ``pytest --markers`` prints."""
 
 
 class MarkError(Exception):
-    """The mark's arguments cannot be obeyed as they stand; the message names it and says how."""
+    """Invalid arguments of the mark; the message names the mark and the problem."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """The arguments of the mark: those of ``detaudit run``. ``timeout`` is in seconds, for one run."""
+    """The arguments of the mark, like the options of ``detaudit run``. ``timeout`` is in seconds per run."""
 
     runs: int = 3
     recipe: str = "none"
@@ -30,21 +30,21 @@ class Mark:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The same as options of ``detaudit run``, which stops at the first two runs that differ."""
-        words = ["--runs", str(self.runs), "--recipe", self.recipe, "--fail-fast"]
-        words += [word for flag in self.flags for word in ("--flag", flag)]
-        words += ["--seed", str(self.seed)] if self.seed is not None else []
-        words += ["--timeout", f"{self.timeout:g}"] if self.timeout is not None else []
-        return tuple(words)
+        """The options of ``detaudit run``, which stops as soon as two runs differ."""
+        options = ["--runs", str(self.runs), "--recipe", self.recipe, "--fail-fast"]
+        options += [option for flag in self.flags for option in ("--flag", flag)]
+        options += ["--seed", str(self.seed)] if self.seed is not None else []
+        options += ["--timeout", f"{self.timeout:g}"] if self.timeout is not None else []
+        return tuple(options)
 
 
 def read(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Mark:
-    """Return what the mark asks for. Raises MarkError for an argument that does not exist or makes no sense."""
+    """Return the arguments of a mark. Raises MarkError for an unknown or invalid argument."""
     known = tuple(Mark.__dataclass_fields__)
     unknown = [name for name in keywords if name not in known]
     if arguments or unknown:
-        what = f"no argument {unknown[0]!r}" if unknown else "keywords only"
-        raise _wrong(f"takes {what}; those that there are: {', '.join(known)}")
+        problem = f"unknown argument {unknown[0]!r}" if unknown else "arguments must be keywords"
+        raise _error(f"{problem}; available: {', '.join(known)}")
     given = dict(keywords)
     flags = given.get("flags", ())
     given["flags"] = (flags,) if isinstance(flags, str) else tuple(flags) if _is_iterable(flags) else flags
@@ -57,19 +57,19 @@ def read(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Mark:
 
 def _check(mark: Mark) -> None:
     if not _is_whole(mark.runs) or mark.runs < 2:
-        raise _wrong(f"runs={mark.runs!r}: a whole number from 2, since one run has nothing to be compared with")
+        raise _error(f"runs must be an integer of at least 2, got {mark.runs!r}")
     if not _is_text(mark.recipe):
-        raise _wrong(f"recipe={mark.recipe!r}: the name of a recipe (see `detaudit recipes`), or a YAML file")
+        raise _error(f"recipe must be a recipe name (see `detaudit recipes`) or a YAML file, got {mark.recipe!r}")
     if not _are_texts(mark.flags):
-        raise _wrong(f"flags={mark.flags!r}: the ids of flags (see `detaudit recipes`)")
+        raise _error(f"flags must be flag IDs (see `detaudit recipes`), got {mark.flags!r}")
     if mark.seed is not None and (not _is_whole(mark.seed) or mark.seed < 0):
-        raise _wrong(f"seed={mark.seed!r}: a whole number from 0")
+        raise _error(f"seed must be an integer of at least 0, got {mark.seed!r}")
     if mark.timeout is not None and (not _is_number(mark.timeout) or not mark.timeout > 0):
-        raise _wrong(f"timeout={mark.timeout!r}: seconds, more than 0")
+        raise _error(f"timeout must be a positive number of seconds, got {mark.timeout!r}")
 
 
-def _wrong(words: str) -> MarkError:
-    return MarkError(f"@pytest.mark.{NAME}: {words}")
+def _error(problem: str) -> MarkError:
+    return MarkError(f"@pytest.mark.{NAME}: {problem}")
 
 
 def _is_whole(value: object) -> bool:

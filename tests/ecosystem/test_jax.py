@@ -1,4 +1,4 @@
-"""JAX is seen as people write it, compiled or not, and what it compiles is not touched."""
+"""JAX is recorded as people write it, compiled or not, and what it compiles is not touched."""
 
 import pytest
 
@@ -198,8 +198,8 @@ def test_style(project: Project, style: str) -> None:
 def test_without_a_seed(project: Project) -> None:
     project.write("train.py", BEGIN + STYLES["by-hand"])
     group = audited(project, "train.py", code=1)
-    assert (group["divergence"]["step"], group["divergence"]["stage"]) == (0, "init")
-    assert "jax.random.key" in {source["what"].split("(")[0] for source in group["sources"]}
+    assert (group["first_difference"]["step"], group["first_difference"]["stage"]) == (0, "init")
+    assert "jax.random.key" in {source["call"] for source in group["sources"]}
 
 
 KERAS = """
@@ -249,7 +249,7 @@ def test_keras(project: Project) -> None:
 
 def test_keras_without_a_seed(project: Project) -> None:
     project.write("train.py", KERAS)
-    found = audited(project, "train.py", code=1)["divergence"]
+    found = audited(project, "train.py", code=1)["first_difference"]
     assert (found["step"], found["stage"]) == (0, "init")
 
 
@@ -301,11 +301,11 @@ def test_what_a_script_can_see_of_jax_is_the_same(project: Project) -> None:
     assert len(alone.stdout.splitlines()) > 20
     assert (alone.returncode, recorded.returncode) == (1, 1)
     assert alone.stderr.splitlines()[-1] == recorded.stderr.splitlines()[-1]
-    (trace,) = (project.folder / "trace").iterdir()
-    assert '"k":"trouble"' not in trace.read_text()
+    (event_log,) = (project.folder / "trace").iterdir()
+    assert '"k":"trouble"' not in event_log.read_text()
 
 
-def test_what_is_not_seen_is_no_match(project: Project) -> None:
+def test_a_training_that_is_not_recorded_is_inconclusive(project: Project) -> None:
     project.write(
         "train.py",
         """
@@ -317,4 +317,5 @@ def test_what_is_not_seen_is_no_match(project: Project) -> None:
         """,
     )
     group = audited(project, "train.py", code=125)
-    assert "nothing was trained that detaudit can see (imported: jax" in group["reason"]
+    (error,) = group["reason"]["errors"]
+    assert (error["kind"], error["imported"][0].split()[0]) == ("no-training", "jax")

@@ -1,4 +1,4 @@
-"""Keras 2, as the package tf_keras, is seen: fit, a train_step of one's own, a loop, and mixed precision."""
+"""Keras 2, as the package tf_keras, is recorded: fit, a train_step of one's own, a loop, and mixed precision."""
 
 import importlib.util
 

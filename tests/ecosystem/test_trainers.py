@@ -1,4 +1,4 @@
-"""The trainers that people use are seen as they are: their own count of steps, their weights, and no bit changed."""
+"""The trainers that people use are recorded unmodified: their own count of steps, their weights, and no bit changed."""
 
 import math
 import sys
@@ -129,7 +129,7 @@ def test_trainer(project: Project, trainer: str) -> None:
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_trainer_without_a_seed(project: Project, trainer: str) -> None:
     project.write("train.py", TRAINERS[trainer] + END)
-    found = audited(project, "train.py", code=1)["divergence"]
+    found = audited(project, "train.py", code=1)["first_difference"]
     assert (found["step"], found["stage"]) == (0, "init")
 
 
