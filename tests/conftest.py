@@ -8,8 +8,13 @@ from typing import Any, NoReturn
 from unittest import mock
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 PROCESS_RINGS = {Path(__file__).parent / name for name in ("process", "ecosystem")}
+
+# How long an example takes says something of the machine and its load, and nothing of the code.
+settings.register_profile("no-time-limits", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no-time-limits")
 
 
 @pytest.fixture(autouse=True)

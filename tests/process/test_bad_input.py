@@ -1,25 +1,36 @@
-"""Every way in which a script or a command line can be bad: the right status, the reason, the cure."""
+"""Scripts that fail and invalid command lines: the exit status, the error and the hint."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from detaudit import wire
-from tests.process.conftest import Project
+from tests.process.conftest import Finished, Project
+
+
+def unusable(done: Finished) -> Any:
+    """Return what is wrong with the first run, for which the audit is inconclusive."""
+    (group,) = done.json["groups"]
+    (error,) = group["reason"]["errors"]
+    assert group["verdict"] == "inconclusive"
+    assert group["reason"] == {"kind": "run-unusable", "run": 1, "errors": group["runs"][0]["errors"]}
+    return error
 
 
 def test_no_such_script(project: Project) -> None:
     project.write("train.py", "")
     done = project.detaudit("run", "trian.py")
     assert done.code == 2
-    assert "there is no script 'trian.py'" in done.err
-    assert "train.py" in done.err
+    assert "script not found: 'trian.py'" in done.err
+    assert "  hint: Python files in that folder: torch_training.py, train.py, training.py\n" in done.err
 
 
 def test_no_such_flag_names_the_nearest(project: Project, seeded: str) -> None:
@@ -42,18 +53,20 @@ def test_no_such_recipe_names_the_nearest(project: Project, seeded: str) -> None
         ("name: mine\nflagz: []\n", "mine.yaml:1:1"),
     ],
 )
-def test_broken_recipe_is_shown_with_line_and_column(project: Project, seeded: str, text: str, place: str) -> None:
+def test_an_invalid_recipe_is_reported_with_line_and_column(
+    project: Project, seeded: str, text: str, place: str
+) -> None:
     project.write("mine.yaml", text)
     done = project.detaudit("run", seeded, "--recipe", "mine.yaml")
     assert done.code == 2
     assert place in done.err
 
 
-def test_two_recipes_of_one_name(project: Project, seeded: str) -> None:
+def test_two_recipes_with_the_same_name(project: Project, seeded: str) -> None:
     project.write("mine.yaml", "name: none\nflags: []\n")
     done = project.detaudit("run", seeded, "--recipe", "none", "--recipe", "mine.yaml")
     assert done.code == 2
-    assert "two of the recipes are called 'none'" in done.err
+    assert "two recipes have the name 'none'" in done.err
 
 
 def test_a_script_of_another_language_is_refused_with_the_right_command(project: Project) -> None:
@@ -105,18 +118,18 @@ def test_a_script_that_is_killed(project: Project) -> None:
     project.write("train.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     done = project.run("train.py", "--runs", "2")
     assert done.code == 125
-    assert "killed by SIGKILL" in done.json["groups"][0]["reason"]
+    assert unusable(done) == {"kind": "killed", "signal": "SIGKILL"}
 
 
 def test_os_exit_loses_nothing(project: Project) -> None:
-    project.write("train.py", "import os, training\ntraining.train(seed=0)\nos._exit(0)\n")
+    project.write("train.py", "import os, torch_training\ntorch_training.train(seed=0)\nos._exit(0)\n")
     done = project.run("train.py", "--runs", "2")
     assert done.code == 0
     assert {run["steps"] for run in done.json["groups"][0]["runs"]} == {3}
 
 
 def test_os_exit_with_a_status_is_a_failure(project: Project) -> None:
-    project.write("train.py", "import os, training\ntraining.train(seed=0)\nos._exit(3)\n")
+    project.write("train.py", "import os, torch_training\ntorch_training.train(seed=0)\nos._exit(3)\n")
     done = project.run("train.py", "--runs", "2")
     assert done.code == 125
     run = done.json["groups"][0]["runs"][0]
@@ -125,28 +138,25 @@ def test_os_exit_with_a_status_is_a_failure(project: Project) -> None:
 
 def test_a_script_that_hangs_is_ended(project: Project) -> None:
     project.write("train.py", "import time\ntime.sleep(1000)\n")
-    started = time.monotonic()
     done = project.run("train.py", "--runs", "2", "--timeout", "1")
     assert done.code == 125
-    assert time.monotonic() - started < 30
     assert [run["status"] for run in done.json["groups"][0]["runs"]] == ["timeout", "timeout"]
-    assert "did not end within 1 s" in done.json["groups"][0]["reason"]
+    assert unusable(done) == {"kind": "timed-out", "seconds": 1.0, "step": 0, "hung": False}
 
 
-def test_a_script_that_hangs_only_at_exit_is_told_so(project: Project) -> None:
+def test_a_script_that_hangs_only_at_exit_is_reported_as_such(project: Project) -> None:
     project.write(
         "train.py",
         """
-        import threading, training
+        import threading, torch_training
         threading.Thread(target=threading.Event().wait).start()
-        training.train(seed=0)
+        torch_training.train(seed=0)
         """,
     )
-    done = project.run("train.py", "--runs", "2", "--timeout", "15")
+    done = project.run("train.py", "--runs", "1", "--timeout", "20")
     assert done.code == 125
-    group = done.json["groups"][0]
-    assert "hung at its exit" in group["reason"]
-    assert [run["ranks"][0]["digest"] is not None for run in group["runs"]] == [True, True]
+    assert unusable(done) == {"kind": "timed-out", "seconds": 20.0, "step": 3, "hung": True}
+    assert [run["ranks"][0]["digest"] is not None for run in done.json["groups"][0]["runs"]] == [True]
 
 
 def test_a_daemon_in_a_session_of_its_own_is_ended(project: Project) -> None:
@@ -161,7 +171,9 @@ def test_a_daemon_in_a_session_of_its_own_is_ended(project: Project) -> None:
     )
     done = project.run("train.py", "--runs", "2")
     assert done.code == 0
-    assert any("left running" in warning and "time.sleep(1000)" in warning for warning in done.json["warnings"])
+    killed = {"kind": "processes-killed", "audit": "", "recipe": "none", "recording": ""}
+    command = f"{sys.executable} -c import time; time.sleep(1000)"
+    assert done.json["warnings"] == [{**killed, "run": run, "commands": [command]} for run in (1, 2)]
     pids = [int(line) for line in (project.folder / "daemon.pid").read_text().split()]
     assert len(pids) == 2
     assert not any(psutil.pid_exists(pid) for pid in pids)
@@ -171,17 +183,17 @@ def test_nothing_trained_says_what_was_looked_for(project: Project) -> None:
     project.write("train.py", "print('hello')\n")
     done = project.run("train.py", "--runs", "2")
     assert done.code == 125
-    group = done.json["groups"][0]
-    assert group["verdict"] == "inconclusive"
-    assert "no framework was imported" in group["reason"]
-    assert "backward pass" in group["reason"]
+    assert unusable(done) == {"kind": "no-training", "imported": []}
+    shown = project.detaudit("report", str(next((project.folder / ".detaudit").glob("2*"))))
+    said = "inconclusive: run 1: no training detected (no framework was imported; looked for: a backward pass or "
+    assert said in shown.out
 
 
 def test_a_framework_that_trains_nothing_is_named(project: Project) -> None:
     project.write("train.py", "import torch\nprint(torch.ones(3).sum())\n")
     done = project.run("train.py", "--runs", "2")
     assert done.code == 125
-    assert "imported: torch 2" in done.json["groups"][0]["reason"]
+    assert unusable(done) == {"kind": "no-training", "imported": [f"torch {version('torch')}"]}
 
 
 def test_an_isolated_python_is_not_mistaken_for_its_recorded_child(project: Project, seeded: str) -> None:
@@ -195,17 +207,14 @@ def test_an_isolated_python_is_not_mistaken_for_its_recorded_child(project: Proj
     )
     done = project.run("--runs", "2", "--", sys.executable, "-I", "outer.py")
     assert done.code == 125
-    reason = done.json["groups"][0]["reason"]
-    assert "outer.py" in reason
-    assert "-I" in reason
-    assert "PYTHONPATH" in reason
+    assert unusable(done) == {"kind": "recorder-not-loaded", "program": "outer.py"}
 
 
-def test_a_replaced_pythonpath_is_told(project: Project, seeded: str) -> None:
+def test_a_replaced_pythonpath_is_reported(project: Project, seeded: str) -> None:
     project.write("run.sh", f"#!/bin/sh\nPYTHONPATH=/nowhere exec {sys.executable} {seeded}\n").chmod(0o755)
     done = project.run("--runs", "2", "--", "./run.sh")
     assert done.code == 125
-    assert "PYTHONPATH was replaced" in done.json["groups"][0]["reason"]
+    assert unusable(done) == {"kind": "recorder-not-loaded", "program": "./run.sh"}
 
 
 def test_a_number_of_steps_that_changes_is_a_difference(project: Project) -> None:
@@ -220,7 +229,7 @@ def test_a_number_of_steps_that_changes_is_a_difference(project: Project) -> Non
     )
     done = project.run("train.py", "--runs", "2")
     assert done.code == 1
-    found = done.json["groups"][0]["divergence"]
+    found = done.json["groups"][0]["first_difference"]
     assert (found["step"], found["stage"]) == (4, "steps")
 
 
@@ -229,7 +238,7 @@ def test_megabytes_on_stdout_neither_block_nor_fill_the_disk(project: Project) -
         "train.py",
         """
         import sys, training
-        for _ in range(300):
+        for _ in range(100):
             sys.stdout.write("x" * 2**20)
         training.train(seed=0)
         print("the end")
@@ -257,24 +266,25 @@ FAILS_ONCE = """
 """
 
 
-def test_a_failed_run_beside_equal_ones_is_inconclusive(project: Project) -> None:
+def test_a_failed_run_beside_matching_ones_is_inconclusive(project: Project) -> None:
     project.write("train.py", FAILS_ONCE.replace("SEED", "0"))
     done = project.run("train.py", "--runs", "3")
     assert done.code == 125
-    assert done.json["groups"][0]["distinct"] == 1
+    assert unusable(done) == {"kind": "failed", "exit_code": 1}
+    assert done.json["groups"][0]["distinct_results"] == 1
 
 
 def test_a_failed_run_beside_two_that_differ_changes_nothing(project: Project) -> None:
     project.write("train.py", FAILS_ONCE.replace("SEED", "None"))
     done = project.run("train.py", "--runs", "3")
     assert done.code == 1
-    assert done.json["groups"][0]["divergence"]["runs"] == [2, 3]
+    assert done.json["groups"][0]["first_difference"]["runs"] == [2, 3]
 
 
 def test_one_run_proves_nothing(project: Project, seeded: str) -> None:
     done = project.run(seeded, "--runs", "1")
     assert done.code == 125
-    assert "--runs 2" in done.json["groups"][0]["reason"]
+    assert done.json["groups"][0]["reason"] == {"kind": "single-run"}
 
 
 def marked_processes(mark: str) -> list[psutil.Process]:
@@ -301,7 +311,7 @@ SLOW_SECOND = """
 
 def start_and_wait_for(project: Project, name: str, *words: str) -> subprocess.Popen[str]:
     process = project.start("run", "train.py", "--format", "json", *words)
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 120
     while not (project.folder / name).exists() or not (project.folder / name).read_text():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < limit
@@ -315,7 +325,7 @@ def test_an_interruption_keeps_what_finished(project: Project, how: signal.Signa
     process = start_and_wait_for(project, "mark", "--runs", "3", "--out", "results")
     mark = (project.folder / "mark").read_text()
     process.send_signal(how)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert '"interrupted": true' in out
@@ -331,14 +341,14 @@ def test_killing_detaudit_leaves_no_orphan(project: Project) -> None:
     assert len(marked_processes(mark)) >= 2
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while marked_processes(mark):
         assert time.monotonic() < limit, "orphans are left"
         time.sleep(0.2)
     assert '"status": "ok"' in (project.folder / "results" / "audit.json").read_text()
 
 
-def test_a_full_disk_is_told_and_never_read_as_a_result(project: Project, seeded: str) -> None:
+def test_a_full_disk_is_reported_and_never_read_as_a_result(project: Project, seeded: str) -> None:
     # A limit on the size of files fails writes exactly as a full disk does, and needs no mount.
     project.write("train.py", "import training\ntraining.train(steps=200, seed=0)\n")
     words = project.command("run", "train.py", "--runs", "2", "--format", "json")
@@ -350,8 +360,9 @@ def test_a_full_disk_is_told_and_never_read_as_a_result(project: Project, seeded
         [sys.executable, "-c", limited, *words], cwd=project.folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 125
-    assert "cut off" in done.stdout
     assert "Traceback" not in done.stderr
+    error = unusable(Finished(done.returncode, done.stdout, done.stderr))
+    assert (error["kind"], type(error["pid"])) == ("log-incomplete", int)
 
 
 def test_results_that_cannot_be_saved_are_still_printed(project: Project, seeded: str) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.process.conftest import Project
 
 DOCS = Path(__file__).parents[2] / "docs" / "pytest.md"
@@ -25,6 +27,7 @@ class Differ(keras.callbacks.Callback):
 END = 'print(f"{sum(float(w.numpy().sum(dtype=float)) for w in model.weights):.17g}")\n'
 
 
+@pytest.mark.full
 def test_keras(project: Project) -> None:
     (example,) = re.findall(r"```python\n(# train_keras.py.*?)```", DOCS.read_text(), re.DOTALL)
     with_callbacks = "callbacks=[Differ(), Determinism()]"
@@ -34,15 +37,15 @@ def test_keras(project: Project) -> None:
     done = project.run("train.py", "--runs", "2", "--out", "results", env=QUIET)
     assert done.code == 1, done.out + done.err
     group = done.json["groups"][0]
-    trained, told = group["runs"][0]["ranks"]
-    assert (trained["framework"], told["framework"], told["steps"]) == ("tensorflow", "script", 2)
+    trained, recorded = group["runs"][0]["ranks"]
+    assert (trained["framework"], recorded["framework"], recorded["steps"]) == ("tensorflow", "script", 2)
     printed = (project.folder / "results" / "runs" / "none" / "1" / "stdout.log").read_text()
-    assert abs(float(printed) - told["sum_of_weights"]) < 1e-5
-    assert told["final_loss"] > 0
+    assert abs(float(printed) - recorded["sum_of_weights"]) < 1e-5
+    assert recorded["final_loss"] > 0
     assert group["runs"][1]["ranks"][0] == trained
-    found = group["divergence"]
-    assert (found["rank"], found["step"], found["stage"]) == (told["rank"], 2, "update")
-    assert group["probes"] == 2  # loss and val_loss
+    found = group["first_difference"]
+    assert (found["rank"], found["step"], found["stage"]) == (recorded["rank"], 2, "update")
+    assert group["probe_count"] == 2  # loss and val_loss
     environment = {name: value for name, value in {**os.environ, **QUIET}.items() if name != "PYTHONPATH"}
     alone = subprocess.run(
         [sys.executable, bare], cwd=bare.parent, env=environment, capture_output=True, text=True, check=True

@@ -56,23 +56,27 @@ def check(project: Project, *words: str, **options: Any) -> Finished:
 
 
 def states(done: Finished) -> dict[str, str]:
-    return {gate["name"]: gate["status"] for one in done.json["checked"] for gate in one["gates"]}
+    return {gate["name"]: gate["status"] for one in done.json["audits"] for gate in one["gates"]}
 
 
 def test_from_the_first_baseline_to_a_regression(trained: Project) -> None:
     first = check(trained)
-    assert (first.code, states(first)) == (125, {"repeatable": "passed", "same as baseline": "unknown"})
+    assert (first.code, states(first)) == (125, {"repeatable": "passed", "same as baseline": "inconclusive"})
     assert "detaudit check small --update" in [step["command"] for step in first.json["next_steps"]]
 
     again = trained.detaudit("report", str(next((trained.folder / ".detaudit").glob("2*"))))
-    assert "same as baseline  unknown" in again.out
+    assert "same as baseline  inconclusive\n" in again.out
 
     made = check(trained, "--update")
-    assert (made.code, len(made.json["updated"])) == (0, 1)
+    assert (made.code, len(made.json["lock_changes"])) == (0, 1)
+    (change,) = made.json["lock_changes"]
+    trained_ranks = made.json["audits"][0]["audit"]["groups"][0]["runs"][0]["ranks"]
+    named = {"audit": "small", "name": "", "old": None, "new": None}
+    assert change == {**named, "old_ranks": [], "new_ranks": trained_ranks}
     lock = trained.folder / "detaudit.lock.json"
     written = lock.read_bytes()
     again = check(trained, "--update")
-    assert (again.code, again.json["updated"], lock.read_bytes()) == (0, [], written)
+    assert (again.code, again.json["lock_changes"], lock.read_bytes()) == (0, [], written)
 
     same = check(trained, "small")
     assert (same.code, states(same)["same as baseline"]) == (0, "passed")
@@ -80,8 +84,8 @@ def test_from_the_first_baseline_to_a_regression(trained: Project) -> None:
     trained.write("train.py", TRAIN.replace("RATE", "0.2"))
     other = check(trained)
     assert (other.code, states(other)) == (1, {"repeatable": "passed", "same as baseline": "failed"})
-    gate = other.json["checked"][0]["gates"][1]
-    assert (gate["differs"]["step"], gate["differs"]["stage"]) == (1, "update")
+    gate = other.json["audits"][0]["gates"][1]
+    assert gate["first_difference"] == {"rank": 0, "step": 1, "stage": "update", "site": None}
     assert lock.read_bytes() == written
 
     elsewhere = check(trained, env={"OMP_NUM_THREADS": "1"})
@@ -92,7 +96,8 @@ def test_from_the_first_baseline_to_a_regression(trained: Project) -> None:
     trained.write("detaudit.yaml", ONE + "    policy: rebase\n")
     rebased = check(trained, env={"OMP_NUM_THREADS": "1"})
     assert (rebased.code, states(rebased)["same as baseline"]) == (0, "incomparable")
-    assert any("OMP_NUM_THREADS" in line for line in rebased.json["updated"])
+    change = {"audit": "small", "name": "OMP_NUM_THREADS", "old": None, "new": "1", "old_ranks": [], "new_ranks": []}
+    assert change in rebased.json["lock_changes"]
     assert check(trained, env={"OMP_NUM_THREADS": "1"}).code == 0
 
 
@@ -102,7 +107,8 @@ def test_runs_that_differ_fail_and_write_no_baseline(project: Project) -> None:
     done = check(project, "--update")
     assert (done.code, states(done)) == (1, {"repeatable": "failed"})
     assert not (project.folder / "detaudit.lock.json").exists()
-    assert any("no baseline is written" in text for text in done.json["warnings"])
+    warning = {"kind": "baseline-not-written", "audit": "small", "recipe": "", "run": 0, "recording": ""}
+    assert done.json["warnings"] == [warning]
     assert [step["command"] for step in done.json["next_steps"]] == ["detaudit bisect train.py"]
 
 
@@ -123,7 +129,7 @@ def test_a_run_that_was_stopped_and_resumed(trained: Project) -> None:
             stop: train.py --steps 10
             resume: train.py --resume --forget
             baseline: false
-          anew:
+          starts-over:
             command: train.py
             runs: 2
             stop: train.py --steps 10
@@ -133,13 +139,17 @@ def test_a_run_that_was_stopped_and_resumed(trained: Project) -> None:
     )
     done = check(trained)
     assert done.code == 1
-    gates = {one["name"]: one["gates"][1] for one in done.json["checked"]}
+    gates = {one["name"]: one["gates"][1] for one in done.json["audits"]}
     assert {name: gate["status"] for name, gate in gates.items()} == {
         "killed": "passed",
         "forgets": "failed",
-        "anew": "unknown",
+        "starts-over": "inconclusive",
     }
-    assert gates["forgets"]["message"].startswith("stopped after step 10 of 30, resumed for 20")
+    stopped = {"kind": "resume-differs", "stopped_after": 10, "steps": 30, "resumed_steps": 20}
+    detail = gates["forgets"]["detail"]
+    assert detail.items() >= stopped.items()
+    assert detail["uninterrupted"][0]["digest"] != detail["resumed"][0]["digest"]
+    assert gates["starts-over"]["detail"] == {"kind": "started-over", "resumed_steps": 30}
     assert not list((trained.folder / ".detaudit").glob("*/killed/work"))
 
 
@@ -157,11 +167,12 @@ def test_the_environment_of_an_audit_reaches_its_runs_and_no_file(trained: Proje
     assert not [path for path in files if b"a-secret" in path.read_bytes()]
 
 
-def test_a_script_that_fails_is_not_judged(trained: Project) -> None:
+def test_a_script_that_fails_is_inconclusive(trained: Project) -> None:
     trained.write("train.py", "raise SystemExit('out of memory')\n")
     done = trained.detaudit("check")
     assert done.code == 125
-    assert "inconclusive: 2 unknown" in done.out
+    assert "inconclusive: 2 inconclusive\n" in done.out
+    assert "small, repeatable: inconclusive\n  run 1: the script failed with exit status 1\n" in done.out
     assert "| out of memory" in done.out
 
 
@@ -169,14 +180,16 @@ def test_a_script_that_fails_is_not_judged(trained: Project) -> None:
     ("files", "words", "said"),
     [
         ({}, ["smal"], "Did you mean 'small'?"),
-        ({"detaudit.yaml": "audits:\n  a: {command: no.py}\n"}, [], "the audit 'a': there is no script 'no.py'"),
+        ({"detaudit.yaml": "audits:\n  a: {command: no.py}\n"}, [], "audit 'a': script not found: 'no.py'"),
         ({"detaudit.yaml": ONE + "    recipe: sedes\n"}, [], "Did you mean 'seeds'?"),
         ({"detaudit.yaml": ONE + "    runs: [\n"}, [], "detaudit.yaml:"),
-        ({"detaudit.lock.json": "<<<<<<< HEAD\n"}, [], "detaudit.lock.json:1:1 is no lock file"),
-        ({}, ["--config", "none.yaml"], "none.yaml cannot be read"),
+        ({"detaudit.lock.json": "<<<<<<< HEAD\n"}, [], "detaudit.lock.json:1:1 is not a lock file: Expecting value"),
+        ({}, ["--config", "none.yaml"], "cannot read none.yaml"),
     ],
 )
-def test_a_mistake_is_said_with_its_cure(trained: Project, files: dict[str, str], words: list[str], said: str) -> None:
+def test_a_mistake_is_reported_with_a_hint(
+    trained: Project, files: dict[str, str], words: list[str], said: str
+) -> None:
     for name, text in files.items():
         trained.write(name, text)
     done = trained.detaudit("check", *words)
@@ -185,14 +198,14 @@ def test_a_mistake_is_said_with_its_cure(trained: Project, files: dict[str, str]
     assert not (trained.folder / ".detaudit").exists()
 
 
-def test_an_interruption_tells_what_had_finished(trained: Project) -> None:
+def test_an_interruption_reports_what_had_finished(trained: Project) -> None:
     trained.write("detaudit.yaml", ONE + "  slow: {command: train.py --seconds 5}\n")
     with trained.start("check", "--update") as process:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not list((trained.folder / ".detaudit").glob("*/slow/live/trace/*")) and time.monotonic() < deadline:
             time.sleep(0.1)
         os.kill(process.pid, signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "interrupted" in out
     assert "small" in out

@@ -1,6 +1,7 @@
 """Two recordings of real trainings: before and after a change, and an audit against a baseline."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -30,10 +31,19 @@ SCRIPT = """
 """
 
 
-@pytest.fixture
-def trained(project: Project) -> Project:
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the results of an audit, which each test compares another one with."""
+    project = Project(tmp_path_factory.mktemp("before"))
     project.write("train.py", SCRIPT)
     audit(project, "before", "0", "0.1")
+    return project.folder / "before"
+
+
+@pytest.fixture
+def trained(project: Project, before: Path) -> Project:
+    project.write("train.py", SCRIPT)
+    shutil.copytree(before, project.folder / "before")
     return project
 
 
@@ -49,20 +59,22 @@ def compare(project: Project, *words: str) -> Finished:
 def test_the_same_script_twice(trained: Project) -> None:
     audit(trained, "after", "0", "0.1")
     done = compare(trained, "before", "after")
-    assert (done.code, done.json["verdict"]) == (0, "same")
-    assert (done.json["differs"], done.json["weights"], done.json["weights_compared"]) == (None, [], 2)
-    assert [pair["distance"] for pair in done.json["curve"]] == [0.0] * 6
+    assert (done.code, done.json["verdict"]) == (0, "identical")
+    assert (done.json["first_difference"], done.json["differing_weights"]) == (None, [])
+    assert done.json["weights_compared"] == 2
+    assert [pair["distance"] for pair in done.json["losses"]] == [0.0] * 6
     table = trained.detaudit("compare", "before", "after/audit.json")
-    assert "same: bit-identical at the end and at all 6 steps" in table.out
+    assert "identical: bit-identical at the end and at all 6 steps recorded on both sides\n" in table.out
 
 
 def test_another_seed(trained: Project) -> None:
     audit(trained, "after", "1", "0.1")
     done = compare(trained, "before", "after")
     assert (done.code, done.json["verdict"]) == (1, "different")
-    assert (done.json["differs"]["step"], done.json["differs"]["stage"]) == (0, "init")
-    assert "seeds" in done.json["cause"]
-    assert [weight["shape"] for weight in done.json["weights"]] == [[1, 8], [1]]
+    assert done.json["first_difference"] == {"rank": 0, "step": 0, "stage": "init", "site": None}
+    likely = ["seeds", "initialization-order"]
+    assert done.json["explanation"] == {"matching": [], "likely": likely, "gap": None}
+    assert [weight["shape"] for weight in done.json["differing_weights"]] == [[1, 8], [1]]
 
 
 def test_another_learning_rate(trained: Project) -> None:
@@ -70,11 +82,12 @@ def test_another_learning_rate(trained: Project) -> None:
     shutil.move(trained.folder / "before", trained.folder / "moved")
     done = compare(trained, "moved", "after", "--loss-pattern", r"loss (\S+)")
     assert done.code == 1
-    assert (done.json["differs"]["step"], done.json["differs"]["stage"]) == (1, "update")
-    assert "while rng and batch and forward agree" in done.json["cause"]
-    first, second = (pair for pair in done.json["curve"] if pair["step"] <= 2 and pair["rank"] == 0)
+    assert done.json["first_difference"] == {"rank": 0, "step": 1, "stage": "update", "site": None}
+    matching, likely = ["rng", "batch", "forward"], ["backward-kernel", "optimizer", "race"]
+    assert done.json["explanation"] == {"matching": matching, "likely": likely, "gap": None}
+    first, second = (pair for pair in done.json["losses"] if pair["step"] <= 2 and pair["rank"] == 0)
     assert first["distance"] == 0.0 < second["distance"]
-    assert {pair["rank"] for pair in done.json["curve"]} == {0, 1}  # as recorded, and as printed
+    assert {pair["rank"] for pair in done.json["losses"]} == {0, 1}  # as recorded, and as printed
     markdown = trained.detaudit("compare", "moved", "after", "--format", "markdown")
     assert (markdown.code, "**different**: the weights first differ at step 1" in markdown.out) == (1, True)
 
@@ -87,8 +100,9 @@ def test_a_baseline(trained: Project) -> None:
     assert (same.code, same.json["weights_compared"]) == (0, 2)
     other = compare(trained, "detaudit.lock.json", "after", "--recipe", "seeds")
     assert other.code == 0  # the script sets its seed itself
-    assert any("unlike recipes: none and seeds" in text for text in other.json["warnings"])
-    assert "PYTHONHASHSEED" not in {change["name"] for change in other.json["environment"]}
+    about = {"audit": "", "recipe": "", "run": 0, "recording": ""}
+    assert {"kind": "recipes-differ", **about, "a": "none", "b": "seeds"} in other.json["warnings"]
+    assert "PYTHONHASHSEED" not in {change["name"] for change in other.json["environment_changes"]}
 
 
 def test_one_side_recorded_nothing(trained: Project) -> None:
@@ -96,21 +110,22 @@ def test_one_side_recorded_nothing(trained: Project) -> None:
     trained.run("train.py", "--runs", "1", "--out", "nothing")
     done = trained.detaudit("compare", "before", "nothing")
     assert done.code == 125
-    assert "nothing was trained" in done.err
+    assert "no training detected (no framework was imported; looked for: a backward pass" in done.err
     losses = trained.run("train.py", "--runs", "1", "--out", "printed", "--loss-pattern", r"loss (\S+)")
     assert losses.json["groups"][0]["runs"][0]["status"] == "ok"
     done = trained.detaudit("compare", "printed", "printed/audit.json", "--loss-pattern", r"loss (\S+)")
-    assert (done.code, "equal losses alone are no evidence" in done.err) == (125, True)
+    assert (done.code, "matching losses prove nothing on their own" in done.err) == (125, True)
 
 
 def test_what_cannot_be_compared_is_said(trained: Project) -> None:
     for words, expected in (
-        (("before", "gone"), "there is no audit at gone"),
-        (("before", "detaudit.lock.json#a"), "there is no lock file detaudit.lock.json"),
-        (("before", "before", "--recipe", "seed"), "there is no recipe in before called 'seed'"),
-        (("before", "before", "--loss-pattern", "("), "--loss-pattern is no regular expression"),
+        (("before", "gone"), "no audit in gone: No such file or directory"),
+        (("before", "detaudit.lock.json#a"), "no lock file detaudit.lock.json"),
+        (("before", "before", "--recipe", "seed"), "unknown recipe 'seed' in before"),
+        (("before", "before", "--loss-pattern", "("), "--loss-pattern is not a valid regex"),
         (("before",), "Missing argument 'B'"),
     ):
         done = trained.detaudit("compare", *words)
         assert (done.code, expected in done.err) == (2, True), done.err
-    assert "both sides are one recording" in trained.detaudit("compare", "before", "before").out
+    said = "A and B are the same recording, so the comparison proves nothing"
+    assert said in trained.detaudit("compare", "before", "before").out

@@ -69,8 +69,8 @@ def repository(project: Project) -> Repository:
 
 def test_git_bisect_finds_the_commit_that_broke_determinism(repository: Repository) -> None:
     repository.git("bisect", "start", "HEAD", "HEAD~8")
-    told = repository.git("bisect", "run", sys.executable, "-m", "detaudit", "run", "--runs", "3", "train.py")
-    assert "is the first bad commit" in told
+    printed = repository.git("bisect", "run", sys.executable, "-m", "detaudit", "run", "--runs", "3", "train.py")
+    assert "is the first bad commit" in printed
     assert repository.git("log", "-1", "--format=%s", "refs/bisect/bad") == "Tidy up\n"
     skipped = repository.git("for-each-ref", "--format=%(subject)", "refs/bisect/skip-*")
     assert skipped == "Half of a refactoring\n"

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.process.conftest import Project
 
 TRAIN = """
@@ -32,7 +34,7 @@ TRAIN = """
         for x, y in DataLoader(rows, 16, shuffle=True, num_workers=2):
             loss = torch.nn.functional.mse_loss(compiled(x), y)
             optimizer.zero_grad(); loss.backward(); optimizer.step()
-        helper.kill()  # a trace without its end, but of no training
+        helper.kill()  # an event log without its end, but of no training
         helper.join()
 
     if __name__ == "__main__":
@@ -40,6 +42,7 @@ TRAIN = """
 """
 
 
+@pytest.mark.full
 def test_compile_workers_loaders_and_servers_are_no_ranks(project: Project, tmp_path: Path) -> None:
     project.write("train.py", TRAIN)
     done = project.run(
@@ -49,6 +52,6 @@ def test_compile_workers_loaders_and_servers_are_no_ranks(project: Project, tmp_
     run = done.json["groups"][0]["runs"][0]
     assert [(rank["rank"], rank["steps"]) for rank in run["ranks"]] == [(0, 4)]
     assert run["warnings"] == done.json["warnings"] == []
-    traces = [path.read_text() for path in (project.folder / "results/runs/none/1/trace").iterdir()]
-    assert len(traces) >= 4  # the script, the killed helper, and two loaders at the least
-    assert sum('"k":"bye"' not in trace for trace in traces) >= 1
+    event_logs = [path.read_text() for path in (project.folder / "results/runs/none/1/trace").iterdir()]
+    assert len(event_logs) >= 4  # the script, the killed helper, and two loaders at the least
+    assert sum('"k":"bye"' not in log for log in event_logs) >= 1

@@ -1,4 +1,4 @@
-"""Runs start alike: files that one run leaves for the next are told, and --isolate keeps them apart."""
+"""Runs start from the same state: files that a run leaves for the next are reported, and --isolate separates them."""
 
 import subprocess
 from pathlib import Path
@@ -8,7 +8,16 @@ import pytest
 from tests.process.conftest import Project
 
 RESUMES = """
-    import os, torch, training
+    import os, pathlib, detaudit
+    path = pathlib.Path("checkpoints/last.pt")
+    start = float(path.read_text()) if path.exists() else 0.0
+    w = start - 0.01 * (start - 1)
+    detaudit.record(loss=(start - 1) ** 2, weights=[w])
+    path.parent.mkdir(exist_ok=True)
+    SAVE
+"""
+RESUMES_IN_TORCH = """
+    import os, torch
     path = "checkpoints/last.pt"
     start = torch.load(path) if os.path.exists(path) else torch.zeros(8, 1)
     torch.manual_seed(0)
@@ -18,20 +27,28 @@ RESUMES = """
     with torch.no_grad():
         w -= 0.01 * w.grad
     os.makedirs("checkpoints", exist_ok=True)
-    SAVE
+    torch.save(w.detach(), path)
 """
-IN_PLACE = "torch.save(w.detach(), path)"
-BY_RENAME = 'torch.save(w.detach(), path + ".new"); os.replace(path + ".new", path)'
+IN_PLACE = "path.write_text(str(w))"
+BY_RENAME = 'new = pathlib.Path("checkpoints/last.pt.new"); new.write_text(str(w)); os.replace(new, path)'
 
 
-@pytest.mark.parametrize("save", [IN_PLACE, BY_RENAME], ids=["in-place", "by-rename"])
-def test_a_checkpoint_that_a_later_run_resumed_from_is_named(project: Project, save: str) -> None:
-    project.write("train.py", RESUMES.replace("SAVE", save))
+@pytest.mark.parametrize(
+    "text",
+    [
+        RESUMES.replace("SAVE", IN_PLACE),
+        RESUMES.replace("SAVE", BY_RENAME),
+        pytest.param(RESUMES_IN_TORCH, marks=pytest.mark.full),
+    ],
+    ids=["in-place", "by-rename", "torch"],
+)
+def test_a_checkpoint_that_a_later_run_resumed_from_is_named(project: Project, text: str) -> None:
+    project.write("train.py", text)
     done = project.run("train.py", "--runs", "2")
     assert done.code == 1
-    warning = next(w for w in done.json["warnings"] if "checkpoints/last.pt" in w)
-    assert "--isolate" in warning
-    assert "last.pt.new" not in warning
+    (warning,) = done.json["warnings"]
+    about = {"audit": "", "recipe": "", "run": 0, "recording": ""}
+    assert warning == {"kind": "leftover-files-read", **about, "files": ["checkpoints/last.pt"], "more": 0}
 
 
 def test_isolated_runs_do_not_see_each_other(project: Project) -> None:
@@ -42,7 +59,7 @@ def test_isolated_runs_do_not_see_each_other(project: Project) -> None:
     assert not (project.folder / "checkpoints").exists()
 
 
-def test_a_file_that_is_only_written_or_appended_to_is_no_matter(project: Project) -> None:
+def test_a_file_that_is_only_written_or_appended_to_is_not_reported(project: Project) -> None:
     project.write(
         "train.py",
         """
@@ -80,13 +97,13 @@ def test_an_isolated_run_starts_in_its_place_in_the_repository(project: Project,
     done = project.run(str(project.folder / "train.py"), "--runs", "2", "--isolate", "--out", "results")
     assert done.code == 0, done.out
     logs = [project.folder / "results" / "runs" / "none" / str(n) / "stdout.log" for n in (1, 2)]
-    assert logs[0].read_text() == logs[1].read_text()  # the same paths: a result may depend on them
+    assert logs[0].read_text() == logs[1].read_text()  # The paths are the same, because a result may depend on them.
     assert str(project.folder) + " " not in logs[0].read_text()
     assert (tmp_path / "data.txt").read_text() == "12"
     assert not (project.folder / "results" / "work").exists()
 
 
-def test_a_virtual_environment_is_linked_to(project: Project) -> None:
+def test_a_virtual_environment_is_linked_into_the_copy(project: Project) -> None:
     project.write("env/pyvenv.cfg", "")
     project.write("env/big", "x")
     project.write(
@@ -96,13 +113,13 @@ def test_a_virtual_environment_is_linked_to(project: Project) -> None:
     assert project.run("train.py", "--runs", "2", "--isolate").code == 0
 
 
-def test_a_copy_that_is_too_large_is_refused_with_the_cure(project: Project, seeded: str) -> None:
+def test_a_copy_that_is_too_large_is_refused_with_a_hint(project: Project, seeded: str) -> None:
     with (project.folder / "huge.bin").open("wb") as file:
         file.truncate(5 * 2**30)
     done = project.run(seeded, "--runs", "2", "--isolate")
     shared = ["cp", "--reflink=always", "train.py", "shared.py"]
     if subprocess.run(shared, cwd=project.folder, capture_output=True, check=False).returncode == 0:
-        assert done.code == 0  # this file system shares the blocks: nothing is copied
+        assert done.code == 0  # The file system shares the blocks, so nothing is copied.
         return
     assert done.code == 2
     assert "5.0 GiB" in done.err
@@ -114,4 +131,4 @@ def test_an_isolate_root_elsewhere_is_refused(project: Project, seeded: str, tmp
     (tmp_path / "other").mkdir()
     done = project.run(seeded, "--isolate-root", str(tmp_path / "other"))
     assert done.code == 2
-    assert "does not hold the working directory" in done.err
+    assert "does not contain the working directory" in done.err

@@ -47,7 +47,9 @@ def _without_stamps(project: Project, env: dict[str, str], argv: tuple[str, ...]
 
 
 @pytest.mark.parametrize(
-    ("seed", "text"), [("torch", TORCH_OPTIMIZER), ("keras", KERAS_FIT), ("tape", TAPE)], ids=["torch", "keras", "tape"]
+    ("seed", "text"),
+    [("torch", TORCH_OPTIMIZER), ("keras", KERAS_FIT), pytest.param("tape", TAPE, marks=pytest.mark.full)],
+    ids=["torch", "keras", "tape"],
 )
 def test_same_output_and_same_weights(project: Project, seed: str, text: str) -> None:
     project.write("train.py", SEED[seed] + textwrap.dedent(text) + SAVE)
@@ -122,9 +124,9 @@ def test_functions_that_are_replaced_behave_as_before(project: Project) -> None:
     bare, recorded = bare_and_recorded(project, "train.py")
     assert (bare.stdout, bare.stderr) == (recorded.stdout, recorded.stderr)
     assert len(bare.stdout.splitlines()) == 22
-    traces = [path.read_text() for path in (project.folder / "trace").iterdir()]
-    assert max(text.count('"k":"source"') for text in traces) > 10
-    assert not any('"k":"trouble"' in text for text in traces)
+    event_logs = [path.read_text() for path in (project.folder / "trace").iterdir()]
+    assert max(text.count('"k":"source"') for text in event_logs) > 10
+    assert not any('"k":"trouble"' in text for text in event_logs)
 
 
 def test_the_users_own_sitecustomize_still_runs(project: Project) -> None:
@@ -146,12 +148,12 @@ def test_a_recorder_that_cannot_write_stays_out_of_the_way(project: Project, see
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_a_child_writes_a_trace_of_its_own(project: Project, start: str) -> None:
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.full)])
+def test_a_child_writes_an_event_log_of_its_own(project: Project, start: str) -> None:
     project.write(
         "train.py",
         f"""
-        import multiprocessing, training
+        import multiprocessing, torch_training as training
         if __name__ == "__main__":
             context = multiprocessing.get_context("{start}")
             children = [context.Process(target=training.train, kwargs=dict(seed=n, steps=n + 2)) for n in range(2)]

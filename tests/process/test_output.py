@@ -5,25 +5,24 @@ import os
 import pty
 import subprocess
 import sys
-import time
 
 import pytest
 
 from tests.process.conftest import Project
 
 
-def test_audit_json_has_the_layout_of_the_design(project: Project, unseeded: str) -> None:
+def test_audit_json_has_its_documented_keys(project: Project, unseeded: str) -> None:
     done = project.run(unseeded, "--runs", "2", "--out", "results")
     audit = done.json
-    assert set(audit) >= {"schema_version", "command", "environment", "verdict", "groups"}
-    assert audit["schema_version"] == 1
+    assert set(audit) >= {"kind", "schema_version", "command", "environment", "verdict", "groups"}
+    assert (audit["kind"], audit["schema_version"]) == ("run", "1.0")
     group = audit["groups"][0]
-    assert set(group) >= {"recipe", "verdict", "distinct", "confidence", "runs", "divergence"}
+    assert set(group) >= {"recipe", "verdict", "distinct_results", "confidence", "runs", "first_difference"}
     assert group["recipe"] == {"name": "none", "seed": 0, "flags": []}
     run = group["runs"][0]
     assert set(run) >= {"id", "status", "exit_code", "wall_s", "steps", "ranks"}
     assert set(run["ranks"][0]) >= {"rank", "sum_of_weights", "final_loss", "digest"}
-    assert set(group["divergence"]) >= {"runs", "rank", "step", "stage", "site", "cause"}
+    assert set(group["first_difference"]) >= {"runs", "rank", "step", "stage", "site", "explanation"}
     assert (project.folder / "results" / "audit.json").read_text() == done.out
 
 
@@ -66,7 +65,7 @@ def test_a_loss_that_is_not_a_number_survives(project: Project) -> None:
     assert done.json["groups"][0]["runs"][0]["ranks"][0]["final_loss"] == "nan"
 
 
-def test_nothing_but_errors_on_stderr_when_it_is_no_terminal(project: Project, seeded: str) -> None:
+def test_nothing_but_errors_on_stderr_when_it_is_not_a_terminal(project: Project, seeded: str) -> None:
     assert project.detaudit("run", seeded, "--runs", "2").err == ""
 
 
@@ -87,7 +86,7 @@ def on_a_terminal(project: Project, *words: str) -> tuple[str, str]:
         if not data:
             break
         seen += data
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=120)
     os.close(ours)
     return seen.decode(), out
 
@@ -112,11 +111,9 @@ def test_quiet_is_quiet(project: Project) -> None:
 
 
 def test_help_and_version_answer_without_loading_the_auditor(project: Project) -> None:
-    started = time.monotonic()
     assert project.detaudit("--version").out.startswith("detaudit, version ")
     done = project.detaudit("--help")
     assert (done.code, "run" in done.out) == (0, True)
-    assert time.monotonic() - started < 30
     code = "import sys, detaudit.cli as c; c.main(['--help']); print('msgspec' in sys.modules, 'psutil' in sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.splitlines()[-1] == "False False"

@@ -1,4 +1,4 @@
-"""A training that differs without a patch matches with it, and one that needs none is left as it was."""
+"""Patches make differing trainings match, and leave deterministic ones unchanged."""
 
 import os
 import tempfile
@@ -10,7 +10,7 @@ from tests.process.conftest import Finished, Project
 
 GENERATORS = """
 import os, random
-import detaudit, torch, training
+import detaudit, torch
 
 random.seed(0)
 pipe = os.pipe()
@@ -26,7 +26,7 @@ detaudit.record(loss=drawn, weights=[drawn])
 
 
 def codes(project: Project, *flags: str, script: str = "train.py", runs: str = "2") -> tuple[int, int]:
-    """Return the exit statuses of two audits: of the script as it stands, and with the flags."""
+    """Return the exit statuses of two audits: of the script without flags, and with these."""
     bare, patched = (audit(project, *words, script=script, runs=runs) for words in ((), flags))
     return bare.code, patched.code
 
@@ -38,7 +38,8 @@ def audit(project: Project, *flags: str, script: str = "train.py", runs: str = "
     return done
 
 
-def test_generators_of_python_and_torch_without_a_seed(project: Project) -> None:
+@pytest.mark.full
+def test_unseeded_generators_of_python_and_torch(project: Project) -> None:
     project.write("train.py", GENERATORS)
     both = ("python-seed-generators", "torch-seed-generators")
     assert codes(project, *both) == (1, 0)
@@ -74,7 +75,8 @@ def test_listings(project: Project) -> None:
     assert patched.json["groups"][0]["sources"] == []
 
 
-def test_a_training_that_needs_no_patch_trains_the_same_weights(project: Project, seeded: str) -> None:
+def test_patches_do_not_change_a_deterministic_training(project: Project) -> None:
+    project.write("train.py", "import torch_training\ntorch_training.train(seed=0)\n")
     flags = ("python-seed-generators", "torch-seed-generators", "python-sorted-listings")
     bare, patched = (audit(project, *words, runs="1") for words in ((), flags))
     digests = [done.json["groups"][0]["runs"][0]["ranks"][0]["digest"] for done in (bare, patched)]
@@ -83,7 +85,7 @@ def test_a_training_that_needs_no_patch_trains_the_same_weights(project: Project
 
 LOADER = """
 import random, time
-import numpy as np, torch, training
+import numpy as np, torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 class Items(IterableDataset):
@@ -109,17 +111,19 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.full
 def test_workers_of_a_loader_are_seeded_however_they_start(project: Project) -> None:
     project.write("train.py", LOADER.replace("METHOD", "spawn"))
     assert codes(project, "torch-loader-seed-workers") == (1, 0)
 
 
+@pytest.mark.full
 def test_a_loader_without_workers_and_one_in_order(project: Project) -> None:
     project.write(
         "train.py",
         """
         import os, time
-        import torch, training
+        import torch
         from torch.utils.data import DataLoader, Dataset
 
         class Items(Dataset):
@@ -142,12 +146,13 @@ def test_a_loader_without_workers_and_one_in_order(project: Project) -> None:
     assert audit(project, "torch-loader-workers-0").code == 0
 
 
-def test_memory_that_is_read_before_it_is_written(project: Project) -> None:
+@pytest.mark.full
+def test_uninitialized_memory(project: Project) -> None:
     project.write(
         "train.py",
         """
         import os
-        import numpy as np, torch, training
+        import numpy as np, torch
         left = [np.full(4096, os.urandom(1)[0] / 256) for _ in range(8)]
         held = [torch.full((4096,), os.urandom(1)[0] / 256) for _ in range(8)]
         del left, held
@@ -157,7 +162,7 @@ def test_memory_that_is_read_before_it_is_written(project: Project) -> None:
         (w * (x.sum() + y.sum())).sum().backward()
         """,
     )
-    assert codes(project, "torch-fresh-memory", "numpy-fresh-memory") == (1, 0)
+    assert codes(project, "torch-zero-empty", "numpy-zero-empty") == (1, 0)
 
 
 def test_a_cache_of_compiled_code_for_each_run(project: Project, tmp_path: Path) -> None:
@@ -175,8 +180,8 @@ def test_a_cache_of_compiled_code_for_each_run(project: Project, tmp_path: Path)
         detaudit.record(loss=float(first), weights=[float(first)])
         """,
     )
-    assert codes(project, "torch-fresh-compile-cache") == (1, 0)
-    logs = [path.read_text() for path in (project.folder / ".detaudit").glob("*/runs/*cache/*/stdout.log")]
+    assert codes(project, "torch-compile-cache-per-run") == (1, 0)
+    logs = [path.read_text() for path in (project.folder / ".detaudit").glob("*/runs/*cache-per-run/*/stdout.log")]
     assert len(set(logs)) == 1
     assert not Path(logs[0].strip()).exists()
     assert not [*(project.folder / ".detaudit").glob("**/inductor")]
@@ -186,18 +191,18 @@ def test_a_flag_with_a_value(project: Project, seeded: str) -> None:
     project.write(
         "train.py",
         """
-        import torch, training
+        import torch
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
         model(torch.ones(2, 4)).sum().backward()
         """,
     )
-    bare = audit(project)
-    flag = audit(project, "torch-on-cpu=1")
+    bare = audit(project, runs="1")
+    flag = audit(project, "torch-on-cpu=1", runs="1")
     assert flag.json["groups"][0]["recipe"]["flags"] == ["torch-on-cpu=1"]
     digests = [done.json["groups"][0]["runs"][0]["ranks"][0]["digest"] for done in (bare, flag)]
     assert digests[0] == digests[1]
-    missing = project.run("train.py", "--runs", "2", "--flag", "torch-on-cpu=7").json["groups"][0]["flags"][0]
+    missing = project.run("train.py", "--runs", "1", "--flag", "torch-on-cpu=7").json["groups"][0]["flags"][0]
     assert (missing["state"], "'7'" in missing["detail"]) == ("failed", True)
     for wrong, word in (("torch-on-cpu", "torch-on-cpu=MODULE"), ("torch-seed=1", "takes no value")):
         done = project.detaudit("run", "train.py", "--flag", wrong)

@@ -1,9 +1,11 @@
-"""detaudit.record: what a script tells of a training that no hook can see."""
+"""detaudit.record: a script reports a training that detaudit cannot hook."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.process.conftest import Project
 
@@ -21,6 +23,12 @@ GRADIENT_DESCENT = """
 """
 
 
+def failed_at_record(run: int, error: str) -> dict[str, object]:
+    """Return a warning as it is in audit.json."""
+    about = {"kind": "recorder-failed", "audit": "", "recipe": "none", "run": run, "recording": ""}
+    return {**about, "where": "detaudit.record", "error": error}
+
+
 def test_a_training_in_numpy(project: Project) -> None:
     project.write("train.py", GRADIENT_DESCENT.replace("SEEDED", "np.random"))
     done = project.run("train.py", "--runs", "2", "--recipe", "none", "--recipe", "seeds", "--out", "results")
@@ -33,6 +41,7 @@ def test_a_training_in_numpy(project: Project) -> None:
     assert abs(printed - rank["sum_of_weights"]) < 1e-9
 
 
+@pytest.mark.full
 def test_scikit_learn(project: Project) -> None:
     project.write(
         "train.py",
@@ -64,17 +73,21 @@ def test_the_script_may_number_its_steps(project: Project) -> None:
     done = project.run("--runs", "2", "--", "sh", "run.sh", "train.py", env=environment)
     group = done.json["groups"][0]
     assert [run["steps"] for run in group["runs"]] == [21, 21]
-    assert group["divergence"]["step"] == 20
-    warned = [warning for warning in done.json["warnings"] if "detaudit.record" in warning]
-    assert len(warned) == 2
-    assert "step 20 after step 20 was recorded as step 21" in warned[0]
+    assert group["first_difference"]["step"] == 20
+    counted = "ValueError: step 20 after step 20 was recorded as step 21"
+    error = f"{counted}; step numbers start at 1 and must increase (reported once)"
+    warned = [one for one in done.json["warnings"] if one["kind"] == "recorder-failed"]
+    assert warned == [failed_at_record(run, error) for run in (1, 2)]
 
 
-def test_what_cannot_be_recorded_is_said_and_raises_nothing(project: Project) -> None:
+def test_values_that_cannot_be_recorded_are_reported_and_raise_nothing(project: Project) -> None:
     project.write("train.py", "import detaudit\ndetaudit.record(weights=['a name'])\nprint('went on')\n")
     done = project.run("train.py", "--runs", "2", "--out", "results")
     assert done.code == 125
-    assert any("accepts numbers and arrays, not str" in warning for warning in done.json["warnings"])
+    error = "TypeError: detaudit.record accepts numbers and arrays, not str"
+    assert done.json["warnings"] == [failed_at_record(run, error) for run in (1, 2)]
+    shown = project.detaudit("report", "results").out
+    assert f"warning: none run 1: the recorder failed at detaudit.record: {error}\n" in shown
     assert (project.folder / "results" / "runs" / "none" / "1" / "stdout.log").read_text() == "went on\n"
 
 

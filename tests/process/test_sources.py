@@ -1,4 +1,8 @@
-"""The lines that bring randomness which no seed fixed are named, and no others."""
+"""The lines that introduce unseeded randomness are named, and no others."""
+
+from typing import Any
+
+import pytest
 
 from tests.process.conftest import Finished, Project
 
@@ -7,13 +11,13 @@ import random, time
 import numpy as np
 import sklearn.datasets
 import torch
-import training
+import torch_training
 
 random.seed(0)
 np.random.seed(1)
 torch.manual_seed(SEED)
 noise = np.random.default_rng(GENERATOR).normal()
-training.train()
+torch_training.train()
 w = torch.ones(1, requires_grad=True)
 (w * noise).sum().backward()
 """
@@ -24,19 +28,28 @@ def audit(project: Project, seed: str, generator: str, *words: str) -> Finished:
     return project.run("train.py", "--runs", "2", *words)
 
 
-def sources(done: Finished) -> list[tuple[str, int, str]]:
-    return [(s["file"], s["line"], s["what"]) for s in done.json["groups"][0]["sources"]]
+def sources(done: Finished) -> list[dict[str, Any]]:
+    found = done.json["groups"][0]["sources"]
+    assert isinstance(found, list)
+    return found
+
+
+def source(line: int, kind: str, call: str = "", generators: tuple[str, ...] = (), suspect: bool = False) -> Any:
+    """Return a line of train.py as it is in audit.json."""
+    found = {"file": "train.py", "line": line, "kind": kind, "call": call}
+    return {**found, "generators": [*generators], "suspect": suspect, "condition": ""}
 
 
 def test_a_generator_without_a_seed(project: Project) -> None:
     done = audit(project, "2", "")
     assert done.code == 1
-    assert sources(done) == [("train.py", 11, "numpy.random.default_rng() without a seed")]
+    assert sources(done) == [source(11, "unseeded", "numpy.random.default_rng")]
 
 
-def test_a_flag_that_mends_a_source_takes_it_off_the_list(project: Project) -> None:
+@pytest.mark.full
+def test_a_flag_removes_the_source_that_it_fixes(project: Project) -> None:
     done = audit(project, "time.time_ns()", "", "--flag", "numpy-default-rng")
-    assert sources(done) == [("train.py", 10, "torch.manual_seed() with a seed that follows the clock")]
+    assert sources(done) == [source(10, "clock", "torch.manual_seed")]
 
 
 def test_a_deterministic_training_names_nothing(project: Project) -> None:
@@ -44,9 +57,10 @@ def test_a_deterministic_training_names_nothing(project: Project) -> None:
     assert (done.code, sources(done)) == (0, [])
 
 
-def test_in_a_copy_the_file_has_the_name_that_the_user_knows(project: Project) -> None:
+@pytest.mark.full
+def test_a_file_in_a_copy_has_its_original_name(project: Project) -> None:
     done = audit(project, "2", "", "--isolate")
-    assert sources(done) == [("train.py", 11, "numpy.random.default_rng() without a seed")]
+    assert sources(done) == [source(11, "unseeded", "numpy.random.default_rng")]
 
 
 MANY = """
@@ -70,35 +84,36 @@ detaudit.record(loss=total + tag + own.random() + random.random() + state, weigh
 """
 
 
-def test_each_source_with_its_line_and_what_is_certain_first(project: Project) -> None:
+def test_each_source_with_its_line_and_observed_ones_first(project: Project) -> None:
     project.write("train.py", MANY)
     done = project.run("train.py", "--runs", "2")
     assert done.code == 1
-    assert [(s["line"], s["what"], s["kind"]) for s in done.json["groups"][0]["sources"]] == [
-        (12, "random.seed() with the process id as its seed", "process-id"),
-        (9, "os.listdir() found other files in each run", "listing-files"),
-        (11, "random.Random() without a seed", "unseeded"),
-        (10, "uuid.uuid4() gives other values in every run", "entropy"),
-        (17, "calls RandomState() without a seed", "candidate"),
-        (15, "iterates over a set, whose order changes with PYTHONHASHSEED if it holds strings", "candidate"),
+    assert sources(done) == [
+        source(12, "process-id", "random.seed"),
+        source(9, "listing-files", "os.listdir"),
+        source(11, "unseeded", "random.Random"),
+        source(10, "entropy", "uuid.uuid4"),
+        source(17, "unseeded", "RandomState", suspect=True),
+        source(15, "set-order", suspect=True),
     ]
     shown = project.detaudit("run", "train.py", "--runs", "2", "--flag", "python-hash-seed", "--isolate")
-    assert "train.py:12: random.seed() with the process id as its seed" in shown.out
+    assert "train.py:12: random.seed() is seeded from the process ID\n" in shown.out
     assert "PYTHONHASHSEED" not in shown.out
 
 
+@pytest.mark.full
 def test_a_seed_that_a_library_sets_for_the_user(project: Project) -> None:
     project.write(
         "train.py",
         """
-        import time, keras, training
+        import time, keras, torch_training
         keras.utils.set_random_seed(time.time_ns() % 2**32)
-        training.train()
+        torch_training.train()
         """,
     )
     done = project.run("train.py", "--runs", "2", env={"KERAS_BACKEND": "torch"})
-    assert ("train.py", 3, "torch.manual_seed() with a seed that follows the clock") in sources(done)
-    assert {line for _, line, _ in sources(done)} == {3}
+    assert source(3, "clock", "torch.manual_seed") in sources(done)
+    assert {found["line"] for found in sources(done)} == {3}
 
 
 UNSEEDED = """
@@ -118,37 +133,37 @@ detaudit.record(loss=total, weights=[total])
 """
 
 
-def test_global_generators_that_nobody_seeded_in_this_process(project: Project) -> None:
+def test_global_generators_that_are_unseeded_in_this_process(project: Project) -> None:
     project.write("train.py", UNSEEDED)
-    python = ("train.py", 7, "random.random() without a seed: nobody seeded random")
-    numpy = ("train.py", 13, "numpy.random.rand() without a seed: nobody seeded numpy.random")
+    python = source(7, "unseeded", "random.random", ("random",))
+    numpy = source(13, "unseeded", "numpy.random.rand", ("numpy.random",))
     assert sources(project.run("train.py", "--runs", "2")) == [python, numpy]
     assert sources(project.run("train.py", "--runs", "2", "--flag", "numpy-seed")) == [python]
     flags = ("--flag", "numpy-seed", "--flag", "python-seed-generators")
     assert project.run("train.py", "--runs", "2", *flags).code == 0
 
 
-ARRIVALS = """
+COMPLETION = """
 import queue, threading, time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 import detaudit
-
-def late(seconds):
-    time.sleep(seconds)
-    return seconds
-
-first = open("first", "a")
-once = first.tell() == 0
-first.write("x")
-first.close()
+def wait(place, gates):
+    gates[place].wait()
+    return place
+def taken(place, gates):
+    gates[1 - place].set()  # The other one ends only now, however slow the machine is.
+    return place
+first = open("first", "a"); once = first.tell() == 0
+first.write("x"); first.close()
+ours, same = [[threading.Event(), threading.Event()] for _ in range(2)]
+ours[once].set(); same[0].set()
 with ThreadPoolExecutor(2) as pool:
-    waits = [0.3, 0.01] if once else [0.01, 0.3]
-    took = [f.result() for f in as_completed([pool.submit(late, wait) for wait in waits])]
-    same = [f.result() for f in as_completed([pool.submit(late, wait) for wait in (0.01, 0.3)])]
+    took = [taken(f.result(), ours) for f in as_completed([pool.submit(wait, place, ours) for place in (0, 1)])]
+    took += [taken(f.result(), same) for f in as_completed([pool.submit(wait, place, same) for place in (0, 1)])]
 items = queue.Queue()
 for place, name in enumerate(("one", "other") if once else ("other", "one")):
-    threading.Thread(target=items.put, args=(place,), name=name).start()
-    time.sleep(0.1)
+    thread = threading.Thread(target=items.put, args=(place,), name=name)
+    thread.start(); thread.join()
 got = [items.get(), items.get()]
 threading.Thread(target=items.put, args=(2,), name="third").start()
 got.append(items.get())
@@ -156,9 +171,9 @@ detaudit.record(loss=time.time(), weights=[sum(took + got)])
 """
 
 
-def test_lines_that_take_results_in_the_order_of_their_arrival(project: Project) -> None:
-    project.write("train.py", ARRIVALS)
+def test_lines_that_take_results_in_completion_order(project: Project) -> None:
+    project.write("train.py", COMPLETION)
     assert sources(project.run("train.py", "--runs", "2")) == [
-        ("train.py", 16, "concurrent.futures.as_completed() in an order of arrival that differs between runs"),
-        ("train.py", 22, "queue.Queue.get() in an order of arrival that differs between runs"),
+        source(16, "completion-order", "concurrent.futures.as_completed"),
+        source(22, "completion-order", "queue.Queue.get"),
     ]

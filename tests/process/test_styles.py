@@ -1,11 +1,11 @@
-"""Every way to write a training in torch is seen: the steps, the losses, the weights, and nothing is changed by it."""
+"""Every style of torch training is recorded: steps, losses and weights. Recording changes nothing."""
 
+import subprocess
 import sys
 
 import pytest
 
 from tests.process.conftest import Project
-from tests.process.test_neutral import bare_and_recorded
 
 COMMON = """
 import torch
@@ -172,12 +172,13 @@ for x, y in DataLoader(TensorDataset(*data()), 8, shuffle=True, num_workers=2):
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("style", STYLES)
 def test_style(project: Project, style: str) -> None:
     steps, body = STYLES[style]
     end = "" if style == "torch-func" else END  # its weights are no parameters
     project.write("train.py", COMMON + body + end)
-    bare, _ = bare_and_recorded(project, "train.py")
+    bare = subprocess.run([sys.executable, "train.py"], cwd=project.folder, capture_output=True, text=True, check=True)
     done = project.run("train.py", "--runs", "1", "--out", "results")
     run = done.json["groups"][0]["runs"][0]
     assert (run["status"], run["steps"]) == ("ok", steps)
@@ -191,6 +192,28 @@ def test_style(project: Project, style: str) -> None:
         assert float(bare.stdout.split()[0]) == pytest.approx(rank["sum_of_weights"], rel=1e-12)
 
 
+MIXED = [
+    [style for style in STYLES if style not in {"autograd-grad", "torch-func", "compiled-step", "compiled-optimizer"}],
+    ["autograd-grad", "torch-func"],
+    ["compiled-step", "compiled-optimizer"],
+]
+"""Styles that one process can mix: once an optimizer was recorded, only its own steps count."""
+
+
+@pytest.mark.parametrize("styles", MIXED, ids=lambda styles: styles[0])
+def test_styles_in_one_process(project: Project, styles: list[str]) -> None:
+    scripts = [COMMON + STYLES[style][1] + ("" if style == "torch-func" else END) for style in styles]
+    project.write("train.py", "".join(scripts))
+    bare = subprocess.run([sys.executable, "train.py"], cwd=project.folder, capture_output=True, text=True, check=True)
+    done = project.run("train.py", "--runs", "1", "--out", "results")
+    run = done.json["groups"][0]["runs"][0]
+    assert (run["status"], run["steps"]) == ("ok", sum(STYLES[style][0] for style in styles))
+    assert run["warnings"] == []
+    assert len(run["ranks"]) == 1
+    assert (project.folder / "results" / "runs" / "none" / "1" / "stdout.log").read_text() == bare.stdout
+
+
+@pytest.mark.full
 def test_three_ranks_of_torchrun_are_a_row_each(project: Project) -> None:
     project.write(
         "train.py",
@@ -216,7 +239,7 @@ dist.destroy_process_group()
     ranks = done.json["groups"][0]["runs"][0]["ranks"]
     assert [rank["rank"] for rank in ranks] == [0, 1, 2]
     assert len({rank["digest"] for rank in ranks}) == 1
-    assert done.json["groups"][0]["replicas"] == {"ranks": 3, "run": 1, "differs": None}
+    assert done.json["groups"][0]["replicas"] == {"ranks": 3, "run": 1, "first_difference": None}
     assert len({rank["final_loss"] for rank in ranks}) == 3  # of different data
 
 

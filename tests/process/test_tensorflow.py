@@ -1,4 +1,4 @@
-"""Every way to train with TensorFlow and Keras is seen, in every stage, and nothing is changed by it."""
+"""Every style of training in TensorFlow and Keras is recorded, in all stages. Recording changes nothing."""
 
 import os
 import subprocess
@@ -113,7 +113,7 @@ def test_keras(project: Project) -> None:
     assert run["steps"] == 4 + 4 * 8 + 2 * 8 + 2 * 2 * 2
     (training,) = read_run(project.folder / "results" / "runs" / "none" / "1")[0].trained
     batches = [training.digests[Stage.BATCH][step] for step in range(run["steps"] - 7, run["steps"] + 1)]
-    assert batches[:2] == batches[2:4]  # the same data twice: what a prediction was made for is no batch
+    assert batches[:2] == batches[2:4]  # the same data twice: the inputs of a prediction are not a batch
     assert batches[4:6] == batches[6:]
     assert batches[0] != batches[1]
     assert group["stages"] == ALL
@@ -232,7 +232,7 @@ show()
 """
 
 
-def test_loops_of_ones_own(project: Project) -> None:
+def test_custom_training_loops(project: Project) -> None:
     project.write("train.py", COMMON + LOOPS)
     printed, group = recorded(project)
     (run,) = group["runs"]
@@ -321,7 +321,7 @@ def test_a_session_without_an_optimizer_is_never_a_match(project: Project) -> No
     )
     done = project.run("train.py", "--runs", "2")
     assert (done.code, done.json["verdict"]) == (125, "inconclusive")
-    assert {run["status"] for run in done.json["groups"][0]["runs"]} == {"no-record"}
+    assert {run["status"] for run in done.json["groups"][0]["runs"]} == {"not-recorded"}
 
 
 def test_an_unordered_pipeline_is_the_first_to_differ(project: Project) -> None:
@@ -344,10 +344,10 @@ def test_an_unordered_pipeline_is_the_first_to_differ(project: Project) -> None:
     done = project.run("train.py", "--runs", "2")
     assert done.code == 1, done.out
     (group,) = done.json["groups"]
-    found = group["divergence"]
-    assert (found["stage"], found["cause"]) == (
+    found = group["first_difference"]
+    assert (found["stage"], found["explanation"]) == (
         "batch",
-        "the model's inputs differ while rng agrees: the data pipeline",
+        {"matching": ["rng"], "likely": ["data-pipeline"], "gap": None},
     )
     assert found["step"] <= 8
 

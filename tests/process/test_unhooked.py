@@ -1,7 +1,9 @@
-"""Where no hook can see: losses from stdout, and the files that a script, or a program that is no Python, writes."""
+"""What detaudit cannot hook: losses on stdout, and files written by a script or by a program in another language."""
 
 import subprocess
 import sys
+
+import pytest
 
 from tests.process.conftest import Project
 
@@ -22,7 +24,7 @@ def shell(project: Project, model: str = "weights", loss: str = "0.25") -> tuple
 LOSS = r"step (?P<step>\d+) loss (\S+)"
 
 
-def test_a_program_that_is_no_python(project: Project) -> None:
+def test_a_program_that_is_not_python(project: Project) -> None:
     words = shell(project)
     done = project.run("--runs", "3", "--artifact", "model.bin", "--loss-pattern", LOSS, *words)
     assert done.code == 0
@@ -34,19 +36,20 @@ def test_a_program_that_is_no_python(project: Project) -> None:
     assert f"--loss-pattern '{LOSS}'" in command
 
 
-def test_a_program_that_is_no_python_and_differs(project: Project) -> None:
+def test_a_differing_program_that_is_not_python(project: Project) -> None:
     done = project.run("--runs", "2", "--artifact", "model.bin", *shell(project, model="$$"))
     assert done.code == 1
-    assert done.json["groups"][0]["divergence"]["site"] == "model.bin"
+    found = done.json["groups"][0]["first_difference"]
+    assert (found["stage"], found["site"]) == ("artifact", "model.bin")
 
 
 def test_printed_losses_alone(project: Project) -> None:
     same = project.run("--runs", "2", "--loss-pattern", LOSS, *shell(project))
     assert same.code == 125
-    assert "no weights were seen" in same.json["groups"][0]["reason"]
+    assert same.json["groups"][0]["reason"] == {"kind": "only-losses"}
     other = project.run("--runs", "2", "--loss-pattern", LOSS, *shell(project, loss="0.$$"))
     assert other.code == 1
-    found = other.json["groups"][0]["divergence"]
+    found = other.json["groups"][0]["first_difference"]
     assert (found["step"], found["stage"]) == (2, "stdout")
 
 
@@ -54,7 +57,8 @@ def test_a_pattern_that_never_matches(project: Project) -> None:
     words = shell(project)
     done = project.run("--runs", "2", "--loss-pattern", r"Loss (\S+)", "--artifact", "model.bin", *words)
     assert done.code == 125
-    assert "matched nothing on stdout, whose last line is 'step 2 loss 0.25'" in done.json["groups"][0]["reason"]
+    unmatched = {"kind": "loss-pattern-unmatched", "pattern": r"Loss (\S+)", "last_line": "step 2 loss 0.25"}
+    assert done.json["groups"][0]["reason"] == {"kind": "run-unusable", "run": 1, "errors": [unmatched]}
 
 
 def test_a_broken_pattern_is_shown_before_any_run(project: Project, seeded: str) -> None:
@@ -64,7 +68,7 @@ def test_a_broken_pattern_is_shown_before_any_run(project: Project, seeded: str)
     assert not (project.folder / ".detaudit").exists()
 
 
-def test_losses_of_which_the_first_are_not_kept(project: Project) -> None:
+def test_losses_are_lost_from_truncated_stdout(project: Project) -> None:
     project.write(
         "train.py",
         """
@@ -77,14 +81,16 @@ def test_losses_of_which_the_first_are_not_kept(project: Project) -> None:
     )
     done = project.run("train.py", "--runs", "2", "--loss-pattern", r"^loss (\S+)")
     assert done.code == 125
-    assert "more than is kept" in done.json["groups"][0]["reason"]
+    truncated = {"kind": "stdout-truncated"}
+    assert done.json["groups"][0]["reason"] == {"kind": "run-unusable", "run": 1, "errors": [truncated]}
 
 
 def test_a_file_that_only_the_first_run_writes(project: Project) -> None:
     project.write("train.py", "import os\nif not os.path.exists('m'):\n    open('m', 'w').write('1')\n")
     done = project.run("train.py", "--runs", "2", "--artifact", "m")
     assert done.code == 125
-    assert done.json["groups"][0]["reason"] == "run 2: m: not written by this run, it stood there before"
+    old = {"kind": "artifacts-not-written", "files": ["m"], "more": 0}
+    assert done.json["groups"][0]["reason"] == {"kind": "run-unusable", "run": 2, "errors": [old]}
     isolated = project.run("train.py", "--runs", "2", "--artifact", str(project.folder / "m"), "--isolate")
     assert isolated.code == 125  # it is in the repository by now, and in every copy of it
     (project.folder / "m").unlink()
@@ -93,6 +99,7 @@ def test_a_file_that_only_the_first_run_writes(project: Project) -> None:
         assert not (project.folder / "m").exists()
 
 
+@pytest.mark.full
 def test_scikit_learn_and_joblib(project: Project) -> None:
     project.write(
         "train.py",
@@ -108,7 +115,8 @@ def test_scikit_learn_and_joblib(project: Project) -> None:
     assert [group["verdict"] for group in done.json["groups"]] == ["nondeterministic", "deterministic"]
 
 
-def test_what_frameworks_save_is_compared_without_dates_names_and_addresses(project: Project) -> None:
+@pytest.mark.full
+def test_saved_models_are_compared_without_dates_names_and_addresses(project: Project) -> None:
     project.write(
         "train.py",
         """
@@ -137,7 +145,7 @@ def test_what_frameworks_save_is_compared_without_dates_names_and_addresses(proj
         assert run["ranks"][0]["sum_of_weights"] is not None
 
 
-def test_a_format_that_cannot_be_read_here_is_told_before_any_run(project: Project, seeded: str) -> None:
+def test_a_format_that_cannot_be_read_here_is_reported_before_any_run(project: Project, seeded: str) -> None:
     hides = "import sys; sys.modules['h5py'] = None; import detaudit.cli; sys.exit(detaudit.cli.main(sys.argv[1:]))"
     words = [sys.executable, "-c", hides, "run", seeded, "--artifact", "m.keras"]
     done = subprocess.run(words, cwd=project.folder, capture_output=True, text=True, check=False)
