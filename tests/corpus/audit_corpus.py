@@ -1,7 +1,6 @@
-"""Audits every labelled script under each recipe, as a user would, and writes the table of docs/corpus.md.
+"""Audit every labeled script with each recipe, as a user would, and write the table of docs/corpus.md.
 
-What was audited is kept below .detaudit/, for one state of detaudit and of the script: a run that was
-interrupted goes on where it stopped.
+Results are kept below .detaudit/, for one state of detaudit and of the script: an interrupted pass can be resumed.
 """
 
 import argparse
@@ -22,11 +21,10 @@ from tests.corpus.measure import HERE, SCRIPTS, fingerprint
 
 ROOT = HERE.parents[1]
 LETTERS = {"deterministic": "D", "nondeterministic": "N", "inconclusive": "?"}
-CARRIED_OVER = "an earlier run wrote"
 
 
 def detaudit(verb: str, script: str, options: Iterable[str]) -> dict[str, Any]:
-    """Return the JSON that detaudit prints of a script, in a copy of its folder: some scripts leave files."""
+    """Return the JSON that detaudit prints for a script, in a copy of its folder: some scripts leave files."""
     with tempfile.TemporaryDirectory() as folder:
         project = shutil.copytree(SCRIPTS, Path(folder) / "project", ignore=shutil.ignore_patterns("__pycache__"))
         finished = subprocess.run(
@@ -41,7 +39,7 @@ def detaudit(verb: str, script: str, options: Iterable[str]) -> dict[str, Any]:
 
 
 def audit(script: str, runs: int) -> Audited:
-    """Return what one audit says of a script."""
+    """Return the verdicts of one audit of a script."""
     recipes = [word for recipe in RECIPES for word in ("--recipe", recipe)]
     found = detaudit("run", script, ["--runs", str(runs), "--fail-fast", *recipes])
     verdicts = {group["recipe"]["name"]: LETTERS[group["verdict"]] for group in found["groups"]}
@@ -49,17 +47,17 @@ def audit(script: str, runs: int) -> Audited:
 
 
 def named(audit: dict[str, Any]) -> str:
-    """Return what an audit names of the script as it stands: the first stage that differs, lines, files."""
+    """Return what an audit without flags names: the first stage that differs, lines by kind and call, leftovers."""
     group = audit["groups"][0]
-    if group["divergence"] is None:
+    if group["first_difference"] is None:
         return ""
-    sources = [f"line {source['line']} {source['what']}" for source in group["sources"]]
-    carried = ["a file of an earlier run"] if any(CARRIED_OVER in warning for warning in audit["warnings"]) else []
-    return ", ".join([group["divergence"]["stage"], *sources, *carried])
+    sources = [f"line {one['line']} {one['kind']} {one['call']}".strip() for one in group["sources"]]
+    leftovers = [one["kind"] for one in audit["warnings"] if one["kind"] == "leftover-files-read"]
+    return ", ".join([group["first_difference"]["stage"], *sources, *leftovers])
 
 
 def state_of_detaudit() -> str:
-    """Return what changes whenever detaudit does: results from another state do not count."""
+    """Return a digest of detaudit itself: results from another state do not count."""
     digest = hashlib.sha256()
     for path in sorted([*(ROOT / "detaudit").rglob("*.py"), *(ROOT / "configs").rglob("*.yaml")]):
         digest.update(path.read_bytes())
@@ -70,7 +68,7 @@ Entry = TypeVar("Entry", bound=tuple[Any, ...])
 
 
 class Kept(Generic[Entry]):
-    """What is done, one JSON line each: script, its fingerprint, how it was asked, what was found."""
+    """Finished work, one JSON line each: the script, its fingerprint, the options, the result."""
 
     def __init__(self, name: str, kind: Callable[..., Entry]) -> None:
         self._kind = kind
@@ -78,7 +76,7 @@ class Kept(Generic[Entry]):
         self._path.parent.mkdir(exist_ok=True)
 
     def of(self, script: str, how: int | str) -> list[Entry]:
-        """Return what was found of a script, as it is now, when it was asked in this way."""
+        """Return the results for a script, as it is now, with these options."""
         lines = self._path.read_text().splitlines() if self._path.exists() else []
         key = [script, fingerprint(SCRIPTS / f"{script}.py"), how]
         return [self._kind(*line[3:]) for line in map(json.loads, lines) if line[:3] == key]

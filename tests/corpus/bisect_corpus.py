@@ -1,6 +1,6 @@
-"""Bisects every script that has a label of needed flags, as a user would, and writes the table of docs/bisect.md.
+"""Bisect every script whose needed flags are labeled, as a user would, and write the table of docs/bisect.md.
 
-What was bisected is kept below .detaudit/, for one state of detaudit and of the script, as in audit_corpus.py.
+Results are kept below .detaudit/, for one state of detaudit and of the script, as in audit_corpus.py.
 """
 
 import argparse
@@ -15,43 +15,42 @@ import yaml
 from tests.corpus.audit_corpus import Kept, detaudit
 from tests.corpus.measure import HERE
 
-_HEAD = """# The corpus: which flags detaudit finds to be needed
+_HEAD = """# Corpus results: bisect
 
-Written by `python -m tests.corpus.bisect_corpus --write docs/bisect.md`, of which `make test-bisect` asks for five
-repetitions, and which goes on where it stopped: `detaudit bisect` of each script whose needed flags are known
-(tests/corpus/answers.yaml). *Answer* is what it found, with what goes with it, bold where that is not one of the
-label's sets. *Launches* are all runs, and those of the proof among them. *Search* is the time of all other runs, in
-times of a run of the script as it stands (medians over the repetitions).
+Written by `make test-bisect` (five repetitions; it can be resumed): `detaudit bisect` of each script whose needed flags
+are known (tests/corpus/answers.yaml). *Answer* is the minimal set with the flags that it requires, in bold if it is not
+one of the label's sets. *Runs* are all runs, *proof* those of the proof among them. *Search* is the time of all other
+runs, relative to a run without flags (medians over the repetitions).
 
-| script | repetitions | answer | launches | of the proof | search |
+| script | repetitions | answer | runs | proof | search |
 |---|---|---|---|---|---|
 """
 
 
 class Found(NamedTuple):
-    """One bisection: the flags, its launches, those of the proof, and the time of the others in bare runs."""
+    """One bisection: the flags, its runs, those of the proof, and the time of the others, in runs without flags."""
 
     flags: list[str] | None
-    launches: int
+    runs: int
     proof: int
     search: float
 
 
 def bisect(script: str, options: Sequence[str]) -> Found:
-    """Return what one bisection says of a script, as a user would ask."""
-    return told(detaudit("bisect", script, options))
+    """Return the result of one bisection of a script."""
+    return found_in(detaudit("bisect", script, options))
 
 
-def told(audit: dict[str, Any]) -> Found:
-    """Return what the JSON of a bisection holds."""
+def found_in(audit: dict[str, Any]) -> Found:
+    """Return the result in the JSON of a bisection."""
     needed = audit["needed"]
-    flags = None if needed is None else sorted({f for one in needed for f in (one["flag"], *one["goes_with"])})
+    flags = None if needed is None else sorted({f for one in needed for f in (one["flag"], *one["requires"])})
     first = audit["groups"][0]["runs"]
     bare = statistics.median(run["wall_s"] for run in first if run["status"] == "ok")
     proven = [group for group in audit["groups"] if sorted(group["recipe"]["flags"]) == flags]
     proof = [run for group in proven for run in group["runs"]]
     total = sum(run["wall_s"] for group in audit["groups"] for run in group["runs"])
-    return Found(flags, audit["launches"], len(proof), round((total - sum(run["wall_s"] for run in proof)) / bare, 2))
+    return Found(flags, audit["total_runs"], len(proof), round((total - sum(run["wall_s"] for run in proof)) / bare, 2))
 
 
 def right(answers: Sequence[Sequence[str]], found: Found) -> bool:
@@ -64,9 +63,9 @@ def table(seen: dict[str, list[Found]], answers: dict[str, list[list[str]]]) -> 
     lines, medians = [], []
     for script, all_found in seen.items():
         texts = dict.fromkeys(_text(found, right(answers[script], found)) for found in all_found)
-        launches, proof, search = (statistics.median(column) for column in list(zip(*all_found, strict=True))[1:])
+        runs, proof, search = (statistics.median(column) for column in list(zip(*all_found, strict=True))[1:])
         medians.append(search)
-        lines.append(f"| {script} | {len(all_found)} | {'; '.join(texts)} | {launches:g} | {proof:g} | {search:.1f} |")
+        lines.append(f"| {script} | {len(all_found)} | {'; '.join(texts)} | {runs:g} | {proof:g} | {search:.1f} |")
     wrong = sum(not right(answers[script], found) for script, all_found in seen.items() for found in all_found)
     total = sum(map(len, seen.values()))
     median = statistics.median(medians)
@@ -75,7 +74,7 @@ def table(seen: dict[str, list[Found]], answers: dict[str, list[list[str]]]) -> 
 
 
 def _text(found: Found, is_right: bool) -> str:
-    words = "nothing helps" if found.flags is None else " ".join(found.flags) or "deterministic as it stands"
+    words = "not fixed" if found.flags is None else " ".join(found.flags) or "no flag is needed"
     return words if is_right else f"**{words}**"
 
 

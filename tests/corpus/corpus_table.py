@@ -1,4 +1,4 @@
-"""The table of docs/corpus.md: what detaudit says of each script, beside what was measured of it."""
+"""The table of docs/corpus.md: the verdicts on each script, beside what was measured without detaudit."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,26 +6,26 @@ from typing import Any, NamedTuple
 
 RECIPES = ("none", "seeds", "all")
 
-_HEAD = """# The corpus: what detaudit says of scripts whose cause is known
+_HEAD = """# Corpus results: verdicts
 
-Written by `make test-corpus`: each script of tests/corpus/scripts/ audited under each recipe with `--runs {runs}
---fail-fast`. N is nondeterministic, D deterministic, ? could not be judged (the script fails under that recipe);
-one letter for each audit, bold where one misses its label. *Alone* is how many different final weights that many
-runs of the script ended with as it stands, without detaudit (`make measure-corpus`, tests/corpus/measured.yaml).
-*Named* is what the first audit that saw a difference named: the first stage that differs, and lines of the script that
-bring randomness.
+Written by `make test-corpus`: each script of tests/corpus/scripts/ audited with each recipe and `--runs {runs}
+--fail-fast`. N is nondeterministic, D deterministic, ? inconclusive (the script fails with that recipe); one letter for
+each audit, in bold if one misses its label. *Alone* is the number of different final weights of that many runs of the
+unmodified script without detaudit (`make measure-corpus`, tests/corpus/measured.yaml). *Named* is what the first audit
+that found a difference named: the first stage that differs, and lines of the script that introduce randomness, by kind
+and call.
 """
 
 
 class Audited(NamedTuple):
-    """What one audit says: a letter for each of RECIPES, and what it names."""
+    """The result of one audit: a letter for each of RECIPES, and what it names."""
 
     letters: str
     named: str
 
 
 def right(label: Mapping[str, Any], audits: Sequence[Audited]) -> bool:
-    """Return whether every verdict is that of the label; a rare difference may be missed, never a sameness."""
+    """Return whether every verdict is the label's; a rare difference may be missed, a match never."""
     return not any(
         letter != label[recipe] and not (label.get("rare") and (label[recipe], letter) == ("N", "D"))
         for audited in audits
@@ -39,27 +39,33 @@ def table(
     measured: Mapping[str, Mapping[str, Any]],
     runs: int,
 ) -> str:
-    """Return the results as Markdown, with recall and precision; the rare ones are apart."""
+    """Return the results as Markdown, with recall and precision; rare races have a table of their own."""
     usual = {script: audits for script, audits in seen.items() if not labels[script].get("rare")}
     rare = {script: audits for script, audits in seen.items() if labels[script].get("rare")}
     controls = sum(labels[script]["cause"] == "control" for script in seen)
     lines = [_HEAD.format(runs=runs)]
     lines += [f"{len(seen)} scripts, {controls} of them controls. {_machine(measured['machine'])}", ""]
     lines += [
-        "| script | cause | alone | none | seeds | all | mended by | named |",
+        "| script | cause | alone | none | seeds | all | fixed by | named |",
         "|---|---|---|---|---|---|---|---|",
     ]
     lines += [_row(script, audits, labels[script], measured[script]) for script, audits in usual.items()]
     lines += ["", *_score(usual, labels)]
     if rare:
-        lines += ["", "## Rare ones", "", "They show in fewer than one run of three, so five runs may all agree.", ""]
-        lines += ["| script | cause | alone | runs unlike the others | caught as it stands |", "|---|---|---|---|---|"]
+        lines += [
+            "",
+            "## Rare differences",
+            "",
+            "They show up in fewer than 1 run in 3, so five runs may all match.",
+            "",
+        ]
+        lines += ["| script | cause | alone | runs that differ | caught without flags |", "|---|---|---|---|---|"]
         lines += [_rare_row(script, audits, labels[script], measured[script]) for script, audits in rare.items()]
     return "\n".join([*lines, ""])
 
 
-def deviating(found: Mapping[str, int]) -> float:
-    """Return the share of runs whose weights are not the commonest."""
+def differing_share(found: Mapping[str, int]) -> float:
+    """Return the share of runs whose weights are not the most common ones."""
     return 1 - found["commonest"] / found["runs"]
 
 
@@ -79,7 +85,7 @@ def _row(script: str, audits: Sequence[Audited], label: Mapping[str, Any], measu
 
 def _rare_row(script: str, audits: Sequence[Audited], label: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     caught = sum(audited.letters[0] == "N" for audited in audits)
-    rate = f"{deviating(measured['bare']):.0%}"
+    rate = f"{differing_share(measured['bare']):.0%}"
     return f"| {script} | {label['cause']} | {_alone(measured)} | {rate} | {caught} of {len(audits)} audits |"
 
 
@@ -99,8 +105,8 @@ def _score(seen: Mapping[str, Sequence[Audited]], labels: Mapping[str, Mapping[s
     called = sum(n for (_, letter), n in pairs.items() if letter == "N")
     return [
         f"Recall {_share(caught, wanted['N'])}; precision {_share(caught, called)}; "
-        f"{pairs['D', 'D']} of {wanted['D']} deterministic ones called so; "
-        f"{pairs['?', '?']} of {wanted['?']} that fail called inconclusive.",
+        f"{pairs['D', 'D']} of {wanted['D']} deterministic scripts confirmed; "
+        f"{pairs['?', '?']} of {wanted['?']} failing scripts reported as inconclusive.",
     ]
 
 

@@ -1,7 +1,7 @@
-"""Measures the corpus: how many different final weights each script ends with, as it stands and with things held still.
+"""Measure the corpus: how many different final weights each script ends with, unmodified and with fixes.
 
-Each run is a cold process of its own. What a script prints as ``weights`` is all that is looked at. It knows nothing
-of detaudit; labels.yaml must follow from what it writes into measured.yaml (test_labels.py).
+Each run is a fresh process. Only what a script prints as ``weights`` is read. This module knows nothing of detaudit;
+labels.yaml must follow from what it writes into measured.yaml (test_labels.py).
 """
 
 import argparse
@@ -35,8 +35,8 @@ OTHER_RUNS = 10
 HASH_SEED = {"PYTHONHASHSEED": "0"}
 FIXED_ADDRESSES = ("setarch", "-R")
 
-# What is held still: variables of the environment, words of held.py, what stands before the command,
-# and whether each run starts in an empty folder instead of where the last one ended.
+# Environment variables, fixes of with_fixes.py, what precedes the command, and whether each run starts in an empty
+# folder instead of where the last one ended.
 CONDITIONS: dict[str, tuple[dict[str, str], str, tuple[str, ...], bool]] = {
     BARE: ({}, "", (), False),
     "seeds": (HASH_SEED, "seeds", (), False),
@@ -50,15 +50,15 @@ CONDITIONS: dict[str, tuple[dict[str, str], str, tuple[str, ...], bool]] = {
 }
 
 NOT_IN_ALL = {BARE, "one-thread", "fresh-folder"}
-"""What the condition ``all`` does not hold still."""
+"""Fixes that the condition ``all`` does not include."""
 
 
 def digest_of_one_run(script: Path, condition: str, folder: Path) -> str | None:
     """Run a script once, in a process of its own; return the digest of its final weights, None if it failed."""
     env, words, before, _ = CONDITIONS[condition]
-    held = [str(HERE / "held.py"), words] if words else []
+    fixes = [str(HERE / "with_fixes.py"), words] if words else []
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    command = [*before, sys.executable, *held, str(script)]
+    command = [*before, sys.executable, *fixes, str(script)]
     with tempfile.TemporaryFile("w+") as output:
         run = subprocess.Popen(
             command, cwd=folder, env=kept | {"PYTHONDONTWRITEBYTECODE": "1"} | env,
@@ -123,7 +123,7 @@ def measured() -> Iterator[dict[str, Any]]:
 def wanted(label: dict[str, Any]) -> list[str]:
     """Return the conditions under which a script with this label is measured.
 
-    ``all`` holds every fix but a few still, so what one of those mends it is measured only where none does.
+    ``all`` includes all fixes but a few; each of those is measured alone only if ``all`` does not fix the script.
     """
     causes = label["cause"] != "control" and label["all"] != "D"
     return list(dict.fromkeys([BARE, "seeds", *label.get("fix", ()), *(["all"] if causes else [])]))

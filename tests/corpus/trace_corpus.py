@@ -1,6 +1,6 @@
-"""Traces every script whose culprit is known, as a user would, and writes the table of docs/trace.md.
+"""Trace every script whose culprit is labeled, as a user would, and write the table of docs/trace.md.
 
-What was traced is kept below .detaudit/, for one state of detaudit and of the script, as in audit_corpus.py.
+Results are kept below .detaudit/, for one state of detaudit and of the script, as in audit_corpus.py.
 """
 
 import argparse
@@ -14,13 +14,12 @@ import yaml
 from tests.corpus.audit_corpus import Kept, detaudit
 from tests.corpus.measure import HERE, SCRIPTS
 
-_HEAD = """# The corpus: where detaudit finds that the difference enters
+_HEAD = """# Corpus results: trace
 
-Written by `python -m tests.corpus.trace_corpus --write docs/trace.md`, of which `make test-trace` asks for five
-repetitions, and which goes on where it stopped: `detaudit trace` of each script whose culprit is known
-(tests/corpus/culprits.yaml). *Right* is how many of the traces named the labelled line, cause and operation; an answer
-that is not the label's is bold. Where watching hides the race, there is no cause: the line is the first suspect that
-goes with the bounded answer. *Runs* are all launches, the median over the repetitions.
+Written by `make test-trace` (five repetitions; it can be resumed): `detaudit trace` of each script whose culprit is
+known (tests/corpus/culprits.yaml). *Right* is the number of traces that named the labeled line, cause and operation; an
+answer that is not the label's is in bold. If instrumentation hides the race, there is no cause: the line is the first
+suspect of the narrowed-down answer. *Runs* are all runs, the median over the repetitions.
 
 | script | right | cause | line | operation | runs |
 |---|---|---|---|---|---|
@@ -28,38 +27,39 @@ goes with the bounded answer. *Runs* are all launches, the median over the repet
 
 
 class Traced(NamedTuple):
-    """One trace: the cause, the text of the line, the operation, whether it was hidden, and the launches."""
+    """One trace: the cause, the text of the line, the operation, whether the race was hidden, and its runs."""
 
     cause: str
     code: str
     op: str
     hidden: bool
-    launches: int
+    runs: int
 
 
 SUSPECT = "suspect: "
 
 RARE = ("--runs", "30")
-"""For a race that shows in fewer than one run of three."""
+"""For a race that shows up in fewer than 1 run in 3."""
 
 
 def trace(script: str, options: Sequence[str]) -> Traced:
-    """Return what one trace says of a script, as a user would ask."""
-    return told(detaudit("trace", script, options), script)
+    """Return the result of one trace of a script."""
+    return traced_in(detaudit("trace", script, options), script)
 
 
-def told(audit: dict[str, Any], script: str) -> Traced:
-    """Return what the JSON of a trace of a script holds."""
-    found, launches, hidden = audit["culprit"], audit["launches"], audit["observer_effect"]
+def traced_in(audit: dict[str, Any], script: str) -> Traced:
+    """Return the result in the JSON of a trace of a script."""
+    found, runs, hidden = audit["culprit"], audit["total_runs"], audit["observer_effect"]
     if found is None:
-        return Traced("", _bounded(audit["bounded"], script), "", hidden, launches)
-    return Traced(found["cause"], found["code"], found["op"] or "", hidden, launches)
+        return Traced("", _narrowed(audit["narrowed_to"], script), "", hidden, runs)
+    return Traced(found["cause"], found["code"], (found["operation"] or {}).get("name", ""), hidden, runs)
 
 
-def _bounded(between: dict[str, Any] | None, script: str) -> str:
+def _narrowed(between: dict[str, Any] | None, script: str) -> str:
     if between is None:
         return ""
-    words = f"between {between['after']} and {between['before']}"
+    after, before = (one["stage"] or one["module"] or "the start" for one in (between["after"], between["before"]))
+    words = f"between {after} and {before}"
     for suspect in between["suspects"][:1]:
         text = (SCRIPTS / f"{script}.py").read_text().splitlines()[suspect["line"] - 1].strip()
         words += f"; {SUSPECT}{text}"
@@ -67,7 +67,7 @@ def _bounded(between: dict[str, Any] | None, script: str) -> str:
 
 
 def right(label: dict[str, Any], found: Traced) -> bool:
-    """Return whether a trace names the labelled line, cause and operation; where it is hidden, the line alone."""
+    """Return whether a trace names the labeled line, cause and operation; of a hidden race, the line alone."""
     if found.hidden and not found.cause:
         return any(text in found.code.partition(SUSPECT)[2] for text in label["lines"])
     causes = [label["cause"]] if isinstance(label["cause"], str) else label["cause"]
@@ -84,7 +84,7 @@ def table(seen: dict[str, list[Traced]], labels: dict[str, dict[str, Any]]) -> s
         rows = dict.fromkeys(zip((one[:3] for one in found), good, strict=True))
         for number, ((cause, code, op), is_right) in enumerate(rows):
             count = f"{sum(good)} of {len(good)}" if number == 0 else ""
-            runs = sorted(one.launches for one in found)[len(found) // 2]
+            runs = sorted(one.runs for one in found)[len(found) // 2]
             code = code.replace("|", "\\|")
             shown = f"`{code}`" if is_right else f"**`{code or 'nothing'}`**"
             lines.append(f"| {script if number == 0 else ''} | {count} | {cause} | {shown} | {op} | {runs} |")

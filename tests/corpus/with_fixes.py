@@ -1,6 +1,6 @@
-"""Runs a script after holding still what the words before it name: what measure.py cannot do from outside the process.
+"""Run a script after applying the fixes named before it: those that measure.py cannot apply from outside the process.
 
-python held.py seeds,deterministic script.py
+python with_fixes.py seeds,deterministic script.py
 """
 
 import importlib
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 FRAMEWORKS = ("torch", "tensorflow")
-"""In this order they are looked for in the script's text; ``keras`` stands for tensorflow."""
+"""The order in which the script's text is searched for them; ``keras`` stands for tensorflow."""
 
 
 def framework_of(script: Path) -> str:
@@ -19,8 +19,8 @@ def framework_of(script: Path) -> str:
     return "tensorflow" if "import tensorflow" in text or "import keras" in text else "torch"
 
 
-def hold(word: str, name: str) -> None:
-    """Hold one thing still, in the framework with this name."""
+def fix(word: str, name: str) -> None:
+    """Apply one fix, in the framework with this name."""
     framework = importlib.import_module(name)
     if word == "seeds":
         random.seed(0)
@@ -41,13 +41,13 @@ def hold(word: str, name: str) -> None:
         # Every unseeded generator of NumPy draws its seed from this function (numpy/random/bit_generator.pyx).
         vars(importlib.import_module("numpy.random.bit_generator"))["randbits"] = random.Random(0).getrandbits
     else:
-        raise ValueError(f"nothing is called {word}")
+        raise ValueError(f"unknown fix {word}")
 
 
 if __name__ == "__main__":
     words, script = sys.argv[1], Path(sys.argv[2])
     for word in words.split(","):
-        hold(word, framework_of(script))
+        fix(word, framework_of(script))
     sys.argv = [str(script)]
     sys.path[0] = str(script.parent)
     runpy.run_path(str(script), run_name="__main__")
