@@ -1,4 +1,4 @@
-"""The laws of the house: imports run one way, and the recorder stands on the standard library alone."""
+"""Check the structure of the package: imports run one way, and the recorder needs only the standard library."""
 
 import ast
 import graphlib
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+TESTS = ROOT / "tests"
 PACKAGE = ROOT / "detaudit"
 FRAMEWORKS = {
     "torch",
@@ -39,7 +40,27 @@ LAYERS = {
     "__main__": {"cli"},
     "__init__": set(),
 }
-"""Who may import whom."""
+"""Top-level modules and folders, each with those that it may import."""
+
+FLOORS = {
+    "auditor": [
+        {"check"},
+        {"audit", "bisect", "compare", "doctor", "trace"},
+        {"baseline", "runs"},
+        {"judge"},
+        {"evidence", "source"},
+        {"advice", "store"},
+    ],
+    "recorder": [
+        {"bootstrap"},
+        {"boot"},
+        {"patches", "probes", "watch"},
+        {"adapters", "randomness"},
+        {"training"},
+        {"process"},
+    ],
+}
+"""Rooms of a folder, the top floor first. A room imports only from the floors below its own."""
 
 TRAINERS = {
     "keras.py": {"keras", "tf_keras"},
@@ -49,6 +70,8 @@ TRAINERS = {
 """A callback is a subclass of its trainer's own class, and only a training that uses this trainer imports it."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
+NAMES = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in MODULES}
+FOLDERS = sorted({path.parent for path in MODULES})
 
 
 def layer(path: Path) -> str:
@@ -56,7 +79,7 @@ def layer(path: Path) -> str:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield the absolute names of all that a file imports, wherever in it."""
+    """Yield the absolute names of everything that a file imports, at any place in it."""
     package = ("detaudit", *path.relative_to(PACKAGE).parent.parts)
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -65,6 +88,26 @@ def imported(path: Path) -> Iterator[str]:
             base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
             module = ".".join(filter(None, [base, node.module or ""]))
             yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Yield the names of the package's own modules that a file imports."""
+    for name in imported(path):
+        while name and name not in NAMES:
+            name = name.rpartition(".")[0]
+        if name:
+            yield name
+
+
+def rooms(folder: Path) -> dict[str, set[str]]:
+    """Return the modules and folders in a folder, each with its neighbors that it imports from."""
+    prefix = ".".join(folder.relative_to(ROOT).parts) + "."
+    found: dict[str, set[str]] = {}
+    for path in folder.rglob("*.py"):
+        room = path.relative_to(folder).parts[0].removesuffix(".py")
+        others = {name.removeprefix(prefix).split(".")[0] for name in imported_modules(path) if name.startswith(prefix)}
+        found.setdefault(room, set()).update(others - {room})
+    return found
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -78,15 +121,27 @@ def test_imports_run_one_way(path: Path) -> None:
             assert other in LAYERS[own] | {own, "__version__"}, f"{path} imports {name}"
 
 
-def test_there_is_no_circle() -> None:
-    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in MODULES}
-    graph = {}
-    for name, path in names.items():
-        wanted = {w.rsplit(".", n)[0] for w in imported(path) for n in (0, 1)}
-        graph[name] = {
-            other for other in wanted if other in names and other != name and not name.startswith(f"{other}.")
-        }
+@pytest.mark.parametrize("folder", FLOORS)
+def test_rooms_import_only_from_the_floors_below(folder: str) -> None:
+    found = rooms(PACKAGE / folder)
+    floors = {room: number for number, floor in enumerate(FLOORS[folder]) for room in floor}
+    assert set(floors) == set(found) - {"__init__"}, "each room has a floor"
+    arrows = {(room, other) for room in floors for other in found[room]}
+    assert not {(room, other) for room, other in arrows if floors[room] >= floors[other]}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {
+        name: {other for other in imported_modules(path) if other != name and not name.startswith(f"{other}.")}
+        for name, path in NAMES.items()
+    }
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_no_rooms_import_each_other_in_a_circle(folder: Path) -> None:
+    found = rooms(folder)
+    graphlib.TopologicalSorter({room: found[room] for room in found if room != "__init__"}).prepare()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -133,6 +188,20 @@ def test_nothing_of_the_corpus_is_known_to_the_package() -> None:
     assert len(names) >= 40
     for path in MODULES:
         assert not [name for name in names if name in path.read_text()], path
+
+
+@pytest.mark.parametrize("side", ["auditor", "recorder"])
+def test_folders_of_tests_mirror_those_of_the_package(side: str) -> None:
+    folders = {path.parent.relative_to(TESTS) for path in (TESTS / side).rglob("test_*.py")}
+    assert len(folders) > 5
+    assert not [str(folder) for folder in folders if not (PACKAGE / folder / "__init__.py").exists()]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_says_what_it_does(path: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    first = docstring.partition("\n\n")[0]
+    assert first.endswith("."), f"{path} does not start with a docstring of one or more sentences"
 
 
 def test_files_and_functions_stay_small() -> None:
