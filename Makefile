@@ -3,8 +3,10 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
+# Tests of the source text, which start nothing.
+LAWS := tests/test_structure.py tests/test_language.py
 
-.PHONY: help demo test test-slow test-ecosystem test-corpus test-bisect test-trace measure-corpus check lint bench bench-bisect bench-trace clean
+.PHONY: help demo test test-full test-slow test-ecosystem test-corpus test-bisect test-trace measure-corpus check lint bench bench-bisect bench-trace clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -24,57 +26,61 @@ $(VENV)/.ecosystem: $(VENV)/.dev
 	$(BIN)/pip install --quiet --no-deps tf_keras
 	@touch $@
 
-demo: $(VENV)/.base ## Audit a torch script with real data: as it stands, then with the recipe
-	@echo '$$ detaudit run examples/digits_torch.py --runs 5'
-	@$(BIN)/detaudit run examples/digits_torch.py --runs 5; \
+demo: $(VENV)/.base ## Audit the torch example without flags, then with recipe all
+	@echo '$$ detaudit run examples/digits_torch.py --runs 3'
+	@$(BIN)/detaudit run examples/digits_torch.py --runs 3; \
 		status=$$?; echo "exit status $$status"; test $$status -eq 1
 	@echo; echo '$$ detaudit run examples/digits_torch.py --runs 2 --recipe all'
 	@$(BIN)/detaudit run examples/digits_torch.py --runs 2 --recipe all; \
 		status=$$?; echo "exit status $$status"; test $$status -eq 0
 
-test: $(VENV)/.dev ## Run the tests (minutes: real frameworks, real processes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+# What lint runs is left out, so that lint and test together run each test once.
+test: $(VENV)/.dev ## Run the unit tests, and a real process for each promise (minutes)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore=,$(LAWS))
 
-test-slow: $(VENV)/.dev ## Run the tests of every way to train with TensorFlow
+test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out (minutes)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m full tests/process
+
+test-slow: $(VENV)/.dev ## Test every way to train with TensorFlow
 	$(BIN)/python -m pytest -m slow
 
-test-ecosystem: $(VENV)/.ecosystem ## Run the tests with Lightning, transformers, JAX and others (half an hour)
+test-ecosystem: $(VENV)/.ecosystem ## Test with Lightning, transformers, JAX and others (half an hour)
 	$(BIN)/python -m pytest tests/ecosystem -m ecosystem
 
-test-corpus: $(VENV)/.dev ## Audit every labelled script three times and write docs/corpus.md (hours; it can be resumed)
+test-corpus: $(VENV)/.dev ## Audit every labeled script three times and write docs/corpus.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.audit_corpus --repeats 3 --write docs/corpus.md
 
-test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known and write docs/bisect.md (hours; it can be resumed)
+test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known and write docs/bisect.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.bisect_corpus --write docs/bisect.md
 
-test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times and write docs/trace.md (hours; it can be resumed)
+test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times and write docs/trace.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.trace_corpus --write docs/trace.md
 
-bench-trace: $(VENV)/.dev ## Measure what watching every operation costs beside torch's DebugMode, and how soon a trace answers
+bench-trace: $(VENV)/.dev ## Benchmark tracing against torch's DebugMode
 	$(BIN)/python benchmarks/trace.py
 
-measure-corpus: $(VENV)/.dev ## Run every labelled script by itself, 20 times and more, for what is new in it (resumes)
+measure-corpus: $(VENV)/.dev ## Run every labeled script alone, 20 times or more, and measure how often runs differ (resumable)
 	$(BIN)/python -m tests.corpus.measure
 
-check: $(VENV)/.dev ## Audit the project's own example, as a user's CI would
+check: $(VENV)/.dev ## Audit the project's own example, as CI does
 	$(BIN)/detaudit check
 
-lint: $(VENV)/.dev ## Check style, types and the shape of the house
+lint: $(VENV)/.dev ## Check style, types, structure and language
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_structure.py
+	$(BIN)/python -m pytest -q $(LAWS)
 
-bench: $(VENV)/.dev ## Measure the cost of detaudit itself
+bench: $(VENV)/.dev ## Benchmark startup, the recorder and digests
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/recorder.py
 	$(BIN)/python benchmarks/digest.py
 	$(BIN)/python benchmarks/keras.py
 
-# picire asks for a setuptools that still has pkg_resources.
-bench-bisect: $(VENV)/.dev ## Count the launches of the search beside ddmin and one flag at a time
+# picire needs a setuptools that still has pkg_resources.
+bench-bisect: $(VENV)/.dev ## Count the runs per bisection against ddmin and one flag at a time
 	$(BIN)/pip install --quiet picire 'setuptools<81'
 	$(BIN)/python -W ignore benchmarks/search.py
 
-clean: ## Remove what the targets above made
+clean: ## Remove everything that the other targets create
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .detaudit
