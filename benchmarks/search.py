@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import picire
 
-from detaudit.auditor.bisect.minimal_set import Finding, Flags, Outcome, Search
+from detaudit.auditor.bisect.minimal_set import Flags, Search, TrialOutcome, TrialResult
 
 MATCHES, DIFFERS = 5, 2
 GRID = [(12, 1), (12, 2), (24, 1), (24, 2), (24, 3), (40, 1), (40, 3)]
@@ -32,14 +32,14 @@ class Oracle:
         self.runs += MATCHES if matches else DIFFERS
         return matches
 
-    def ask(self, flags: Flags, runs: int) -> Finding:
+    def ask(self, flags: Flags, runs: int) -> TrialResult:
         """Return the result of this number of runs; see Ask in minimal_set.py."""
         if not self.needed <= set(map(int, flags)):
             self.runs += DIFFERS
-            return Finding(Outcome.DIFFERS, DIFFERS)
+            return TrialResult(TrialOutcome.DIFFERS, DIFFERS)
         self.runs += max(0, runs - self._matching.get(flags, 0))
         self._matching[flags] = max(runs, self._matching.get(flags, 0))
-        return Finding(Outcome.AGREES, self._matching[flags])
+        return TrialResult(TrialOutcome.MATCHES, self._matching[flags])
 
 
 def search(oracle: Oracle, order: Sequence[int]) -> set[int]:
@@ -53,8 +53,8 @@ def ddmin(oracle: Oracle, order: Sequence[int]) -> set[int]:
     """Return the set that picire's ddmin finds."""
     oracle.matches([])
 
-    def test(config: list[int], _: object) -> picire.Outcome:
-        return picire.Outcome.FAIL if oracle.matches(config) else picire.Outcome.PASS
+    def test(config: list[int], _: object) -> picire.TrialOutcome:
+        return picire.TrialOutcome.FAIL if oracle.matches(config) else picire.TrialOutcome.PASS
 
     return set(picire.DD(test)(list(order)))
 

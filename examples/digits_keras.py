@@ -1,6 +1,6 @@
-"""Recognise handwritten digits with Keras: every pixel's intensity is a token with an embedding of its own.
+"""Recognize handwritten digits with Keras: every pixel's intensity is a token with an embedding of its own.
 
-The seed is set, as one is told to. It still gives another result on every run.
+The seed is set, as the guides recommend. Every run still gives a different result.
 """
 
 import keras

@@ -1,6 +1,6 @@
-"""Recognise handwritten digits with torch: every pixel's intensity is a token with an embedding of its own.
+"""Recognize handwritten digits with torch: every pixel's intensity is a token with an embedding of its own.
 
-All the seeds are set, as one is told to. It still gives another result on every run.
+All seeds are set, as the guides recommend. Every run still gives a different result.
 """
 
 import random
@@ -19,7 +19,7 @@ EPOCHS, BATCH, WIDTH, LEVELS = 6, 256, 32, 17
 
 
 class DigitModel(nn.Module):
-    """Embeds each of the 64 pixels by its place and intensity, and classifies the mean embedding."""
+    """Classify the sum of 64 embeddings, one for the place and intensity of each pixel."""
 
     def __init__(self) -> None:
         super().__init__()
