@@ -15,7 +15,7 @@ def as_number(value: float | None) -> Number:
 
 
 def digits(value: Number) -> str:
-    """Return a number with all its digits (17 significant), ``-`` where there is none."""
+    """Return a number with all its digits (17 significant), ``-`` if there is none."""
     if value is None:
         return "-"
     return value if isinstance(value, str) else format(value, ".17g")

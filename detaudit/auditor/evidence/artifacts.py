@@ -100,7 +100,7 @@ class Contents:
 
 
 def read(path: Path) -> Contents:
-    """Return what is in a file. Raises UnusableError where there is nothing to compare, or no way to."""
+    """Return what is in a file. Raises UnusableError if there is nothing to compare, or no way to."""
     try:
         if not path.stat().st_size:
             raise UnusableError("is empty")

@@ -96,7 +96,7 @@ class Process:
 
     @property
     def versions(self) -> dict[str, str]:
-        """What was imported, and its version; all of it only where the process ended in order."""
+        """What was imported, and its version; all of it only if the process ended in order."""
         imported = {framework.name: framework.version for framework in self.frameworks}
         return {**(self.settings.versions if self.settings else {}), **imported}
 
@@ -167,7 +167,7 @@ def read_run(folder: Path) -> list[Process]:
 
 
 def matching(processes: Iterable[Process], argument: str) -> list[Process]:
-    """Return the processes whose command line holds ``argument``; all of them where it is empty."""
+    """Return the processes whose command line holds ``argument``; all of them if it is empty."""
     return [process for process in processes if not argument or argument in process.hello.argv]
 
 

@@ -18,7 +18,7 @@ from detaudit.model.problems import (
 )
 
 LOSS, STEP = "loss", "step"
-"""The groups of a pattern. Where none is called ``loss``, the first that is not ``step`` is it."""
+"""The groups of a pattern. If none is called ``loss``, the first that is not ``step`` is it."""
 
 MOST_LOSSES = 1_000_000
 _MOST_STEP = 2**53
@@ -42,7 +42,7 @@ class _PatternError(Exception):
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Return the pattern of --loss-pattern. Raises UsageError where it is broken or has no group for the loss."""
+    """Return the pattern of --loss-pattern. Raises UsageError if it is broken or has no group for the loss."""
     example = r"for example --loss-pattern 'loss[ :=]+(\S+)'."
     try:
         found = re.compile(pattern)

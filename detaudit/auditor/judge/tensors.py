@@ -30,7 +30,7 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
     """Return how two tensors of one type and shape differ, None if all their bits are equal.
 
     ``dtype`` is in NumPy's spelling, or ``bfloat16``; of a type that is not known here only the bits are compared. The
-    bytes are in C order and the machine's own byte order. Raises ValueError where they do not fill the shape.
+    bytes are in C order and the machine's own byte order. Raises ValueError if they do not fill the shape.
     """
     total = math.prod(shape)
     if len(a) != len(b) or (len(a) % total if total else a):
@@ -75,7 +75,7 @@ def _words(raw: bytes, size: int) -> Sequence[int | bytes]:
 
 
 def values(dtype: str, raw: bytes) -> Sequence[Value] | None:
-    """Return the elements in ``raw``, None where their type is not known here."""
+    """Return the elements in ``raw``, None if their type is not known here."""
     if dtype == "bfloat16":  # the upper half of a float32
         words = _unpacked("H", raw)
         return _unpacked("f", struct.pack(f"={len(words)}I", *[word << 16 for word in words]))

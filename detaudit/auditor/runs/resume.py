@@ -16,7 +16,7 @@ def stop_and_resume(
 ) -> tuple[Result, Result]:
     """Return a run that stopped early, and the one that went on with what it had left in the same folder.
 
-    ``stop`` stops by itself; where there is none, the target of ``settings`` is ended after half of its steps.
+    ``stop`` stops by itself; if there is none, the target of ``settings`` is ended after half of its steps.
     """
     steps = group.whole.steps if group.whole else 0
     half = max(1, steps // 2) if stop is None else None

@@ -68,7 +68,7 @@ class Runner:
     ) -> Result:
         """Run ``spec`` to its end, or until it differs from ``reference``, or enough processes have done ``last_step``.
 
-        ``trained_by`` is how many are enough. Where it is to ``carry_on``, it works in what an earlier run left; the
+        ``trained_by`` is how many are enough. If it is to ``carry_on``, it works in what an earlier run left; the
         caller has made the folder.
         """
         self._observer.run_started(number, spec.timeout)
@@ -105,7 +105,7 @@ class Runner:
 
 
 class _Followed:
-    """Looks at each tick at what a run has written; raises EnoughError where it need not go on."""
+    """Looks at each tick at what a run has written; raises EnoughError if it need not go on."""
 
     def __init__(
         self, spec: RunSpec, follower: Follower, last_step: int | None, trained_by: int, observer: Observer

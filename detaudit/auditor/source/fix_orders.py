@@ -12,7 +12,7 @@ _IN_ORDER = {
     "in_order": {"DataLoader", "StatefulDataLoader"},
     "deterministic": {"map", "interleave", "parallel_interleave", "map_with_options", "ragged_batch"},
 }
-"""Keywords that are False where the order is given up, and the calls that take them."""
+"""Keywords that are False if the order is given up, and the calls that take them."""
 
 _COMPARABLE = {"Path", "PurePath", "PosixPath", "PurePosixPath", "Decimal", "Fraction", "UUID"}
 _OF_OBJECTS = {"parameters", "modules", "children", "buffers"}
@@ -206,7 +206,7 @@ def _keyword(page: Page, call: ast.Call) -> Fix | None:
 
 
 def _without(page: Page, call: ast.Call, keyword: ast.keyword) -> Edit:
-    """Return the edit that leaves a keyword out, or says the opposite where comments stand in the way."""
+    """Return the edit that leaves a keyword out, or says the opposite if comments stand in the way."""
     start, end = page.span(keyword)
     arguments: list[Placed] = [*call.args, *call.keywords]
     spans = [page.span(argument) for argument in arguments]

@@ -51,7 +51,7 @@ def unseeded(page: Page, node: ast.AST) -> Fix | None:
 
 
 def _method(page: Page, call: ast.Call) -> str:
-    """Return what seeds with a number where seed() draws one: only in torch it has another name."""
+    """Return what seeds with a number if seed() draws one: only in torch it has another name."""
     name, function = last(call.func), page.full(call.func)
     if function.startswith("torch."):
         return f"manual_{name}"

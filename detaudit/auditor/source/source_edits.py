@@ -13,7 +13,7 @@ from detaudit.auditor.source.bindings import Reader, parsed
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _USUAL = {"np": "numpy", "tf": "tensorflow", "jnp": "jax.numpy"}
-"""What short names of modules stand for where a text does not import them itself."""
+"""What short names of modules stand for if a text does not import them itself."""
 
 Placed = ast.expr | ast.stmt | ast.keyword
 

@@ -148,7 +148,7 @@ class LinePair:
             self.step = longer.step
 
     def values(self, over: bool) -> Iterator[tuple[Assigned | None, Assigned | None]]:
-        """Yield what the same line assigned in both runs; None where one of them saw no change.
+        """Yield what the same line assigned in both runs; None if one of them saw no change.
 
         At the last common line both must have recorded a value: what else was examined depends on the line after it.
         """

@@ -67,7 +67,7 @@ class _Thread:
 class _Candidate:
     """A difference that came from nowhere; ``spread`` once something that was made of it differs too.
 
-    It is ``lost`` where it is followed no further: nobody knows whether it was absorbed.
+    It is ``lost`` if it is followed no further: nobody knows whether it was absorbed.
     """
 
     finding: OpFinding
@@ -204,7 +204,7 @@ class _Comparison:
 
 
 def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:
-    """Return what a difference is followed by: the storage, or what is in it where that is not known."""
+    """Return what a difference is followed by: the storage, or what is in it if that is not known."""
     return tensor[1] if tensor[1] >= 0 else tensor[0].rpartition(":")[2]
 
 

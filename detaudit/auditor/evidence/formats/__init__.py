@@ -28,7 +28,7 @@ BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What the standard library and h5py raise where a file is not what its name says."""
+"""What the standard library and h5py raise if a file is not what its name says."""
 
 
 class UnusableError(Exception):
@@ -39,7 +39,7 @@ class UnusableError(Exception):
 class Part:
     """One tensor of a file, or something beside the tensors (``dtype`` is ``""``).
 
-    ``dtype`` is in NumPy's spelling where NumPy has one, then `` F`` in Fortran's order; ``pieces`` are the bytes,
+    ``dtype`` is in NumPy's spelling if NumPy has one, then `` F`` in Fortran's order; ``pieces`` are the bytes,
     to be read before the next part is asked for.
     """
 
@@ -53,10 +53,10 @@ class Reader(Protocol):
     """One format; each module of the table below is one."""
 
     def parts(self, path: Path) -> Iterator[Part] | None:
-        """Return the parts of a file, each name once; None where the file is of another format that shares the suffix.
+        """Return the parts of a file, each name once; None if the file is of another format that shares the suffix.
 
-        Raises one of BROKEN, also between two parts, where the file is not what it should be, UnusableError
-        where not even its bytes can be compared.
+        Raises one of BROKEN, also between two parts, if the file is not what it should be, UnusableError
+        if not even its bytes can be compared.
         """
 
 
@@ -87,7 +87,7 @@ def reader_for(path: Path) -> Reader | None:
 
 
 def pieces(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
-    """Yield the next ``size`` bytes of a file, or all that are left. Raises EOFError where there are fewer."""
+    """Yield the next ``size`` bytes of a file, or all that are left. Raises EOFError if there are fewer."""
     while size is None or size > 0:
         piece = file.read(PIECE if size is None else min(PIECE, size))
         if not piece:

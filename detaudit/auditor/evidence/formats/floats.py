@@ -29,7 +29,7 @@ class Total:
 
     @property
     def value(self) -> float | None:
-        """The sum; None where there were no floats, or floats of a type that is not understood here."""
+        """The sum; None if there were no floats, or floats of a type that is not understood here."""
         return wire.add_up(self._sums) if self._sums and self._understood else None
 
 
