@@ -22,4 +22,4 @@ class ProbeDifference(Probe, frozen=True, kw_only=True):
     rank: int
     values: tuple[str | None, str | None] = (None, None)
     missing: int | None = None
-    agrees: Probe | None = None
+    last_match: Probe | None = None

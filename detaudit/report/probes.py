@@ -11,7 +11,7 @@ def sentence(group: Group) -> str:
     if found is None:
         return ""
     rank = f" on rank {found.rank}" if found.rank or several_ranks(group) else ""
-    last = f"; last to match: {_probe(found.agrees)}" if found.agrees else ""
+    last = f"; last to match: {_probe(found.last_match)}" if found.last_match else ""
     but = "the results match, but probes differ; " if group.distinct_results == 1 else ""
     return f"{but}first probe to differ{rank}: {_probe(found)}{_how(found)}{last}"
 

@@ -134,7 +134,7 @@ GROUP = Group(
         rank=0,
         values=("1", None),
         missing=2,
-        agrees=Probe(name="x", occurrence=1, step=1, gradient=False),
+        last_match=Probe(name="x", occurrence=1, step=1, gradient=False),
     ),
     flags=(FlagState(id="torch-seed", state=FlagOutcome.OVERRIDDEN, override=OVERRIDE),),
     settings=(Setting(name="TZ", value="UTC", before={"start": None}),),

@@ -92,7 +92,7 @@ def recorded(project: Project, text: str) -> list[dict[str, Any]]:
     bare, audited = bare_and_recorded(project, "train.py")
     assert (bare.returncode, audited.returncode) == (0, 0), audited.stderr
     assert (bare.stdout, bare.stderr) == (audited.stdout, audited.stderr)
-    (path,) = (project.folder / "trace").iterdir()
+    (path,) = (project.folder / "logs").iterdir()
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -124,7 +124,7 @@ def test_the_first_probe_that_differs_is_named(project: Project) -> None:
     group = json.loads((project.folder / "results" / "audit.json").read_text())["groups"][0]
     found = group["first_probe_difference"]
     assert (found["name"], found["occurrence"], found["step"], found["gradient"]) == ("conv2 input[0]", 2, 2, False)
-    assert (found["agrees"]["name"], found["agrees"]["occurrence"]) == ("conv1 weight", 2)
+    assert (found["last_match"]["name"], found["last_match"]["occurrence"]) == ("conv1 weight", 2)
     assert (
         "first probe to differ: 'conv2 input[0]' (value 2, step 2), runs 1 and 2; "
         "last to match: 'conv1 weight' (value 2, step 2)\n"

@@ -73,7 +73,7 @@ PROBE = ProbeDifference(
     gradient=False,
     runs=(1, 2),
     rank=0,
-    agrees=Probe(name="conv1", occurrence=3, step=2, gradient=False),
+    last_match=Probe(name="conv1", occurrence=3, step=2, gradient=False),
 )
 FAILED = Run(
     id=2,
@@ -189,7 +189,7 @@ def test_numbers_have_all_their_digits() -> None:
             "first probe to differ: gradient of 'conv2' (gradient 11, step 2), runs 1 and 2;",
         ),
         ({"values": ("0.5", "0.25"), "step": None}, "differ: 'conv2' (value 3): 0.5 in run 1, 0.25 in run 2;"),
-        ({"missing": 2, "agrees": None}, "differ: 'conv2' (value 3, step 2), missing in run 2"),
+        ({"missing": 2, "last_match": None}, "differ: 'conv2' (value 3, step 2), missing in run 2"),
         ({"rank": 1, "occurrence": 22}, "first probe to differ on rank 1: 'conv2' (value 22, step 2)"),
     ],
 )

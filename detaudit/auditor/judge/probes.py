@@ -92,7 +92,7 @@ def _first(ours: Probes, theirs: Probes, rank: int, runs: tuple[int, int]) -> Pr
         rank=rank,
         values=shown,
         missing=absent[0] if absent else None,
-        agrees=_probe(ours[order[place - 1]]) if place else None,
+        last_match=_probe(ours[order[place - 1]]) if place else None,
     )
 
 

@@ -47,12 +47,12 @@ def test_equal_probes_do_not_differ() -> None:
 def test_the_first_that_differs_and_the_last_that_matches() -> None:
     found = first(seen("a=1", "b=2", "a=3", "b=4"), seen("a=1", "b=2", "a=3", "b=x"))
     assert (found.name, found.occurrence, found.step, found.values) == ("b", 2, 2, ("4", "x"))
-    assert (found.agrees, found.missing) == (probe("a", 2), None)
+    assert (found.last_match, found.missing) == (probe("a", 2), None)
 
 
 def test_a_gradient_is_not_the_value() -> None:
     found = first(seen("a=1", "b=2", "b'=3", "a'=4"), seen("a=1", "b=2", "b'=3", "a'=x"))
-    assert (found.name, found.gradient, found.agrees) == ("a", True, probe("b", 1, gradient=True))
+    assert (found.name, found.gradient, found.last_match) == ("a", True, probe("b", 1, gradient=True))
 
 
 def test_threads_may_interleave_names() -> None:
@@ -62,13 +62,13 @@ def test_threads_may_interleave_names() -> None:
 def test_one_that_a_run_does_not_have() -> None:
     assert first(seen("a=1", "b=2"), seen("a=1")).missing == 2
     longer = first(seen("a=1"), seen("a=1", "b=2"))
-    assert (longer.name, longer.missing, longer.agrees) == ("b", 1, probe("a", 1))
-    assert first({}, seen("a=1")).agrees is None
+    assert (longer.name, longer.missing, longer.last_match) == ("b", 1, probe("a", 1))
+    assert first({}, seen("a=1")).last_match is None
 
 
 def test_a_different_branch_is_named_before_what_follows_from_it() -> None:
     found = first(seen("a=1", "b=2", "c=3"), seen("a=1", "branch=0", "b=2", "c=x"))
-    assert (found.name, found.missing, found.agrees) == ("branch", 1, probe("a", 1))
+    assert (found.name, found.missing, found.last_match) == ("branch", 1, probe("a", 1))
 
 
 def test_the_earliest_rank() -> None:
