@@ -203,7 +203,7 @@ def test_a_flag_with_a_value(project: Project, seeded: str) -> None:
     digests = [done.json["groups"][0]["runs"][0]["ranks"][0]["digest"] for done in (bare, flag)]
     assert digests[0] == digests[1]
     missing = project.run("train.py", "--runs", "1", "--flag", "torch-on-cpu=7").json["groups"][0]["flags"][0]
-    assert (missing["state"], "'7'" in missing["detail"]) == ("failed", True)
+    assert (missing["state"], "'7'" in missing["reason"]["detail"]) == ("failed", True)
     for wrong, word in (("torch-on-cpu", "torch-on-cpu=MODULE"), ("torch-seed=1", "takes no value")):
         done = project.detaudit("run", "train.py", "--flag", wrong)
         assert done.code == 2

@@ -75,7 +75,7 @@ def test_flags_that_the_script_overrides(project: Project) -> None:
     done = project.run("train.py", "--runs", "2", *[word for flag in flags for word in ("--flag", flag)])
     assert done.code == 0
     (group,) = done.json["groups"]
-    assert {flag["detail"] for flag in group["flags"]} == {""}
+    assert {flag["reason"] for flag in group["flags"]} == {None}
     states = {flag["id"]: (flag["state"], flag["override"]) for flag in group["flags"]}
     seed = {"at": "seed", "name": "", "value": ""}
     torch_call = call("torch_training.py", 6, "torch.manual_seed", "42")

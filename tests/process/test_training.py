@@ -242,8 +242,8 @@ def test_a_flag_that_fails_is_a_warning(project: Project) -> None:
     done = project.run("train.py", "--runs", "2", "--recipe", "seeds", env={"PYTHONPATH": os.fspath(project.folder)})
     assert done.code == 125
     about = {"kind": "flag-not-applied", "audit": "", "recipe": "seeds", "run": 0, "recording": ""}
-    detail = "torch 0 has no torch.manual_seed"
-    assert {**about, "flag": "torch-seed", "detail": detail} in done.json["warnings"]
+    reason = {"kind": "refused-in-process", "detail": "torch 0 has no torch.manual_seed"}
+    assert {**about, "flag": "torch-seed", "reason": reason} in done.json["warnings"]
 
 
 STAGED = """

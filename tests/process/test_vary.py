@@ -83,7 +83,7 @@ def test_all_standard_variations_are_active_by_default(project: Project) -> None
     assert (done.code, done.json["outcome"]) == (0, "robust")
     assert {"hash-seed", "clock", "background-load"} < set(done.json["controls"])
     assert "threads" not in done.json["controls"]
-    assert done.json["not_varied"]["working-directory"] == "needs --isolate"
+    assert done.json["not_varied"]["working-directory"] == {"kind": "needs-isolate"}
 
 
 def test_a_control_that_differs(project: Project, unseeded: str) -> None:
