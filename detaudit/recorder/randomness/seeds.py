@@ -80,7 +80,7 @@ def write(sink: Sink, kind: str, what: str, place: tuple[str, int], value: str =
 
 
 def _kind(seed: float) -> str:
-    """Return whether a seed may come from the clock or the process ID; the auditor believes it if all runs agree.
+    """Return whether a seed may come from the clock or the process ID; the auditor believes it if it is so in all runs.
 
     Scripts take the time in seconds, ms, µs or ns, and reduce it to the range of a generator. The finer the unit, the
     more often such a remainder repeats, so the accepted time spans are shorter.

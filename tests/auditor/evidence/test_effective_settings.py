@@ -99,6 +99,12 @@ def test_a_script_with_a_seed_of_its_own(
     assert doubts(result) == warnings
 
 
+def test_a_constant_seed_that_looks_like_the_clock_in_one_run(tmp_path: Path) -> None:
+    in_one, in_other = ([in_force(), source("torch.manual_seed", "42", kind)] for kind in ("clock", "seed"))
+    result = audit(tmp_path, in_one, in_other, recipe="seeds")
+    assert doubts(result) == []
+
+
 def test_a_seed_taken_back_without_another(tmp_path: Path) -> None:
     result = audit(tmp_path, *[[source("torch.seed", "", "unseeded"), in_force()]] * 2, recipe="seeds")
     override = seeded("", SourceKind.UNSEEDED, "torch.seed")
