@@ -156,6 +156,9 @@ MAIN_THREAD = "MainThread"
 ENV_PAD = "DETAUDIT_PAD"
 """Filler that makes the environments of all runs equally large, because the size of the environment moves addresses."""
 
+LOGS = "logs"
+"""The folder of the event logs, in the folder of a run."""
+
 LOG_SUFFIX = ".jsonl"
 """The suffix of an event log."""
 

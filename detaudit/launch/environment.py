@@ -15,7 +15,7 @@ def run_environment(
     flags: Iterable[Flag],
     seed: int,
     *,
-    trace: Path,
+    logs: Path,
     scratch: Path,
     mark: str,
     stages: Iterable[str],
@@ -28,7 +28,7 @@ def run_environment(
     flags = tuple(flags)
     env = with_variables(base, flags, seed, str(scratch))
     env["PYTHONPATH"] = os.pathsep.join([str(BOOTSTRAP), *filter(None, [base.get("PYTHONPATH", "")])])
-    env[wire.ENV_LOGS] = str(trace)
+    env[wire.ENV_LOGS] = str(logs)
     env[wire.ENV_MARK] = mark
     env[wire.ENV_STAGES] = ",".join(stages)
     env[wire.ENV_FLAGS] = "\n".join(flag.order(seed) for flag in flags if flag.runs_inside)

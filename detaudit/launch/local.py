@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
+from detaudit import wire
 from detaudit.errors import StorageError, UnknownNameError
 from detaudit.launch import SCRATCH, RunOutcome, RunSpec, processes
 from detaudit.launch.aslr import no_aslr
@@ -21,7 +22,7 @@ class LocalLauncher:
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
         """See Launcher.launch. Raises StorageError if the logs cannot be written."""
         try:
-            (spec.live / "trace").mkdir(parents=True)
+            (spec.live / wire.LOGS).mkdir(parents=True)
             with Log(spec.live / "stdout.log") as stdout, Log(spec.live / "stderr.log") as stderr, busy(spec.load):
                 outcome = self._run(spec, stdout, stderr, tick)
         except OSError as error:

@@ -113,7 +113,7 @@ def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspac
         base,
         flags,
         seed,
-        trace=live / "trace",
+        logs=live / wire.LOGS,
         scratch=live / SCRATCH,
         mark=settings.mark,
         stages=settings.stages,

@@ -58,10 +58,10 @@ def run(lines: list[dict[str, Any]], exit_code: int = 0, stderr: str = "", **out
     """Return a run that records these lines and ends like this."""
 
     def launched(spec: RunSpec) -> RunOutcome:
-        (spec.folder / "trace").mkdir(parents=True)
+        (spec.folder / "logs").mkdir(parents=True)
         (spec.folder / "stderr.log").write_text(stderr)
         text = "".join(json.dumps(line) + "\n" for line in lines)
-        (spec.folder / "trace" / "7.0.jsonl").write_text(text)
+        (spec.folder / "logs" / "7.0.jsonl").write_text(text)
         return RunOutcome(exit_code, 1.5, **outcome)
 
     return launched

@@ -202,7 +202,7 @@ def test_an_interruption_reports_what_had_finished(trained: Project) -> None:
     trained.write("detaudit.yaml", ONE + "  slow: {command: train.py --seconds 5}\n")
     with trained.start("check", "--update") as process:
         deadline = time.monotonic() + 120
-        while not list((trained.folder / ".detaudit").glob("*/slow/live/trace/*")) and time.monotonic() < deadline:
+        while not list((trained.folder / ".detaudit").glob("*/slow/live/logs/*")) and time.monotonic() < deadline:
             time.sleep(0.1)
         os.kill(process.pid, signal.SIGINT)
         out, _ = process.communicate(timeout=120)

@@ -32,9 +32,9 @@ STAMP = re.compile(r"^(?:([IWEF])\d{4} [\d:.]+ +\d+|[\d-]{10} [\d:.]+:)", re.MUL
 
 def bare_and_recorded(project: Project, *argv: str) -> tuple[subprocess.CompletedProcess[str], ...]:
     """Run a script without and with the recorder; what they print is the same but for the stamps of log lines."""
-    (project.folder / "trace").mkdir()
+    (project.folder / "logs").mkdir()
     base = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    recorded = {**base, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_LOGS: str(project.folder / "trace")}
+    recorded = {**base, "PYTHONPATH": str(BOOTSTRAP), wire.ENV_LOGS: str(project.folder / "logs")}
     base.pop("PYTHONPATH", None)
     return tuple(_without_stamps(project, env, argv) for env in (base, recorded))
 
@@ -57,7 +57,7 @@ def test_same_output_and_same_weights(project: Project, seed: str, text: str) ->
     assert bare.stdout == recorded.stdout
     assert (bare.returncode, recorded.returncode) == (0, 0)
     assert len(bare.stdout.splitlines()) == 2  # the weights' sum in all its digits, and what Python shows of itself
-    assert list((project.folder / "trace").iterdir())
+    assert list((project.folder / "logs").iterdir())
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_functions_that_are_replaced_behave_as_before(project: Project) -> None:
     bare, recorded = bare_and_recorded(project, "train.py")
     assert (bare.stdout, bare.stderr) == (recorded.stdout, recorded.stderr)
     assert len(bare.stdout.splitlines()) == 22
-    event_logs = [path.read_text() for path in (project.folder / "trace").iterdir()]
+    event_logs = [path.read_text() for path in (project.folder / "logs").iterdir()]
     assert max(text.count('"k":"source"') for text in event_logs) > 10
     assert not any('"k":"trouble"' in text for text in event_logs)
 

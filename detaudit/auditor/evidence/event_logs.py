@@ -156,7 +156,7 @@ def read_run(folder: Path) -> list[Process]:
 
     That is by launcher rank, then by multiprocessing's own numbering, then by process id.
     """
-    found = [_process(path) for path in sorted((folder / "trace").glob("*" + wire.LOG_SUFFIX))]
+    found = [_process(path) for path in sorted((folder / wire.LOGS).glob("*" + wire.LOG_SUFFIX))]
     processes = [process for process in found if process is not None]
 
     def order(process: Process) -> tuple[int, tuple[int, ...], int]:
@@ -180,7 +180,7 @@ class Growing:
     """The traces of a run while it goes on."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / "trace"
+        self._folder = folder / wire.LOGS
         self._offsets: dict[Path, int] = {}
 
     def new(self) -> Iterator[tuple[Path, list[bytes]]]:

@@ -131,7 +131,7 @@ class InstrumentedRuns:
         steps = {"first": window.first, "last": window.last}
         asked = json.dumps({"level": level, **steps, "racing": self.racing, **wanted})
         spec = self._plan.spec(1)
-        folder = self._plan.folder.parent / "watched" / str(self.total_runs)
+        folder = self._plan.folder.parent / "instrumented" / str(self.total_runs)
         spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)
         result = self._runner.run(self.total_runs, spec, last_step=window.last, trained_by=self.trained_by)
         self._observer.run_finished(result.run)

@@ -55,7 +55,7 @@ _OURS = (b'{"k":"op"', b'{"k":"tensor"')
 
 def path_of(folder: Path, process: Process) -> Path | None:
     """Return the second file of a process of the run that is kept in ``folder``, None if it left none."""
-    found = sorted((folder / "trace").glob(f"{process.hello.pid}.*{wire.OPS_SUFFIX}"))
+    found = sorted((folder / wire.LOGS).glob(f"{process.hello.pid}.*{wire.OPS_SUFFIX}"))
     return found[-1] if found else None
 
 

@@ -42,8 +42,8 @@ WHOLE = "".join(json.dumps(line) + "\n" for line in LINES).encode()
 
 
 def write(folder: Path, data: bytes, name: str = "7.0.jsonl") -> None:
-    (folder / "trace").mkdir(exist_ok=True)
-    (folder / "trace" / name).write_bytes(data)
+    (folder / "logs").mkdir(exist_ok=True)
+    (folder / "logs" / name).write_bytes(data)
 
 
 def test_a_whole_event_log(tmp_path: Path) -> None:

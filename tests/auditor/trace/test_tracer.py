@@ -79,7 +79,7 @@ class Training:
         outcome = run(lines)(spec)
         if watch:
             self.instrumented.append(watch)
-            self._record(spec.folder / "trace", watch, digest)
+            self._record(spec.folder / "logs", watch, digest)
         return outcome
 
     def _record(self, folder: Path, watch: dict[str, Any], digest: str) -> None:

@@ -86,7 +86,7 @@ def lines(trace: Path) -> Iterator[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("tensorflow")
-    return tmp_path_factory.mktemp("watched")
+    return tmp_path_factory.mktemp("recorded")
 
 
 @pytest.fixture(scope="module")

@@ -62,14 +62,14 @@ for step in range(4):
 
 
 def run(folder: Path, script: str, watch: dict[str, object]) -> list[OpLine]:
-    (folder / "trace").mkdir()
+    (folder / "logs").mkdir()
     (folder / "train.py").write_text(script)
-    env = {**os.environ, wire.ENV_LOGS: str(folder / "trace"), wire.ENV_WATCH: json.dumps(watch)}
+    env = {**os.environ, wire.ENV_LOGS: str(folder / "logs"), wire.ENV_WATCH: json.dumps(watch)}
     env["PYTHONPATH"] = str(BOOTSTRAP)
     subprocess.run([sys.executable, "train.py"], cwd=folder, env=env, check=True)
-    (trace,) = (folder / "trace").glob("*.jsonl")
+    (trace,) = (folder / "logs").glob("*.jsonl")
     assert "trouble" not in trace.read_text()
-    (path,) = (folder / "trace").glob("*.ops")
+    (path,) = (folder / "logs").glob("*.ops")
     return list(operations(path))
 
 
@@ -177,9 +177,9 @@ x.sum()
 def test_the_tensors_of_one_operation(tmp_path: Path) -> None:
     script = "import torch\nx = torch.arange(3.) * 2\ny = x + 1\n"
     run(tmp_path, script, {"level": "tensors", "first": 0, "last": 1, "thread": "MainThread", "n": 2})
-    (data,) = (tmp_path / "trace").glob("*.out0.bin")
+    (data,) = (tmp_path / "logs").glob("*.out0.bin")
     assert data.read_bytes() == b"\0\0\x80?\0\0@@\0\0\xa0@"
-    (given,) = (tmp_path / "trace").glob("*.in0.bin")
+    (given,) = (tmp_path / "logs").glob("*.in0.bin")
     assert given.read_bytes() == b"\0\0\0\0\0\0\0@\0\0\x80@"
 
 
