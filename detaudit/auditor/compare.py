@@ -118,7 +118,7 @@ def _losses_only(run: RunRecord) -> RunRecord:
     def without(part: Training) -> Training:
         return replace(part, final=replace(part.final, digest=None)) if part.final else part
 
-    return replace(run, trainings=tuple(map(without, run.trainings)), unhooked=tuple(map(without, run.unhooked)))
+    return run.each(without)
 
 
 def _explanation(matched: Sequence[Matched], differs: Difference, last_equal: int | None) -> Explanation | None:

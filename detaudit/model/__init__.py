@@ -16,8 +16,6 @@ from detaudit.model.audit import (
     FlagOutcome,
     FlagState,
     Group,
-    NextStep,
-    Purpose,
     RankRecord,
     Replicas,
     Run,
@@ -31,6 +29,7 @@ from detaudit.model.doctor import Diagnosis, Risk
 from detaudit.model.enums import NAMED, UNHOOKED, Cause, Stage, Status, Verdict
 from detaudit.model.exits import exit_code
 from detaudit.model.explanation import Explanation, LikelyCause
+from detaudit.model.next_steps import NextStep, Purpose
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.overrides import Override, ScriptCall
 from detaudit.model.problems import Reason, RunError

@@ -8,6 +8,7 @@ import msgspec
 from detaudit.model.applicability import Inapplicable, NotVaried
 from detaudit.model.enums import NAMED, UNHOOKED, Stage, Status, Verdict
 from detaudit.model.explanation import Explanation
+from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
 from detaudit.model.overrides import Override
 from detaudit.model.problems import Reason, RunError
@@ -78,6 +79,16 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...] = ()
 
     @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices of its weights, of one rank after another."""
+        return tuple(device for rank in self.ranks for device in rank.devices)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the final weights of any rank were recorded."""
+        return any(rank.digest for rank in self.ranks)
+
+    @property
     def counts(self) -> bool:
         """Whether it is compared: it finished, or it was ended because it differed already."""
         return self.status is Status.OK or self.first_difference is not None
@@ -138,6 +149,11 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     site: str | None
     explanation: Explanation
 
+    @property
+    def difference(self) -> Difference:
+        """Where the two runs first differ."""
+        return Difference(rank=self.rank, step=self.step, stage=self.stage, site=self.site)
+
 
 class Replicas(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the ranks of a distributed run hold identical weights; a difference is from rank 0, in ``run``."""
@@ -190,39 +206,6 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     def whole(self) -> Run | None:
         """The first run that finished, None if there is none."""
         return next((run for run in self.runs if run.status is Status.OK), None)
-
-
-class Purpose(StrEnum):
-    """What a next step is for."""
-
-    READ_STDERR = "read-stderr"
-    USE_TRAINING_PYTHON = "use-training-python"
-    COMPARE_ARTIFACT = "compare-artifact"
-    TRY_RECIPES = "try-recipes"
-    TRY_RECIPE = "try-recipe"
-    BISECT = "bisect"
-    TRACE = "trace"
-    FIND_VARIATIONS = "find-variations"
-    USE_IN_CI = "use-in-ci"
-    PRINT_AGAIN = "print-again"
-    RESUME = "resume"
-    AUDIT_WITH_RECIPE = "audit-with-recipe"
-    AUDIT_WITH_FLAGS = "audit-with-flags"
-    CHECK_FLAG = "check-flag"
-    FIX_CONTROL = "fix-control"
-    COMPARE_STEPS = "compare-steps"
-    ACCEPT_BASELINE = "accept-baseline"
-    CREATE_BASELINE = "create-baseline"
-    PRINT_ALL_LOSSES = "print-all-losses"
-
-
-class NextStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that follows from what was found, and what it is for: which ``run``, or which ``audit`` of a check."""
-
-    command: str
-    purpose: Purpose
-    run: int | None = None
-    audit: str = ""
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):

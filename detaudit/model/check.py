@@ -5,11 +5,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from detaudit.model.audit import Audit, Difference, Divergence, NextStep, RankRecord
+from detaudit.model.audit import Audit, Difference, Divergence, RankRecord
 from detaudit.model.compare import Change
 from detaudit.model.enums import Stage
 from detaudit.model.explanation import Explanation
 from detaudit.model.facts import Fact
+from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
 from detaudit.model.problems import Reason, RunError
 from detaudit.model.warnings import Warning  # the term for it

@@ -4,9 +4,10 @@ from enum import StrEnum
 
 import msgspec
 
-from detaudit.model.audit import AppliedRecipe, Difference, NextStep, RankRecord
+from detaudit.model.audit import AppliedRecipe, Difference, RankRecord
 from detaudit.model.enums import Stage
 from detaudit.model.explanation import Explanation
+from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
 from detaudit.model.warnings import Warning  # the term for it
 

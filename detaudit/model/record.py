@@ -1,5 +1,7 @@
 """What one run recorded: the one model that audits, baselines, comparisons and traces compare."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from detaudit.model.audit import AppliedRecipe, RankRecord
@@ -77,10 +79,19 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         """All of it; the place in this tuple is the rank in reports."""
         return (*self.trainings, *self.unhooked)
 
+    def each(self, change: Callable[[Training], Training]) -> "RunRecord":
+        """Return a record in which every part is changed."""
+        return RunRecord(trainings=tuple(map(change, self.trainings)), unhooked=tuple(map(change, self.unhooked)))
+
     @property
     def ranks(self) -> tuple[RankRecord, ...]:
         """The fingerprints of all parts."""
         return tuple(part.fingerprint(rank) for rank, part in enumerate(self.parts))
+
+    @property
+    def steps(self) -> int:
+        """The steps of its longest part."""
+        return max((part.steps for part in self.parts), default=0)
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -48,8 +48,7 @@ def repeatable(group: Group) -> Gate:
     detail = RunsGaveDifferentResults(
         runs=group.compared, distinct_results=group.distinct_results, first_difference=found
     )
-    difference = found and Difference(rank=found.rank, step=found.step, stage=found.stage, site=found.site)
-    return _gate(GateName.REPEATABLE, GateStatus.FAILED, detail, first_difference=difference)
+    return _gate(GateName.REPEATABLE, GateStatus.FAILED, detail, first_difference=found and found.difference)
 
 
 def same_as_baseline(audit: NamedAudit, group: Group, now: Recording | None, then: Recording | None) -> Gate:
@@ -126,7 +125,7 @@ def _no_resume(group: Group, whole: Run | None, stopped: Run, resumed: Run, trai
         return ResumeUnusable(errors=resumed.errors)
     if trained >= whole.steps:
         return StartedOver(resumed_steps=trained)
-    return None if any(rank.digest for rank in whole.ranks) else NoWeights()
+    return None if whole.has_weights else NoWeights()
 
 
 def _gate(name: GateName, status: GateStatus, detail: GateDetail, *, blocking: bool = True, **more: object) -> Gate:

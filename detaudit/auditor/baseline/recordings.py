@@ -32,11 +32,7 @@ def file_digests(artifacts: Sequence[Artifact]) -> dict[Stage, dict[int, tuple[s
 
 def thinned(recording: Recording) -> Recording:
     """Return a recording with some steps only: the first two, powers of two, the last, and about KEPT_STEPS between."""
-    run = recording.run
-    return replace(
-        recording,
-        run=RunRecord(trainings=tuple(map(_thin, run.trainings)), unhooked=tuple(map(_thin, run.unhooked))),
-    )
+    return replace(recording, run=recording.run.each(_thin))
 
 
 def _thin(part: Training) -> Training:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from detaudit.auditor.bisect.minimal_set import NONE, Flags, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.minimal_set import Flags, TrialOutcome, TrialResult
 from detaudit.auditor.bisect.trials import Trial, Trials
 from detaudit.model import Group, Run, Status
 
@@ -21,9 +21,8 @@ class ControlledTrials(Trials):
     def _begun(self, flags: Flags) -> Trial:
         known = self.of(flags)
         trial = super()._begun(flags)
-        control = self.of(NONE)
-        if known is None and flags and control is not None and control.first is not None:
-            self._take(trial, control.first)
+        if known is None and flags and self.base is not None:
+            self._take(trial, self.base)
         return trial
 
     def _requested(self, group: Group) -> Flags:

@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from detaudit.auditor import advice, store
 from detaudit.auditor.bisect import flag_answer, priority
-from detaudit.auditor.bisect.minimal_set import NONE, Answer, Flags, Rules, Search, TrialResult
+from detaudit.auditor.bisect.minimal_set import Answer, Flags, Rules, Search, TrialResult
 from detaudit.auditor.bisect.trials import Trials
 from detaudit.auditor.evidence import environment
+from detaudit.auditor.evidence.event_logs import versions
 from detaudit.auditor.judge import verdict
 from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
@@ -92,9 +93,8 @@ class Bisector:
         self._answer = self._search.run()
         if self._answer.needed:
             self._explain(self._answer)
-        base = self._trials.of(NONE)
-        if base is not None and base.first is not None:
-            environment.add_processes(self._environment, base.first.processes)
+        if self._trials.base is not None:
+            environment.add_processes(self._environment, self._trials.base.processes)
         self._save()
         return self.result()
 
@@ -115,13 +115,10 @@ class Bisector:
         return [flag.id for flag in ordered], together
 
     def _learn(self) -> _Known:
-        base = self._trials.of(NONE)
-        if base is None or base.first is None:
+        base = self._trials.base
+        if base is None:
             return _Known(self._question.candidates)
-        processes = base.first.processes
-        frameworks = {name: version for process in processes for name, version in process.versions.items()}
-        devices = [device for rank in base.first.run.ranks for device in rank.devices]
-        flags, reasons = applicable(self._question.candidates, frameworks, devices)
+        flags, reasons = applicable(self._question.candidates, versions(base.processes), base.run.devices)
         refused = refusals.refused(flags, self._question.settings.target)
         reasons |= {flag: state.reason or NotImported() for flag, state in refused.items()}
         return _Known(tuple(flag for flag in flags if flag.id not in refused), reasons)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from detaudit.auditor.bisect.minimal_set import Flags, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.minimal_set import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.judge.run_status import compared, stopped
@@ -52,6 +52,12 @@ class Trials:
     def of(self, flags: Iterable[str]) -> Trial | None:
         """Return the trial of these flags, None if there is none."""
         return self._trials.get(frozenset(flags))
+
+    @property
+    def base(self) -> Result | None:
+        """The first finished run of the trial without flags (of variations, of the control), None if there is none."""
+        trial = self.of(NONE)
+        return trial.first if trial else None
 
     def named(self, name: str) -> Trial:
         """Return the trial of this name."""

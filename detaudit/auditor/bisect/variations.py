@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from detaudit.auditor import advice, store
 from detaudit.auditor.bisect import sensitivity_report
 from detaudit.auditor.bisect.controlled_trials import ControlledTrials
-from detaudit.auditor.bisect.minimal_set import NONE, Flags, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.minimal_set import Flags, TrialOutcome, TrialResult
 from detaudit.auditor.bisect.priority import LIKELY, matching
 from detaudit.auditor.bisect.sensitivity import Sensitivity, SensitivitySearch
 from detaudit.auditor.evidence import environment
@@ -68,9 +68,8 @@ class VariationBisector:
         else:
             store.prepare(self._question.settings.out)
         self._answer = self._search.run()
-        control = self._trials.of(NONE)
-        if control is not None and control.first is not None:
-            environment.add_processes(self._environment, control.first.processes)
+        if self._trials.base is not None:
+            environment.add_processes(self._environment, self._trials.base.processes)
         self._save()
         return self.result()
 

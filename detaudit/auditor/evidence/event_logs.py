@@ -106,6 +106,11 @@ class Process:
         return [training for training in self.trainings.values() if training.steps > 0]
 
 
+def versions(processes: Iterable[Process]) -> dict[str, str]:
+    """Return all that the processes of a run imported, and its version."""
+    return {name: version for process in processes for name, version in process.versions.items()}
+
+
 def _process(path: Path) -> Process | None:
     process: Process | None = None
     growing: dict[str, _Growing] = {}

@@ -200,8 +200,7 @@ class GroupInProgress:
 
     def _without_weights(self) -> bool:
         """Whether no weights of some finished run were recorded: matching losses alone prove nothing."""
-        finished = (run for run in self._runs if run.status is Status.OK)
-        return any(not any(rank.digest for rank in run.ranks) for run in finished)
+        return any(run.status is Status.OK and not run.has_weights for run in self._runs)
 
     def _reason(self, finished: int, planned: int) -> Reason:
         bad = next((run for run in self._runs if run.status is not Status.OK), None)

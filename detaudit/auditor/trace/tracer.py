@@ -9,6 +9,7 @@ import msgspec
 from detaudit import wire
 from detaudit.auditor import advice, store
 from detaudit.auditor.evidence import environment
+from detaudit.auditor.evidence.event_logs import versions
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.judge.run_status import stopped
 from detaudit.auditor.runs.observer import Observer
@@ -153,18 +154,17 @@ class Tracer:
     def _known(self) -> Known:
         processes = self._first.processes if self._first else ()
         group = self._group.result()
-        frameworks = {name: version for process in processes for name, version in process.versions.items()}
-        devices = [device for run in group.runs for rank in run.ranks for device in rank.devices]
+        devices = [device for run in group.runs for device in run.devices]
         return Known(
             sources=group.sources,
             code=UserCode(root=self._request.settings.cwd, cwd=self._plan.spec(1).cwd),
-            fixes=Fixes(self._request.catalogue, frameworks, devices),
+            fixes=Fixes(self._request.catalogue, versions(processes), devices),
         )
 
     def _difference(self) -> Difference | None:
         """Return where two runs without instrumentation differ."""
         found = self._group.result().first_difference
-        return Difference(rank=found.rank, step=found.step, stage=found.stage, site=found.site) if found else None
+        return found.difference if found else None
 
     def _take_pair(self, pair: RunPair) -> None:
         """Add the runs of a pair to the group if there are no others."""
