@@ -10,7 +10,6 @@ from detaudit.model.audit import (
     AppliedRecipe,
     Artifact,
     Audit,
-    Confidence,
     Difference,
     Divergence,
     FlagOutcome,
@@ -22,11 +21,12 @@ from detaudit.model.audit import (
     Setting,
     Varied,
 )
-from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Evidence, FailingFlag, LeftOut, NeededFlag
+from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, FailingFlag, LeftOut, NeededFlag
 from detaudit.model.check import Check, CheckedAudit, CheckVerdict, Gate, GateDetail, GateName, GateStatus, LockChange
 from detaudit.model.compare import Change, ComparedSide, Comparison, ComparisonVerdict, LossPair, WeightPair
 from detaudit.model.doctor import Diagnosis, Risk
 from detaudit.model.enums import NAMED, UNHOOKED, Cause, Stage, Status, Verdict
+from detaudit.model.evidence import Confidence, Evidence
 from detaudit.model.exits import exit_code
 from detaudit.model.explanation import Explanation, LikelyCause
 from detaudit.model.next_steps import NextStep, Purpose

@@ -7,6 +7,7 @@ import msgspec
 
 from detaudit.model.applicability import Inapplicable, NotVaried
 from detaudit.model.enums import NAMED, UNHOOKED, Stage, Status, Verdict
+from detaudit.model.evidence import Confidence
 from detaudit.model.explanation import Explanation
 from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
@@ -130,13 +131,6 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     value: bool | int | str | None
     before: dict[str, str | None] = {}
-
-
-class Confidence(msgspec.Struct, frozen=True, kw_only=True):
-    """n matching runs: at ``level``, the rate of differing runs is at most ``max_differing_rate``."""
-
-    level: float
-    max_differing_rate: float
 
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True):

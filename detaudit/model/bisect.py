@@ -5,8 +5,9 @@ from enum import StrEnum
 import msgspec
 
 from detaudit.model.applicability import Inapplicable
-from detaudit.model.audit import Audit, Confidence
+from detaudit.model.audit import Audit
 from detaudit.model.enums import Stage
+from detaudit.model.evidence import Evidence
 from detaudit.model.problems import RunError
 
 
@@ -62,18 +63,6 @@ class FailingFlag(msgspec.Struct, frozen=True, kw_only=True):
     flag: str
     message: str
     errors: tuple[RunError, ...] = ()
-
-
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the answer rests on: ``runs`` that match.
-
-    ``miss_probability`` is the probability that they hide a difference that shows up in ``assumed_rate`` of the runs.
-    """
-
-    runs: int
-    confidence: Confidence | None
-    assumed_rate: float
-    miss_probability: float
 
 
 class Bisection(Audit, frozen=True, kw_only=True, tag="bisect"):

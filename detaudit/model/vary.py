@@ -7,8 +7,8 @@ import msgspec
 
 from detaudit.model.applicability import NotVaried
 from detaudit.model.audit import Audit
-from detaudit.model.bisect import Evidence
 from detaudit.model.enums import Cause, Stage
+from detaudit.model.evidence import Evidence
 from detaudit.model.explanation import Explanation
 from detaudit.model.problems import RunError
 from detaudit.model.sources import Source

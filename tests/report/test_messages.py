@@ -186,12 +186,3 @@ def test_lists_of_words() -> None:
 
 def test_brief_numbers() -> None:
     assert [brief(n) for n in (8.6999999e-11, 0.5, 0.0, "nan", None)] == ["8.7e-11", "0.5", "0", "nan", "-"]
-
-
-def test_runs_needed_are_the_fewest() -> None:
-    assert evidence.runs_needed(0.95, 0.1) == 30
-    for level in (0.8, 0.9, 0.95, 0.99):
-        for rate in (0.01, 0.05, 0.1, 0.5):
-            runs = evidence.runs_needed(level, rate)
-            assert (1 - rate) ** (runs - 1) <= 1 - level + 1e-9
-            assert (1 - rate) ** (runs - 2) > 1 - level

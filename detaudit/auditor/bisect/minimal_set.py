@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from detaudit.auditor.bisect.quickxplain import minimal
-from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST, runs_needed
+from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST
+from detaudit.model.evidence import runs_needed
 
 Flags: TypeAlias = frozenset[str]
 NONE: Flags = frozenset()

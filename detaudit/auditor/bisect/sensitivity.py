@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from detaudit.auditor.bisect.minimal_set import NONE, Ask, Flags, Rank, Search, TrialOutcome, TrialResult
 from detaudit.auditor.bisect.quickxplain import minimal
-from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST, runs_needed
+from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST
+from detaudit.model.evidence import runs_needed
 
 
 @dataclass(frozen=True)

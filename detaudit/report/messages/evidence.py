@@ -3,6 +3,7 @@
 import math
 
 from detaudit.model import Confidence, Evidence
+from detaudit.model.evidence import runs_needed
 from detaudit.model.number import count
 
 RATE_TO_CATCH = 0.1
@@ -13,14 +14,9 @@ def would_catch(found: Confidence, runs: int) -> str:
     """Return how rare a difference so many matching runs would have caught, and how many runs would catch more."""
     percent = math.ceil(round(100 * found.max_differing_rate, 6))
     caught = f"{count(runs, 'run')} would catch a difference that shows up in {percent}% of runs or more"
-    more = runs_needed(found.level, RATE_TO_CATCH)
+    more = runs_needed(1 - found.level, RATE_TO_CATCH)
     hint = f"; --runs {more} would catch {RATE_TO_CATCH:.0%}" if runs < more else ""
     return f"{caught} ({found.level:.0%} confidence){hint}"
-
-
-def runs_needed(level: float, rate: float) -> int:
-    """Return how many matching runs rule out, at this confidence, that a run differs at this rate."""
-    return 1 + math.ceil(round(math.log(1 - level) / math.log1p(-rate), 9))
 
 
 def may_go_unnoticed(found: Evidence) -> str:

@@ -1,0 +1,34 @@
+"""What matching runs prove, and how many of them prove enough."""
+
+import math
+
+import msgspec
+
+
+class Confidence(msgspec.Struct, frozen=True, kw_only=True):
+    """n matching runs: at ``level``, the rate of differing runs is at most ``max_differing_rate``."""
+
+    level: float
+    max_differing_rate: float
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What the answer rests on: ``runs`` that match.
+
+    ``miss_probability`` is the probability that they hide a difference that shows up in ``assumed_rate`` of the runs.
+    """
+
+    runs: int
+    confidence: Confidence | None
+    assumed_rate: float
+    miss_probability: float
+
+
+def runs_needed(error: float, rate: float) -> int:
+    """Return how many runs must match so that a difference goes unnoticed with probability ``error`` at most.
+
+    ``rate`` is how often a run differs from the first, if any does: n runs hide that with (1 - rate)**(n - 1).
+    """
+    if rate >= 1:
+        return 2
+    return max(2, 1 + math.ceil(math.log(error) / math.log1p(-rate)))
