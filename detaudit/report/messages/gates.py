@@ -35,18 +35,11 @@ _Resume: TypeAlias = (
 
 def sentence(found: GateDetail) -> str:
     """Return what a gate found."""
-    match found:
-        case RunsMatch() | RunsGaveDifferentResults() | RunsInconclusive() | RunsMustMatch():
-            return _runs(found)
-        case NoBaseline() | MatchesBaseline() | DiffersFromBaseline():
-            return _baseline(found)
-        case (
-            ResumeMatches() | ResumeDiffers() | StopUnusable() | StoppedTooLate() | ResumeUnusable() | StartedOver()
-            | NoWeights()
-        ):  # fmt: skip
-            return _resume(found)
-        case _:
-            assert_never(found)
+    if isinstance(found, _Runs):
+        return _runs(found)
+    if isinstance(found, _Baseline):
+        return _baseline(found)
+    return _resume(found)
 
 
 def _runs(found: _Runs) -> str:

@@ -70,17 +70,13 @@ def errors(found: Iterable[RunError]) -> str:
 
 def error(found: RunError) -> str:
     """Return one thing that is wrong with a run."""
-    match found:
-        case Interrupted() | EndedAtDifference() | EndedAfterStep() | TimedOut() | Failed() | Killed():
-            return _ended(found)
-        case RecorderNotLoaded() | ProbesIncomplete() | NoTraining() | LogIncomplete():
-            return _not_recorded(found)
-        case LossPatternUnmatched() | LossPatternMisfit() | LossPatternFlood() | StdoutTruncated() | StdoutUnreadable():
-            return _losses(found)
-        case ArtifactsNotWritten() | ArtifactMissing() | ArtifactUnusable():
-            return _artifacts(found)
-        case _:
-            assert_never(found)
+    if isinstance(found, _Ended):
+        return _ended(found)
+    if isinstance(found, _NotRecorded):
+        return _not_recorded(found)
+    if isinstance(found, _Losses):
+        return _losses(found)
+    return _artifacts(found)
 
 
 def _ended(found: _Ended) -> str:

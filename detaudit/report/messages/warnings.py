@@ -67,23 +67,13 @@ def _about(found: Warning) -> str:
 
 
 def _text(found: Warning) -> str:
-    match found:
-        case FlagOverridden() | FlagNotApplied() | VariationFailed() | SetTooLate() | SettingsDiffer():
-            return _settings(found)
-        case (
-            RecorderFailed() | ProcessesKilled() | ArtifactsSkipped() | LeftoverFilesRead() | LeftoversUnchecked()
-            | AuditStopped() | InstrumentedRunUnusable() | BaselineNotWritten()
-        ):  # fmt: skip
-            return _runs(found)
-        case RanksDiffer() | FrameworksDiffer() | TensorCountsDiffer() | TensorLayoutsDiffer() | WeightsSampled():
-            return _weights(found)
-        case (
-            SameRecording() | RecipesDiffer() | StagesNotShared() | PartNotShared() | RunsDiffer()
-            | PrintedLossesSkipped()
-        ):  # fmt: skip
-            return _recordings(found)
-        case _:
-            assert_never(found)
+    if isinstance(found, _Settings):
+        return _settings(found)
+    if isinstance(found, _Runs):
+        return _runs(found)
+    if isinstance(found, _Weights):
+        return _weights(found)
+    return _recordings(found)
 
 
 def _settings(found: _Settings) -> str:
