@@ -59,6 +59,8 @@ def _wrap(name: str, spec: ModuleSpec) -> None:
 
     def exec_module(module: ModuleType) -> None:
         execute(module)
+        if module.__name__ != name:  # one loader may serve many modules: that of pytest does
+            return
         try:
             del loader.exec_module  # type: ignore[union-attr]
         except AttributeError:

@@ -1,9 +1,13 @@
 """Post-import hooks run once, after the module, and do not disturb the import."""
 
 import importlib
+import importlib.abc
+import importlib.util
 import sys
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import pytest
@@ -64,6 +68,34 @@ def test_a_failing_module_raises_as_before(sink: Sink, tmp_path: Path) -> None:
     imports.when_imported("watched_bad", sink, lambda module: None)
     with pytest.raises(ValueError, match="theirs"):
         importlib.import_module("watched_bad")
+
+
+def test_one_loader_of_several_modules(sink: Sink, tmp_path: Path) -> None:
+    """As that of pytest is, which rewrites the assertions of plugins."""
+    (tmp_path / "watched_outer.py").write_text("import watched_inner, watched_one\nvalue = 2\n")
+    (tmp_path / "watched_inner.py").write_text("value = 3\n")
+    shared = SharedLoader(tmp_path)
+    sys.meta_path.insert(0, shared)
+    seen = []
+    for name in ("watched_outer", "watched_one"):
+        imports.when_imported(name, sink, lambda module: seen.append((module.__name__, module.value)))
+    importlib.import_module("watched_outer")
+    assert seen == [("watched_one", 1), ("watched_outer", 2)]
+    assert "exec_module" not in vars(shared)
+
+
+class SharedLoader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """A finder that is the loader of each module that it finds."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        file = self._folder / f"{name}.py"
+        return importlib.util.spec_from_file_location(name, file, loader=self) if file.exists() else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec((self._folder / f"{module.__name__}.py").read_text(), vars(module))
 
 
 def test_a_finder_that_answers_once_is_asked_once(sink: Sink) -> None:
