@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 TYPE_CHECKING = False
@@ -9,49 +10,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
+    from typing import Any
 
     from .sink import Sink
 
+_machinery: Any = importlib._bootstrap
 _waiting: dict[str, list[Callable[[ModuleType], None]]] = {}
 
 
-class _Finder:
-    """Asks the other finders, then wraps ``exec_module`` of the loader instance that will load the module.
+def _watch_imports() -> None:
+    # Every import calls this function. A finder in sys.meta_path would come too late: pytest puts its own before it.
+    find = _machinery._find_spec
+    if getattr(find, "__module__", "") == __name__:
+        return
 
-    The loader keeps its type, so nothing changes for inspect, importlib.resources and pkgutil.
-    """
-
-    def __init__(self) -> None:
-        self._asking: set[str] = set()
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name not in _waiting or name in self._asking:
-            return None
-        self._asking.add(name)  # another finder may in turn ask sys.meta_path
-        try:
-            spec = self._ask_others(name, path, target)
-        finally:
-            self._asking.discard(name)
-        if spec is not None:
+    def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec: ModuleSpec | None = find(name, path, target)
+        if spec is not None and name in _waiting:
             _wrap(name, spec)
         return spec
 
-    def _ask_others(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
-        # importlib.util.find_spec would ask twice, and some finders answer only once.
-        for finder in list(sys.meta_path):
-            find = getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = find(name, path, target) if find is not None and finder is not self else None
-            if spec is not None:
-                return spec
-        return None
-
-
-_finder = _Finder()
+    _machinery._find_spec = find_spec
 
 
 def _wrap(name: str, spec: ModuleSpec) -> None:
+    """Wrap ``exec_module`` of the loader instance. It keeps its type, for inspect, importlib.resources and pkgutil."""
     loader = spec.loader
     execute = getattr(loader, "exec_module", None)
     if execute is None:
@@ -88,5 +71,4 @@ def when_imported(name: str, sink: Sink, callback: Callable[[ModuleType], None])
         guarded(sys.modules[name])
         return
     _waiting.setdefault(name, []).append(guarded)
-    if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
+    _watch_imports()
