@@ -1,1 +1,1 @@
-"""Decides: reads what the runs left behind, compares it, and says what it shows."""
+"""Read what the runs recorded, compare it, and decide what it shows."""

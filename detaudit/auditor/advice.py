@@ -17,7 +17,7 @@ _SHOWN = 5
 
 
 def command(settings: Settings, *options: str, verb: str = "run") -> str:
-    """Return a ``detaudit run`` command, or another, for the same target with these options."""
+    """Return a command, by default ``detaudit run``, for the same target with these options."""
     target = settings.target
     words = ["detaudit", verb, *([target.script] if target.script else [])]
     words += ["-m", target.module] if target.module else []

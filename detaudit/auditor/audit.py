@@ -32,7 +32,7 @@ class Auditor:
         self._stopped: list[Warning] = []
 
     def run(self) -> Audit:
-        """Audit every recipe, one after another, and return what that shows."""
+        """Audit every recipe in turn and return the report."""
         store.prepare(self._settings.out)
         for recipe in self._settings.recipes:
             refused = refusals.refused(recipe.flags, self._settings.target)

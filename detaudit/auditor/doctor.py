@@ -50,7 +50,7 @@ def risks(
 
 
 def _unset(flag: Flag, base: Mapping[str, str]) -> Iterator[Risk]:
-    """Yield a flag that must be set before Python starts, and is not."""
+    """Yield a flag that must be set before Python starts and is not set."""
     if flag.when != "before-start":
         return
     unset = tuple(name for name in flag.env if name not in base)

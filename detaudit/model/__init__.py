@@ -1,4 +1,4 @@
-"""The frozen values that detaudit passes around and keeps in audit.json."""
+"""The immutable values that detaudit passes around and stores in audit.json."""
 
 from typing import TypeAlias
 

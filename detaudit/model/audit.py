@@ -1,4 +1,4 @@
-"""What an audit is made of; ``Audit`` is also the layout of audit.json."""
+"""The parts of an audit; ``Audit`` is also the layout of audit.json."""
 
 from enum import StrEnum
 from typing import Any
@@ -24,7 +24,7 @@ SCHEMA_VERSION = "1.0"
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage.
 
-    ``site`` names the file, and the tensor in it, or the part of what a test returned, that differs.
+    ``site`` names what differs: the file and the tensor in it, or the part of the value that a test returned.
     """
 
     rank: int
@@ -34,7 +34,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def order(self) -> tuple[bool, bool, int, int]:
-        """What differences are sorted by: what a hook saw comes first, then what was printed, then files."""
+        """The sort key: hooked stages first, then printed losses, then files."""
         return self.stage in UNHOOKED, self.stage in NAMED, self.step, self.stage.place
 
 
@@ -91,7 +91,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """Whether it is compared: it finished, or it was ended because it differed already."""
+        """Whether it is compared: it finished, or was stopped because it already differed."""
         return self.status is Status.OK or self.first_difference is not None
 
 
@@ -123,9 +123,9 @@ class FlagState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A switch or a variable as it stood at the end of a training.
+    """A setting or a variable at the end of a training.
 
-    ``before`` is what a variable was at the ``start`` and at the import of each framework, where that differs.
+    ``before`` has its value at the ``start`` and at the import of each framework, if that differs.
     """
 
     name: str
@@ -193,7 +193,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compared(self) -> int:
-        """How many of its runs are compared."""
+        """The number of runs that are compared."""
         return sum(run.counts for run in self.runs)
 
     @property

@@ -25,7 +25,7 @@ class CheckVerdict(StrEnum):
 
 
 class GateName(StrEnum):
-    """What is asked of a training."""
+    """The name of a gate."""
 
     REPEATABLE = "repeatable"
     BASELINE = "same as baseline"
@@ -172,7 +172,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckedAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """A named audit, and its gates."""
+    """A named audit and its gates."""
 
     name: str
     audit: Audit

@@ -1,4 +1,4 @@
-"""What ``detaudit doctor`` sees of a machine."""
+"""What ``detaudit doctor`` finds on a machine."""
 
 from typing import Any, TypeAlias
 

@@ -19,7 +19,7 @@ _CODES = {
 
 
 def exit_code(report: Audit | Comparison | Check) -> ExitCode:
-    """Return the exit status of the command that this report is the result of."""
+    """Return the exit status of the command that made this report."""
     if not isinstance(report, Comparison) and report.interrupted:
         return ExitCode.INTERRUPTED
     return _CODES[report.verdict]

@@ -1,4 +1,4 @@
-"""Numbers as JSON can hold them, and as people read them."""
+"""Numbers for JSON, and for people."""
 
 import math
 from typing import TypeAlias

@@ -6,7 +6,7 @@ from detaudit.model.number import Number
 
 
 class FirstMismatch(msgspec.Struct, frozen=True, kw_only=True):
-    """An element that differs: its index, both values with all their digits, and their bits in hexadecimal."""
+    """An element that differs: its index, both values in full, and their bits in hexadecimal."""
 
     index: tuple[int, ...]
     values: tuple[str, str]

@@ -48,6 +48,6 @@ def _some(steps: Mapping[int, T]) -> dict[int, T]:
 
 
 def asked(recording: Recording) -> dict[str, str]:
-    """Return what a recording was asked for, by name, as text."""
+    """Return the command, seed and flags of a recording, as text."""
     flags = ", ".join(sorted(recording.recipe.flags))
     return {"command": " ".join(recording.command), "seed": str(recording.recipe.seed), "flags": flags}

@@ -117,5 +117,5 @@ def write_recipe(folder: Path, answer: Answer, rules: Rules, seed: int) -> Path 
 
 
 def tried(groups: Iterable[Group]) -> frozenset[str]:
-    """Return all flags that were set in some trial."""
+    """Return all flags that were set in at least one trial."""
     return NONE.union(*(group.recipe.flags for group in groups))

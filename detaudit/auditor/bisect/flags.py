@@ -84,7 +84,7 @@ class Bisector:
         self._file: Path | None = None
 
     def run(self) -> Bisection:
-        """Find the flags that are needed."""
+        """Find a minimal set of flags."""
         settings = self._question.settings
         if self._earlier:
             self._trials.restore(self._earlier)

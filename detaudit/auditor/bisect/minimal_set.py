@@ -52,7 +52,7 @@ class Rules:
     alternatives: Mapping[str, Iterable[str]] = field(default_factory=dict)
 
     def closed(self, flags: Iterable[str]) -> Flags:
-        """Return the flags with all that they require."""
+        """Return the flags and everything they require."""
         found = set(flags)
         while more := {needed for flag in found for needed in self.requires.get(flag, ())} - found:
             found |= more
@@ -136,7 +136,7 @@ class Search:
         return min(self._facts.matching, key=len, default=None)
 
     def run(self) -> Answer:
-        """Return a set that is proven, as far as runs can prove one."""
+        """Search, and return a minimal set that runs confirm."""
         base = self._facts.ask(NONE, self._enough(1))
         if base.outcome is not TrialOutcome.DIFFERS:
             deterministic = base.outcome is TrialOutcome.MATCHES
@@ -212,7 +212,7 @@ class Search:
                 if self._probe([*chosen, *part]).outcome is TrialOutcome.FAILS:
                     self._exclude(chosen, part)
                     return
-        for flag in added or chosen:  # only together do they fail: none of them is tried again
+        for flag in added or chosen:  # they fail only together: none of them is tried again
             self._failing[flag] = None
             self._promoted += [other for other in self._rules.alternatives.get(flag, ()) if other not in self._promoted]
 

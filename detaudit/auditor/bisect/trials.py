@@ -46,7 +46,7 @@ class Trials:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """All trials, in the order in which they were begun."""
+        """All trials, in the order in which they started."""
         return tuple(trial.group.result() for trial in self._trials.values())
 
     def of(self, flags: Iterable[str]) -> Trial | None:
@@ -60,7 +60,7 @@ class Trials:
         return trial.first if trial else None
 
     def named(self, name: str) -> Trial:
-        """Return the trial of this name."""
+        """Return the trial with this name."""
         return next(trial for trial in self._trials.values() if trial.name == name)
 
     def ask(self, flags: Flags, runs: int) -> TrialResult:
@@ -122,7 +122,7 @@ class Trials:
         return TrialResult(TrialOutcome.MATCHES, len(group.runs), name=trial.name)
 
     def restore(self, groups: Iterable[Group]) -> None:
-        """Take in the trials of an earlier bisection from their traces; runs that did not finish are removed."""
+        """Take in the trials of an earlier bisection from their event logs; runs that did not finish are removed."""
         for group in groups:
             trial = self._begun(self._requested(group))
             for run in group.runs:
@@ -143,7 +143,7 @@ class Trials:
 
 
 def _broken(group: Group) -> bool:
-    """Whether a trial cannot be judged: a run failed, or nothing was recorded that could be compared."""
+    """Whether a trial is inconclusive: a run failed, or recorded nothing to compare."""
     if any(not run.counts for run in group.runs):
         return True
     return len(group.runs) > 1 and group.verdict is Verdict.INCONCLUSIVE

@@ -83,7 +83,7 @@ class VariationBisector:
         return plan_group(question.settings, recipe, self._runner.space, refused, varied)
 
     def _rank(self, found: TrialResult) -> tuple[list[str], int]:
-        """Order the variations by the lines behind a difference, then by the cause that its stage points to."""
+        """Order the variations by the suspects of a difference, then by the cause that its stage points to."""
         group = self._trials.named(found.name).group.result()
         likely = LIKELY[group.first_difference.stage] if group.first_difference is not None else ()
 

@@ -24,7 +24,7 @@ _Stamp = tuple[int, int, int, int]
 
 
 def check(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths of --artifact. Raises UsageError for one whose format cannot be read here."""
+    """Return the paths of --artifact. Raises UsageError for an empty one, or if its reader is missing."""
     found = tuple(dict.fromkeys(patterns))
     if "" in found:
         raise UsageError("--artifact takes the path of a file", "Name a file that the script writes.")
@@ -48,7 +48,7 @@ class Written:
 
 
 class Files:
-    """The files of one --artifact: created before a run, asked after it."""
+    """The files of one --artifact: created before a run, read after it."""
 
     def __init__(self, pattern: str, cwd: Path, results: Path) -> None:
         self._pattern, self._cwd = pattern, cwd
@@ -56,7 +56,7 @@ class Files:
         self._before = self._stamps()
 
     def written(self) -> Written:
-        """Return the files that changed since. One that was there before and did not change is no record of a run."""
+        """Return the files that changed since. A file that did not change says nothing about a run."""
         after = self._stamps()
         new = {name: self._cwd / name for name, stamp in after.items() if self._before.get(name) != stamp}
         old = [name for name in after if name not in new]
@@ -87,7 +87,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Contents:
-    """What is in a file: ``parts`` are the name and the digest of each tensor, ``total`` the sum of its floats."""
+    """The contents of a file: ``parts`` are the name and digest of each tensor, ``total`` is the sum of its floats."""
 
     parts: tuple[tuple[str, str], ...]
     by: str

@@ -46,7 +46,7 @@ class EffectiveSettings:
 
     @property
     def hash_seed_fixed(self) -> bool:
-        """Whether hash(str) is the same in every such process."""
+        """Whether hash(str) is the same in every run."""
         return self.start.get("PYTHONHASHSEED", "random") != "random"
 
 

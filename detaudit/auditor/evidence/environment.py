@@ -22,7 +22,7 @@ _READ_INSIDE = {"torch.version.cuda": "cuda", "torch.backends.cudnn.version()": 
 
 
 def describe(base: Mapping[str, str] = os.environ, root: Path = Path("/")) -> dict[str, Any]:
-    """Return this machine and the variables that were set before any recipe; ``cpus`` are those that may be used."""
+    """Describe this machine and the variables set before any recipe; ``cpus`` counts the CPUs that may be used."""
     system = os.uname()
     model, flags = _processor(root)
     return {
@@ -49,7 +49,7 @@ def _text(path: Path) -> str:
 
 
 def _processor(root: Path) -> tuple[str, set[str]]:
-    """Return the model of the first processor and what it can do; Arm names the model elsewhere, or not at all."""
+    """Return the model and the features of the first processor; on Arm the model is listed elsewhere or nowhere."""
     rows = [line.partition(":") for line in _text(root / "proc/cpuinfo").splitlines()]
     found: dict[str, str] = {}
     for key, _, value in rows:
@@ -67,7 +67,7 @@ def _gpus(root: Path) -> list[str]:
 
 
 def add_processes(environment: dict[str, Any], processes: Iterable[Process]) -> None:
-    """Add the versions that the runs themselves reported."""
+    """Add the versions that the runs reported."""
     for process in processes:
         environment["python"] = environment["python"] or process.hello.python
         for framework in process.frameworks:
@@ -78,10 +78,10 @@ def add_processes(environment: dict[str, Any], processes: Iterable[Process]) -> 
 
 
 def relevant(environment: Mapping[str, Any]) -> dict[str, str]:
-    """Return what of an audit's environment may change the bits of a training, each as one text, sorted by name.
+    """Return the parts of an audit's environment that may change the bits of a training, as text, sorted by name.
 
-    Determinism is promised for the same of all these only
-    (https://docs.pytorch.org/docs/stable/notes/randomness.html). What the script itself sets is its own doing.
+    Frameworks promise determinism only if all of these are the same
+    (https://docs.pytorch.org/docs/stable/notes/randomness.html). Variables that the script sets are left out.
     """
     machine = {name: _words(environment.get(name)) for name in _RELEVANT}
     found = {**machine, **environment.get("packages", {}), **environment.get("variables", {})}

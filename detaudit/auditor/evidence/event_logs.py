@@ -1,4 +1,4 @@
-"""Reads traces: what each process of a run recorded, as far as it got."""
+"""Read event logs: what each process of a run recorded, as far as it got."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ from detaudit.model import FinalState, Number, Stage, Training, Weight, as_numbe
 
 
 class _Growing:
-    """A training as its events arrive."""
+    """A training that grows with each event."""
 
     def __init__(self, framework: str) -> None:
         self._framework = framework
@@ -39,7 +39,7 @@ class _Growing:
         self.final: Final | None = None
 
     def add(self, event: Event) -> None:
-        """Take in one event. Several of one stage, such as the weights of two models, count together."""
+        """Add an event. A step may have several of one stage, such as the weights of two models."""
         steps = self._digests.setdefault(event.stage, {})
         steps[event.step] = (*steps.get(event.step, ()), event.digest)
         if event.value is not None:
@@ -79,7 +79,7 @@ def _final_state(final: Final) -> FinalState:
 
 @dataclass
 class Process:
-    """The trace of one process."""
+    """The event log of one process."""
 
     hello: Hello
     identity: tuple[int, ...] = ()
@@ -159,7 +159,7 @@ def _take(process: Process, line: Line) -> None:
 def read_run(folder: Path) -> list[Process]:
     """Return the processes of a run, in an order that is the same in every run.
 
-    That is by launcher rank, then by multiprocessing's own numbering, then by process id.
+    They are sorted by launcher rank, then by multiprocessing's numbering, then by process ID.
     """
     found = [_process(path) for path in sorted((folder / wire.LOGS).glob("*" + wire.LOG_SUFFIX))]
     processes = [process for process in found if process is not None]
@@ -172,7 +172,7 @@ def read_run(folder: Path) -> list[Process]:
 
 
 def matching(processes: Iterable[Process], argument: str) -> list[Process]:
-    """Return the processes whose command line holds ``argument``; all of them if it is empty."""
+    """Return the processes whose command line contains ``argument``; all of them if it is empty."""
     return [process for process in processes if not argument or argument in process.hello.argv]
 
 
@@ -182,14 +182,14 @@ def display_path(file: str, cwd: Path) -> str:
 
 
 class Growing:
-    """The traces of a run while it goes on."""
+    """The event logs of a run that is still running."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / wire.LOGS
         self._offsets: dict[Path, int] = {}
 
     def new(self) -> Iterator[tuple[Path, list[bytes]]]:
-        """Yield each trace, with the whole lines that have been written to it since the last call."""
+        """Yield each event log with the complete lines that were written to it since the last call."""
         for path in sorted(self._folder.glob("*" + wire.LOG_SUFFIX)):
             with path.open("rb") as file:
                 file.seek(self._offsets.get(path, 0))
@@ -200,7 +200,7 @@ class Growing:
 
 
 def events(raw: Iterable[bytes]) -> Iterator[Event]:
-    """Yield the events among these lines; one that is not understood is none."""
+    """Yield the events among these lines; lines that cannot be decoded are skipped."""
     for one in raw:
         try:
             line = DECODER.decode(one)
@@ -211,14 +211,14 @@ def events(raw: Iterable[bytes]) -> Iterator[Event]:
 
 
 class Tail:
-    """How far a run got, for the progress line."""
+    """The last step and loss of a run, for the progress line."""
 
     def __init__(self) -> None:
         self.step = 0
         self.loss: float | None = None
 
     def take(self, raw: Sequence[bytes]) -> None:
-        """Take in new lines of a trace."""
+        """Add new lines of an event log."""
         for event in events(raw[-8:]):
             self.step = max(self.step, event.step)
             self.loss = self.loss if event.value is None else float.fromhex(event.value)

@@ -1,4 +1,4 @@
-"""The lines of a trace, as wire.py lays them out, decoded."""
+"""Decode the lines of an event log; wire.py describes them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ class Line(msgspec.Struct, frozen=True, tag_field="k"):
 
 
 class Hello(Line, frozen=True, tag="hello"):
-    """The recorder was loaded; see wire.py for this and the other lines."""
+    """The recorder was loaded."""
 
     schema: int
     pid: int
@@ -26,7 +26,7 @@ class Hello(Line, frozen=True, tag="hello"):
 
 
 class Identity(Line, frozen=True, tag="identity"):
-    """Which child of multiprocessing this is, learned after the start."""
+    """Which child of multiprocessing this is, if it learned that after its start."""
 
     identity: tuple[int, ...]
 
@@ -39,7 +39,7 @@ class Framework(Line, frozen=True, tag="framework"):
 
 
 class FlagLine(Line, frozen=True, tag="flag"):
-    """A flag was applied, or failed."""
+    """A flag was applied, failed, or is unavailable."""
 
     id: str
     state: str
@@ -47,7 +47,7 @@ class FlagLine(Line, frozen=True, tag="flag"):
 
 
 class SourceLine(Line, frozen=True, tag="source"):
-    """The script called something that brings or settles randomness."""
+    """The script called something that introduces or fixes randomness."""
 
     kind: str
     what: str
@@ -57,7 +57,7 @@ class SourceLine(Line, frozen=True, tag="source"):
 
 
 class Environ(Line, frozen=True, tag="environ"):
-    """The script set a variable, or deleted it."""
+    """The script set or deleted an environment variable."""
 
     name: str
     value: str | None
@@ -67,7 +67,7 @@ class Environ(Line, frozen=True, tag="environ"):
 
 
 class SettingsLine(Line, frozen=True, tag="settings"):
-    """What was in force at the end."""
+    """The settings at the end."""
 
     values: dict[str, bool | int | str | None]
     environ: dict[str, dict[str, str]]
@@ -76,7 +76,7 @@ class SettingsLine(Line, frozen=True, tag="settings"):
 
 
 class Generators(Line, frozen=True, tag="generators"):
-    """The random generators as a training began."""
+    """The states of the random generators at the start of a training."""
 
     states: dict[str, str]
 
@@ -92,7 +92,7 @@ class Event(Line, frozen=True, tag="event"):
 
 
 class ProbeLine(Line, frozen=True, tag="probe"):
-    """A value that the script asked to have watched, or the gradient that came back through it."""
+    """A value that the script monitors, or its gradient."""
 
     name: str
     n: int
@@ -103,7 +103,7 @@ class ProbeLine(Line, frozen=True, tag="probe"):
 
 
 class Final(Line, frozen=True, tag="final"):
-    """The weights as they ended."""
+    """The final weights."""
 
     fw: str
     steps: int
@@ -117,14 +117,14 @@ class Final(Line, frozen=True, tag="final"):
 
 
 class Trouble(Line, frozen=True, tag="trouble"):
-    """The recorder failed somewhere."""
+    """The recorder failed."""
 
     where: str
     error: str
 
 
 class Bye(Line, frozen=True, tag="bye"):
-    """The process ended in order."""
+    """The process ended in an orderly way."""
 
     how: str
 
@@ -147,7 +147,7 @@ DECODER = msgspec.json.Decoder(
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a trace file up to the first that is torn or not understood."""
+    """Yield the lines of an event log up to the first that is torn or cannot be decoded."""
     with path.open("rb") as file:
         for raw in file:
             try:

@@ -64,9 +64,9 @@ def _loss_group(pattern: re.Pattern[str]) -> int | None:
 
 
 def read(log: Path, pattern: re.Pattern[str]) -> Printed:
-    """Return the losses in a log, each a step: the one that the group ``step`` gives, else counted from 1.
+    """Return the losses in a log, one per step: the step in the group ``step``, else counted from 1.
 
-    Every letter of the printed number counts. A log that was cut is not read: nobody knows which losses are left.
+    Every character of a printed number counts. A truncated log is not read, because losses are missing.
     """
     try:
         if was_cut(log):

@@ -153,7 +153,7 @@ def _has_step(part: Training, step: int) -> bool:
 
 
 def _site(pair: Matched, step: int, stage: Stage) -> str | None:
-    """Return which files and tensors in them, or parts of a value, differ: the first, and how many more."""
+    """Return which files, tensors or parts of a value differ: the first one and the number of others."""
     if stage not in NAMED:
         return None
     a, b = (part.digests.get(stage, {}).get(step, ()) for part in (pair.a, pair.b))

@@ -1,4 +1,4 @@
-"""One group: the runs of one recipe, compared with each other as they finish."""
+"""Compare the runs of one recipe with each other as they finish."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,7 +90,7 @@ class GroupInProgress:
 
     @property
     def differs(self) -> bool:
-        """Whether two runs differ already."""
+        """Whether two runs already differ."""
         return len(set(self._results)) > 1
 
     def result(self) -> Group:
@@ -189,7 +189,7 @@ class GroupInProgress:
         )
 
     def _failed_variations(self) -> list[Warning]:
-        """Return the variations that did not come about in the process, and why."""
+        """Return a warning for each variation that failed in the process."""
         requested = [one.id for one in (*self._plan.varying.varying, *self._plan.varying.pinned)]
         states = {one: self._flags.get(order_id(one)) for one in requested}
         return [

@@ -26,7 +26,7 @@ _UNRECORDED = {
 
 
 def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
-    """Return what a first difference at ``stage`` points to, no surer than what was recorded allows."""
+    """Return what a first difference at ``stage`` points to, and claim no more than the recorded stages allow."""
     likely = _LIKELY[stage]
     if stage in UNHOOKED and Stage.UPDATE in recorded:
         likely = (LikelyCause.OUTSIDE_THE_WEIGHTS,)

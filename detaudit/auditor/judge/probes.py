@@ -1,4 +1,4 @@
-"""Compares what a script asked to have watched: which probe of two runs is the first to differ."""
+"""Compare the values that a script monitors: which probe is the first to differ between two runs."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,14 @@ Seen = dict[int, Probes]
 
 
 class Comparison:
-    """Compares the probes of each run with those of the first."""
+    """Compare the probes of each run with those of the first."""
 
     def __init__(self) -> None:
         self._first: tuple[int, Seen] | None = None
         self._found: list[ProbeDifference] = []
 
     def add(self, run: int, processes: Iterable[Process]) -> str:
-        """Take in a run, and return a text that is equal for two runs if all their probes are."""
+        """Add a run, and return a text that is equal for two runs if all their probes are."""
         seen = seen_in(processes)
         self._first = self._first or (run, seen)
         first, base = self._first
@@ -35,12 +35,12 @@ class Comparison:
 
     @property
     def names(self) -> int:
-        """How many names are watched in the first run, where a value and its gradient are one."""
+        """The number of names in the first run; a value and its gradient have one name."""
         return len({name for probes in (self._first or (0, {}))[1].values() for name, _, _ in probes})
 
     @property
     def first(self) -> ProbeDifference | None:
-        """The difference that comes first in a training."""
+        """The earliest difference."""
         return min(self._found, key=lambda d: (d.step or 0, d.runs), default=None)
 
 
@@ -64,7 +64,7 @@ def result_key(seen: Seen) -> str:
 
 
 def first_probe_difference(a: Seen, b: Seen, runs: tuple[int, int]) -> ProbeDifference | None:
-    """Return the first probe in which run b differs from run a, of the rank that is the first to differ."""
+    """Return the first probe that differs between run a and run b, in the rank that differs first."""
     ranks = sorted({*a, *b})
     found = [d for rank in ranks if (d := _first(a.get(rank, {}), b.get(rank, {}), rank, runs)) is not None]
     return min(found, key=lambda d: (d.step or 0, d.rank), default=None)
@@ -97,7 +97,7 @@ def _first(ours: Probes, theirs: Probes, rank: int, runs: tuple[int, int]) -> Pr
 
 
 def _first_extra(ours: Probes, theirs: Probes, order: Sequence[Key]) -> tuple[ProbeLine | None, int]:
-    """Return the first probe that only the other run has, and the place in ``order`` of the one that it comes after."""
+    """Return the first probe that only the other run has, and the place in ``order`` of the probe before it."""
     before = None
     for key, line in theirs.items():
         if key not in ours:

@@ -32,7 +32,7 @@ def recorded(processes: Sequence[Process]) -> tuple[Training, ...]:
 
 
 def compared(spec: RunSpec, processes: Sequence[Process], unhooked: Sequence[Training] = ()) -> RunRecord:
-    """Return what a run is compared by: what was recorded in its target, then what it showed without a hook."""
+    """Return what of a run is compared: what was recorded in its target, then what needs no hook."""
     return record_of((*(recorded(processes) if matching(processes, spec.expected) else ()), *unhooked))
 
 
@@ -56,7 +56,7 @@ def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[P
 
 
 def stopped(number: int, spec: RunSpec) -> Run:
-    """Return the run that was under way at an interruption."""
+    """Return the run that an interruption stopped."""
     return ended(number, spec, (), 0.0, Interrupted())
 
 

@@ -60,7 +60,7 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
 
 
 def _mismatches(a: bytes, b: bytes, size: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield the place of each piece in which something differs, and the places in it that do."""
+    """Yield the place of each piece that differs, and the places in it that differ."""
     for start in range(0, len(a) // size, PIECE):
         ours, theirs = (_words(side[start * size : (start + PIECE) * size], size) for side in (a, b))
         places = [i for i, (x, y) in enumerate(zip(ours, theirs, strict=True)) if x != y]
@@ -92,7 +92,7 @@ def _unpacked(code: str, raw: bytes) -> tuple[Any, ...]:
 
 @dataclass
 class _Distances:
-    """The largest distances between the mismatched elements that were added."""
+    """The largest distances between mismatched elements."""
 
     dtype: str
     size: int
@@ -103,7 +103,7 @@ class _Distances:
     max_ulp: int | None = None
 
     def add(self, a: bytes, b: bytes) -> None:
-        """Take in elements that differ, side by side."""
+        """Add elements that differ."""
         self.mismatched += len(a) // self.size
         ours, theirs = values(self.dtype, a), values(self.dtype, b)
         if ours is None or theirs is None:
@@ -135,7 +135,7 @@ def _distance(x: Value, y: Value) -> float | int:
 
 
 def _rank(raw: bytes) -> int:
-    """Return the place of a float among all of its type, where 0 is that of both zeros."""
+    """Return the rank of a float among all floats of its type; both zeros have rank 0."""
     word, sign = int.from_bytes(raw, sys.byteorder), 1 << (8 * len(raw) - 1)
     return word if word < sign else sign - word
 

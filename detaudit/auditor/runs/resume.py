@@ -1,4 +1,4 @@
-"""Stops a training half way, and lets it go on."""
+"""Stop a training halfway and resume it."""
 
 from dataclasses import replace
 

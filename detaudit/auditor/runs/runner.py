@@ -1,4 +1,4 @@
-"""Starts runs that all begin alike, follows them, and reads what they recorded."""
+"""Start runs from the same state, follow them, and read what they recorded."""
 
 import contextlib
 import time
@@ -53,7 +53,7 @@ class Runner:
 
     @property
     def unwatched(self) -> bool:
-        """Whether files that one run leaves for the next cannot be seen."""
+        """Whether leftover files cannot be detected."""
         return self._watch_files is not None and not self._watch_files.watching
 
     def run(
@@ -95,7 +95,7 @@ class Runner:
         return Result(run, processes, compared(spec, processes, unhooked.parts))
 
     def unhooked(self, spec: RunSpec) -> Sequence[Training]:
-        """Return what a run that is over printed; files that it wrote are no longer what they were."""
+        """Return what a finished run printed; its files may have changed since."""
         return Watch(self._settings.loss_pattern, [], spec.cwd, self._settings.out).look(spec.folder).parts
 
     def _watch(self, spec: RunSpec, space: Workspaces) -> Watch:
@@ -127,5 +127,5 @@ class _Followed:
             raise EnoughError(EndedAfterStep(step=furthest.step))
 
     def _done(self, step: int) -> int:
-        """Return how many processes have done a step."""
+        """Return the number of processes that trained a step."""
         return sum(tail.step >= step for tail in self._tails.values())

@@ -1,4 +1,4 @@
-"""What a source text binds its names to, which of them are sets, and whether the order of what they hold is used."""
+"""Find out what names are bound to, which of them are sets, and whether the order of a set is used."""
 
 import ast
 import warnings
@@ -16,14 +16,14 @@ Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast
 
 
 def parsed(text: bytes | str) -> ast.Module:
-    """Return the tree of a source text, without the warnings that Python has for it. Raises SyntaxError."""
+    """Return the syntax tree of a source text without Python's warnings. Raises SyntaxError."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the script's own invalid escapes
+        warnings.simplefilter("ignore")  # about invalid escapes in the script
         return ast.parse(text)
 
 
 class Reader:
-    """Knows every node's parent, and which names of a scope are only ever bound to sets."""
+    """Knows every node's parent, and which names of a scope are bound to nothing but sets."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
@@ -35,21 +35,21 @@ class Reader:
         self._looked_up: set[tuple[ast.AST, str]] = set()
 
     def parent(self, node: ast.AST) -> ast.AST:
-        """Return what a node stands in, the module for the module itself."""
+        """Return the parent of a node, the module for the module itself."""
         return self._parents.get(node, self.tree)
 
     def sets_in_order(self) -> Iterator[ast.expr]:
-        """Yield each set that is taken in order."""
+        """Yield each set whose order is used."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.expr) and self.is_taken_set(node):
                 yield node
 
     def is_taken_set(self, node: ast.expr) -> bool:
-        """Whether this is a set whose elements are taken one by one, and their order is not forgotten at once."""
+        """Whether this is a set that is iterated, by something that depends on the order."""
         return self.is_set(node) and self._in_order(node)
 
     def values(self, node: ast.expr) -> list[ast.expr | None]:
-        """Return all that a name is bound to where it is seen from here, None for what no expression gives."""
+        """Return everything that a name is bound to in this scope; None for a binding without an expression."""
         return self._bindings(node)[1]
 
     def scope(self, node: ast.AST) -> ast.AST:
@@ -79,7 +79,7 @@ class Reader:
         match target:
             case ast.Name(id=name):
                 self._bind_name(self.scope(target), name, value)
-            case ast.Attribute(value=ast.Name()):  # self.names, in whichever method
+            case ast.Attribute(value=ast.Name()):  # self.names, in any method
                 self._bind_name(self.tree, ast.unparse(target), value)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 for element in elements:
@@ -91,7 +91,7 @@ class Reader:
         self._bound.setdefault(scope, {}).setdefault(name, []).append(value)
 
     def is_set(self, node: ast.expr) -> bool:
-        """Whether an expression gives a set, other than one of numbers, whose order is the same in every run."""
+        """Whether an expression is a set. Sets of numbers do not count: their order is the same in every run."""
         match node:
             case ast.SetComp():
                 return True
@@ -143,7 +143,7 @@ class Reader:
                 return False
 
     def forgotten(self, node: ast.AST) -> bool:
-        """Whether the order in which ``node`` holds its elements is of no consequence."""
+        """Whether the order of the elements in ``node`` has no effect."""
         if isinstance(node, ast.SetComp | ast.Set):
             return True
         parent = self._parents[node]

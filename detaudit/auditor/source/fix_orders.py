@@ -1,4 +1,4 @@
-"""How to edit what takes things in an order that nothing fixes: sets, listings, and whatever finishes first."""
+"""Edit code that depends on an undefined order: of sets, directory listings and completion."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ _ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.ListCo
 
 
 def taken_set(page: Page, node: ast.AST) -> Fix | None:
-    """Sort a set that is taken in order; one of objects that cannot be sorted is made a dict, which keeps its order."""
+    """Sort a set that is iterated; turn a set of objects that cannot be sorted into a dict, which keeps its order."""
     if not isinstance(node, ast.expr) or not page.reader.is_taken_set(node):
         return None
     if isinstance(page.reader.parent(node), ast.Attribute):  # pop
@@ -42,14 +42,14 @@ def taken_set(page: Page, node: ast.AST) -> Fix | None:
 
 def _sorted(page: Page, node: ast.expr) -> tuple[Edit, ...]:
     match page.reader.parent(node):
-        case ast.Call(func=ast.Name(id="list") as function, args=[_], keywords=[]):  # sorted() gives a list as well
+        case ast.Call(func=ast.Name(id="list") as function, args=[_], keywords=[]):  # sorted() returns a list too
             return page.instead(function, "sorted")
         case _:
             return page.around(node, "sorted(", ")")
 
 
 def _unsortable(page: Page, node: ast.expr, depth: int = 3) -> bool:
-    """Whether the elements of what is iterated are evidently such as Python cannot compare."""
+    """Whether the elements are evidently objects that Python cannot compare."""
     match node:
         case ast.Set(elts=elements) | ast.List(elts=elements) | ast.Tuple(elts=elements):
             kinds = {_kind(e.value) for e in elements if isinstance(e, ast.Constant)}
@@ -75,7 +75,7 @@ def _unsortable(page: Page, node: ast.expr, depth: int = 3) -> bool:
 
 
 def _added(page: Page, name: str) -> list[ast.expr]:
-    """Return what is added to a set of this name."""
+    """Return everything that is added to a set with this name."""
     calls = (node for node in ast.walk(page.reader.tree) if isinstance(node, ast.Call) and last(node.func) == "add")
     return [call.args[0] for call in calls if call.args and ast.unparse(call.func) == f"{name}.add"]
 
@@ -130,7 +130,7 @@ def listing(page: Page, node: ast.AST) -> Fix | None:
 
 
 def _is_iterator(page: Page, call: ast.Call, bound: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> bool:
-    """Whether what is bound to a name is asked later for what a list cannot do."""
+    """Whether a name is used later as an iterator, which a list is not."""
     if any(page.full(call.func).endswith(name) for name in _LISTS):
         return False
     targets = bound.targets if isinstance(bound, ast.Assign) else [bound.target]
@@ -148,7 +148,7 @@ def _is_iterator(page: Page, call: ast.Call, bound: ast.Assign | ast.AnnAssign |
 
 
 def _taken(page: Page, node: ast.expr, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """Return the edits, with what next() needs around a list."""
+    """Return the edits; for next(), they wrap the list in iter()."""
     match page.reader.parent(node):
         case ast.Call(func=ast.Name(id="next"), args=[first, *_]) if first is node:
             (start, start_to, before), *rest, (end, end_to, after) = edits
@@ -158,7 +158,7 @@ def _taken(page: Page, node: ast.expr, edits: tuple[Edit, ...]) -> tuple[Edit, .
 
 
 def completion_order(page: Page, node: ast.AST) -> Fix | None:
-    """Take what several workers make in the order in which it was asked for."""
+    """Take the results of workers in the order in which they were requested."""
     match node:
         case ast.Call(func=function, args=[futures, *_]) if last(function) == "as_completed":
             return _as_submitted(page, node, futures)
@@ -177,7 +177,7 @@ def _as_submitted(page: Page, call: ast.Call, futures: ast.expr) -> Fix:
     if isinstance(parent, ast.AsyncFor) or _is_mapping(page, futures):
         return UNSAFE
     (start, end), (first, stop) = page.span(call), page.span(futures)
-    if isinstance(futures, ast.GeneratorExp):  # whose calls must all be made before the first is waited for
+    if isinstance(futures, ast.GeneratorExp):  # all its calls must be made before the first result is awaited
         return Fix(_taken(page, call, ((start, first + 1, "["), (stop - 1, end, "]"))))
     opened, closed = ("", "") if isinstance(futures, _ATOMS) else ("(", ")")
     return Fix(_taken(page, call, ((start, first, opened), (stop, end, closed))))

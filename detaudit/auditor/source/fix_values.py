@@ -35,7 +35,7 @@ _UNINITIALIZED_ONLY = {"torch.empty_strided", "torch.empty_permuted"}
 
 
 def unseeded(page: Page, node: ast.AST) -> Fix | None:
-    """Give a generator that draws its seed from the system the seed 0."""
+    """Give an unseeded generator the seed 0."""
     if not isinstance(node, ast.Call):
         return None
     name = last(node.func)
@@ -64,7 +64,7 @@ def _method(page: Page, call: ast.Call) -> str:
 
 
 def _seed(page: Page, call: ast.Call) -> tuple[tuple[int, int, str], ...] | None:
-    """Return the edit that gives a call the seed 0, None if it has one."""
+    """Return the edit that gives a call the seed 0, None if it has a seed."""
     seed = call.args[0] if call.args else given(call, *_SEEDS)
     if isinstance(seed, ast.Constant) and seed.value is None:
         return page.instead(seed, "0")
@@ -72,7 +72,7 @@ def _seed(page: Page, call: ast.Call) -> tuple[tuple[int, int, str], ...] | None
 
 
 def given_otherwise(call: ast.Call) -> bool:
-    """Whether a call may take what cannot be read here."""
+    """Whether a call may have arguments that cannot be read here, such as ``*args``."""
     return any(keyword.arg is None for keyword in call.keywords)
 
 
@@ -85,7 +85,7 @@ def _seed_first(page: Page, call: ast.Call) -> tuple[tuple[int, int, str], ...]:
 
 
 def moving_seed(page: Page, node: ast.AST) -> Fix | None:
-    """Put 0 in the place of a seed that is computed from the clock, the process or the system's randomness."""
+    """Replace a seed that is computed from the clock, the process ID or entropy by 0."""
     if not isinstance(node, ast.Call):
         return None
     seeds = [keyword.value for keyword in node.keywords if keyword.arg in _SEED_KEYWORDS]
@@ -102,7 +102,7 @@ def moving_seed(page: Page, node: ast.AST) -> Fix | None:
 
 
 def _where_bound(page: Page, values: list[ast.expr | None]) -> Fix:
-    """Edit the one line that computes a seed, so that all who are given it have the same."""
+    """Edit the line that computes a seed, so that every use of it gets the same seed."""
     value = values[0]
     if len(values) > 1 or value is None or value.lineno != value.end_lineno:
         return UNSAFE
@@ -119,7 +119,7 @@ def _moves(page: Page, node: ast.expr) -> bool:
 
 
 def uninitialized_memory(page: Page, node: ast.AST) -> Fix | None:
-    """Ask for zeros where memory is taken as it was found."""
+    """Replace uninitialized memory by zeros."""
     if not isinstance(node, ast.Call):
         return None
     module, _, name = page.full(node.func).rpartition(".")
@@ -129,7 +129,7 @@ def uninitialized_memory(page: Page, node: ast.AST) -> Fix | None:
         return UNSAFE
     if module not in _ARRAYS or name not in _ZEROS or _is_of_objects(node):
         return None
-    if given(node, "prototype") or (name == "empty" and given(node, "memory_format")):  # zeros takes no such thing
+    if given(node, "prototype") or (name == "empty" and given(node, "memory_format")):  # zeros has no such argument
         return UNSAFE
     zeros = _ZEROS[name]
     if isinstance(node.func, ast.Attribute):
@@ -139,7 +139,7 @@ def uninitialized_memory(page: Page, node: ast.AST) -> Fix | None:
 
 
 def _is_of_objects(call: ast.Call) -> bool:
-    """Whether an array is of objects, which is full of None from the start."""
+    """Whether an array has the dtype object, which is filled with None."""
     kind = call.args[1] if len(call.args) > 1 else given(call, "dtype")
     return (isinstance(kind, ast.Name) and kind.id == "object") or (
         isinstance(kind, ast.Constant) and kind.value in ("O", "object")
@@ -147,7 +147,7 @@ def _is_of_objects(call: ast.Call) -> bool:
 
 
 def salted_hash(page: Page, node: ast.AST) -> Fix | None:
-    """Compute a checksum of the text where hash() depends on the salt of the process."""
+    """Replace hash() of a text, which depends on the hash seed, by a checksum."""
     if not isinstance(node, ast.Call) or hashed(page.reader, node) is not SourceKind.HASH:
         return None
     needs = () if page.imports.get("zlib") == "zlib" else ("import zlib",)
@@ -167,7 +167,7 @@ def salted_hash(page: Page, node: ast.AST) -> Fix | None:
 
 
 def _has_address(page: Page, node: ast.expr) -> bool:
-    """Whether the text of a value changes from run to run as its hash does: a set's order, an object's address."""
+    """Whether the text of a value differs between runs, like the order of a set or the address of an object."""
     return (
         page.reader.is_set(node)
         or (isinstance(node, ast.Name) and node.id == "self")

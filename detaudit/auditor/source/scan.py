@@ -32,7 +32,7 @@ Found = tuple[int, SourceKind, str]
 
 
 def in_text(text: bytes) -> tuple[Found, ...]:
-    """Return what a source text does, by line, everything once. Raises SyntaxError."""
+    """Return what a source text does, by line, without duplicates. Raises SyntaxError."""
     return tuple(sorted(set(_found(Reader(parsed(text))))))
 
 

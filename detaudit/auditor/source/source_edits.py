@@ -1,4 +1,4 @@
-"""A source text that is edited by offsets, so that its comments and its formatting stay as they are."""
+"""Edit a source text by offsets, which keeps its comments and its formatting."""
 
 import ast
 import io
@@ -34,7 +34,7 @@ UNSAFE = Fix()
 
 
 class Page:
-    """A source text with its tree. Raises SyntaxError, or ValueError, for one that Python cannot read."""
+    """A source text with its syntax tree. Raises SyntaxError or ValueError if Python cannot parse it."""
 
     def __init__(self, text: str) -> None:
         self._data = text.encode()
@@ -46,21 +46,21 @@ class Page:
 
     @classmethod
     def of(cls, text: bytes | str) -> "Page":
-        """Read a file's bytes, in the encoding that they name, or its text."""
+        """Parse a file's text, or its bytes in the encoding that they declare."""
         if isinstance(text, bytes):
             encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
             text = text.decode(encoding)
         return cls(text.removeprefix("\ufeff"))
 
     def edited(self, edits: Iterable[Edit]) -> "Page":
-        """Return the text with these edits, of which no two overlap."""
+        """Return the text with these edits, which must not overlap."""
         data = self._data
         for start, end, new in sorted(edits, reverse=True):
             data = data[:start] + new.encode() + data[end:]
         return Page(data.decode())
 
     def moved(self, line: int, edits: Iterable[Edit]) -> int:
-        """Return the number that a line has after these edits."""
+        """Return the line number after these edits."""
         for start, end, _ in edits:
             above, below = bisect_right(self._starts, start), bisect_right(self._starts, end)
             if above < line:
@@ -68,22 +68,22 @@ class Page:
         return line
 
     def span(self, node: Placed) -> tuple[int, int]:
-        """Return where a node begins and ends."""
+        """Return the start and end of a node."""
         end_line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end
 
     def text(self, start: int, end: int) -> str:
-        """Return what stands between two bytes."""
+        """Return the text between two offsets in bytes."""
         return self._data[start:end].decode()
 
     def at(self, line: int) -> list[ast.expr | ast.stmt]:
-        """Return what the statements at a line hold, but no statement within them; what is outside first."""
+        """Return the nodes of the statements at a line, outermost first, without nested statements."""
         nodes = [node for statement in _at(self.reader.tree, line) for node in _own(statement)]
         placed: list[ast.expr | ast.stmt] = [node for node in nodes if isinstance(node, ast.expr | ast.stmt)]
         return sorted(placed, key=lambda node: (self.span(node)[0], -self.span(node)[1]))
 
     def is_placed(self, node: ast.AST) -> bool:
-        """Whether a node stands where it says: within an f-string, Python before 3.12 is not to be trusted."""
+        """Whether the position of a node is right, which within an f-string it is not before Python 3.12."""
         if not isinstance(node, ast.expr):
             return True
         try:
@@ -94,7 +94,7 @@ class Page:
 
     @cached_property
     def imports(self) -> dict[str, str]:
-        """What each imported name stands for, in full."""
+        """The full dotted name of each imported name."""
         names = dict(_USUAL)
         for node in ast.walk(self.reader.tree):
             if isinstance(node, ast.Import):
@@ -106,19 +106,19 @@ class Page:
         return names
 
     def full(self, node: ast.expr) -> str:
-        """Return the full dotted name of an expression, ``""`` for one that is no name."""
+        """Return the full dotted name of an expression, ``""`` if it is not a name."""
         if isinstance(node, ast.Attribute):
             owner = self.full(node.value)
             return f"{owner}.{node.attr}" if owner else ""
         return self.imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
 
     def around(self, node: ast.expr, before: str, after: str) -> tuple[Edit, ...]:
-        """Return the edits that put something before a node and after it."""
+        """Return the edits that insert text before and after a node."""
         start, end = self.span(node)
         return (start, start, before), (end, end, after)
 
     def instead(self, node: ast.expr, new: str) -> tuple[Edit, ...]:
-        """Return the edit that puts something in the place of a node."""
+        """Return the edit that replaces a node."""
         return ((*self.span(node), new),)
 
     def renamed(self, call: ast.Call, name: str) -> tuple[Edit, ...]:
@@ -128,7 +128,7 @@ class Page:
 
 
 def last(node: ast.expr) -> str:
-    """Return the last part of a dotted name, ``""`` for what is none."""
+    """Return the last part of a dotted name, ``""`` if the expression is not a name."""
     match node:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name
@@ -137,7 +137,7 @@ def last(node: ast.expr) -> str:
 
 
 def given(call: ast.Call, *names: str) -> ast.expr | None:
-    """Return the argument of a call that is given by one of these names."""
+    """Return the argument of a call with one of these names."""
     return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
 
 
@@ -150,7 +150,7 @@ def _at(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
 
 
 def _end(statement: ast.stmt) -> int:
-    """Return the last line of a statement, and of one that holds others the last that is its own."""
+    """Return the last line of a statement; for a compound statement, the last line of its header."""
     if not any(isinstance(node, ast.stmt) for child in ast.iter_child_nodes(statement) for node in ast.walk(child)):
         return statement.end_lineno or statement.lineno
     ends = [node.end_lineno or 0 for node in _own(statement) if isinstance(node, ast.expr | ast.arg)]

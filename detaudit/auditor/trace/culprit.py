@@ -105,7 +105,7 @@ def _operation(found: OpFinding, blamed: Blamed, code: UserCode, tensor: TensorP
 
 
 def of_pipeline(made: Culprit, lines: Sequence[Source], op: str, known: Known) -> Culprit:
-    """Return the culprit of data that came out of a pipeline: the first of its lines that may race, by ``op``."""
+    """Return the culprit of data from a pipeline: the first of its lines, by ``op``, that may race."""
     first, operation = lines[0], made.operation
     location = f"{made.file}:{made.line}" if made.file else None
     return structs.replace(

@@ -42,7 +42,7 @@ class RunPair:
         return op_records.path_of(self.folders[0], both[0]), op_records.path_of(self.folders[1], both[1])
 
     def first_operation(self) -> op_diff.OpFinding | None:
-        """Return the first operation, or call of a module, at which those two processes differ."""
+        """Return the first operation, or call of a module, at which two processes differ."""
         return op_diff.first_differing_operation(*map(op_records.operations, self.paths()))
 
 

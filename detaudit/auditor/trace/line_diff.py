@@ -25,7 +25,7 @@ class Fork:
 
     @property
     def order(self) -> tuple[int, bool, str]:
-        """What comes first: steps have a common clock, lines of different threads have none."""
+        """The sort key: steps are ordered across threads, lines of different threads are not."""
         return self.step, self.thread != wire.MAIN_THREAD, self.thread
 
 
@@ -38,7 +38,7 @@ class Differing:
 
     @property
     def one(self) -> Assigned:
-        """Either of them: thread, file, line and name are the same."""
+        """Either of the two: thread, file, line and name are the same."""
         found = self.a or self.b
         if found is None:
             raise ValueError("neither run recorded this variable")
@@ -73,9 +73,9 @@ def fork(a: Iterable[Line], b: Iterable[Line]) -> Fork | None:
 
 
 def assignments(a: Iterable[Line], b: Iterable[Line]) -> Iterator[Differing]:
-    """Yield every difference in what was assigned, for as long as a thread ran the same lines in both processes.
+    """Yield every difference in assigned values, as long as a thread ran the same lines in both processes.
 
-    Within a thread they come in the order in which they ran. Some do no harm, such as a clock that was read.
+    Within a thread, they are in the order of execution. Some are harmless, such as the time.
     """
     for pair, over in together(a, b):
         for of_a, of_b in pair.values(over):

@@ -1,4 +1,4 @@
-"""What a run that was watched line by line left, as wire.py lays it out, decoded."""
+"""Decode the lines of user code that an instrumented run recorded; wire.py describes them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from detaudit.auditor.evidence.event_records import Line
 
 
 class Stretch(Line, frozen=True, tag="path"):
-    """Lines that one thread runs one after the other: from now on it calls them by this number."""
+    """A sequence of lines that a thread ran; from here on, its number stands for it."""
 
     thread: str
     id: int
@@ -17,7 +17,7 @@ class Stretch(Line, frozen=True, tag="path"):
 
 
 class Ran(Line, frozen=True, tag="line"):
-    """What a thread ran in a step, or in a part of one."""
+    """The lines that a thread ran in a step, or in a part of one."""
 
     thread: str
     step: int
@@ -27,7 +27,7 @@ class Ran(Line, frozen=True, tag="line"):
 
 
 class Assigned(Line, frozen=True, tag="assigned"):
-    """What a variable held after a line: the ``at``-th that its thread ran."""
+    """The value of a variable after a line, the ``at``-th that its thread ran."""
 
     n: int
     thread: str
@@ -42,7 +42,7 @@ class Assigned(Line, frozen=True, tag="assigned"):
 
 
 class Opened(Line, frozen=True, tag="opened"):
-    """A file below the working directory that a line of the user's code opened to read."""
+    """A file below the working directory that a line of user code opened for reading."""
 
     path: str
     file: str
@@ -53,7 +53,7 @@ DECODER = msgspec.json.Decoder(Stretch | Ran | Assigned | Opened)
 
 
 def watched(path: Path) -> Iterator[Line]:
-    """Yield the lines of these kinds in a file, up to the first that is torn."""
+    """Yield the lines of these kinds in a file, up to the first torn one."""
     with path.open("rb") as file:
         for raw in file:
             try:

@@ -1,4 +1,4 @@
-"""Follows what two runs did thread by thread, line by line, for as long as they did the same."""
+"""Follow two runs, thread by thread and line by line, as long as they do the same."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -11,14 +11,14 @@ from detaudit.auditor.trace.line_records import Assigned, Ran, Stretch
 
 
 class Place(NamedTuple):
-    """A line of the user's code."""
+    """A line of user code."""
 
     file: str
     line: int
 
 
 class Rest(NamedTuple):
-    """Lines of which only the number and a digest were kept."""
+    """Lines of which only the number and a digest were recorded."""
 
     lines: int
     digest: str
@@ -26,7 +26,7 @@ class Rest(NamedTuple):
 
 @dataclass
 class _Part:
-    """What a thread did in a step: ``ran`` has the lines of each stretch, and how often they ran."""
+    """What a thread did in a step: ``ran`` has the lines of each sequence and its repetitions."""
 
     thread: str
     step: int
@@ -56,7 +56,7 @@ def _parts(lines: Iterable[Line]) -> Iterator[_Part]:
 
 
 class _Side:
-    """What one run's thread did that has not been compared."""
+    """What a thread of one run did that has not been compared yet."""
 
     def __init__(self) -> None:
         self._ran: deque[tuple[int, tuple[Place | Rest, ...], int]] = deque()
@@ -78,16 +78,16 @@ class _Side:
 
     @property
     def lines(self) -> tuple[Place | Rest, ...]:
-        """What comes next, as far as it is known to come."""
+        """The next lines, as far as they are known."""
         return self._ran[0][1][self._offset :] if self._offset else self._ran[0][1]
 
     @property
     def times(self) -> int:
-        """How often these lines come."""
+        """The number of repetitions of these lines."""
         return 1 if self._offset else self._ran[0][2]
 
     def skip(self, lines: int, times: int = 1) -> None:
-        """Leave behind so many lines, or all of them so many times."""
+        """Skip this many lines, or this many repetitions of all of them."""
         step, stretch, count = self._ran[0]
         done, self._offset = divmod(self._offset + lines, len(stretch))
         left = count - done * times
@@ -103,7 +103,7 @@ class _Side:
 
 @dataclass
 class LinePair:
-    """One thread in both runs: how many lines they ran alike, the last of these, and whether they then parted."""
+    """One thread in both runs: the number of equal lines, the last of them, and whether the runs diverged then."""
 
     thread: str
     a: _Side = field(default_factory=_Side)
@@ -135,7 +135,7 @@ class LinePair:
             side.skip(len(lines), times)
 
     def let_go(self) -> None:
-        """Keep nothing of a thread that took two ways."""
+        """Forget the rest of a thread that diverged."""
         if self.parted:
             self.a.clear()
             self.b.clear()

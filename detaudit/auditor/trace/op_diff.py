@@ -40,7 +40,7 @@ class OpFinding:
 
     @property
     def op(self) -> OpLine:
-        """The operation in the first of the runs that has one."""
+        """The operation in the first run that has one."""
         found = self.a or self.b
         if found is None:
             raise ValueError("a finding without an operation")
@@ -53,7 +53,7 @@ class OpFinding:
 
 
 class _Thread:
-    """The operations of one thread, or those of one key, that have no partner yet."""
+    """The operations of one thread or one key that are not matched yet."""
 
     def __init__(self) -> None:
         self.waiting: tuple[deque[Entry], deque[Entry]] = (deque(), deque())
@@ -102,7 +102,7 @@ class _Comparison:
         self._tainted: OrderedDict[Hashable, list[_Candidate]] = OrderedDict()
 
     def answer(self) -> OpFinding | None:
-        """Return what came first, when all operations of both runs have arrived."""
+        """Return the first difference, once all operations of both runs were added."""
         for thread in self._threads.values():
             self._drain(thread, at_end=True)
         found = next((one for one in self._candidates if one.spread), None)
@@ -117,7 +117,7 @@ class _Comparison:
         return first if blamed else self._fork
 
     def arrived(self, side: int, op: OpLine) -> None:
-        """Take in the next operation of a run."""
+        """Add the next operation of a run."""
         entry = self._sides[side].take(op)
         key = op.key or ("thread", op.thread)
         thread = self._threads.setdefault(key, _Thread())
@@ -222,10 +222,10 @@ def _place_of(op: OpLine, storage: int) -> int:
 
 
 def _updates(op: OpLine, place: int) -> bool:
-    """Whether an operation writes to the memory of one of its inputs: who came before it matters, not what is taken."""
+    """Whether an operation writes to the memory of one of its inputs, so that the operations before it matter."""
     return place < len(op.ins) and op.ins[place][1] >= 0 and op.ins[place][1] in {number for _, number, _ in op.outs}
 
 
 def _came_in(op: OpLine, place: int) -> str:
-    """Return what an operation was given from outside: some show it only as what they return."""
+    """Return what an operation got from outside the framework; some show it only as their output."""
     return op.ins[place][0] if place < len(op.ins) and op.ins[place][0] else op.outs[place][0]

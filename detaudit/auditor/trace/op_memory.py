@@ -19,7 +19,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Entry:
-    """An operation, and what was known of each of its inputs before it."""
+    """An operation, and what was known about each of its inputs before."""
 
     op: OpLine
     inputs: tuple[Input, ...]
@@ -27,14 +27,14 @@ class Entry:
 
 @dataclass
 class MemoryState:
-    """What is known of one run so far. What was used longest ago is forgotten."""
+    """What is known about the memory of a run. The least recently used entries are forgotten."""
 
     writers: OrderedDict[int, OpLine] = field(default_factory=OrderedDict)
     uninitialized: OrderedDict[int, OpLine] = field(default_factory=OrderedDict)
     seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
     def take(self, op: OpLine) -> Entry:
-        """Take in the next operation, with what was known of its inputs before it."""
+        """Add the next operation, and return it with what was known about its inputs before."""
         inputs = tuple(Input(self.writers.get(storage), self.uninitialized.get(storage)) for _, storage in op.ins)
         used = {storage for _, storage in op.ins}
         for _, storage, whole in op.outs:

@@ -1,4 +1,4 @@
-"""The lines of the second file of a process that was watched more closely, decoded; see wire.py for each."""
+"""Decode an instrumentation log; wire.py describes its lines."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from detaudit.auditor.evidence.event_logs import Process
 class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
     """An operation: ``ins`` are (digest, storage), ``outs`` (digest, storage, whether all of it was written).
 
-    Of one that is only ``listed`` nothing is known but that it may race.
+    If it is only ``listed``, its tensors were not recorded.
     """
 
     n: int
@@ -35,12 +35,12 @@ class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
 
     @property
     def signature(self) -> tuple[str, str, int, int]:
-        """What is the same wherever a program does the same: the operation, its line, how many tensors go in."""
+        """What is equal if two programs do the same: the operation, its line, the number of inputs."""
         return self.op, self.file, self.line, len(self.ins)
 
 
 class TensorLine(msgspec.Struct, frozen=True, tag_field="k", tag="tensor"):
-    """A tensor that was asked for; its bytes are in ``file`` beside the trace."""
+    """A tensor of the requested operation; its bytes are in ``file``, next to the log."""
 
     role: str
     digest: str
@@ -60,7 +60,7 @@ def path_of(folder: Path, process: Process) -> Path | None:
 
 
 def read(path: Path | None) -> Iterator[OpLine | TensorLine]:
-    """Yield the operations and tensors of a file, as far as it can be read; a torn last line is none."""
+    """Yield the operations and tensors of a file, up to the first torn line."""
     if path is None:
         return
     with path.open("rb") as file:
@@ -68,7 +68,7 @@ def read(path: Path | None) -> Iterator[OpLine | TensorLine]:
             try:
                 yield _DECODER.decode(raw)
             except msgspec.ValidationError:
-                if raw.startswith(_OURS):  # else a line of another level
+                if raw.startswith(_OURS):  # otherwise a line of a different level
                     raise
             except msgspec.DecodeError:
                 return

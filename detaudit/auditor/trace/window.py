@@ -25,7 +25,7 @@ def better(
     ``pair`` is None if they match, ``attempt`` counts from 0; ``explained`` says that lines are known that may
     introduce a difference of which no operation is found.
     """
-    if pair is None:  # a rare race shows at another step, if it does
+    if pair is None:  # a rare race shows at a different step, if at all
         return Window(max(0, window.first - WIDE), window.last + WIDE)
     if pair.differs.step < window.first:
         size = window.last - window.first + 1
@@ -38,6 +38,6 @@ def better(
 
 
 def _from_before(found: op_diff.OpFinding, window: Window) -> bool:
-    """Whether the difference was there already when the window opened, in a tensor made before."""
+    """Whether the difference is in a tensor that was made before the window opened."""
     entered = found.op.op.startswith(op_diff.ENTERS)
     return window.first > 2 and found.how is How.INPUT and not entered and not found.op.key

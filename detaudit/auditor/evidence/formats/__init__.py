@@ -1,4 +1,4 @@
-"""Reads what is in the files that a training writes: their tensors, piece by piece, never a pickle."""
+"""Read the tensors in files that a training writes, piece by piece, without ever loading a pickle."""
 
 import importlib
 import lzma
@@ -81,7 +81,7 @@ NEEDS_H5PY = (".keras", ".h5", ".hdf5")
 
 
 def reader_for(path: Path) -> Reader | None:
-    """Return the reader of a file's suffix, None for one that is compared by its bytes."""
+    """Return the reader for a file's suffix, None if the file is compared by its bytes."""
     module = READERS.get(path.suffix.lower())
     return cast(Reader, importlib.import_module(module)) if module else None
 
@@ -100,7 +100,7 @@ def pieces(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
 
 
 def zip_part(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, dtype: str = "") -> Part:
-    """Return a member of a zip as one part, whatever it is."""
+    """Return a member of a zip as one part."""
 
     def read() -> Iterator[bytes]:
         with archive.open(member) as file:

@@ -12,14 +12,14 @@ _NO_FLOATS = ("b1", "i", "u", "c", "S", "U", "O", "M", "m")
 
 
 class Total:
-    """Adds up the pieces of tensors."""
+    """Add up the pieces of tensors."""
 
     def __init__(self) -> None:
         self._sums: list[float] = []
         self._understood = True
 
     def add(self, dtype: str, piece: bytes) -> None:
-        """Take in the next piece of a tensor; see Part for ``dtype``, which is ``""`` for what is no tensor."""
+        """Add the next piece of a tensor; see Part for ``dtype``, which is ``""`` for other data."""
         if not dtype or dtype[1:].startswith(_NO_FLOATS):
             return
         try:
@@ -29,7 +29,7 @@ class Total:
 
     @property
     def value(self) -> float | None:
-        """The sum; None if there were no floats, or floats of a type that is not understood here."""
+        """The sum; None if there were no floats, or floats of an unknown type."""
         return wire.add_up(self._sums) if self._sums and self._understood else None
 
 

@@ -1,4 +1,4 @@
-"""HDF5 by its datasets, which needs h5py; links to other files are never followed."""
+"""Read the datasets of HDF5 files, which needs h5py; links to other files are never followed."""
 
 import math
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def parts(path: Path) -> Iterator[Part]:
 
 
 def datasets(file: IO[bytes], size: int, prefix: str = "") -> Iterator[Part]:
-    """Yield the datasets of an HDF5 file of ``size`` bytes, their paths after ``prefix``."""
+    """Yield the datasets of an HDF5 file of ``size`` bytes, with ``prefix`` before their paths."""
     import h5py
 
     with h5py.File(file, "r") as root:
@@ -51,7 +51,7 @@ def _check(dataset: Any, size: int) -> None:
 
 
 def _slabs(dataset: Any, at: tuple[int, ...]) -> Iterator[bytes]:
-    """Yield the elements below the index ``at`` in C order, as many at a time as PIECE holds."""
+    """Yield the elements below the index ``at`` in C order, up to PIECE bytes at a time."""
     if dataset.shape is None:  # an empty dataspace
         return
     rest = dataset.shape[len(at) :]

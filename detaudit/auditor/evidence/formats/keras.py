@@ -1,4 +1,4 @@
-"""A Keras model: a zip of weights in HDF5, its configuration, and metadata with the date, which are left out."""
+"""Read Keras models: a zip of weights in HDF5 and a configuration; metadata, which has the date, is left out."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ def parts(path: Path) -> Iterator[Part]:
         for member in sorted(archive.infolist(), key=lambda member: member.filename):
             name = member.filename
             if name.endswith(".h5"):
-                with tempfile.TemporaryFile() as file:  # HDF5 is read from many places, a zip from its start only
+                with tempfile.TemporaryFile() as file:  # HDF5 needs random access, which a member of a zip lacks
                     shutil.copyfileobj(archive.open(member), file)
                     yield from hdf5.datasets(file, member.file_size, f"{name}: ")
             elif name == "config.json" and member.file_size <= MOST_CONFIG:
@@ -30,7 +30,7 @@ def parts(path: Path) -> Iterator[Part]:
 
 
 def _without_addresses(config: bytes) -> bytes:
-    """Return a configuration in which shared objects are numbered: Keras names them by their address."""
+    """Return a configuration in which shared objects are numbered, because Keras names them by their address."""
     seen: dict[int, int] = {}
 
     def numbered(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""npy: one NumPy array, its header a Python literal. An array of objects is a pickle, compared by its bytes.
+"""Read npy: one NumPy array with a Python literal as header. An array of objects is compared by its bytes.
 
 The layout is at https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
 """
@@ -22,7 +22,7 @@ def parts(path: Path) -> Iterator[Part]:
 
 
 def array(file: IO[bytes], name: str) -> Part:
-    """Return the array that begins here and fills the rest of ``file``."""
+    """Return the array that starts here and fills the rest of ``file``."""
     start = file.read(len(_MAGIC) + 2)
     if start[: len(_MAGIC)] != _MAGIC:
         raise ValueError("it does not begin as a NumPy file does")
@@ -36,7 +36,7 @@ def array(file: IO[bytes], name: str) -> Part:
 
 
 def written(dtype: str, shape: Sequence[int], data: bytes) -> bytes:
-    """Return the file that holds an array, given as bytes in C order; of a type that NumPy has not, its raw bytes.
+    """Return a file with an array, given as bytes in C order; as raw bytes if NumPy lacks its dtype.
 
     Version 1.0 of the format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
     """

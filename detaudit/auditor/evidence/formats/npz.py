@@ -1,4 +1,4 @@
-"""npz: a zip of NumPy arrays; the times that a zip keeps are left out."""
+"""Read npz: a zip of NumPy arrays; the time stamps in the zip are left out."""
 
 import io
 import zipfile
@@ -20,7 +20,7 @@ def parts(path: Path) -> Iterator[Part]:
 
 
 def written(arrays: Mapping[str, bytes]) -> bytes:
-    """Return the file that holds arrays, each as npy.written gives it, by these names."""
+    """Return a file with these arrays, each encoded by npy.written."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name, data in arrays.items():

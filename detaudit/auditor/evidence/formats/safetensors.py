@@ -1,6 +1,6 @@
-"""safetensors: a JSON header, then the tensors one after another.
+"""Read safetensors: a JSON header, then the tensors one after the other.
 
-The layout is at https://huggingface.co/docs/safetensors; metadata, which may hold a time, is no tensor.
+The layout is at https://huggingface.co/docs/safetensors; metadata, which may contain a time, is left out.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""torch.save: a zip of raw storages, and ``data.pkl`` with the structure: compared by its bytes, never loaded."""
+"""Read files of torch.save: a zip of raw storages, and ``data.pkl``, compared by its bytes and never loaded."""
 
 import pickletools
 import zipfile
@@ -36,7 +36,7 @@ _DTYPES = {
 
 
 def parts(path: Path) -> Iterator[Part] | None:
-    """See Reader.parts: None for a file that torch did not write."""
+    """Return the parts as Reader.parts does, None if torch did not write the file."""
     with path.open("rb") as file:
         start = file.read(len(_LEGACY))
     if start == _LEGACY:
@@ -48,7 +48,7 @@ def parts(path: Path) -> Iterator[Part] | None:
 
 
 def _root(path: Path) -> str | None:
-    """Return the folder inside the archive, which has the name that the file was first saved under."""
+    """Return the folder inside the archive, which is named like the file when it was saved."""
     with zipfile.ZipFile(path) as archive:
         found = [name for name in archive.namelist() if name.endswith("/data.pkl")]
     return min(found, key=len).removesuffix("data.pkl") if found else None
@@ -94,10 +94,10 @@ def _look_up(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> dict[str, _St
 
 
 def storages_in(pickle: bytes) -> dict[str, _Storage]:
-    """Return the type of each storage, and the last text before it, which in a state_dict is the tensor's name.
+    """Return the type of each storage and the last text before it, which in a state_dict is the tensor's name.
 
-    Reads the opcodes only: nothing that the pickle names is imported or called. What torch writes of a storage
-    is the tuple ``("storage", type, key, location, size)``, a persistent id of the pickle.
+    Only the opcodes are read: nothing that the pickle names is imported or called. torch writes a storage as the
+    tuple ``("storage", type, key, location, size)``, a persistent ID of the pickle.
     """
     atoms: deque[_Atom] = deque(maxlen=12)
     memo: dict[int, _Atom] = {}
@@ -120,7 +120,7 @@ def storages_in(pickle: bytes) -> dict[str, _Storage]:
                 atoms.append(_Global(f"{module} {name}"))
             case "MARK":
                 pass
-            case _:  # a text or a number, or None for what holds others, such as a tuple
+            case _:  # a text or a number, or None for a container such as a tuple
                 atoms.append(argument if isinstance(argument, str | int) else None)
     return found
 
