@@ -52,6 +52,11 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
 ``final``: ``fw, steps, digest, sum, loss, params, sparse, devices, weights``
     The final weights. ``sparse`` is true if they were too large to digest at every step, and ``devices`` says where
     they are. ``weights`` has ``[dtype, shape, digest, sum]`` for each tensor, up to MOST_WEIGHTS of them.
+``state``: ``fw, live, tensors``
+    The state of models: of one that was freed, or of all that are alive at the end (``live``; the last such line of a
+    process and framework replaces earlier ones). ``tensors`` has ``[class, name, buffer, dtype, shape, digest]``
+    for each tensor, in no fixed order. ``class`` is that of the module that holds it, ``buffer`` is false for a
+    parameter.
 ``trouble``: ``where, error``
     The recorder failed, and the script went on.
 ``bye``: ``how``
@@ -166,10 +171,10 @@ FLAG_APPLIED = "applied"
 FLAG_FAILED = "failed"
 FLAG_UNAVAILABLE = "unavailable"
 
-STAGES = ("init", "rng", "batch", "forward", "backward", "update")
+STAGES = ("init", "rng", "batch", "forward", "backward", "update", "state")
 """The stages of a step, in order: the first one that differs between two runs points to the cause."""
 
-DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update")
+DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update", "state")
 """Without ``backward``: a digest of the gradients costs about as much as one of the weights."""
 
 MOST_WEIGHTS = 10_000

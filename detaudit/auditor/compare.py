@@ -18,7 +18,6 @@ from detaudit.model import (
     ComparisonVerdict,
     Difference,
     Explanation,
-    LikelyCause,
     LossPair,
     NextStep,
     Number,
@@ -79,7 +78,7 @@ def compare(
         environment_changes=environment.changes(a.environment, b.environment),
         first_difference=differs,
         last_equal_step=until,
-        explanation=_explanation(matched, differs, until) if differs else None,
+        explanation=_explanation(matched, differs) if differs else None,
         losses=tuple(pair for rank in matched for pair in _losses(*rank)),
         differing_weights=tuple(pair for rank in matched for pair in _differing_weights(*rank)),
         weights_compared=sum(len(_same_layout(x, y)) for _, x, y in matched),
@@ -121,7 +120,7 @@ def _losses_only(run: RunRecord) -> RunRecord:
     return run.each(without)
 
 
-def _explanation(matched: Sequence[Matched], differs: Difference, last_equal: int | None) -> Explanation | None:
+def _explanation(matched: Sequence[Matched], differs: Difference) -> Explanation | None:
     """Return what the first difference points to, no surer than the steps before it allow; None if that is nothing.
 
     Steps that were not recorded on both sides may hold the difference, at any stage.
@@ -131,8 +130,8 @@ def _explanation(matched: Sequence[Matched], differs: Difference, last_equal: in
         return None
     if differs.stage in UNHOOKED:
         return localize.explanation(differs.stage, _stages(matched))
-    if last_equal == differs.step:
-        return Explanation(likely=(LikelyCause.AFTER_THE_LAST_STEP,))
+    if differs.at_end:
+        return localize.of_difference(differs, ())
     found = list(shared_digests(pair))
     before = max((step for step, *_ in found if step < differs.step), default=0)
     if before < differs.step - 1:

@@ -33,7 +33,7 @@ from detaudit.model.next_steps import NextStep, Purpose
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.overrides import Override, ScriptCall
 from detaudit.model.problems import Reason, RunError
-from detaudit.model.record import FinalState, Recording, RunRecord, Training, Weight, record_of
+from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
 from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
 from detaudit.model.tensor import FirstMismatch, TensorDifference
 from detaudit.model.trace import (
@@ -104,6 +104,7 @@ __all__ = [
     "LikelyCause",
     "LockChange",
     "LossPair",
+    "ModelTensor",
     "Narrowed",
     "NeededFlag",
     "NextStep",

@@ -24,13 +24,15 @@ SCHEMA_VERSION = "1.0"
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage.
 
-    ``site`` names what differs: the file and the tensor in it, or the part of the value that a test returned.
+    ``site`` names what differs: the tensor of a model, the file and the tensor in it, or the part of the value that a
+    test returned. ``at_end``: every recorded step matches, and what was left at the end differs.
     """
 
     rank: int
     step: int
     stage: Stage
     site: str | None = None
+    at_end: bool = False
 
     @property
     def order(self) -> tuple[bool, bool, int, int]:
@@ -39,7 +41,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The fingerprints of one training process of a run."""
+    """The fingerprints of one training process of a run.
+
+    ``digest`` is of the weights that were trained, ``state_digest`` of all that the models hold, buffers too.
+    """
 
     rank: int
     framework: str
@@ -47,6 +52,7 @@ class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
     sum_of_weights: Number
     final_loss: Number
     digest: str | None
+    state_digest: str | None = None
     devices: tuple[str, ...] = ()
 
 
@@ -142,11 +148,12 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage
     site: str | None
     explanation: Explanation
+    at_end: bool = False
 
     @property
     def difference(self) -> Difference:
         """Where the two runs first differ."""
-        return Difference(rank=self.rank, step=self.step, stage=self.stage, site=self.site)
+        return Difference(rank=self.rank, step=self.step, stage=self.stage, site=self.site, at_end=self.at_end)
 
 
 class Replicas(msgspec.Struct, frozen=True, kw_only=True):

@@ -82,6 +82,8 @@ class MatchesBaseline(Fact, frozen=True, kw_only=True):
 class DiffersFromBaseline(Fact, frozen=True, kw_only=True):
     """The runs differ from the baseline; ``last_equal_step`` is null if no step before it was compared.
 
+    ``at_end``: every recorded step matches, and what was left at the end differs.
+
     ``loss_distance`` is relative to the baseline's final loss, null if the audit has no ``tolerance``.
     """
 
@@ -89,6 +91,7 @@ class DiffersFromBaseline(Fact, frozen=True, kw_only=True):
     stage: Stage | None = None
     rank: int = 0
     last_equal_step: int | None = None
+    at_end: bool = False
     explanation: Explanation | None = None
     changed: tuple[str, ...] = ()
     tolerance: float | None = None

@@ -46,6 +46,7 @@ class Stage(StrEnum):
     FORWARD = "forward"
     BACKWARD = "backward"
     UPDATE = "update"
+    STATE = "state"
     STDOUT = "stdout"
     ARTIFACT = "artifact"
     RETURNED = "returned"

@@ -1,5 +1,6 @@
 """What one run recorded: the one model that audits, baselines, comparisons and traces compare."""
 
+import hashlib
 from collections.abc import Callable
 
 import msgspec
@@ -18,11 +19,20 @@ class Weight(msgspec.Struct, frozen=True, kw_only=True):
     sum: Number
 
 
+class ModelTensor(msgspec.Struct, frozen=True, kw_only=True):
+    """A tensor that a model holds: a buffer or a parameter. The digest includes its own name, dtype and shape."""
+
+    name: str
+    buffer: bool
+    digest: str
+
+
 class FinalState(msgspec.Struct, frozen=True, kw_only=True):
     """How a training ended: the digest of its weights, null if it had none, and its last loss.
 
     ``sum`` is shown and never compared: a device adds up in an order of its own. ``weights`` has the first tensors;
-    ``sampled`` says that the weights were too large for a digest at every step.
+    ``sampled`` says that the weights were too large for a digest at every step. ``state`` has all tensors of all
+    models, whether an optimizer updates them or not, sorted by name.
     """
 
     digest: str | None = None
@@ -31,6 +41,15 @@ class FinalState(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[str, ...] = ()
     sampled: bool = False
     weights: tuple[Weight, ...] = ()
+    state: tuple[ModelTensor, ...] = ()
+
+    @property
+    def state_digest(self) -> str | None:
+        """One digest of the state, None if none was recorded. The names of models do not count."""
+        if not self.state:
+            return None
+        digests = sorted(tensor.digest for tensor in self.state)
+        return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +83,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
             sum_of_weights=final.sum,
             final_loss=self.last_loss,
             digest=final.digest,
+            state_digest=final.state_digest,
             devices=final.devices,
         )
 
@@ -97,6 +117,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     def stages(self) -> tuple[Stage, ...]:
         """The stages of which anything was recorded, in the order of a step."""
         found = {stage for part in self.parts for stage in part.digests}
+        if any(part.final is not None and part.final.state for part in self.parts):
+            found.add(Stage.STATE)
         return tuple(stage for stage in Stage if stage in found)
 
     @property

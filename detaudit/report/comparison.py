@@ -34,6 +34,7 @@ _SUBJECTS = {
     Stage.FORWARD: "the loss",
     Stage.BACKWARD: "the gradients",
     Stage.UPDATE: "the weights",
+    Stage.STATE: "the buffers",
     Stage.STDOUT: "the printed losses",
 }
 
@@ -114,8 +115,10 @@ def _where(found: Comparison, first: Difference) -> str:
             return f"the value returned by the test differs{f' at {first.site}' if first.site else ''}"
         case Stage.INIT:
             return f"the weights{rank} differ before {f'step {first.step}' if first.step else 'the first step'}"
-        case Stage.UPDATE if found.last_equal_step == first.step:
+        case Stage.UPDATE if first.at_end:
             return f"the final weights or loss{rank} differ"
+        case Stage.STATE if first.at_end:
+            return f"the final state of a model{rank} differs"
         case _:
             verb = "differs" if first.stage is Stage.FORWARD else "differ"
             return f"{_SUBJECTS[first.stage]}{rank} first {verb} at step {first.step}"

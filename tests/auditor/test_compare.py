@@ -96,7 +96,8 @@ def test_only_stages_that_both_recorded_at_that_step_match() -> None:
 
 def test_a_change_after_the_last_step() -> None:
     found = compare(recording(), recording(trained(end="x")))
-    assert (found.first_difference, found.last_equal_step) == (Difference(rank=0, step=5, stage=Stage.UPDATE), 5)
+    at_end = Difference(rank=0, step=5, stage=Stage.UPDATE, at_end=True)
+    assert (found.first_difference, found.last_equal_step) == (at_end, 5)
     assert found.explanation == Explanation(likely=(LikelyCause.AFTER_THE_LAST_STEP,))
 
 

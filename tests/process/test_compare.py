@@ -82,7 +82,7 @@ def test_another_learning_rate(trained: Project) -> None:
     shutil.move(trained.folder / "before", trained.folder / "moved")
     done = compare(trained, "moved", "after", "--loss-pattern", r"loss (\S+)")
     assert done.code == 1
-    assert done.json["first_difference"] == {"rank": 0, "step": 1, "stage": "update", "site": None}
+    assert done.json["first_difference"] == {"rank": 0, "step": 1, "stage": "update", "site": None, "at_end": False}
     matching, likely = ["rng", "batch", "forward"], ["backward-kernel", "optimizer", "race"]
     assert done.json["explanation"] == {"matching": matching, "likely": likely, "gap": None}
     first, second = (pair for pair in done.json["losses"] if pair["step"] <= 2 and pair["rank"] == 0)

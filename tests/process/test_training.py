@@ -291,7 +291,7 @@ def test_the_first_stage_that_differs_is_named(project: Project, place: str, cod
     project.write("train.py", text)
     done = project.run("train.py", "--runs", "2", "--stages", "all")
     group = done.json["groups"][0]
-    assert group["stages"] == ["init", "rng", "batch", "forward", "backward", "update"]
+    assert group["stages"] == ["init", "rng", "batch", "forward", "backward", "update", "state"]
     if place == "INPUT" and stage == "rng":  # an unused generator does not change the result
         assert done.code == 0
         return
@@ -304,5 +304,5 @@ def test_stages_that_were_not_requested_are_reported_as_not_recorded(project: Pr
     project.write("train.py", "import torch_training\ntorch_training.train(seed=0)\n")
     done = project.detaudit("run", "train.py", "--runs", "2", "--stages", "update")
     assert done.code == 0
-    assert "compared: update; not recorded: init, rng, batch, forward, backward" in done.out
+    assert "compared: update; not recorded: init, rng, batch, forward, backward, state" in done.out
     assert project.detaudit("run", "train.py", "--stages", "updat").code == 2

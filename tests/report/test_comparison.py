@@ -13,7 +13,7 @@ DIFFERENT, RANKS = COMPARISONS["compared-different"], COMPARISONS["compared-rank
 
 
 def sentence(found: Comparison, step: int, stage: Stage, *, rank: int = 0, **changed: Any) -> str:
-    first = Difference(rank=rank, step=step, stage=stage, site="model.bin")
+    first = Difference(rank=rank, step=step, stage=stage, site="model.bin", at_end=step == 40)
     return comparison.sentence(msgspec.structs.replace(found, first_difference=first, **changed))
 
 
@@ -26,6 +26,8 @@ def sentence(found: Comparison, step: int, stage: Stage, *, rank: int = 0, **cha
         (0, Stage.INIT, None, "the weights differ before the first step"),
         (5, Stage.INIT, None, "the weights differ before step 5"),
         (40, Stage.UPDATE, 40, "the final weights or loss differ (last equal: step 40)"),
+        (40, Stage.STATE, 40, "the final state of a model differs (last equal: step 40)"),
+        (9, Stage.STATE, 8, "the buffers first differ at step 9 (last equal: step 8)"),
         (7, Stage.STDOUT, 6, "the printed losses first differ at step 7 (last equal: step 6)"),
         (0, Stage.ARTIFACT, None, "the file model.bin differs"),
         (41, Stage.STEPS, 40, "A ended after step 40, B after step 40 (last equal: step 40)"),

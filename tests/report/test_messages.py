@@ -60,7 +60,7 @@ STEPS = tuple(
     )
     for purpose in Purpose
 )
-SITES = {Stage.ARTIFACT: "model.pt", Stage.RETURNED: "[0]['loss']"}
+SITES = {Stage.STATE: "Net.bn.running_mean", Stage.ARTIFACT: "model.pt", Stage.RETURNED: "[0]['loss']"}
 EVIDENCE = (
     evidence.would_catch(Confidence(level=0.95, max_differing_rate=1 - 0.05 ** (1 / 4)), 5),
     evidence.would_catch(Confidence(level=0.95, max_differing_rate=1 - 0.05 ** (1 / 28)), 29),

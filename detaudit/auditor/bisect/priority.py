@@ -22,6 +22,7 @@ LIKELY: dict[Stage, tuple[Cause, ...]] = {
     Stage.FORWARD: _LATE,
     Stage.BACKWARD: _LATE,
     Stage.UPDATE: _LATE,
+    Stage.STATE: _LATE,
     Stage.STDOUT: _UNHOOKED,
     Stage.ARTIFACT: _UNHOOKED,
     Stage.RETURNED: _UNHOOKED,

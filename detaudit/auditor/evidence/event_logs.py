@@ -23,58 +23,12 @@ from detaudit.auditor.evidence.event_records import (
     ProbeLine,
     SettingsLine,
     SourceLine,
+    State,
     Trouble,
     lines,
 )
-from detaudit.model import FinalState, Number, Stage, Training, Weight, as_number
-
-
-class _Growing:
-    """A training that grows with each event."""
-
-    def __init__(self, framework: str) -> None:
-        self._framework = framework
-        self._digests: dict[Stage, dict[int, tuple[str, ...]]] = {}
-        self._losses: dict[int, Number] = {}
-        self.final: Final | None = None
-
-    def add(self, event: Event) -> None:
-        """Add an event. A step may have several of one stage, such as the weights of two models."""
-        steps = self._digests.setdefault(event.stage, {})
-        steps[event.step] = (*steps.get(event.step, ()), event.digest)
-        if event.value is not None:
-            self._losses[event.step] = _number(event.value)
-
-    def training(self) -> Training:
-        """Return the training so far."""
-        return Training(
-            framework=self._framework,
-            steps=max((step for steps in self._digests.values() for step in steps), default=0),
-            digests=self._digests,
-            losses=self._losses,
-            final=_final_state(self.final) if self.final else None,
-        )
-
-
-def _number(text: str) -> Number:
-    return as_number(float.fromhex(text))
-
-
-def _final_state(final: Final) -> FinalState:
-    loss = _number(final.loss) if final.loss else None
-    if not final.params:
-        return FinalState(loss=loss, sampled=final.sparse)
-    return FinalState(
-        digest=final.digest,
-        sum=_number(final.sum) if final.sum else None,
-        loss=loss,
-        devices=final.devices,
-        sampled=final.sparse,
-        weights=tuple(
-            Weight(dtype=dtype, shape=shape, digest=digest, sum=_number(total))
-            for dtype, shape, digest, total in final.weights
-        ),
-    )
+from detaudit.auditor.evidence.trainings import TrainingSoFar
+from detaudit.model import Training
 
 
 @dataclass
@@ -113,16 +67,18 @@ def versions(processes: Iterable[Process]) -> dict[str, str]:
 
 def _process(path: Path) -> Process | None:
     process: Process | None = None
-    growing: dict[str, _Growing] = {}
+    growing: dict[str, TrainingSoFar] = {}
     for line in lines(path):
         if isinstance(line, Hello):
             process = Process(line, line.identity)
         elif process is None:
             return None
         elif isinstance(line, Event):
-            growing.setdefault(line.fw, _Growing(line.fw)).add(line)
+            growing.setdefault(line.fw, TrainingSoFar(line.fw)).add(line)
         elif isinstance(line, Final):
-            growing.setdefault(line.fw, _Growing(line.fw)).final = line
+            growing.setdefault(line.fw, TrainingSoFar(line.fw)).final = line
+        elif isinstance(line, State):
+            growing.setdefault(line.fw, TrainingSoFar(line.fw)).hold(line)
         else:
             _take(process, line)
     if process is not None:

@@ -116,6 +116,14 @@ class Final(Line, frozen=True, tag="final"):
     weights: tuple[tuple[str, tuple[int, ...], str, str], ...] = ()
 
 
+class State(Line, frozen=True, tag="state"):
+    """The state of models that were freed, or that are alive at the end."""
+
+    fw: str
+    live: bool
+    tensors: tuple[tuple[str, str, bool, str, tuple[int, ...], str], ...]
+
+
 class Trouble(Line, frozen=True, tag="trouble"):
     """The recorder failed."""
 
@@ -141,6 +149,7 @@ DECODER = msgspec.json.Decoder(
     | Event
     | ProbeLine
     | Final
+    | State
     | Trouble
     | Bye
 )

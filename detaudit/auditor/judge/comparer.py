@@ -1,7 +1,7 @@
 """Decides what is equal, and where two runs first differ: for audits, baselines, comparisons and traces alike.
 
-Equal are the bits of the weights, of the losses and of what the recorder calls results (RESULTS). Never a sum of
-floats, which may differ in the last place though every weight is the same.
+Equal are the bits of the weights, of the buffers of models, of the losses and of what the recorder calls results
+(RESULTS). Never a sum of floats, which may differ in the last place though every weight is the same.
 """
 
 import hashlib
@@ -10,9 +10,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from detaudit.auditor.evidence.event_logs import Process
-from detaudit.model import NAMED, UNHOOKED, Difference, RankRecord, Replicas, RunRecord, Stage, Training, digits
+from detaudit.model import (
+    NAMED,
+    UNHOOKED,
+    Difference,
+    FinalState,
+    ModelTensor,
+    RankRecord,
+    Replicas,
+    RunRecord,
+    Stage,
+    Training,
+    digits,
+)
 
-RESULTS = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE, *UNHOOKED})
+RESULTS = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE, Stage.STATE, *UNHOOKED})
 """The stages that are results of a training. The others only explain: a script may draw a random name for its logs."""
 
 
@@ -67,19 +79,20 @@ def same(a: RunRecord, b: RunRecord) -> bool:
 
 def same_end(a: Sequence[RankRecord], b: Sequence[RankRecord]) -> bool:
     """Whether two runs ended with the same weights and losses, however many steps each trained."""
-    ours, theirs = ([(rank.digest, digits(rank.final_loss)) for rank in ranks] for ranks in (a, b))
+    ours, theirs = ([(rank.digest, rank.state_digest, digits(rank.final_loss)) for rank in ranks] for ranks in (a, b))
     return ours == theirs
 
 
 def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int | None:
     """Return the last step up to a difference at which its stage is equal on both sides, None if there is none.
 
-    If one side has no such step, any result counts.
+    If one side has no such step, or the stage was recorded at the end only, any result counts.
     """
     pair = next((pair for pair in pairs(a, b) if pair.rank == difference.rank), None)
     if pair is None or (difference.stage is Stage.STEPS and difference.step == 0):
         return None
-    stages = RESULTS if difference.stage is Stage.STEPS else {difference.stage}
+    unrecorded = difference.at_end and not any(difference.stage in part.digests for part in pair[1:])
+    stages = RESULTS if unrecorded or difference.stage is Stage.STEPS else {difference.stage}
     equal = (
         step for step, stage, x, y in shared_digests(pair) if stage in stages and step <= difference.step and x == y
     )
@@ -111,9 +124,10 @@ class DigestFollower:
         return len(expected) <= place or expected[place] != digest
 
 
-def _end(part: Training) -> tuple[str, int, str, str | None]:
-    """Return what must be equal at the end: of the weights every bit, not their sum nor where they live."""
-    return part.framework, part.steps, digits(part.last_loss), part.final.digest if part.final else None
+def _end(part: Training) -> tuple[str, int, str, str | None, str | None]:
+    """Return what must be equal at the end: of weights and buffers every bit, not their sum nor where they live."""
+    final = part.final or FinalState()
+    return part.framework, part.steps, digits(part.last_loss), final.digest, final.state_digest
 
 
 def _results_differ(pair: Matched, through: int | None, shared: bool) -> bool:
@@ -143,9 +157,18 @@ def _first(pair: Matched, through: int | None, shared: bool) -> Difference | Non
         return None
     if pair.a.steps != pair.b.steps:
         return Difference(rank=pair.rank, step=min(pair.a.steps, pair.b.steps) + 1, stage=Stage.STEPS)
-    # Equal at every step that both recorded: changed after the last one.
-    stage = Stage(pair.a.framework) if pair.a.framework in UNHOOKED else Stage.UPDATE
-    return Difference(rank=pair.rank, step=pair.a.steps, stage=stage)
+    # Equal at every step that both recorded; large weights may not be recorded at the last one.
+    stage = _end_stage(pair)
+    last = max(pair.a.digests.get(stage, {pair.a.steps: ()}))
+    at_end = stage not in UNHOOKED and last == pair.a.steps
+    return Difference(rank=pair.rank, step=pair.a.steps, stage=stage, site=_site(pair, 0, stage), at_end=at_end)
+
+
+def _end_stage(pair: Matched) -> Stage:
+    if pair.a.framework in UNHOOKED:
+        return Stage(pair.a.framework)
+    a, b = (part.final or FinalState() for part in (pair.a, pair.b))
+    return Stage.STATE if a.digest == b.digest and a.state_digest != b.state_digest else Stage.UPDATE
 
 
 def _has_step(part: Training, step: int) -> bool:
@@ -153,12 +176,25 @@ def _has_step(part: Training, step: int) -> bool:
 
 
 def _site(pair: Matched, step: int, stage: Stage) -> str | None:
-    """Return which files, tensors or parts of a value differ: the first one and the number of others."""
-    if stage not in NAMED:
+    """Return which tensors, files or parts of a value differ: the first one and the number of others."""
+    if stage is Stage.STATE:
+        differing = _differing_tensors(pair)
+        found = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
+    elif stage in NAMED:
+        a, b = (part.digests.get(stage, {}).get(step, ()) for part in (pair.a, pair.b))
+        found = {part.partition(" ")[2] for part in {*a} ^ {*b}}
+    else:
+        found = set()
+    if not found:
         return None
-    a, b = (part.digests.get(stage, {}).get(step, ()) for part in (pair.a, pair.b))
-    first, *more = sorted({part.partition(" ")[2] for part in {*a} ^ {*b}})
+    first, *more = sorted(found)
     return f"{first} and {len(more)} more" if more else first
+
+
+def _differing_tensors(pair: Matched) -> set[ModelTensor]:
+    """Return the tensors that only the models of one run hold at the end."""
+    a, b = (Counter(part.final.state if part.final else ()) for part in (pair.a, pair.b))
+    return {*(a - b), *(b - a)}
 
 
 def differing_generators(a: Iterable[Process], b: Iterable[Process]) -> tuple[str, ...]:

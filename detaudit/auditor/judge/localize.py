@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from detaudit.model import UNHOOKED, Divergence, Explanation, LikelyCause, Run, Stage
+from detaudit.model import UNHOOKED, Difference, Divergence, Explanation, LikelyCause, Run, Stage
 
 _LIKELY = {
     Stage.INIT: (LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER),
@@ -11,6 +11,7 @@ _LIKELY = {
     Stage.FORWARD: (LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
     Stage.BACKWARD: (LikelyCause.BACKWARD_KERNEL,),
     Stage.UPDATE: (LikelyCause.OPTIMIZER, LikelyCause.RACE),
+    Stage.STATE: (LikelyCause.DATA, LikelyCause.FORWARD_KERNEL),
     Stage.STDOUT: (LikelyCause.NOT_RECORDED,),
     Stage.ARTIFACT: (LikelyCause.NOT_RECORDED,),
     Stage.RETURNED: (LikelyCause.NOT_RECORDED,),
@@ -23,6 +24,13 @@ _UNRECORDED = {
     Stage.UPDATE: (Stage.BACKWARD, LikelyCause.BACKWARD_KERNEL),
 }
 """The stage right before one, and what it leaves open if it was not recorded."""
+
+
+def of_difference(found: Difference, recorded: Sequence[Stage]) -> Explanation:
+    """Return what a first difference points to, and claim no more than the recorded stages allow."""
+    if found.at_end and found.stage not in UNHOOKED:
+        return Explanation(likely=(LikelyCause.AFTER_THE_LAST_STEP,))
+    return explanation(found.stage, recorded)
 
 
 def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
@@ -50,5 +58,6 @@ def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergenc
         step=first.step,
         stage=first.stage,
         site=first.site,
-        explanation=explanation(first.stage, recorded),
+        at_end=first.at_end,
+        explanation=of_difference(first, recorded),
     )

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import threading
-import weakref
 
 from ... import wire
 from . import digest, generators
+from .weights import HeldWeights
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Sequence
+    from typing import Any, Protocol
 
     from ..process.recorder import Recorder
     from .digest import Part
     from .reader import FrameworkReader
 
+    class States(Protocol):
+        """The state of models beside the weights that an optimizer updates."""
 
-_MOST_UNOWNED = 4
+        def at_step(self) -> str | None:
+            """Return the digest of what the models of a step hold beside weights, None if that is nothing."""
+
+        def at_end(self) -> None:
+            """Write the state of all models."""
+
 
 EVERY_STEP_BYTES = 256 * 2**20
 """Weights of up to this size are digested at every step, larger ones at steps 1, 2, 4, 8, … and at the end.
@@ -33,36 +40,6 @@ def _line(fields: dict[str, Any]) -> str:
     return json.dumps(fields) + "\n"
 
 
-class _Weight:
-    """The sum and digest of a weight. ``tensor()`` is None once the weight was freed."""
-
-    def __init__(self, tensor: Any, part: Part, reader: FrameworkReader) -> None:
-        self.part, self.sum, self.device = part, reader.total(tensor), reader.device(tensor)
-        try:
-            self.tensor: Callable[[], Any] = weakref.ref(tensor)
-        except TypeError:  # such as a NumPy scalar
-            self.tensor = lambda: None
-
-    def as_record(self) -> list[Any]:
-        """Return dtype, shape, digest and sum, as described for ``final`` in wire.py."""
-        _, dtype, shape, words = self.part
-        return [dtype, [int(size) for size in shape], "%016x" % words, float(self.sum).hex()]
-
-
-class _WeightSet:
-    """Weights that are trained together, held until their owner is freed, since a script may drop its model early."""
-
-    def __init__(self, tensors: Sequence[Any]) -> None:
-        self.tensors = list(tensors)
-        self.owner: weakref.ref[Any] | None = None
-        self.summed: list[_Weight] = []
-
-    def leave_out(self, tensors: Sequence[Any]) -> None:
-        """Forget the sums of these weights, because training continues with them in another set."""
-        ids = {id(tensor) for tensor in tensors}
-        self.summed = [weight for weight in self.summed if id(weight.tensor()) not in ids]
-
-
 class Training:
     """Collects the events of a step and writes them together. Steps count from 1; step 0 is the initial state."""
 
@@ -70,6 +47,7 @@ class Training:
         self._framework, self._reader = framework, reader
         self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
         self.ends_late = True
+        self.states: States | None = None
         recorder.trainings.append(self)
         self.lock = threading.RLock()
         self.forget()
@@ -82,7 +60,7 @@ class Training:
         self._inputs: list[Part] = []
         self._used_inputs = 0
         self._events: list[str] = []
-        self._sets: dict[Any, _WeightSet] = {}
+        self._weights = HeldWeights(self._reader)
         self._final_loss: float | None = None
         self._final_steps = -1
         self._sparse = False
@@ -148,9 +126,18 @@ class Training:
         self._forward(self.steps)
         if self.wants("update") and self._due(self.steps, tensors):
             self.event(self.steps, "update", self._digest(tensors))
-        self._hold(key, tensors, owner)
+        state = self.states.at_step() if self.states is not None else None
+        if state is not None:
+            self.event(self.steps, "state", state)
+        self._weights.hold(key, tensors, owner)
         self._stepped(self.steps)
         self.write()
+
+    def state(self, tensors: Sequence[Sequence[Any]], live: bool) -> None:
+        """Write the state of models: ``[class, name, buffer, dtype, shape, digest]`` for each tensor; see wire.py."""
+        if tensors or live:
+            line = {"k": "state", "fw": self._framework, "live": live, "tensors": tensors}
+            self._sink.write(line)
 
     def _due(self, step: int, tensors: Sequence[Any]) -> bool:
         if step & (step - 1) == 0 or sum([self._reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES:
@@ -186,44 +173,15 @@ class Training:
     def _digest(self, tensors: Sequence[Any]) -> str:
         return digest.of_parts(self._reader.parts(tensors))
 
-    def _hold(self, key: Any, tensors: Sequence[Any], owner: Any) -> None:
-        self._let_go(None)
-        held = self._sets.get(key)
-        if held is None or len(held.tensors) != len(tensors) or any(a is not b for a, b in zip(held.tensors, tensors)):
-            self._sets[key] = held = _WeightSet(tensors)
-            for other in self._sets.values():
-                other.leave_out(tensors)
-            if owner is not None:
-                self._let_go(owner)
-                held.owner = weakref.ref(owner)
-        if owner is None:
-            # A functional update creates new tensors at every step. Keep only the last few sets.
-            self._sets[key] = self._sets.pop(key)
-            unowned = [k for k, s in self._sets.items() if s.owner is None]
-            for old in unowned[:-_MOST_UNOWNED]:
-                del self._sets[old]
-
-    def _let_go(self, owner: Any) -> None:
-        """Sum up and release the sets of ``owner``, or, if that is None, the sets whose owner was freed."""
-        for held in self._sets.values():
-            if held.owner is not None and held.owner() is owner and held.tensors:
-                others = {id(t) for other in self._sets.values() if other is not held for t in other.tensors}
-                held.summed = self._sum_up([t for t in held.tensors if id(t) not in others])
-                held.tensors = []
-
-    def _sum_up(self, tensors: Sequence[Any]) -> list[_Weight]:
-        return [_Weight(t, part, self._reader) for t, part in zip(tensors, self._reader.parts(tensors))]
-
     def finish(self) -> None:
-        """Write the final weights. A later call writes them again only if there were more steps."""
+        """Write the final weights and states. A later call writes them again only if there were more steps."""
         with self.lock:
             self.write()
             if self.steps == self._final_steps or self.steps == 0:
                 return
             self._final_steps = self.steps
-            alive = {id(t): t for held in self._sets.values() for t in held.tensors}
-            sets = [*[held.summed for held in self._sets.values()], self._sum_up(list(alive.values()))]
-            digests = [digest.of_parts([weight.part for weight in summed]) for summed in sets if summed]
+            sets = self._weights.sum_up()
+            digests = [digest.of_parts([weight.part for weight in summed]) for summed in sets]
             weights = [weight for summed in sets for weight in summed]
             self._sink.write(
                 {
@@ -239,3 +197,5 @@ class Training:
                     "weights": [weight.as_record() for weight in weights[: wire.MOST_WEIGHTS]],
                 }
             )
+            if self.states is not None:
+                self.states.at_end()

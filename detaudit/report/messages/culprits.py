@@ -23,6 +23,7 @@ _EVENTS = {
     Stage.FORWARD: "the loss",
     Stage.BACKWARD: "the gradients",
     Stage.UPDATE: "the updated weights",
+    Stage.STATE: "the buffers",
     Stage.STDOUT: "the printed losses",
     Stage.ARTIFACT: "the files that the script wrote",
     Stage.RETURNED: "the returned value",

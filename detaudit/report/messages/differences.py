@@ -13,7 +13,8 @@ def where(step: int, stage: Stage, site: str | None = None) -> str:
         case Stage.STEPS:
             return f"at step {step}"
         case _:
-            return f"{f'at step {step}' if step else 'before the first step'} ({stage})"
+            named = f"{stage}: {site}" if site else stage
+            return f"{f'at step {step}' if step else 'before the first step'} ({named})"
 
 
 def in_table(found: Difference | Divergence) -> str:

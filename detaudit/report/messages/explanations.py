@@ -10,6 +10,7 @@ _DIFFERS = {
     Stage.FORWARD: "the loss differs",
     Stage.BACKWARD: "the gradients differ",
     Stage.UPDATE: "the updated weights differ",
+    Stage.STATE: "the buffers of the model differ",
     Stage.STDOUT: "a printed loss differs",
     Stage.ARTIFACT: "a file the script wrote differs",
     Stage.RETURNED: "the value returned by the test differs",
@@ -40,7 +41,8 @@ def sentence(stage: Stage, found: Explanation) -> str:
         between = f"between {last} and {first}" if last else f"before step {first}"
         return f"no step {between} is recorded on both sides; the difference may start there"
     if LikelyCause.AFTER_THE_LAST_STEP in found.likely:
-        return "every recorded step matches; the weights or the loss changed after the last one"
+        changed = "the state of a model" if stage is Stage.STATE else "the weights or the loss"
+        return f"every recorded step matches; {changed} changed after the last one"
     return f"{_DIFFERS[stage]}{_although(found.matching)}{_likely(found.likely)}"
 
 

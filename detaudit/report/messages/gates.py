@@ -87,7 +87,7 @@ def _since(found: DiffersFromBaseline) -> str:
     match stage:
         case Stage.ARTIFACT | Stage.RETURNED:
             return why
-        case Stage.UPDATE if found.last_equal_step == found.step:
+        case Stage.UPDATE | Stage.STATE if found.at_end:
             start = f" at the end (last equal: step {found.step})"
         case _:
             rank = f"rank {found.rank}, " if found.rank else ""

@@ -15,8 +15,8 @@ from tests.auditor.recorded import RECIPE, STAGES, outside, recording, trained
 STEPS = st.integers(1, 400)
 
 
-def at(step: int, stage: Stage, rank: int = 0) -> Difference:
-    return Difference(rank=rank, step=step, stage=stage)
+def at(step: int, stage: Stage, rank: int = 0, *, end: bool = False) -> Difference:
+    return Difference(rank=rank, step=step, stage=stage, at_end=end)
 
 
 def same(a: Recording, b: Recording) -> bool:
@@ -107,7 +107,7 @@ def test_where_weights_live_and_how_they_were_added_up_is_no_difference(fields: 
 @pytest.mark.parametrize("fields", [{"end": "x"}, {"loss": 0.30000000000000004}, {"framework": "jax"}])
 def test_what_is_a_difference_at_the_end_alone(fields: dict[str, Any]) -> None:
     found = first_difference(recording(), recording(trained(**fields)))
-    assert found == at(5, Stage.UPDATE)
+    assert found == at(5, Stage.UPDATE, end=True)
     assert last_equal_step(recording(), recording(trained(**fields)), found) == 5
 
 

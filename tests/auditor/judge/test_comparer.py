@@ -9,7 +9,7 @@ from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import Hello
 from detaudit.auditor.judge import comparer
 from detaudit.auditor.judge.comparer import DigestFollower, identity, replicas
-from detaudit.model import UNHOOKED, Difference, FinalState, Replicas, Stage, Training, record_of
+from detaudit.model import UNHOOKED, Difference, FinalState, ModelTensor, Replicas, Stage, Training, record_of
 
 STAGES = tuple(stage for stage in Stage if stage not in (*UNHOOKED, Stage.STEPS))
 
@@ -38,7 +38,7 @@ def test_equal_runs_do_not_differ() -> None:
 
 @given(st.integers(1, 3), st.sampled_from(STAGES[1:]))
 def test_the_first_difference_is_found(step: int, stage: Stage) -> None:
-    changed: dict[str, Any] = {f"{stage}{step}": "other", "update3": "other too"}
+    changed: dict[str, Any] = {f"{stage}{step}": "other", "state3": "other too"}
     assert first_difference([training()], [training(3, "end", **changed)]) == Difference(rank=0, step=step, stage=stage)
 
 
@@ -58,7 +58,26 @@ def test_a_different_number_of_steps() -> None:
 
 
 def test_weights_changed_after_the_last_step() -> None:
-    assert first_difference([training()], [training(end="other")]) == Difference(rank=0, step=3, stage=Stage.UPDATE)
+    found = first_difference([training()], [training(end="other")])
+    assert found == Difference(rank=0, step=3, stage=Stage.UPDATE, at_end=True)
+
+
+def held(mean: str, model: str = "Net") -> Training:
+    tensors = [ModelTensor(name=f"{model}.fc.weight", buffer=False, digest="w")]
+    tensors.append(ModelTensor(name=f"{model}.bn.running_mean", buffer=True, digest=mean))
+    final = FinalState(digest="end", loss=1.0, state=tuple(tensors))
+    return Training(framework="torch", steps=3, digests={Stage.UPDATE: {3: ("3 update",)}}, final=final)
+
+
+def test_buffers_changed_after_the_last_step() -> None:
+    found = first_difference([held("a")], [held("b")])
+    assert found == Difference(rank=0, step=3, stage=Stage.STATE, site="Net.bn.running_mean", at_end=True)
+    assert result_key([held("a")]) != result_key([held("b")])
+
+
+def test_the_names_of_models_do_not_count() -> None:
+    assert first_difference([held("a")], [held("a", "Other")]) is None
+    assert result_key([held("a")]) == result_key([held("a", "Other")])
 
 
 def test_the_earliest_rank_is_named() -> None:

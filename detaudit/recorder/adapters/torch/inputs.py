@@ -1,4 +1,4 @@
-"""Find the inputs of a model: the tensors that the outermost module of a forward pass is called with."""
+"""Observe the outermost module of each forward pass, and find its inputs: the tensors that it is called with."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ class _Inside(threading.local):
     now = False
 
 
-def watch_inputs(torch: Any, observe: Callable[[Any], None]) -> None:
-    """Call ``observe((args, kwargs))``, which must not raise, at each outermost module call with gradients enabled.
+def watch_calls(torch: Any, ran: Callable[[Any], None], observe: Callable[[Any], None]) -> None:
+    """Call ``ran(module)`` before each outermost module call, and ``observe((args, kwargs))`` if gradients are enabled.
 
-    This wraps Module.__call__, because a global hook would take every module of a model off torch's fast path.
+    Neither may raise. This wraps Module.__call__, because a global hook would take every module of a model off torch's
+    fast path.
     """
     is_compiling = compiling(torch)
     inside = _Inside()
@@ -57,8 +58,10 @@ def watch_inputs(torch: Any, observe: Callable[[Any], None]) -> None:
             return call(module_, *args, **kwargs)
         inside.now = True
         try:
-            if torch.is_grad_enabled() and torch._C._current_graph_task_id() == -1:
-                observe((args, kwargs))
+            if torch._C._current_graph_task_id() == -1:  # otherwise a checkpoint is recomputed
+                ran(module_)
+                if torch.is_grad_enabled():
+                    observe((args, kwargs))
             return call(module_, *args, **kwargs)
         finally:
             inside.now = False

@@ -9,7 +9,8 @@ import weakref
 from ...training import generators
 from ...training.steps import Training
 from .compiling import compiling, never_compile
-from .inputs import data_in, watch_inputs
+from .inputs import data_in, watch_calls
+from .modules import ModuleStates
 from .reader import TorchReader
 
 TYPE_CHECKING = False
@@ -34,7 +35,9 @@ class TorchWatcher:
         self._reader = TorchReader(torch)
         generators.watch("torch", self._generator_states)
         self._training = Training("torch", recorder, self._reader)
+        self._modules = ModuleStates(torch, self._training, self._reader)
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
         self._optimizers_seen = 0
         self._any_optimizer = False
         self._unscaled: tuple[Callable[[], Any], Any] | None = None
@@ -69,8 +72,10 @@ class TorchWatcher:
         never_compile(torch, run_backward, callees=False)
         torch.autograd._engine_run_backward = run_backward
         graph._engine_run_backward = run_backward  # type: ignore[attr-defined]
-        if self._training.wants("batch"):
-            watch_inputs(torch, self._hook(self._on_call))
+        watch_calls(torch, self._hook(self._modules.ran), self._hook(self._on_call))
+        if self._training.wants("state"):
+            self._training.states = self._modules
+            self._modules.install(self._hook)
 
     def _hook(self, observe: Callable[..., None]) -> Callable[..., None]:
         """Return a hook that records its failures, and that torch.compile skips."""
@@ -89,7 +94,8 @@ class TorchWatcher:
         return guarded
 
     def _on_call(self, call: Any) -> None:
-        self._training.inputs(data_in(self._torch, call))
+        if self._training.wants("batch"):
+            self._training.inputs(data_in(self._torch, call))
 
     def _watch_optimizers(self, base: Any) -> None:
         construct = base.__init__
@@ -165,9 +171,16 @@ class TorchWatcher:
             stack.extend([function for function, _ in node.next_functions])
         return leaves
 
-    @staticmethod
-    def _parameters(optimizer: Any) -> list[Any]:
-        return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    def _parameters(self, optimizer: Any) -> list[Any]:
+        """Return the parameters of an optimizer in the order of their modules, not of its groups."""
+        found = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        ids = [id(parameter) for parameter in found]
+        known, order = self._orders.get(optimizer, ([], []))
+        if known != ids:
+            places = {id(parameter): place for place, parameter in enumerate(self._modules.named(found))}
+            order = sorted(range(len(found)), key=lambda place: places[ids[place]])
+            self._orders[optimizer] = ids, order
+        return [found[place] for place in order]
 
     def _before_step(self, optimizer: Any, *_: Any) -> None:
         if optimizer not in self._optimizers:
@@ -198,6 +211,7 @@ class TorchWatcher:
 
     def _forget(self) -> None:
         self._training.forget()
+        self._modules.forget()
         self._optimizers = weakref.WeakKeyDictionary()
         self._leaves, self._versions = [], []
 
