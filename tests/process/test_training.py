@@ -306,3 +306,33 @@ def test_stages_that_were_not_requested_are_reported_as_not_recorded(project: Pr
     assert done.code == 0
     assert "compared: update; not recorded: init, rng, batch, forward, backward, state" in done.out
     assert project.detaudit("run", "train.py", "--stages", "updat").code == 2
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("seed", "code"), [("torch.manual_seed(1)", 0), ("torch.seed()", 1)])
+def test_a_training_by_hand_after_one_with_an_optimizer(project: Project, seed: str, code: int) -> None:
+    project.write(
+        "train.py",
+        f"""
+        import torch
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters(), 0.1)
+        for _ in range(5):
+            for _ in range(3):  # gradients are accumulated
+                model(torch.randn(16, 4)).pow(2).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        {seed}
+        w = torch.zeros(4, 1, requires_grad=True)
+        for _ in range(6):
+            (torch.randn(8, 4) @ w - 1).pow(2).mean().backward()
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+            w.grad = None
+        """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == code, done.out
+    # Nothing shows after one backward pass whether its gradients are used, so the first two are one step.
+    assert done.json["groups"][0]["runs"][0]["steps"] == 5 + 5

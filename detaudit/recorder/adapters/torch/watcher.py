@@ -132,7 +132,7 @@ class TorchWatcher:
         if self._torch._C._current_graph_task_id() != -1:
             return  # inside another backward pass: checkpoint recomputation
         losses = [output for output in outputs if isinstance(output, self._torch.Tensor)]
-        if not self._optimizers_seen:
+        if not self._optimizers_seen or self._updated_by_hand():
             self._end_undetected_step()
             self._leaves = self._leaves_of(losses)
             self._versions = [leaf._version for leaf in self._leaves]
@@ -145,6 +145,16 @@ class TorchWatcher:
         if not self._any_optimizer:
             returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
             self._training.gradients(returned or [leaf.grad for leaf in self._leaves if leaf.grad is not None])
+
+    def _updated_by_hand(self) -> bool:
+        """Return whether the script may update weights by hand, although there is an optimizer.
+
+        That is at the second backward pass since a step, and as long as weights were written to since the last one.
+        Otherwise, gradients are being accumulated.
+        """
+        if not self._training.pending:
+            return False
+        return not self._leaves or [leaf._version for leaf in self._leaves] != self._versions
 
     def _end_undetected_step(self) -> None:
         """End a step whose end no hook detected: in a loop without an optimizer, or with a compiled optimizer step.
@@ -195,6 +205,7 @@ class TorchWatcher:
         if self._training.wants("backward"):
             self._training.gradients([p.grad for p in parameters if p.grad is not None])
         self._training.step(self._optimizers[optimizer], parameters, optimizer)
+        self._leaves, self._versions = [], []
 
     def _generator_states(self) -> bytes:
         torch = self._torch
@@ -205,8 +216,7 @@ class TorchWatcher:
 
     def _finish(self) -> None:
         with self._reader.undisturbed():
-            if not self._optimizers_seen:
-                self._end_undetected_step()
+            self._end_undetected_step()
             self._training.finish()
 
     def _forget(self) -> None:
