@@ -152,3 +152,36 @@ def test_a_quantized_model_is_compared_by_its_scales(project: Project, data: str
     done = project.run("train.py", "--runs", "2")
     assert done.code == code, done.out
     assert done.json["groups"][0]["runs"][0]["warnings"] == []
+
+
+KERAS = """
+    import keras, numpy as np
+    keras.utils.set_random_seed(0)
+    x, y = np.random.normal(size=(64, 8)).astype("f4"), np.random.normal(size=(64, 1)).astype("f4")
+    noise = np.random.default_rng().normal(size=(16, 8)).astype("f4")
+
+    def main(look):
+        layers = [keras.layers.Dense(4), keras.layers.BatchNormalization(name="norm"), keras.layers.Dropout(0.1)]
+        model = keras.Sequential([keras.Input((8,)), *layers, keras.layers.Dense(1)], name="net")
+        model.compile("sgd", "mse", metrics=["mae"])
+        for step in range(4):
+            model.train_on_batch(x, y)
+            if step == look:
+                model(noise, training=True)
+        model.predict(noise, verbose=0)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("look", "step"), [(3, 4), (1, 3), (None, None)], ids=["at the end", "between", "never"])
+def test_the_state_of_a_keras_model(project: Project, look: int | None, step: int | None) -> None:
+    project.write("train.py", dedent(KERAS) + f"main({look})\n")
+    done = project.run("train.py", "--runs", "2")
+    (group,) = done.json["groups"]
+    assert group["runs"][0]["warnings"] == []
+    if look is None:
+        assert done.code == 0, done.out
+        return
+    found = group["first_difference"]
+    assert (found["step"], found["stage"]) == (step, "state")
+    assert found["site"] == "Sequential.norm.moving_mean and 1 more"

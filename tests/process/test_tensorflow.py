@@ -14,7 +14,7 @@ from tests.process.test_training import KERAS_FIT
 
 pytestmark = pytest.mark.slow
 
-ALL = ["init", "rng", "batch", "forward", "backward", "update"]
+ALL = ["init", "rng", "batch", "forward", "backward", "update", "state"]
 
 
 def recorded(project: Project, **options: Any) -> tuple[list[str], dict[str, Any]]:

@@ -10,22 +10,13 @@ from .weights import HeldWeights
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Protocol
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from ..process.recorder import Recorder
     from .digest import Part
+    from .models import ModelStates
     from .reader import FrameworkReader
-
-    class States(Protocol):
-        """The state of models beside the weights that an optimizer updates."""
-
-        def at_step(self) -> str | None:
-            """Return the digest of what the models of a step hold beside weights, None if that is nothing."""
-
-        def at_end(self) -> None:
-            """Write the state of all models."""
-
 
 EVERY_STEP_BYTES = 256 * 2**20
 """Weights of up to this size are digested at every step, larger ones at steps 1, 2, 4, 8, … and at the end.
@@ -47,7 +38,7 @@ class Training:
         self._framework, self._reader = framework, reader
         self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
         self.ends_late = True
-        self.states: States | None = None
+        self.states: list[ModelStates] = []
         recorder.trainings.append(self)
         self.lock = threading.RLock()
         self.forget()
@@ -126,18 +117,22 @@ class Training:
         self._forward(self.steps)
         if self.wants("update") and self._due(self.steps, tensors):
             self.event(self.steps, "update", self._digest(tensors))
-        state = self.states.at_step() if self.states is not None else None
-        if state is not None:
-            self.event(self.steps, "state", state)
+        for states in self.states:
+            state = states.at_step()
+            if state is not None:
+                self.event(self.steps, "state", state)
         self._weights.hold(key, tensors, owner)
         self._stepped(self.steps)
         self.write()
 
+    def guarded(self, where: str, function: Callable[[], object]) -> None:
+        """Call ``function`` and record its exception."""
+        self._sink.guarded(where, function)
+
     def state(self, tensors: Sequence[Sequence[Any]], live: bool) -> None:
         """Write the state of models: ``[class, name, buffer, dtype, shape, digest]`` for each tensor; see wire.py."""
         if tensors or live:
-            line = {"k": "state", "fw": self._framework, "live": live, "tensors": tensors}
-            self._sink.write(line)
+            self._sink.write({"k": "state", "fw": self._framework, "live": live, "tensors": tensors})
 
     def _due(self, step: int, tensors: Sequence[Any]) -> bool:
         if step & (step - 1) == 0 or sum([self._reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES:
@@ -197,5 +192,9 @@ class Training:
                     "weights": [weight.as_record() for weight in weights[: wire.MOST_WEIGHTS]],
                 }
             )
-            if self.states is not None:
-                self.states.at_end()
+            self._final_states()
+
+    def _final_states(self) -> None:
+        live = [record for states in self.states for record in states.at_end()]
+        if self.states:
+            self.state(live, live=True)

@@ -73,10 +73,19 @@ class InputData:
         return bool(self._record.could_possibly_record())
 
 
-def watch_layers(sink: Sink, inside: threading.local, observe: Callable[[Any], None]) -> None:
-    """Call ``observe((args, kwargs))``, which must not raise, at each outermost call of a Keras layer or model."""
+def watch_layers(
+    sink: Sink,
+    inside: threading.local,
+    observe: Callable[[Any, Any], None],
+    imported: Callable[[type[Any]], None],
+) -> None:
+    """Call ``observe(layer, (args, kwargs))``, which must not raise, at each outermost call of a Keras layer or model.
+
+    ``imported(Layer)`` is called for each class of layers, of which there is one for each version of Keras.
+    """
 
     def watch(module: Any) -> None:
+        imported(module.Layer)
         call = module.Layer.__call__
 
         @functools.wraps(call)
@@ -85,7 +94,7 @@ def watch_layers(sink: Sink, inside: threading.local, observe: Callable[[Any], N
                 return call(layer, *args, **kwargs)
             inside.layer = True
             try:
-                observe((args, kwargs))
+                observe(layer, (args, kwargs))
                 return call(layer, *args, **kwargs)
             finally:
                 inside.layer = False

@@ -16,6 +16,7 @@ from ...training.steps import Training
 from .exports import watch_exports
 from .graphs import Rings
 from .inputs import InputData, ScaledLosses, watch_layers
+from .models import watch_state
 from .reader import TensorFlowReader
 from .sessions import watch_sessions
 
@@ -63,10 +64,12 @@ class TensorFlowWatcher:
         self._watch_calls(importlib.import_module(functions + "polymorphic_function").Function)
         self._watch_calls(importlib.import_module(functions + "concrete_function").ConcreteFunction)
         self._scaled.watch()
-        if self._training.wants("batch"):
-            watch_layers(
-                self._sink, self._inside, lambda call: self._sink.guarded("batch", lambda: self._on_layer(call))
-            )
+        watch_layers(
+            self._sink,
+            self._inside,
+            lambda layer, call: self._sink.guarded("batch", lambda: self._on_layer(layer, call)),
+            lambda layer: watch_state(layer, self._training, self._reader, self._ops.init_scope),
+        )
         watch_exports(self._sink, lambda functions: self._rings.used_by(functions))
         watch_sessions(self._tf, self._sink, self._training)
 
@@ -142,7 +145,12 @@ class TensorFlowWatcher:
         if new:
             self._training.initial(new)
 
-    def _on_layer(self, call: Any) -> None:
+    def _on_layer(self, layer: Any, call: Any) -> None:
+        with self._training.lock:
+            for states in self._training.states:
+                states.ran(layer)
+        if not self._training.wants("batch"):
+            return
         inside = self._inside
         if getattr(inside, "gradient", False) or getattr(inside, "forward", False) or not self._data.under_tape():
             return
@@ -220,6 +228,8 @@ class TensorFlowWatcher:
 
     def _forget(self) -> None:
         self._training.forget()
+        for states in self._training.states:
+            states.forget()
         self._rings, self._noted, self._eager = Rings(self._tf, self._reader.array), [], []
         self._of_function, self._latest = weakref.WeakKeyDictionary(), (0, [])
 

@@ -74,7 +74,7 @@ class TorchWatcher:
         graph._engine_run_backward = run_backward  # type: ignore[attr-defined]
         watch_calls(torch, self._hook(self._modules.ran), self._hook(self._on_call))
         if self._training.wants("state"):
-            self._training.states = self._modules
+            self._training.states.append(self._modules)
             self._modules.install(self._hook)
 
     def _hook(self, observe: Callable[..., None]) -> Callable[..., None]:

@@ -1,0 +1,65 @@
+"""Find what Keras layers and models hold: their trainable weights, and as buffers those that are not."""
+
+from __future__ import annotations
+
+from ...training.models import Held, ModelStates
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import contextlib
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from ...training.reader import FrameworkReader
+    from ...training.steps import Training
+
+_WEIGHTS = (("_trainable_variables", False), ("_non_trainable_variables", True))
+"""Where a layer of Keras 3 keeps its own weights. Random states are kept elsewhere."""
+
+_WEIGHTS_BEFORE = (("_trainable_weights", False), ("_non_trainable_weights", True))
+"""The same in tf_keras and older versions."""
+
+
+def watch_state(
+    layer: type[Any],
+    training: Training,
+    reader: FrameworkReader,
+    outside_of_graphs: Callable[[], contextlib.AbstractContextManager[Any]],
+) -> None:
+    """Record the state of all instances of this class of layers from now on, unless it is not wanted."""
+
+    def guard(observe: Callable[[Any], None]) -> Callable[[Any], None]:
+        def run(model: Any) -> None:
+            with training.lock, outside_of_graphs():
+                observe(model)
+
+        return lambda model: training.guarded("state", lambda: run(model))
+
+    if training.wants("state"):
+        states = LayerStates(layer, training, reader)
+        states.install(guard)
+        training.states.append(states)
+
+
+class LayerStates(ModelStates):
+    """The state of all layers of one version of Keras in this process."""
+
+    CALLED_AT_EACH_STEP = False
+
+    def parts(self, model: Any) -> Iterable[tuple[str, Any]]:
+        """Return a layer and the layers in it, by name; metrics, which tf_keras takes for layers, are left out."""
+        layers = [layer for layer in model._flatten_layers() if not _is_metric(layer)]
+        return [("" if layer is model else layer.name, layer) for layer in layers]
+
+    def held(self, part: Any) -> Iterator[Held]:
+        """Yield the weights of a layer that were built."""
+        if _is_metric(part):
+            return
+        for attribute, buffer in _WEIGHTS if hasattr(part, _WEIGHTS[0][0]) else _WEIGHTS_BEFORE:
+            for variable in getattr(part, attribute, ()):
+                if hasattr(variable, "assign") and getattr(variable, "shape", None) is not None:
+                    yield Held(variable.name.rpartition("/")[2].partition(":")[0], buffer, variable)
+
+
+def _is_metric(layer: Any) -> bool:
+    return hasattr(layer, "update_state") and hasattr(layer, "result")

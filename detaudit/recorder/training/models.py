@@ -1,0 +1,146 @@
+"""Record the state of models: their buffers at each step, and all that they hold when they are freed or at the end.
+
+A class with ``__del__`` is freed with everything still in place, so nothing needs to be kept alive for this.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+from . import digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from .reader import FrameworkReader
+    from .steps import Training
+
+
+class Held(NamedTuple):
+    """A tensor that a model holds itself, not in one of its parts: its name, and whether it is a buffer."""
+
+    name: str
+    buffer: bool
+    tensor: Any
+
+
+class _Ran:
+    """A part of a model that ran: its name, and the references to its parts with buffers if it ran by itself."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.asked = 0
+        self.with_buffers: list[weakref.ref[Any]] = []
+
+
+class ModelStates(ABC):
+    """The state of all instances of ``base``, the class of models and their parts in one framework."""
+
+    CALLED_AT_EACH_STEP = True
+    """Whether a model is called at each step in which it runs, not only when a graph is built."""
+
+    def __init__(self, base: type[Any], training: Training, reader: FrameworkReader) -> None:
+        self._base, self._training, self._reader = base, training, reader
+        self._ran: dict[int, _Ran] = {}
+        self._recent: dict[int, weakref.ref[Any]] = {}
+        self._over = False
+
+    @abstractmethod
+    def parts(self, model: Any) -> Iterable[tuple[str, Any]]:
+        """Return a model and all its parts at any depth, with their names in it; its own is empty."""
+
+    @abstractmethod
+    def held(self, part: Any) -> Iterator[Held]:
+        """Yield the tensors of a part that have values."""
+
+    def untouchable(self) -> bool:
+        """Return whether nothing can be read now."""
+        return False
+
+    def forget(self) -> None:
+        """Start over, as in a forked child."""
+        self._recent, self._over = {}, False
+
+    def install(self, guard: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
+        """Record every model that ran when it is freed. ``guard`` makes a hook of a function."""
+        finalize, freed = getattr(self._base, "__del__", None), guard(self._freed)
+
+        def __del__(model: Any) -> None:
+            if finalize is not None:
+                finalize(model)
+            if not self._over and id(model) in self._ran:
+                freed(model)
+
+        self._base.__del__ = __del__
+
+    def ran(self, model: Any) -> None:
+        """Note an outermost model that is about to run."""
+        if id(model) not in self._recent:
+            self._recent[id(model)] = weakref.ref(model)
+            if id(model) not in self._ran:
+                for part, name in self._named(model):
+                    known = self._ran.setdefault(id(part), _Ran(name))
+                    known.name = max(known.name, name, key=lambda one: one.count("."))  # in the outermost model
+
+    def recent(self) -> list[Any]:
+        """Return the models that ran since the last step, or ever if that is not known."""
+        return [model for reference in self._recent.values() if (model := reference()) is not None]
+
+    def at_step(self) -> str | None:
+        """Return the digest of the buffers of recent models, None if there are none.
+
+        Threads may run their models in any order, so that does not count.
+        """
+        models = self.recent()
+        if self.CALLED_AT_EACH_STEP:
+            self._recent = {}
+        found = [digest.of_parts(self._reader.parts(buffers)) for model in models if (buffers := self._buffers(model))]
+        return digest.of_bytes("".join(sorted(found)).encode()) if found else None
+
+    def _buffers(self, model: Any) -> list[Any]:
+        known = self._ran[id(model)]
+        known.asked += 1
+        if known.asked & (known.asked - 1) == 0:  # parts can be added later, but rarely are
+            parts = [part for _, part in self.parts(model)]
+            known.with_buffers = [weakref.ref(one) for one in parts if any([held.buffer for held in self.held(one)])]
+        parts = [part for reference in known.with_buffers if (part := reference()) is not None]
+        return [held.tensor for part in parts for held in self.held(part) if held.buffer]
+
+    def _freed(self, model: Any) -> None:
+        known = self._ran.pop(id(model))
+        self._recent.pop(id(model), None)
+        if not self.untouchable():
+            self._training.state(self._records(model, known.name), live=False)
+
+    def at_end(self) -> list[list[Any]]:
+        """Return the tensors of all models that are still alive, whether they ran or not; see wire.py."""
+        gc.collect()  # otherwise chance decides which of the unreachable ones are alive
+        self._over = True
+        alive = [one for one in gc.get_objects() if issubclass(type(one), self._base)]
+        names = {id(one): self._ran[id(one)].name for one in alive if id(one) in self._ran}
+        inner = {id(part) for one in alive for name, part in self.parts(one) if name}
+        for one in alive:
+            if id(one) not in inner:
+                for part, name in self._named(one):
+                    names.setdefault(id(part), name)
+        records = [self._records(one, names.get(id(one), type(one).__name__)) for one in alive]
+        return [record for of_one in records for record in of_one]
+
+    def _named(self, model: Any) -> Iterator[tuple[Any, str]]:
+        prefix = type(model).__name__
+        for name, part in self.parts(model):
+            yield part, f"{prefix}.{name}" if name else prefix
+
+    def _records(self, part: Any, name: str) -> list[list[Any]]:
+        """Return ``[class, name, buffer, dtype, shape, digest]`` for each tensor of a part."""
+        tensors = list(self.held(part))
+        digests = self._reader.parts([held.tensor for held in tensors])
+        return [
+            [type(part).__name__, f"{name}.{held.name}", held.buffer, dtype, [int(n) for n in shape], "%016x" % words]
+            for held, (_, dtype, shape, words) in zip(tensors, digests)
+        ]
