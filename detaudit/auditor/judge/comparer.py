@@ -130,8 +130,15 @@ def _end(part: Training) -> tuple[str, int, str, str | None, str | None]:
     return part.framework, part.steps, digits(part.last_loss), final.digest, final.state_digest
 
 
+def _ends_differ(pair: Matched, shared: bool) -> bool:
+    *a, our_state = _end(pair.a)
+    *b, their_state = _end(pair.b)
+    unshared = shared and None in (our_state, their_state)
+    return a != b or (our_state != their_state and not unshared)
+
+
 def _results_differ(pair: Matched, through: int | None, shared: bool) -> bool:
-    if through is None and _end(pair.a) != _end(pair.b):
+    if through is None and _ends_differ(pair, shared):
         return True
     return any(_differing_step(pair, stage, through, shared) is not None for stage in RESULTS)
 
@@ -153,7 +160,7 @@ def _first(pair: Matched, through: int | None, shared: bool) -> Difference | Non
         if stage not in UNHOOKED and not (_has_step(pair.a, step) and _has_step(pair.b, step)):
             stage = Stage.STEPS
         return Difference(rank=pair.rank, step=step, stage=stage, site=_site(pair, step, stage))
-    if through is not None or _end(pair.a) == _end(pair.b):
+    if through is not None or not _ends_differ(pair, shared):
         return None
     if pair.a.steps != pair.b.steps:
         return Difference(rank=pair.rank, step=min(pair.a.steps, pair.b.steps) + 1, stage=Stage.STEPS)

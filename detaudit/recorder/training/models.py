@@ -14,11 +14,10 @@ from . import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from .reader import FrameworkReader
-    from .steps import Training
 
 
 class Held(NamedTuple):
@@ -39,13 +38,16 @@ class _Ran:
 
 
 class ModelStates(ABC):
-    """The state of all instances of ``base``, the class of models and their parts in one framework."""
+    """The state of all instances of ``base``, the class of models and their parts in one framework.
+
+    ``write`` writes the tensors of a model that is freed; see wire.py.
+    """
 
     CALLED_AT_EACH_STEP = True
     """Whether a model is called at each step in which it runs, not only when a graph is built."""
 
-    def __init__(self, base: type[Any], training: Training, reader: FrameworkReader) -> None:
-        self._base, self._training, self._reader = base, training, reader
+    def __init__(self, base: type[Any], reader: FrameworkReader, write: Callable[[Sequence[Any]], None]) -> None:
+        self._base, self._reader, self._write = base, reader, write
         self._ran: dict[int, _Ran] = {}
         self._recent: dict[int, weakref.ref[Any]] = {}
         self._over = False
@@ -115,7 +117,7 @@ class ModelStates(ABC):
         known = self._ran.pop(id(model))
         self._recent.pop(id(model), None)
         if not self.untouchable():
-            self._training.state(self._records(model, known.name), live=False)
+            self._write(self._records(model, known.name))
 
     def at_end(self) -> list[list[Any]]:
         """Return the tensors of all models that are still alive, whether they ran or not; see wire.py."""

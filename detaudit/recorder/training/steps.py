@@ -129,10 +129,13 @@ class Training:
         """Call ``function`` and record its exception."""
         self._sink.guarded(where, function)
 
-    def state(self, tensors: Sequence[Sequence[Any]], live: bool) -> None:
-        """Write the state of models: ``[class, name, buffer, dtype, shape, digest]`` for each tensor; see wire.py."""
-        if tensors or live:
-            self._sink.write({"k": "state", "fw": self._framework, "live": live, "tensors": tensors})
+    def freed(self, tensors: Sequence[Sequence[Any]]) -> None:
+        """Write the state of a model that is freed: its tensors as described in wire.py."""
+        if tensors:
+            self._state(tensors, live=False)
+
+    def _state(self, tensors: Sequence[Sequence[Any]], live: bool) -> None:
+        self._sink.write({"k": "state", "fw": self._framework, "live": live, "tensors": tensors})
 
     def _due(self, step: int, tensors: Sequence[Any]) -> bool:
         if step & (step - 1) == 0 or sum([self._reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES:
@@ -195,6 +198,5 @@ class Training:
             self._final_states()
 
     def _final_states(self) -> None:
-        live = [record for states in self.states for record in states.at_end()]
         if self.states:
-            self.state(live, live=True)
+            self._state([record for states in self.states for record in states.at_end()], live=True)

@@ -36,7 +36,7 @@ def watch_state(
         return lambda model: training.guarded("state", lambda: run(model))
 
     if training.wants("state"):
-        states = LayerStates(layer, training, reader)
+        states = LayerStates(layer, reader, training.freed)
         states.install(guard)
         training.states.append(states)
 

@@ -6,10 +6,9 @@ from ...training.models import Held, ModelStates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from ...training.steps import Training
     from .reader import TorchReader
 
 _GENERATOR = "seed_generator_state"
@@ -19,8 +18,8 @@ _GENERATOR = "seed_generator_state"
 class ModuleStates(ModelStates):
     """The state of all modules in this process."""
 
-    def __init__(self, torch: Any, training: Training, reader: TorchReader) -> None:
-        super().__init__(torch.nn.Module, training, reader)
+    def __init__(self, torch: Any, reader: TorchReader, write: Callable[[Sequence[Any]], None]) -> None:
+        super().__init__(torch.nn.Module, reader, write)
         self._torch, self._plain = torch, reader.plain
 
     def parts(self, model: Any) -> Iterable[tuple[str, Any]]:

@@ -35,7 +35,7 @@ class TorchWatcher:
         self._reader = TorchReader(torch)
         generators.watch("torch", self._generator_states)
         self._training = Training("torch", recorder, self._reader)
-        self._modules = ModuleStates(torch, self._training, self._reader)
+        self._modules = ModuleStates(torch, self._reader, self._training.freed)
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
         self._optimizers_seen = 0
