@@ -123,7 +123,7 @@ def test_trainer(project: Project, trainer: str) -> None:
     assert rank["steps"] == alone.steps > 1
     assert rank["sum_of_weights"] == pytest.approx(alone.sum, rel=1e-12)
     assert math.isfinite(rank["final_loss"])
-    assert group["stages"] == ["init", "rng", "batch", "forward", "update"]
+    assert group["stages"] == ["init", "rng", "batch", "forward", "update", "state"]
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)

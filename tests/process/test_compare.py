@@ -71,7 +71,7 @@ def test_another_seed(trained: Project) -> None:
     audit(trained, "after", "1", "0.1")
     done = compare(trained, "before", "after")
     assert (done.code, done.json["verdict"]) == (1, "different")
-    assert done.json["first_difference"] == {"rank": 0, "step": 0, "stage": "init", "site": None}
+    assert done.json["first_difference"] == {"rank": 0, "step": 0, "stage": "init", "site": None, "at_end": False}
     likely = ["seeds", "initialization-order"]
     assert done.json["explanation"] == {"matching": [], "likely": likely, "gap": None}
     assert [weight["shape"] for weight in done.json["differing_weights"]] == [[1, 8], [1]]

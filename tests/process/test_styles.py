@@ -197,7 +197,7 @@ MIXED = [
     ["autograd-grad", "torch-func"],
     ["compiled-step", "compiled-optimizer"],
 ]
-"""Styles that one process can mix: once an optimizer was recorded, only its own steps count."""
+"""Styles that one process can mix: once an optimizer was recorded, the first two steps by hand count as one."""
 
 
 @pytest.mark.parametrize("styles", MIXED, ids=lambda styles: styles[0])

@@ -40,6 +40,7 @@ class TorchWatcher:
         self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
         self._optimizers_seen = 0
         self._any_optimizer = False
+        self._stepping = False
         self._unscaled: tuple[Callable[[], Any], Any] | None = None
         self._leaves: list[Any] = []
         self._versions: list[int] = []
@@ -150,9 +151,9 @@ class TorchWatcher:
         """Return whether the script may update weights by hand, although there is an optimizer.
 
         That is at the second backward pass since a step, and as long as weights were written to since the last one.
-        Otherwise, gradients are being accumulated.
+        Otherwise, gradients are being accumulated. Inside a step, LBFGS computes its loss several times.
         """
-        if not self._training.pending:
+        if self._stepping or not self._training.pending:
             return False
         return not self._leaves or [leaf._version for leaf in self._leaves] != self._versions
 
@@ -193,6 +194,7 @@ class TorchWatcher:
         return [found[place] for place in order]
 
     def _before_step(self, optimizer: Any, *_: Any) -> None:
+        self._stepping = True
         if optimizer not in self._optimizers:
             self._optimizers_seen += 1
             self._leaves, self._versions = [], []
@@ -206,6 +208,7 @@ class TorchWatcher:
             self._training.gradients([p.grad for p in parameters if p.grad is not None])
         self._training.step(self._optimizers[optimizer], parameters, optimizer)
         self._leaves, self._versions = [], []
+        self._stepping = False
 
     def _generator_states(self) -> bytes:
         torch = self._torch
