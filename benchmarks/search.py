@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 import picire
 
-from detaudit.auditor.bisect.minimal_set import Flags, Search, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.minimal_set import Search
+from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult
 
 MATCHES, DIFFERS = 5, 2
 GRID = [(12, 1), (12, 2), (24, 1), (24, 2), (24, 3), (40, 1), (40, 3)]

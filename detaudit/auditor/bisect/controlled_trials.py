@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from detaudit.auditor.bisect.minimal_set import Flags, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult
 from detaudit.auditor.bisect.trials import Trial, Trials
 from detaudit.model import Group, Run, Status
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import yaml
 
 from detaudit.auditor import store
-from detaudit.auditor.bisect.minimal_set import NONE, Answer, Rules, TrialOutcome
+from detaudit.auditor.bisect.flag_rules import Rules
+from detaudit.auditor.bisect.minimal_set import Answer
+from detaudit.auditor.bisect.trial_results import NONE, TrialOutcome
 from detaudit.auditor.bisect.trials import Trials
 from detaudit.model import Alternative, BisectOutcome, FailingFlag, Group, LeftOut, NeededFlag
 from detaudit.recipe.flags import Catalogue
@@ -29,7 +31,7 @@ def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -
     whole = trials.wall_s(rules.closed(flags))
     found = []
     for flag in flags:
-        rest = rules.closed(other for other in flags if other != flag)
+        rest = rules.without(flags, flag)
         bare = trials.wall_s(rest)
         row = catalogue.get(flag)
         found.append(
@@ -58,7 +60,7 @@ def measure(answer: Answer, trials: Trials, rules: Rules) -> None:
     """Run the training once more with all needed flags and without each, in turn, to measure the time it takes."""
     flags = answer.needed or ()
     for flag in flags:
-        trials.time_again(rules.closed(other for other in flags if other != flag))
+        trials.time_again(rules.without(flags, flag))
         trials.time_again(rules.closed(flags))
 
 
@@ -70,11 +72,11 @@ def alternatives(
     Those that were tried come first, the cheapest of them in front; one that does not fix it is left out.
     """
     flags = answer.needed or ()
-    rest = [other for other in flags if other != flag]
-    bare = trials.wall_s(rules.closed(rest))
+    rest = rules.without(flags, flag)
+    bare = trials.wall_s(rest)
     found = []
     for other in others:
-        if other in answer.failing or rules.exclude(other, rules.closed(rest)):
+        if other in answer.failing or rules.exclude(other, rest):
             continue
         tried, matching = rules.closed([*rest, other]), 0
         if runs:

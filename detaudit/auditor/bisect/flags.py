@@ -7,7 +7,9 @@ from msgspec.structs import replace
 
 from detaudit.auditor import advice, store
 from detaudit.auditor.bisect import flag_answer, priority
-from detaudit.auditor.bisect.minimal_set import Answer, Flags, Rules, Search, TrialResult
+from detaudit.auditor.bisect.flag_rules import Rules
+from detaudit.auditor.bisect.minimal_set import Answer, Search
+from detaudit.auditor.bisect.trial_results import Flags, TrialResult
 from detaudit.auditor.bisect.trials import Trials
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.evidence.event_logs import versions

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from detaudit.auditor.bisect.minimal_set import NONE, Ask, Flags, Rank, Search, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.minimal_set import Search
 from detaudit.auditor.bisect.quickxplain import minimal
+from detaudit.auditor.bisect.trial_results import NONE, Ask, Flags, Rank, TrialOutcome, TrialResult
 from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST
 from detaudit.model.evidence import runs_needed
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from detaudit.auditor.bisect.minimal_set import NONE, Flags, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.judge.run_status import compared, stopped

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from detaudit.auditor import advice, store
 from detaudit.auditor.bisect import sensitivity_report
 from detaudit.auditor.bisect.controlled_trials import ControlledTrials
-from detaudit.auditor.bisect.minimal_set import Flags, TrialOutcome, TrialResult
 from detaudit.auditor.bisect.priority import LIKELY, matching
 from detaudit.auditor.bisect.sensitivity import Sensitivity, SensitivitySearch
+from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import verdict
 from detaudit.auditor.judge.confidence import ERROR_RATE

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.bisect.minimal_set import Answer, Flags, Rules, Search, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.flag_rules import Rules
+from detaudit.auditor.bisect.minimal_set import Answer, Search
+from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult
 
 
 class Simulated:
@@ -18,10 +20,11 @@ class Simulated:
         causes: Mapping[str, float],
         seed: int = 0,
         fails: Sequence[str] = (),
+        together: Sequence[Flags] = (),
         alternatives: Mapping[str, str] | None = None,
     ) -> None:
         self.causes, self._random = causes, random.Random(seed)
-        self._fails, self._alternatives = fails, alternatives or {}
+        self._fails, self._together, self._alternatives = fails, together, alternatives or {}
         self.matching: dict[Flags, int] = {}
         self.asked: list[Flags] = []
         self.launched = 0
@@ -31,7 +34,7 @@ class Simulated:
 
     def __call__(self, flags: Flags, runs: int) -> TrialResult:
         self.asked.append(flags)
-        if flags & set(self._fails):
+        if flags & set(self._fails) or any(failing <= flags for failing in self._together):
             self.launched += 1
             return TrialResult(TrialOutcome.FAILS, 1)
         left = [cause for cause in self.causes if not self.fixed(cause, flags)]
@@ -139,6 +142,66 @@ def test_what_a_flag_requires_is_set_with_it_and_is_not_needed_itself() -> None:
     assert answer.needed == ("f5",)
     assert frozenset({"f5", "f0", "f1"}) in training.asked
     assert frozenset({"f5"}) not in training.asked
+
+
+def test_required_flags_that_are_enough_are_the_answer() -> None:
+    """As for a training with TensorFlow that lacks nothing but a seed."""
+    rules = Rules(requires={"deterministic": ["f0", "f1", "f2"]})
+    training = Simulated({"f1": 1.0})
+    answer = Search(training, Ranking(["deterministic", *MANY], ["deterministic"]), rules).run()
+    assert (answer.needed, answer.proven) == (("f1",), True)
+
+
+requirements = st.dictionaries(
+    st.sampled_from(MANY[12:]), st.lists(st.sampled_from(MANY[:12]), min_size=1, max_size=4, unique=True), max_size=3
+)
+few = st.lists(st.sampled_from(MANY), min_size=1, max_size=3, unique=True)
+
+
+@given(needed=few, requires=requirements, order=st.permutations(MANY))
+def test_the_answer_is_minimal_over_sets_with_all_they_require(
+    needed: list[str], requires: dict[str, list[str]], order: list[str]
+) -> None:
+    rules = Rules(requires=requires)
+    answer = Search(Simulated(dict.fromkeys(needed, 1.0)), Ranking(order), rules).run()
+    assert answer.needed is not None
+    assert set(needed) <= rules.closed(answer.needed)
+    for flag in answer.needed:
+        assert not set(needed) <= rules.without(answer.needed, flag)
+
+
+@given(
+    needed=few,
+    failing=st.lists(st.frozensets(st.sampled_from(MANY), min_size=2, max_size=3), min_size=1, max_size=3),
+    order=st.permutations(MANY),
+)
+def test_flags_that_fail_only_together_are_not_given_up(
+    needed: list[str], failing: list[Flags], order: list[str]
+) -> None:
+    training = Simulated(dict.fromkeys(needed, 1.0), together=failing)
+    answer = Search(training, Ranking(order)).run()
+    assert answer.failing == ()
+    if any(together <= set(needed) for together in failing):
+        assert answer.needed is None
+    else:
+        assert set(answer.needed or ()) == set(needed)
+
+
+@given(
+    needed=few,
+    conflicts=st.lists(st.tuples(st.sampled_from(MANY), st.sampled_from(MANY)), max_size=3),
+    order=st.permutations(MANY),
+)
+def test_a_conflict_does_not_hide_what_is_needed(
+    needed: list[str], conflicts: list[tuple[str, str]], order: list[str]
+) -> None:
+    pairs = {a: [b] for a, b in conflicts if a != b}
+    rules = Rules(conflicts=pairs)
+    answer = Search(Simulated(dict.fromkeys(needed, 1.0)), Ranking(order), rules).run()
+    if any(a in needed and b in needed for a, (b,) in pairs.items()):
+        assert answer.needed is None
+    else:
+        assert set(answer.needed or ()) == set(needed)
 
 
 def test_nothing_is_asked_twice() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.bisect.minimal_set import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.bisect.sensitivity import Sensitivity, SensitivitySearch
+from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 
 MANY = [f"v{n}" for n in range(10)]
 Causes = Mapping[Flags, float]
