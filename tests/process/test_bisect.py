@@ -74,6 +74,24 @@ def test_two_flags_of_different_causes_and_the_recipe_that_sets_them(project: Pr
 
 
 @pytest.mark.full
+def test_a_keras_training_that_lacks_only_a_seed_needs_no_costly_flag(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import keras, numpy as np
+        x, y = np.ones((64, 8), "f4"), np.ones((64, 1), "f4")
+        model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.fit(x, y, batch_size=16, verbose=0, shuffle=False)
+        """,
+    )
+    done = project.detaudit("bisect", "train.py", *QUICK, "--format", "json")
+    assert done.code == 0, done.err
+    # Keras draws the seeds of its initializers from the random module.
+    assert [one["flag"] for one in done.json["needed"]] == ["python-random-seed"]
+
+
+@pytest.mark.full
 def test_what_no_flag_fixes_is_reported_with_its_line(project: Project) -> None:
     project.write(
         "train.py",
