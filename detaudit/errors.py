@@ -41,6 +41,10 @@ class UnknownNameError(UsageError):
     """A flag, recipe, file, program or other named thing that does not exist or cannot be read."""
 
 
+class NothingToAuditError(DetauditError):
+    """No audits are configured. Inconclusive, so that ``git bisect run`` skips commits that have none."""
+
+
 class WorkspaceError(DetauditError):
     """A working copy cannot be made."""
 

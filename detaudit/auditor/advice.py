@@ -1,5 +1,6 @@
 """What to type next, and what casts doubt on a result."""
 
+import dataclasses
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -44,13 +45,16 @@ def _inherited_options(settings: Settings, verb: str) -> list[str]:
     return [*words, "--isolate"] if settings.isolate else words
 
 
-def next_steps(settings: Settings, groups: Sequence[Group]) -> tuple[NextStep, ...]:
-    """Return the commands that follow from these groups."""
+def next_steps(settings: Settings, groups: Sequence[Group], leftovers: Sequence[str] = ()) -> tuple[NextStep, ...]:
+    """Return the commands that follow from these groups; ``leftovers`` are files of one run that a later one read."""
     verdicts = {group.verdict for group in groups}
     pairs = zip(settings.recipes, groups, strict=False)
     fixing = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
     steps = list(_after_failure(settings, groups))
-    if Verdict.NONDETERMINISTIC in verdicts:
+    if leftovers and not settings.isolate:
+        isolated = dataclasses.replace(settings, isolate=True)
+        steps.append((command(isolated, "--runs", str(settings.runs)), Purpose.ISOLATE))
+    elif Verdict.NONDETERMINISTIC in verdicts:
         steps += _after_difference(settings, groups, fixed=fixing is not None)
     if fixing is not None:
         steps.append((command(settings, "--runs", str(settings.runs), *fixing.options), Purpose.USE_IN_CI))

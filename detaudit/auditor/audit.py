@@ -90,7 +90,7 @@ class Auditor:
             verdict=verdict.of_groups(verdicts),
             groups=groups,
             warnings=(*warnings, *self._stopped),
-            next_steps=advice.next_steps(settings, groups),
+            next_steps=advice.next_steps(settings, groups, self._runner.leftovers),
             interrupted=interrupted,
             target=settings.target.words,
         )

@@ -2,10 +2,12 @@
 
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
+import msgspec
 
 from detaudit.auditor import advice, store
 from detaudit.auditor.baseline.lockfile import LOCK
@@ -19,7 +21,7 @@ from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
 from detaudit.launch.target import Target, resolve_target
-from detaudit.model import Check, to_json
+from detaudit.model import Check, GateName, to_json
 from detaudit.recipe import machine, project
 from detaudit.recipe.flags import Catalogue, load_catalogue
 from detaudit.recipe.project import NamedAudit
@@ -31,6 +33,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(options_metavar="[OPTIONS]")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--update", is_flag=True, help="Write new baselines from these runs and list what changed.")
+@click.option("--gate", "gates", multiple=True, type=click.Choice([gate.option for gate in GateName]),
+              help="Run only this gate; may be repeated. [default: all]")  # fmt: skip
 @click.option("--config", type=_FILE, metavar="FILE",
               help="File that defines the audits. [default: detaudit.yaml, or [tool.detaudit] in "
               "pyproject.toml]")  # fmt: skip
@@ -41,6 +45,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def command(
     names: tuple[str, ...],
     update: bool,
+    gates: tuple[str, ...],
     config: Path | None,
     lock: Path,
     out: Path | None,
@@ -49,12 +54,12 @@ def command(
 ) -> int:
     """Run this project's audits, or only those with a NAME, and compare them with their baselines.
 
-    Gates: repeatable (all runs match), same as baseline, same after resume.
+    Gates: repeatable (all runs match), baseline (same as baseline), resume (same after resume).
 
     Exit status: 0 all passed, 1 one failed, 125 inconclusive.
     """
     mark, folder = new_results(out)
-    audits = project.select(project.read(config or project.find(Path.cwd())), names)
+    audits = _gated(project.select(project.read(config or project.find(Path.cwd())), names), gates, update)
     catalogue = load_catalogue()
     requests = [_request(name, audit, catalogue, folder, mark) for name, audit in audits.items()]
 
@@ -65,6 +70,28 @@ def command(
         store.write(folder / store.CHECK, to_json(check))
 
     return execute(mark, make_job, save, format_=format_, quiet=quiet)
+
+
+def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) -> dict[str, NamedAudit]:
+    """Return the audits without gates that were not requested; the runs must match in any case.
+
+    Raises UsageError for a gate that no audit has.
+    """
+    if not gates:
+        return audits
+    baseline, resume = (gate.option in gates for gate in (GateName.BASELINE, GateName.RESUME))
+    if update and not baseline:
+        raise UsageError("--update writes baselines, but --gate leaves them out", "Add --gate baseline.")
+    if baseline and not any(audit.baseline for audit in audits.values()):
+        raise UsageError("no audit has the gate baseline", "Set `baseline = true` in its configuration.")
+    if resume and not any(audit.resume for audit in audits.values()):
+        raise UsageError("no audit has the gate resume", "Set `resume` in its configuration to a command that resumes.")
+    return {
+        name: msgspec.structs.replace(
+            audit, baseline=audit.baseline and baseline, resume=audit.resume if resume else None
+        )
+        for name, audit in audits.items()
+    }
 
 
 def _request(name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark: str) -> CheckRequest:

@@ -31,6 +31,11 @@ class GateName(StrEnum):
     BASELINE = "same as baseline"
     RESUME = "same after resume"
 
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        return self.value.rpartition(" ")[2]
+
 
 class GateStatus(StrEnum):
     """The result of a gate.

@@ -14,6 +14,7 @@ class LikelyCause(StrEnum):
     INITIALIZATION_ORDER = "initialization-order"
     SEEDING = "seeding"
     DATA = "data"
+    LOSS_ARGUMENTS = "loss-arguments"
     DATA_PIPELINE = "data-pipeline"
     FORWARD_KERNEL = "forward-kernel"
     UNINITIALIZED_MEMORY = "uninitialized-memory"
@@ -24,6 +25,7 @@ class LikelyCause(StrEnum):
     NOT_RECORDED = "not-recorded"
     OUTSIDE_THE_WEIGHTS = "outside-the-weights"
     AFTER_THE_LAST_STEP = "after-the-last-step"
+    CODE = "code"
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ class Purpose(StrEnum):
     READ_STDERR = "read-stderr"
     USE_TRAINING_PYTHON = "use-training-python"
     COMPARE_ARTIFACT = "compare-artifact"
+    ISOLATE = "isolate"
     TRY_RECIPES = "try-recipes"
     TRY_RECIPE = "try-recipe"
     BISECT = "bisect"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from detaudit.errors import ConfigError, UnknownNameError
+from detaudit.errors import ConfigError, NothingToAuditError, UnknownNameError
 from detaudit.recipe import yamlfile
 from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED
@@ -59,12 +59,12 @@ class _Project(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def find(folder: Path) -> Path:
-    """Return the file that defines the project's audits. Raises UnknownNameError if there is none."""
+    """Return the file that defines the project's audits. Raises NothingToAuditError if there is none."""
     for name in FILES:
         path = folder / name
         if path.is_file() and (path.suffix == ".yaml" or "detaudit" in _toml(path).get("tool", {})):
             return path
-    raise UnknownNameError(
+    raise NothingToAuditError(
         "no audits configured: no detaudit.yaml, and no [tool.detaudit] in pyproject.toml",
         'Add [tool.detaudit.audits.NAME] with command = "train.py" to pyproject.toml.',
     )

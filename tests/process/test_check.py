@@ -86,7 +86,11 @@ def test_from_the_first_baseline_to_a_regression(trained: Project) -> None:
     assert (other.code, states(other)) == (1, {"repeatable": "passed", "same as baseline": "failed"})
     gate = other.json["audits"][0]["gates"][1]
     assert gate["first_difference"] == {"rank": 0, "step": 1, "stage": "update", "site": None, "at_end": False}
+    assert gate["detail"]["explanation"]["likely"] == ["code"]  # not a kernel: the runs match each other
     assert lock.read_bytes() == written
+
+    alone = check(trained, "--gate", "repeatable")
+    assert (alone.code, states(alone)) == (0, {"repeatable": "passed"})
 
     elsewhere = check(trained, env={"OMP_NUM_THREADS": "1"})
     assert (elsewhere.code, states(elsewhere)["same as baseline"]) == (1, "incomparable")
@@ -167,6 +171,13 @@ def test_the_environment_of_an_audit_reaches_its_runs_and_no_file(trained: Proje
     assert not [path for path in files if b"a-secret" in path.read_bytes()]
 
 
+def test_a_project_without_audits_is_skipped_by_git_bisect(project: Project) -> None:
+    done = project.detaudit("check")
+    assert (done.code, done.out) == (125, "")
+    assert "no audits configured" in done.err
+    assert not (project.folder / ".detaudit").exists()
+
+
 def test_a_script_that_fails_is_inconclusive(trained: Project) -> None:
     trained.write("train.py", "raise SystemExit('out of memory')\n")
     done = trained.detaudit("check")
@@ -185,6 +196,9 @@ def test_a_script_that_fails_is_inconclusive(trained: Project) -> None:
         ({"detaudit.yaml": ONE + "    runs: [\n"}, [], "detaudit.yaml:"),
         ({"detaudit.lock.json": "<<<<<<< HEAD\n"}, [], "detaudit.lock.json:1:1 is not a lock file: Expecting value"),
         ({}, ["--config", "none.yaml"], "cannot read none.yaml"),
+        ({}, ["--gate", "resume"], "no audit has the gate resume"),
+        ({"detaudit.yaml": ONE + "    baseline: false\n"}, ["--gate", "baseline"], "no audit has the gate baseline"),
+        ({}, ["--gate", "repeatable", "--update"], "Add --gate baseline."),
     ],
 )
 def test_a_mistake_is_reported_with_a_hint(

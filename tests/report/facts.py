@@ -211,6 +211,8 @@ EXPLANATIONS = (
     (Stage.RNG, likely(LikelyCause.SEEDING)),
     *LIKELY.items(),
     (Stage.FORWARD, likely(LikelyCause.DATA, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY)),
+    (Stage.FORWARD, likely(LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, matching=(Stage.BATCH,))),
+    (Stage.UPDATE, likely(LikelyCause.CODE, matching=(Stage.FORWARD,))),
     (Stage.UPDATE, likely(LikelyCause.AFTER_THE_LAST_STEP)),
     (Stage.STATE, likely(LikelyCause.DATA, LikelyCause.FORWARD_KERNEL, matching=(Stage.BATCH, Stage.UPDATE))),
     (Stage.STATE, likely(LikelyCause.AFTER_THE_LAST_STEP)),

@@ -2,6 +2,8 @@
 
 import math
 
+from msgspec.structs import replace
+
 from detaudit.auditor.baseline import recordings
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import comparer, localize
@@ -12,6 +14,7 @@ from detaudit.model import (
     GateName,
     GateStatus,
     Group,
+    LikelyCause,
     Number,
     Recording,
     Run,
@@ -79,13 +82,16 @@ def _from_baseline(
     last = comparer.last_equal_step(then.run, now.run, difference)
     shared = [stage for stage in then.run.stages if stage in now.run.stages]
     tolerance = audit.loss_tolerance if changed else None
+    explanation = localize.of_difference(difference, shared)
+    if not changed and not difference.at_end:  # the runs match each other, so it is not a kernel or a race
+        explanation = replace(explanation, likely=(LikelyCause.CODE,))
     return DiffersFromBaseline(
         step=difference.step,
         stage=difference.stage,
         rank=difference.rank,
         last_equal_step=last if last is not None and last < difference.step - 1 else None,
         at_end=difference.at_end,
-        explanation=localize.of_difference(difference, shared),
+        explanation=explanation,
         changed=changed,
         tolerance=tolerance,
         loss_distance=as_number(_loss_distance(then, now)) if tolerance is not None else None,

@@ -8,7 +8,7 @@ _LIKELY = {
     Stage.INIT: (LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER),
     Stage.RNG: (LikelyCause.SEEDING,),
     Stage.BATCH: (LikelyCause.DATA_PIPELINE,),
-    Stage.FORWARD: (LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
+    Stage.FORWARD: (LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
     Stage.BACKWARD: (LikelyCause.BACKWARD_KERNEL,),
     Stage.UPDATE: (LikelyCause.OPTIMIZER, LikelyCause.RACE),
     Stage.STATE: (LikelyCause.DATA, LikelyCause.FORWARD_KERNEL),
@@ -41,7 +41,8 @@ def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
     matching = tuple(one for one in recorded if one.place < stage.place and one is not Stage.INIT)
     direct, leaves_open = _UNRECORDED.get(stage, (None, None))
     if leaves_open is not None and direct not in recorded:
-        likely = (leaves_open, *likely)
+        # The data include what the loss is given.
+        likely = (leaves_open, *(cause for cause in likely if cause is not LikelyCause.LOSS_ARGUMENTS))
     return Explanation(matching=() if stage is Stage.STEPS else matching, likely=likely)
 
 

@@ -23,12 +23,14 @@ CAUSES = {
     LikelyCause.SEEDING: "different seeding or use",
     LikelyCause.DATA: "the data",
     LikelyCause.DATA_PIPELINE: "the data pipeline",
+    LikelyCause.LOSS_ARGUMENTS: "the targets or other numbers in the loss",
     LikelyCause.FORWARD_KERNEL: "a nondeterministic forward kernel",
     LikelyCause.UNINITIALIZED_MEMORY: "uninitialized memory",
     LikelyCause.BACKWARD_KERNEL: "a nondeterministic backward kernel",
-    LikelyCause.OPTIMIZER: "the optimizer",
+    LikelyCause.OPTIMIZER: "the optimizer or its hyperparameters",
     LikelyCause.RACE: "a race on shared memory",
     LikelyCause.CONTROL_FLOW: "control flow that depends on time or data",
+    LikelyCause.CODE: "changed code, hyperparameters or data",
     LikelyCause.OUTSIDE_THE_WEIGHTS: "something besides the weights, such as the time",
 }
 """The words for likely causes; the other two are said in sentences of their own."""

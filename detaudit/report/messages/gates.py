@@ -88,7 +88,7 @@ def _since(found: DiffersFromBaseline) -> str:
         case Stage.ARTIFACT | Stage.RETURNED:
             return why
         case Stage.UPDATE | Stage.STATE if found.at_end:
-            start = f" at the end (last equal: step {found.step})"
+            start = " at the end"
         case _:
             rank = f"rank {found.rank}, " if found.rank else ""
             last = f"; last equal: step {found.last_equal_step}" if found.last_equal_step is not None else ""

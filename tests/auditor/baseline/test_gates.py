@@ -87,6 +87,8 @@ AUDIT = NamedAudit(command="train.py")
 THERE = Difference(rank=0, step=3, stage=Stage.UPDATE)
 EXPLANATION = Explanation(likely=(LikelyCause.BACKWARD_KERNEL, LikelyCause.OPTIMIZER, LikelyCause.RACE))
 DIFFERS = DiffersFromBaseline(step=3, stage=Stage.UPDATE, explanation=EXPLANATION)
+CODE_CHANGED = replace(DIFFERS, explanation=Explanation(likely=(LikelyCause.CODE,)))
+"""In the same environment, when the runs match each other."""
 
 
 def against(now: Recording, then: Recording | None = None, audit: NamedAudit = AUDIT, **changed: Any) -> Gate:
@@ -132,20 +134,20 @@ def test_a_match_with_the_baseline_is_proof_in_any_environment() -> None:
 def test_different_bits_in_the_same_environment_fail() -> None:
     gate = against(recording(update="other"))
     assert (gate.status, gate.blocking) == (GateStatus.FAILED, True)
-    assert (gate.detail, gate.first_difference, gate.environment_changes) == (DIFFERS, THERE, ())
+    assert (gate.detail, gate.first_difference, gate.environment_changes) == (CODE_CHANGED, THERE, ())
 
 
 def test_the_last_equal_step_is_shown_if_the_baseline_keeps_none_right_before_the_difference() -> None:
     (whole,) = recording().run.trainings
     thin = replace(whole, digests={Stage.UPDATE: {1: ("w1",), 4: ("u",)}})
     gate = against(recording(update="other"), recording(run=record_of((thin,))))
-    assert gate.detail == replace(DIFFERS, step=4, last_equal_step=1)
+    assert gate.detail == replace(CODE_CHANGED, step=4, last_equal_step=1)
 
 
 def test_the_rank_that_differs_is_shown() -> None:
     first, second = (recording(update=update).run.trainings[0] for update in ("u", "other"))
     then, now = (recording(run=record_of((first, other))) for other in (first, second))
-    assert against(now, then).detail == replace(DIFFERS, rank=1)
+    assert against(now, then).detail == replace(CODE_CHANGED, rank=1)
 
 
 @pytest.mark.parametrize(("policy", "blocks"), [("fail", True), ("warn", False), ("rebase", False)])
@@ -174,7 +176,7 @@ def test_a_tolerance_counts_if_bits_may_differ(loss: Number, status: GateStatus,
     assert gate.detail.loss_distance == distance
     assert replace(gate.detail, loss_distance=None) == replace(DIFFERS, changed=("torch",), tolerance=1e-4)
     gate = against(recording(loss, update="other"), audit=audit)
-    assert (gate.status, gate.detail) == (GateStatus.FAILED, DIFFERS)
+    assert (gate.status, gate.detail) == (GateStatus.FAILED, CODE_CHANGED)
 
 
 def test_a_different_command_is_no_regression() -> None:

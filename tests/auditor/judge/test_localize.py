@@ -7,7 +7,7 @@ from detaudit.model import Explanation, LikelyCause, Stage
 
 ALL = [stage for stage in Stage if stage is not Stage.STEPS]
 TRAINED = [Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.UPDATE]
-FORWARD = (LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY)
+FORWARD = (LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY)
 UPDATE = (LikelyCause.OPTIMIZER, LikelyCause.RACE)
 
 
@@ -18,7 +18,7 @@ UPDATE = (LikelyCause.OPTIMIZER, LikelyCause.RACE)
         (Stage.RNG, ALL, (), (LikelyCause.SEEDING,)),
         (Stage.BATCH, ALL, (Stage.RNG,), (LikelyCause.DATA_PIPELINE,)),
         (Stage.FORWARD, ALL, (Stage.RNG, Stage.BATCH), FORWARD),
-        (Stage.FORWARD, [Stage.FORWARD], (), (LikelyCause.DATA, *FORWARD)),
+        (Stage.FORWARD, [Stage.FORWARD], (), (LikelyCause.DATA, *FORWARD[1:])),
         (Stage.BACKWARD, ALL, (Stage.RNG, Stage.BATCH, Stage.FORWARD), (LikelyCause.BACKWARD_KERNEL,)),
         (Stage.UPDATE, ALL, (Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.BACKWARD), UPDATE),
         (Stage.UPDATE, [Stage.FORWARD, Stage.UPDATE], (Stage.FORWARD,), (LikelyCause.BACKWARD_KERNEL, *UPDATE)),
