@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from detaudit.errors import ConfigError, UnknownNameError
+from detaudit.errors import ConfigError, NothingToAuditError, UnknownNameError
 from detaudit.recipe import project
 
 TOML = """
@@ -51,7 +51,7 @@ def test_detaudit_yaml_takes_precedence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[tool.ruff]\n"])
 def test_a_pyproject_without_our_table_has_no_audits(tmp_path: Path, text: str) -> None:
     written(tmp_path, "pyproject.toml", text)
-    with pytest.raises(UnknownNameError, match=r"no detaudit\.yaml, and no \[tool\.detaudit\]"):
+    with pytest.raises(NothingToAuditError, match=r"no detaudit\.yaml, and no \[tool\.detaudit\]"):
         project.find(tmp_path)
 
 
