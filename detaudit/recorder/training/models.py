@@ -60,6 +60,10 @@ class ModelStates(ABC):
     def held(self, part: Any) -> Iterator[Held]:
         """Yield the tensors of a part that have values."""
 
+    @abstractmethod
+    def buffers(self, part: Any) -> list[Any]:
+        """Return the buffers of a part, as fast as possible: this is asked at each step."""
+
     def untouchable(self) -> bool:
         """Return whether nothing can be read now."""
         return False
@@ -109,9 +113,9 @@ class ModelStates(ABC):
         known.asked += 1
         if known.asked & (known.asked - 1) == 0:  # parts can be added later, but rarely are
             parts = [part for _, part in self.parts(model)]
-            known.with_buffers = [weakref.ref(one) for one in parts if any([held.buffer for held in self.held(one)])]
+            known.with_buffers = [weakref.ref(one) for one in parts if self.buffers(one)]
         parts = [part for reference in known.with_buffers if (part := reference()) is not None]
-        return [held.tensor for part in parts for held in self.held(part) if held.buffer]
+        return [buffer for part in parts for buffer in self.buffers(part)]
 
     def _freed(self, model: Any) -> None:
         known = self._ran.pop(id(model))
@@ -119,10 +123,14 @@ class ModelStates(ABC):
         if not self.untouchable():
             self._write(self._records(model, known.name))
 
+    def end(self) -> None:
+        """Record no model that is freed from now on: the process ends."""
+        self._over = True
+
     def at_end(self) -> list[list[Any]]:
         """Return the tensors of all models that are still alive, whether they ran or not; see wire.py."""
         gc.collect()  # otherwise chance decides which of the unreachable ones are alive
-        self._over = True
+        self.end()
         alive = [one for one in gc.get_objects() if issubclass(type(one), self._base)]
         names = {id(one): self._ran[id(one)].name for one in alive if id(one) in self._ran}
         inner = {id(part) for one in alive for name, part in self.parts(one) if name}

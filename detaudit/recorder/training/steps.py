@@ -176,6 +176,8 @@ class Training:
         with self.lock:
             self.write()
             if self.steps == self._final_steps or self.steps == 0:
+                for states in self.states:
+                    states.end()
                 return
             self._final_steps = self.steps
             sets = self._weights.sum_up()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 from ...training.models import Held, ModelStates
 
 TYPE_CHECKING = False
@@ -26,7 +28,7 @@ def watch_state(
     reader: FrameworkReader,
     outside_of_graphs: Callable[[], contextlib.AbstractContextManager[Any]],
 ) -> None:
-    """Record the state of all instances of this class of layers from now on, unless it is not wanted."""
+    """Record the state of all instances of this class of layers of TensorFlow from now on, unless it is not wanted."""
 
     def guard(observe: Callable[[Any], None]) -> Callable[[Any], None]:
         def run(model: Any) -> None:
@@ -35,7 +37,9 @@ def watch_state(
 
         return lambda model: training.guarded("state", lambda: run(model))
 
-    if training.wants("state"):
+    # With another backend of Keras, layers are modules or objects of that framework.
+    tracked: type[Any] = importlib.import_module("tensorflow.python.trackable.base").Trackable
+    if training.wants("state") and issubclass(layer, tracked):
         states = LayerStates(layer, reader, training.freed)
         states.install(guard)
         training.states.append(states)
@@ -59,6 +63,10 @@ class LayerStates(ModelStates):
             for variable in getattr(part, attribute, ()):
                 if hasattr(variable, "assign") and getattr(variable, "shape", None) is not None:
                     yield Held(variable.name.rpartition("/")[2].partition(":")[0], buffer, variable)
+
+    def buffers(self, part: Any) -> list[Any]:
+        """Return the weights of a layer that are not trainable."""
+        return [held.tensor for held in self.held(part) if held.buffer]
 
 
 def _is_metric(layer: Any) -> bool:

@@ -38,6 +38,13 @@ class ModuleStates(ModelStates):
         if type(part).__module__.startswith("torch.ao.nn."):
             yield from self._quantized(part)
 
+    def buffers(self, part: Any) -> list[Any]:
+        """Return the persistent buffers of a module that are set."""
+        transient = part._non_persistent_buffers_set
+        return [
+            one for name, one in part._buffers.items() if one is not None and name not in transient and not one.is_meta
+        ]
+
     def _quantized(self, part: Any) -> Iterator[Held]:
         # Quantized weights are neither parameters nor buffers.
         saved: dict[str, Any] = {}
