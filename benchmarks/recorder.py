@@ -12,7 +12,11 @@ from trainings import STEP, TRAININGS
 from detaudit import wire
 from detaudit.launch.environment import BOOTSTRAP
 
-STAGES = {"default": wire.DEFAULT_STAGES, "all": wire.STAGES}
+STAGES = {
+    "default": wire.DEFAULT_STAGES,
+    "all": wire.STAGES,
+    "default but state": tuple(stage for stage in wire.DEFAULT_STAGES if stage != "state"),
+}
 
 
 def step_s(code: str, env: dict[str, str]) -> float:
@@ -32,8 +36,12 @@ def main() -> None:
     """Print the medians over the pairs, for each training and choice of stages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=5)
-    count = parser.parse_args().pairs
+    parser.add_argument("--only", choices=TRAININGS, help="measure this training only")
+    options = parser.parse_args()
+    count = options.pairs
     for name, (model, batch, steps, block) in TRAININGS.items():
+        if options.only not in (None, name):
+            continue
         code = STEP.format(model=model, batch=batch, steps=steps, block=block)
         for chosen, stages in STAGES.items():
             pairs = [pair(code, stages) for _ in range(count)]

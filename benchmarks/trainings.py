@@ -50,6 +50,14 @@ TRAININGS = {
         60,
         8,
     ),
+    "CNN with 32 batch normalizations": (
+        "block = lambda: [nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()]\n"
+        "model = nn.Sequential(nn.Conv2d(3, 16, 1), *[layer for _ in range(32) for layer in block()],"
+        " nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))",
+        "torch.randn(32, 3, 16, 16), torch.randint(0, 10, (32,))",
+        60,
+        8,
+    ),
     "GPT of 10.8 million weights": (
         GPT,
         "torch.randint(0, 256, (8, 128)), torch.randint(0, 256, (1024,))",
