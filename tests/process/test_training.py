@@ -308,9 +308,22 @@ def test_stages_that_were_not_requested_are_reported_as_not_recorded(project: Pr
     assert project.detaudit("run", "train.py", "--stages", "updat").code == 2
 
 
+IN_PLACE = """
+            loss_of(w).backward()
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+            w.grad = None
+"""
+THROUGH_DATA = IN_PLACE.replace("w -= 0.1 * w.grad", "w.data -= 0.1 * w.grad")
+FUNCTIONAL = """
+            w = w - 0.1 * torch.func.grad(loss_of)(w)
+"""
+
+
 @pytest.mark.full
+@pytest.mark.parametrize("update", [IN_PLACE, THROUGH_DATA, FUNCTIONAL])
 @pytest.mark.parametrize(("seed", "code"), [("torch.manual_seed(1)", 0), ("torch.seed()", 1)])
-def test_a_training_by_hand_after_one_with_an_optimizer(project: Project, seed: str, code: int) -> None:
+def test_a_training_by_hand_after_one_with_an_optimizer(project: Project, update: str, seed: str, code: int) -> None:
     project.write(
         "train.py",
         f"""
@@ -324,12 +337,11 @@ def test_a_training_by_hand_after_one_with_an_optimizer(project: Project, seed: 
             optimizer.step()
             optimizer.zero_grad()
         {seed}
-        w = torch.zeros(4, 1, requires_grad=True)
-        for _ in range(6):
-            (torch.randn(8, 4) @ w - 1).pow(2).mean().backward()
-            with torch.no_grad():
-                w -= 0.1 * w.grad
-            w.grad = None
+        def loss_of(w):
+            return (torch.randn(8, 4) @ w - 1).pow(2).mean()
+        w = torch.zeros(4, 1, requires_grad={update != FUNCTIONAL})
+        for _ in range(6):{update}
+        del w
         """,
     )
     done = project.run("train.py", "--runs", "2")

@@ -39,6 +39,7 @@ class TorchWatcher:
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
         self._optimizers_seen = 0
+        self._constructed: weakref.WeakSet[Any] = weakref.WeakSet()
         self._any_optimizer = False
         self._stepping = False
         self._unscaled: tuple[Callable[[], Any], Any] | None = None
@@ -106,6 +107,7 @@ class TorchWatcher:
             self._any_optimizer = True
             self._training.ends_late = False
             construct(optimizer, *args, **kwargs)
+            self._constructed.add(optimizer)
 
         base.__init__ = __init__
 
@@ -150,21 +152,26 @@ class TorchWatcher:
     def _updated_by_hand(self) -> bool:
         """Return whether the script may update weights by hand, although there is an optimizer.
 
-        That is at the second backward pass since a step, and as long as weights were written to since the last one.
-        Otherwise, gradients are being accumulated. Inside a step, LBFGS computes its loss several times.
+        That is at the second backward pass since a step, and as long as weights were written to since the last one or
+        belong to no optimizer. Otherwise, gradients are being accumulated. Inside a step, LBFGS computes its loss
+        several times.
         """
-        if self._stepping or not self._training.pending:
-            return False
-        return not self._leaves or [leaf._version for leaf in self._leaves] != self._versions
+        return not self._stepping and self._training.pending and (not self._leaves or self._written())
+
+    def _written(self) -> bool:
+        """Return whether the last backward pass was for weights that were written to since, or may have been.
+
+        What is written through ``.data``, and a weight that is replaced by another tensor, cannot be seen. So all
+        weights that belong to no optimizer count as written to.
+        """
+        if [leaf._version for leaf in self._leaves] != self._versions:
+            return True
+        owned = {id(p) for optimizer in self._constructed for group in optimizer.param_groups for p in group["params"]}
+        return not any([id(leaf) in owned for leaf in self._leaves])
 
     def _end_undetected_step(self) -> None:
-        """End a step whose end no hook detected: in a loop without an optimizer, or with a compiled optimizer step.
-
-        If there is an optimizer, a backward pass begins a new step only if the weights were written to since the last
-        one. Otherwise, gradients are being accumulated.
-        """
-        written = [leaf._version for leaf in self._leaves] != self._versions
-        if self._leaves and self._training.pending and (written or not self._any_optimizer):
+        """End a step whose end no hook detected: in a loop without an optimizer, or with a compiled optimizer step."""
+        if self._leaves and self._training.pending and self._written():
             self._training.step(tuple([id(leaf) for leaf in self._leaves]), self._leaves)
 
     def _leaves_of(self, outputs: list[Any]) -> list[Any]:
