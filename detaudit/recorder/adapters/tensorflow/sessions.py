@@ -1,5 +1,7 @@
 """Hook tf.compat.v1 sessions: a session run that applies the gradients of an optimizer is a step.
 
+So is one that computes what tf.gradients returned, and assigns to one of its variables.
+
 Nothing is added to the user's graph. The loss and the gradients are fetched together with the fetches of the script,
 and the weights are read by a separate session run afterwards.
 """
@@ -46,7 +48,9 @@ class _Weight:
         return self.array
 
 
-class _SessionWatcher:
+class SessionWatcher:
+    """Finds the updates in graphs for sessions, and records the session runs that execute them."""
+
     def __init__(self, tf: Any, sink: Sink, training: Training) -> None:
         self._tf, self._sink, self._training = tf, sink, training
         self._np: Any = importlib.import_module("numpy")
@@ -54,6 +58,7 @@ class _SessionWatcher:
         self._weights: weakref.WeakKeyDictionary[Any, dict[str, _Weight]] = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
+        """Install the hooks."""
         optimizer = importlib.import_module("tensorflow.python.training.optimizer").Optimizer
         session = importlib.import_module("tensorflow.python.client.session").BaseSession
         self._watch_optimizer(optimizer)
@@ -87,22 +92,38 @@ class _SessionWatcher:
 
     def _keep_update(self, optimizer: Any, result: Any, pairs: Sequence[tuple[Any, Any]]) -> None:
         operation = getattr(result, "op", result)
-        graph = getattr(operation, "graph", None)
-        if not self._is_for_sessions(graph):
-            return
-        loss = self._loss_of.get(optimizer)
+        if self._is_for_sessions(getattr(operation, "graph", None)):
+            loss = self._loss_of.get(optimizer)
+            losses = (loss,) if loss is not None and loss.graph is operation.graph else ()
+            self._keep(operation, losses, pairs, assigned=False)
+
+    def taken(self, losses: Any, sources: Any, gradients: Any) -> bool:
+        """Keep the gradients that a script took in a graph for sessions. Return False if it is another graph."""
+        flatten = self._tf.nest.flatten
+        found = flatten(losses)
+        if not found or not self._is_for_sessions(getattr(found[0], "graph", None)):
+            return False
+        pairs = [
+            (gradient, variable)
+            for gradient, variable in zip(gradients, flatten(sources))
+            if gradient is not None and hasattr(variable, "assign")
+        ]
+        if pairs:
+            first = flatten(pairs[0][0], expand_composites=True)[0]
+            self._keep(first.op, tuple(found), pairs, assigned=True)
+        return True
+
+    def _keep(
+        self, operation: Any, losses: tuple[Any, ...], pairs: Sequence[tuple[Any, Any]], *, assigned: bool
+    ) -> None:
+        graph = operation.graph
         trained = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         parts = self._tf.nest.flatten([gradient for gradient, _ in trained], expand_composites=True)
         if not hasattr(graph, _UPDATES):  # an attribute of the graph, so that it is freed together with the graph
             setattr(graph, _UPDATES, Updates())
-        getattr(graph, _UPDATES).add(
-            Update(
-                operation,
-                (loss,) if loss is not None and loss.graph is graph else (),
-                tuple([part for part in parts if part is not None]) if self._training.wants("backward") else (),
-                tuple([variable for _, variable in trained]),
-            )
-        )
+        gradients = tuple([part for part in parts if part is not None]) if self._training.wants("backward") else ()
+        variables = tuple([variable for _, variable in trained])
+        getattr(graph, _UPDATES).add(Update(operation, losses, gradients, variables, assigned))
 
     def _watch_runs(self, session: Any) -> None:
         run = session.run
@@ -169,6 +190,8 @@ class _SessionWatcher:
         return [self._np.asarray(value) for _, value in named]
 
 
-def watch_sessions(tf: Any, sink: Sink, training: Training) -> None:
+def watch_sessions(tf: Any, sink: Sink, training: Training) -> SessionWatcher:
     """Record what every session trains from now on as steps of ``training``."""
-    _SessionWatcher(tf, sink, training).install()
+    watcher = SessionWatcher(tf, sink, training)
+    watcher.install()
+    return watcher

@@ -16,13 +16,29 @@ _HARMLESS = frozenset(["Variable", "VariableV2", "VarHandleOp", "ReadVariableOp"
 """Stateful operations that can be fetched without changing their state."""
 
 
+_WRITES = ("Assign", "Apply", "Scatter", "ResourceApply", "ResourceScatter", "ResourceSparse", "SparseApply")
+"""Prefixes of the types of operations that write to a variable, which is their first input."""
+
+
 class Update(NamedTuple):
-    """The operation by which an optimizer applies its gradients in a graph, and the tensors that belong to it."""
+    """The operation by which an optimizer applies its gradients in a graph, and the tensors that belong to it.
+
+    If ``assigned``, it is the operation that computes the gradient, and there is an update only if the same run
+    writes to one of the variables.
+    """
 
     operation: Any
     losses: tuple[Any, ...]
     gradients: tuple[Any, ...]
     variables: tuple[Any, ...]
+    assigned: bool = False
+
+    def runs(self, running: set[Any]) -> bool:
+        """Return whether the update happens when these operations run."""
+        if self.operation not in running:
+            return False
+        handles = {getattr(variable, "handle", variable).op for variable in self.variables}
+        return not self.assigned or any(op.type.startswith(_WRITES) and op.inputs[0].op in handles for op in running)
 
 
 class Step(NamedTuple):
@@ -73,7 +89,7 @@ class Updates:
 
     def _find(self, graph: Any, fetched: list[Any]) -> Step | None:
         running = _ancestors(fetched)
-        hit = [update for update in self.updates if update.operation in running]
+        hit = [update for update in self.updates if update.runs(running)]
         if not hit:
             return None
 

@@ -19,6 +19,7 @@ from .inputs import InputData, ScaledLosses, watch_layers
 from .models import watch_state
 from .reader import TensorFlowReader
 from .sessions import watch_sessions
+from .symbolic import watch_symbolic_gradients
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,13 @@ class TensorFlowWatcher:
             lambda layer: watch_state(layer, self._training, self._reader, self._ops.init_scope),
         )
         watch_exports(self._sink, lambda functions: self._rings.used_by(functions))
-        watch_sessions(self._tf, self._sink, self._training)
+        sessions = watch_sessions(self._tf, self._sink, self._training)
+
+        def observe(losses: Any, sources: Any, gradients: Any) -> None:
+            if not sessions.taken(losses, sources, gradients):
+                self._note(losses, sources, gradients)
+
+        watch_symbolic_gradients(self._tf, self._sink, observe)
 
     def _watch_gradients(self, tape: Any) -> None:
         compute = tape.gradient
