@@ -185,3 +185,35 @@ def test_the_state_of_a_keras_model(project: Project, look: int | None, step: in
     found = group["first_difference"]
     assert (found["step"], found["stage"]) == (step, "state")
     assert found["site"] == "Sequential.norm.moving_mean and 1 more"
+
+
+MODULE = """
+    import tensorflow as tf
+    class Inner(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(tf.ones((8, 1)))
+            self.average = tf.Variable(tf.ones((8, 1)), trainable=False)
+
+    class Net(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = [Inner(), Inner()]
+            self.layer = keras.layers.Dense(1)
+
+    net = Net()
+    net.blocks[1].average.assign(tf.random.normal((8, 1)) if SEEDED else noise[:8, :1])
+    main(None)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seeded", [True, False])
+def test_a_module_of_tensorflow_that_no_optimizer_updates(project: Project, seeded: bool) -> None:
+    project.write("train.py", dedent(KERAS) + dedent(MODULE).replace("SEEDED", str(seeded)))
+    done = project.run("train.py", "--runs", "2")
+    (group,) = done.json["groups"]
+    assert group["runs"][0]["warnings"] == []
+    assert done.code == (0 if seeded else 1), done.out
+    if not seeded:
+        assert group["first_difference"]["site"] == "Net.blocks.1.average"

@@ -1,4 +1,4 @@
-"""Find what Keras layers and models hold: their trainable weights, and as buffers those that are not."""
+"""Find what layers, models and modules hold: their trainable weights, and as buffers those that are not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...training.models import Held, ModelStates
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import contextlib
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from ...training.reader import FrameworkReader
@@ -66,6 +66,34 @@ class LayerStates(ModelStates):
 
     def buffers(self, part: Any) -> list[Any]:
         """Return the weights of a layer that are not trainable."""
+        return [held.tensor for held in self.held(part) if held.buffer]
+
+
+class ModuleStates(ModelStates):
+    """The variables of all instances of ``tf.Module`` that are alive at the end, but for layers of Keras."""
+
+    def __init__(self, tf: Any, reader: FrameworkReader, write: Callable[[Sequence[Any]], None]) -> None:
+        super().__init__(tf.Module, reader, write)
+        self._tf = tf
+
+    def ran(self, model: Any) -> None:
+        """Do nothing: only layers of Keras report their calls."""
+
+    def parts(self, model: Any) -> Iterable[tuple[str, Any]]:
+        """Return a module and its submodules, by name."""
+        inner = model._flatten(predicate=lambda leaf: isinstance(leaf, self._tf.Module), with_path=True)
+        return [("", model), *[(".".join(map(str, path)), module) for path, module in inner]]
+
+    def held(self, part: Any) -> Iterator[Held]:
+        """Yield the variables of a module that are not in its submodules."""
+        if hasattr(part, "_flatten_layers") or not self._tf.compat.v1.executing_eagerly_outside_functions():
+            return  # a layer of Keras has an entry of its own, and variables of a session cannot be read
+        leaves = part._flatten(False, predicate=lambda leaf: isinstance(leaf, self._tf.Variable), with_path=True)
+        for path, variable in leaves:
+            yield Held("/".join(map(str, path)), not variable.trainable, variable)
+
+    def buffers(self, part: Any) -> list[Any]:
+        """Return the variables of a module that are not trainable."""
         return [held.tensor for held in self.held(part) if held.buffer]
 
 

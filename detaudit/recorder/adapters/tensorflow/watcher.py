@@ -16,7 +16,7 @@ from ...training.steps import Training
 from .exports import watch_exports
 from .graphs import Rings
 from .inputs import InputData, ScaledLosses, watch_layers
-from .models import watch_state
+from .models import ModuleStates, watch_state
 from .reader import TensorFlowReader
 from .sessions import watch_sessions
 from .symbolic import watch_symbolic_gradients
@@ -71,6 +71,8 @@ class TensorFlowWatcher:
             lambda layer, call: self._sink.guarded("batch", lambda: self._on_layer(layer, call)),
             lambda layer: watch_state(layer, self._training, self._reader, self._ops.init_scope),
         )
+        if self._training.wants("state"):
+            self._training.states.append(ModuleStates(self._tf, self._reader, self._training.freed))
         watch_exports(self._sink, lambda functions: self._rings.used_by(functions))
         sessions = watch_sessions(self._tf, self._sink, self._training)
 
