@@ -5,7 +5,7 @@ import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol, cast
@@ -77,12 +77,24 @@ READERS = {
 }
 """The suffixes whose tensors are compared; all other files are by their bytes."""
 
+_CHECKPOINT = "detaudit.auditor.evidence.formats.checkpoint"
+_PICKLES = "detaudit.auditor.evidence.formats.pickles"
+_BOOSTERS = "detaudit.auditor.evidence.formats.boosters"
+
+MODEL_READERS = {
+    **READERS,
+    **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), _CHECKPOINT),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLES),
+    **dict.fromkeys((".json", ".ubj", ".model", ".txt", ".lgb", ".xgb"), _BOOSTERS),
+}
+"""The suffixes of files that may hold a model, and that are compared without --artifact."""
+
 NEEDS_H5PY = (".keras", ".h5", ".hdf5")
 
 
-def reader_for(path: Path) -> Reader | None:
+def reader_for(path: Path, readers: Mapping[str, str] = READERS) -> Reader | None:
     """Return the reader for a file's suffix, None if the file is compared by its bytes."""
-    module = READERS.get(path.suffix.lower())
+    module = readers.get(path.suffix.lower())
     return cast(Reader, importlib.import_module(module)) if module else None
 
 

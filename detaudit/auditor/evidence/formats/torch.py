@@ -37,17 +37,28 @@ _DTYPES = {
 
 def parts(path: Path) -> Iterator[Part] | None:
     """Return the parts as Reader.parts does, None if torch did not write the file."""
+    check_format(path)
     with path.open("rb") as file:
-        start = file.read(len(_LEGACY))
-    if start == _LEGACY:
-        raise UnusableError(
-            "is in torch's format of before 1.6, which holds memory addresses: equal weights differ in their bytes. "
-            "Save it without _use_new_zipfile_serialization=False"
-        )
-    return _of_zip(path) if start.startswith(b"PK") and _root(path) is not None else None
+        start = file.read(2)
+    return _of_zip(path) if start == b"PK" and root_of(path) is not None else None
 
 
-def _root(path: Path) -> str | None:
+def check_format(path: Path) -> None:
+    """Raise UnusableError for a file in a format that holds memory addresses."""
+    with path.open("rb") as file:
+        if file.read(len(_LEGACY)) == _LEGACY:
+            raise UnusableError(
+                "is in torch's format of before 1.6, which holds memory addresses: equal weights differ in their "
+                "bytes. Save it without _use_new_zipfile_serialization=False"
+            )
+
+
+def dtype_of(storage: str) -> str | None:
+    """Return the dtype of a class of storages, without its byte order; None for an unknown one."""
+    return _DTYPES.get(storage)
+
+
+def root_of(path: Path) -> str | None:
     """Return the folder inside the archive, which is named like the file when it was saved."""
     with zipfile.ZipFile(path) as archive:
         found = [name for name in archive.namelist() if name.endswith("/data.pkl")]
@@ -55,7 +66,7 @@ def _root(path: Path) -> str | None:
 
 
 def _of_zip(path: Path) -> Iterator[Part]:
-    root = _root(path) or ""
+    root = root_of(path) or ""
     with zipfile.ZipFile(path) as archive:
         storages = _look_up(archive, archive.getinfo(f"{root}data.pkl"))
         big = f"{root}byteorder" in archive.namelist() and archive.read(f"{root}byteorder") == b"big"

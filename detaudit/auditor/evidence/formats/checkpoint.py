@@ -1,0 +1,87 @@
+"""Read what torch.save writes, tensor by tensor; see formats/torch.py for the layout.
+
+Only the elements that a tensor shows are read: the rest of its storage may be memory that was never written.
+"""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from detaudit.auditor.evidence.formats import Part, pickles, pieces, torch
+from detaudit.auditor.evidence.formats.arrays import held
+from detaudit.auditor.evidence.formats.standins import Persistent
+
+_LOCAL_HEADER = 30
+"""Bytes before the name in the header of a member of a zip: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT."""
+
+
+def parts(path: Path) -> Iterator[Part] | None:
+    """Return the parts as Reader.parts does, None if neither torch nor pickle wrote the file."""
+    with path.open("rb") as file:
+        start = file.read(2)
+    if start == b"PK":
+        return _of_zip(path) if torch.root_of(path) is not None else None
+    if start[:1] == b"\x80":
+        torch.check_format(path)
+        return pickles.parts(path)
+    return None
+
+
+def _of_zip(path: Path) -> Iterator[Part]:
+    root = torch.root_of(path) or ""
+    with zipfile.ZipFile(path) as archive, path.open("rb") as raw:
+        if archive.getinfo(f"{root}data.pkl").file_size > torch.MOST_STRUCTURE:
+            raise ValueError("its data.pkl is too large")
+        big = f"{root}byteorder" in archive.namelist() and archive.read(f"{root}byteorder") == b"big"
+        with archive.open(f"{root}data.pkl") as structure:
+            found = pickles.read(structure)
+
+        def tensor(name: str, arguments: Any) -> Part | None:
+            storage, offset, shape, strides = arguments[:4]
+            if not isinstance(storage, Persistent) or storage.key[0] != "storage":
+                return None
+            member = archive.getinfo(f"{root}data/{storage.key[2]}")
+            kind = torch.dtype_of(storage.key[1].name)
+            if kind is None:  # elements of an unknown size
+                return Part(name, _bytes(archive, raw, member, 0, member.file_size), storage.key[1].name, tuple(shape))
+            item = member.file_size // max(storage.key[4], 1)
+            start, size = _span(offset, shape, strides, item, member.file_size)
+            layout = "" if _contiguous(shape, strides) else f" {tuple(strides)}"
+            dtype = f"{'<>'[big]}{kind}{layout}"
+            return Part(name, _bytes(archive, raw, member, start, size), dtype, tuple(shape))
+
+        yield from held(found, tensor)
+
+
+def _span(offset: int, shape: Any, strides: Any, size: int, whole: int) -> tuple[int, int]:
+    """Return where the elements of a tensor begin and how many bytes they span."""
+    if 0 in shape:
+        return 0, 0
+    last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+    start, length = offset * size, (last + 1) * size
+    if start < 0 or length < 0 or start + length > whole:
+        raise ValueError("a tensor ends after its storage")
+    return start, length
+
+
+def _contiguous(shape: Any, strides: Any) -> bool:
+    expected = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+def _bytes(archive: zipfile.ZipFile, raw: IO[bytes], member: zipfile.ZipInfo, start: int, size: int) -> Iterator[bytes]:
+    if member.compress_type != zipfile.ZIP_STORED:
+        with archive.open(member) as file:
+            file.seek(start)
+            yield from pieces(file, size)
+        return
+    raw.seek(member.header_offset)
+    header = raw.read(_LOCAL_HEADER)
+    names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    raw.seek(member.header_offset + _LOCAL_HEADER + names + start)
+    yield from pieces(raw, size)

@@ -1,0 +1,212 @@
+"""Read what a pickle holds from its opcodes: nothing that it names is imported or called.
+
+A pickle builds its objects on a stack. Here, the same opcodes build stand-ins: what a function would return is its
+name and its arguments, and an array is its dtype, its shape and a digest of its bytes. The opcodes are documented in
+the module pickletools of the standard library.
+"""
+
+import pickletools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from detaudit.auditor.evidence.formats import Part, pieces
+from detaudit.auditor.evidence.formats.arrays import held, item_size, kind_of
+from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
+
+MOST_OPCODES = 4_000_000
+_MARK = object()
+_SHORT = 64
+"""Of more bytes than these, only a digest is kept."""
+
+
+def parts(path: Path) -> Iterator[Part] | None:
+    """See Reader.parts."""
+    with path.open("rb") as file:
+        if file.read(1) != b"\x80":  # protocol 2 and later
+            return None
+    return _of_file(path)
+
+
+def _of_file(path: Path) -> Iterator[Part]:
+    with path.open("rb") as file:
+        yield from held(read(file))
+
+
+def read(file: IO[bytes]) -> Any:
+    """Return the stand-in for the object that is pickled here. Raises ValueError if the opcodes make no sense."""
+    try:
+        return _Machine(file).run()
+    except (AttributeError, StopIteration) as error:
+        raise ValueError("its opcodes do not fit together") from error
+
+
+class _Machine:
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._stack: list[Any] = []
+        self._memo: dict[int, Any] = {}
+
+    def run(self) -> Any:
+        for count, (opcode, argument, _) in enumerate(pickletools.genops(self._file)):
+            if count > MOST_OPCODES:
+                raise ValueError("it holds too many objects to be read")
+            if opcode.name == "STOP":
+                return self._stack.pop()
+            step = _STEPS.get(opcode.name)
+            if step is not None:
+                step(self, argument)
+            elif not opcode.stack_before and len(opcode.stack_after) == 1:
+                self._stack.append(_constant(opcode.name, argument))
+            elif opcode.name not in ("PROTO", "FRAME", "READONLY_BUFFER"):
+                raise ValueError(f"its opcode {opcode.name} is not supported")
+        raise EOFError("it ends too early")
+
+    def _pop(self, count: int) -> list[Any]:
+        found = self._stack[len(self._stack) - count :]
+        del self._stack[len(self._stack) - count :]
+        if len(found) < count:
+            raise ValueError("its stack is empty")
+        return found
+
+    def _to_mark(self) -> list[Any]:
+        place = next(place for place in range(len(self._stack) - 1, -1, -1) if self._stack[place] is _MARK)
+        found = self._stack[place + 1 :]
+        del self._stack[place:]
+        return found
+
+    def put(self, argument: int) -> None:
+        self._memo[argument] = self._stack[-1]
+
+    def memoize(self, _: None) -> None:
+        self._memo[len(self._memo)] = self._stack[-1]
+
+    def get(self, argument: int) -> None:
+        self._stack.append(self._memo[int(argument)])
+
+    def gather(self, make: Callable[[list[Any]], Any], count: int | None = None) -> None:
+        self._stack.append(make(self._to_mark() if count is None else self._pop(count)))
+
+    def append(self, items: list[Any]) -> None:
+        target = self._stack[-1]
+        (target.items if isinstance(target, Call) else target).extend(items)
+
+    def set_items(self, flat: list[Any]) -> None:
+        self._stack[-1].pairs.extend(zip(flat[::2], flat[1::2], strict=True))
+
+    def call(self, count: int) -> None:
+        function, *arguments = self._pop(count)
+        found = arguments[0] if len(arguments) == 1 else tuple(arguments)
+        if function == _ENCODE:  # how protocol 2 writes bytes
+            self._stack.append(_brief(found[0].encode(found[1])))
+        else:
+            self._stack.append(Call(function, found))
+
+    def build(self, _: None) -> None:
+        (state,) = self._pop(1)
+        target = self._stack[-1]
+        target.state = state
+        if isinstance(target.function, Global) and target.function.name.endswith(" NumpyArrayWrapper"):
+            target.state = None
+            target.items.append(_of_joblib(state, self._file))
+
+    def glob(self, argument: str | None) -> None:
+        self._stack.append(Global(argument if argument is not None else " ".join(map(str, self._pop(2)))))
+
+    def instance(self, argument: str) -> None:
+        self._stack.append(Call(Global(argument), self._to_mark()))
+
+    def object(self, _: None) -> None:
+        kind, *arguments = self._to_mark()
+        self._stack.append(Call(kind, arguments))
+
+    def take(self, method: str, count: int | None) -> None:
+        getattr(self, method)(self._to_mark() if count is None else self._pop(count))
+
+    def drop(self, items: list[Any]) -> None:
+        """Forget what was taken from the stack."""
+
+    def mark(self, _: None) -> None:
+        self._stack.append(_MARK)
+
+    def persistent(self, argument: str | None) -> None:
+        self._stack.append(Persistent(argument if argument is not None else self._pop(1)[0]))
+
+    def duplicate(self, _: None) -> None:
+        self._stack.append(self._stack[-1])
+
+
+def _mapping(flat: list[Any]) -> Mapping:
+    return Mapping(list(zip(flat[::2], flat[1::2], strict=True)))
+
+
+def _of_joblib(state: Mapping, file: IO[bytes]) -> Any:
+    """Return the array that joblib writes into the pickle, right after the object that describes it."""
+    described = dict(state.pairs)
+    dtype, shape = kind_of(described["dtype"]), tuple(described["shape"])
+    if dtype[1:].startswith("O"):
+        return read(file)  # a pickle in the pickle
+    if described.get("numpy_array_alignment_bytes") is not None:
+        file.read(file.read(1)[0])
+    size = item_size(dtype)
+    for extent in shape:
+        size *= extent
+    order = " F" if described["order"] == "F" else ""
+    return Array(f"{dtype}{order}", shape, digest_of(pieces(file, size)))
+
+
+_ENCODE = Global("_codecs encode")
+_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_EMPTY: dict[str, Callable[[], Any]] = {
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+    "EMPTY_DICT": lambda: Mapping([]),
+    "EMPTY_SET": lambda: Bag([]),
+}
+
+
+def _constant(name: str, argument: Any) -> Any:
+    if name in _EMPTY:
+        return _EMPTY[name]()
+    return _CONSTANTS[name] if name in _CONSTANTS else _brief(argument)
+
+
+def _brief(found: Any) -> Any:
+    if isinstance(found, bytes | bytearray) and len(found) > _SHORT:
+        return Blob(len(found), digest_of([bytes(found)]))
+    return found
+
+
+_Step = Callable[[_Machine, Any], None]
+_STEPS: dict[str, _Step] = {
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT"), lambda machine, argument: machine.put(int(argument))),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), _Machine.get),
+    "MEMOIZE": _Machine.memoize,
+    "MARK": _Machine.mark,
+    "POP": lambda machine, _: machine.take("drop", 1),
+    "POP_MARK": lambda machine, _: machine.take("drop", None),
+    "DUP": _Machine.duplicate,
+    "LIST": lambda machine, _: machine.gather(list),
+    "TUPLE": lambda machine, _: machine.gather(tuple),
+    "TUPLE1": lambda machine, _: machine.gather(tuple, 1),
+    "TUPLE2": lambda machine, _: machine.gather(tuple, 2),
+    "TUPLE3": lambda machine, _: machine.gather(tuple, 3),
+    "DICT": lambda machine, _: machine.gather(_mapping),
+    "FROZENSET": lambda machine, _: machine.gather(Bag),
+    "APPEND": lambda machine, _: machine.take("append", 1),
+    "APPENDS": lambda machine, _: machine.take("append", None),
+    "ADDITEMS": lambda machine, _: machine.take("append", None),
+    "SETITEM": lambda machine, _: machine.take("set_items", 2),
+    "SETITEMS": lambda machine, _: machine.take("set_items", None),
+    "GLOBAL": _Machine.glob,
+    "STACK_GLOBAL": _Machine.glob,
+    "REDUCE": lambda machine, _: machine.call(2),
+    "NEWOBJ": lambda machine, _: machine.call(2),
+    "NEWOBJ_EX": lambda machine, _: machine.call(3),
+    "INST": _Machine.instance,
+    "OBJ": _Machine.object,
+    "BUILD": _Machine.build,
+    "PERSID": _Machine.persistent,
+    "BINPERSID": _Machine.persistent,
+}
+"""What the opcodes do that are more than a constant."""
