@@ -57,6 +57,8 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     process and framework replaces earlier ones). ``tensors`` has ``[class, name, buffer, dtype, shape, digest]``
     for each tensor, in no fixed order. ``class`` is that of the module that holds it, ``buffer`` is false for a
     parameter.
+``wrote``: ``path``
+    The script opened this file for writing; it is not below the working directory.
 ``trouble``: ``where, error``
     The recorder failed, and the script went on.
 ``bye``: ``how``

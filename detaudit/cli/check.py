@@ -130,6 +130,7 @@ def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str) -> Settin
         isolate=audit.isolate,
         loss_pattern=loss_regex(audit.loss_pattern),
         artifacts=artifacts.check(audit.artifacts),
+        files=audit.files,
         env=audit.env,
     )
 

@@ -83,6 +83,8 @@ run_options = _all_of(
                  "group `step`, if present, is the step."),
     click.option("--artifact", "artifacts_", multiple=True, metavar="PATH",
                  help="Compare a file the script writes. Globs allowed. Repeatable."),
+    click.option("--no-files", is_flag=True,
+                 help="Do not compare the files the script writes, except those of --artifact."),
     click.option("--isolate", is_flag=True,
                  help="Run each run in its own copy of the repository, always at the same path."),
     click.option("--isolate-root", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",

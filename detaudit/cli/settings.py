@@ -73,6 +73,7 @@ def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs
         stages=options["stages"],
         loss_pattern=loss_regex(options["loss_pattern"]),
         artifacts=artifacts.check(options["artifacts_"]),
+        files=not options["no_files"],
         vary=vary,
         varying=varying,
     )

@@ -1,29 +1,22 @@
 """Detect when a run reads a file that an earlier run wrote: the two did not start from the same state."""
 
 import contextlib
-import os
 import sys
-from pathlib import Path
+from collections.abc import Iterable
 
-from detaudit.launch import RESULTS
-from detaudit.launch.workspace import walk
+from detaudit.launch.changes import Stamps
 
 MOST_WATCHED = 2000
-_SKIPPED = (".git", "__pycache__", RESULTS)  # Other audits may be running.
-
-_Stamp = tuple[int, int, int]
 
 
 class LeftoverFiles:
-    """Watches the files below a folder that earlier runs wrote.
+    """Watches the files that earlier runs wrote.
 
     inotify reports whether the first access to such a file is a read. Without inotify, ``watching`` is False and
     nothing is reported.
     """
 
-    def __init__(self, root: Path, results: Path) -> None:
-        self._root, self._results = root, results
-        self._before: dict[str, _Stamp] = {}
+    def __init__(self) -> None:
         self._written: dict[str, None] = {}
         self._watch = _new_watch()
 
@@ -32,29 +25,16 @@ class LeftoverFiles:
         """Whether reads can be detected at all."""
         return self._watch is not None
 
-    def before_run(self) -> None:
-        """Note the state of all files, and watch those that earlier runs wrote."""
-        self._before = self._stamps()
+    def before_run(self, present: Stamps) -> None:
+        """Watch the files that earlier runs wrote and that are ``present``."""
         if self._watch is not None:
-            written = [path for path in self._written if path in self._before]
-            self._watch.start(written[:MOST_WATCHED])
+            self._watch.start([path for path in self._written if path in present][:MOST_WATCHED])
 
-    def after_run(self) -> tuple[str, ...]:
-        """Return the files that an earlier run wrote and this one read, relative to the folder."""
+    def after_run(self, written: Iterable[str]) -> tuple[str, ...]:
+        """Take in what this run wrote; return the files that an earlier run wrote and this one read first."""
         read = self._watch.stop() if self._watch is not None else []
-        after = self._stamps()
-        changed = [path for path, stamp in after.items() if self._before.get(path) != stamp]
-        self._written |= dict.fromkeys(changed)
-        return tuple(sorted(os.path.relpath(path, self._root) for path in read))
-
-    def _stamps(self) -> dict[str, _Stamp]:
-        stamps = {}
-        for entry in walk(self._root, self._results):
-            if entry.is_file(follow_symlinks=False) and not any(f"{os.sep}{s}{os.sep}" in entry.path for s in _SKIPPED):
-                with contextlib.suppress(OSError):
-                    stat = entry.stat(follow_symlinks=False)
-                    stamps[entry.path] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        return stamps
+        self._written |= dict.fromkeys(written)
+        return tuple(sorted(read))
 
 
 class _Watch:

@@ -22,7 +22,8 @@ from detaudit.recipe.recipes import Recipe
 class Settings:
     """The settings of one audit.
 
-    ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, and recipes may override ``env``.
+    ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``files`` says whether
+    all others that a run writes are compared too, and recipes may override ``env``.
     """
 
     target: Target
@@ -39,6 +40,7 @@ class Settings:
     stages: tuple[str, ...] = wire.DEFAULT_STAGES
     loss_pattern: re.Pattern[str] | None = None
     artifacts: tuple[str, ...] = ()
+    files: bool = True
     env: Mapping[str, str] = field(default_factory=dict)
     vary: tuple[str, ...] = ()
     varying: Varying = NOTHING_VARIES

@@ -4,7 +4,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,8 +133,11 @@ def repository_root(cwd: Path) -> Path:
     return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
 
 
-def walk(root: Path, results: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield everything below ``root`` except detaudit's ``results``; a virtual environment is a single entry."""
+def walk(root: Path, results: Path, skipped: Collection[str] = ()) -> Iterator[os.DirEntry[str]]:
+    """Yield everything below ``root`` except detaudit's ``results``; a virtual environment is a single entry.
+
+    Nothing in folders whose names are ``skipped`` is yielded.
+    """
     ours = os.fspath(results)
     folders = [os.fspath(root)]
     while folders:
@@ -146,7 +149,7 @@ def walk(root: Path, results: Path) -> Iterator[os.DirEntry[str]]:
             if entry.name == RESULTS or entry.path == ours:
                 continue
             yield entry
-            if entry.is_dir(follow_symlinks=False) and not is_venv(entry):
+            if entry.name not in skipped and entry.is_dir(follow_symlinks=False) and not is_venv(entry):
                 folders.append(entry.path)
 
 

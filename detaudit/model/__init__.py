@@ -29,6 +29,7 @@ from detaudit.model.enums import NAMED, UNHOOKED, Cause, Stage, Status, Verdict
 from detaudit.model.evidence import Confidence, Evidence
 from detaudit.model.exits import exit_code
 from detaudit.model.explanation import Explanation, LikelyCause
+from detaudit.model.files import FileDifference, PrintedDifference
 from detaudit.model.next_steps import NextStep, Purpose
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.overrides import Override, ScriptCall
@@ -88,6 +89,7 @@ __all__ = [
     "Evidence",
     "Explanation",
     "FailingFlag",
+    "FileDifference",
     "FinalState",
     "FirstMismatch",
     "FlagFix",
@@ -113,6 +115,7 @@ __all__ = [
     "Operation",
     "Override",
     "Pass",
+    "PrintedDifference",
     "Purpose",
     "RankRecord",
     "Reason",

@@ -9,6 +9,7 @@ from detaudit.model.applicability import Inapplicable, NotVaried
 from detaudit.model.enums import NAMED, UNHOOKED, Stage, Status, Verdict
 from detaudit.model.evidence import Confidence
 from detaudit.model.explanation import Explanation
+from detaudit.model.files import FileDifference, PrintedDifference
 from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
 from detaudit.model.overrides import Override
@@ -69,7 +70,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One execution of the script. ``wall_s`` is in seconds.
 
     ``first_difference`` is from the group's first finished run; ``errors`` say why the run is not compared, or why it
-    was ended early. ``log_dir`` has its stdout, stderr and event logs.
+    was ended early. ``log_dir`` has its stdout, stderr and event logs. ``artifacts`` are the files that --artifact
+    names, ``saved`` the others with tensors.
     """
 
     id: int
@@ -84,6 +86,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[Warning, ...] = ()
     log_dir: str = ""
     artifacts: tuple[Artifact, ...] = ()
+    saved: tuple[Artifact, ...] = ()
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -175,7 +178,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """All runs with one recipe. Only runs of one group are ever compared.
 
     ``differing_generators`` are the random generators that began the training in different states if the runs differ;
-    ``not_varied`` says of requested variations why they are not in ``varied``.
+    ``not_varied`` says of requested variations why they are not in ``varied``. ``file_differences`` and
+    ``printed_difference`` do not decide.
     """
 
     recipe: AppliedRecipe
@@ -197,6 +201,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason | None = None
     varied: tuple[Varied, ...] = ()
     not_varied: dict[str, NotVaried] = {}
+    file_differences: tuple[FileDifference, ...] = ()
+    printed_difference: PrintedDifference | None = None
 
     @property
     def compared(self) -> int:

@@ -37,7 +37,8 @@ class Cause(StrEnum):
 class Stage(StrEnum):
     """The stages of a step in their order, then what is compared without a hook: printed losses, files, return values.
 
-    ``STEPS`` means that one run has no such step.
+    ``ARTIFACT`` are the files that --artifact names, ``SAVED`` all others with tensors. ``STEPS`` means that
+    one run has no such step.
     """
 
     INIT = "init"
@@ -49,6 +50,7 @@ class Stage(StrEnum):
     STATE = "state"
     STDOUT = "stdout"
     ARTIFACT = "artifact"
+    SAVED = "saved"
     RETURNED = "returned"
     STEPS = "steps"
 
@@ -58,8 +60,8 @@ class Stage(StrEnum):
         return list(Stage).index(self)
 
 
-UNHOOKED = (Stage.STDOUT, Stage.ARTIFACT, Stage.RETURNED)
+UNHOOKED = (Stage.STDOUT, Stage.ARTIFACT, Stage.SAVED, Stage.RETURNED)
 """What is compared without a hook. Printed losses have steps of their own; files and return values have none."""
 
-NAMED = (Stage.ARTIFACT, Stage.RETURNED)
+NAMED = (Stage.ARTIFACT, Stage.SAVED, Stage.RETURNED)
 """The stages whose digests are each followed by a space and the name of a file, a tensor in it, or a part."""

@@ -24,6 +24,7 @@ class LikelyCause(StrEnum):
     CONTROL_FLOW = "control-flow"
     NOT_RECORDED = "not-recorded"
     OUTSIDE_THE_WEIGHTS = "outside-the-weights"
+    BESIDE_THE_TRAINING = "beside-the-training"
     AFTER_THE_LAST_STEP = "after-the-last-step"
     CODE = "code"
 

@@ -30,7 +30,8 @@ class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     ``command`` is a script or ``-m MODULE`` with arguments, or a whole command. ``timeout`` is in seconds.
     ``loss-tolerance`` is the largest accepted relative difference of the final losses, if the environment is not that
-    of the baseline. ``resume`` is the command that resumes a stopped run, ``stop`` a command that stops early.
+    of the baseline. ``files`` says whether files that the script writes are compared. ``resume`` is the command that
+    resumes a stopped run, ``stop`` a command that stops early.
     """
 
     command: Command
@@ -44,6 +45,7 @@ class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     python: str | None = None
     isolate: bool = False
     artifacts: tuple[str, ...] = ()
+    files: bool = True
     loss_pattern: str | None = None
     baseline: bool = True
     policy: Policy = "fail"

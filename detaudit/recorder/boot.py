@@ -8,7 +8,7 @@ import os
 from .. import wire
 from .adapters import ADAPTERS
 from .patches import flags
-from .process import imports
+from .process import imports, outputs
 from .process.recorder import Recorder
 from .process.settings import FRAMEWORKS, SettingsRecorder
 from .randomness import system
@@ -34,6 +34,7 @@ _HOOKED_FIRST = (
     ("multiprocessing.pool", "randomness.completion_order", "watch_pool"),
     ("queue", "randomness.queues", "watch"),
     ("torch.utils.data.dataloader", "randomness.completion_order", "watch_loaders"),
+    ("torch.serialization", "process.outputs", "watch_torch"),
 )
 """Modules to hook before any flag is applied, and for each the module here and the function that hooks it."""
 
@@ -143,3 +144,4 @@ def start() -> None:
     recorder.sink.guarded("watch", lambda: _instrument(recorder))
     recorder.sink.guarded("environ", lambda: _watch_settings(recorder))
     recorder.sink.guarded("os", lambda: _watch_system(recorder))
+    recorder.sink.guarded("outputs", lambda: outputs.watch(recorder))

@@ -61,7 +61,7 @@ def recordings(found: Comparison) -> Table:
 
 def _recording(letter: str, rank: RankRecord) -> list[str]:
     weights, loss = digits(rank.sum_of_weights), digits(rank.final_loss)
-    steps = "-" if rank.framework == Stage.ARTIFACT else str(rank.steps)
+    steps = "-" if rank.framework in (Stage.ARTIFACT, Stage.SAVED) else str(rank.steps)
     return [letter, words.rank_name(rank), weights, loss, steps, words.short_digest(rank)]
 
 
@@ -109,7 +109,7 @@ def _where(found: Comparison, first: Difference) -> str:
     match first.stage:
         case Stage.STEPS:
             return _steps_where(found, first)
-        case Stage.ARTIFACT:
+        case Stage.ARTIFACT | Stage.SAVED:
             return f"the file {first.site} differs"
         case Stage.RETURNED:
             return f"the value returned by the test differs{f' at {first.site}' if first.site else ''}"

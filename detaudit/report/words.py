@@ -19,7 +19,16 @@ from detaudit.model import (
 from detaudit.model.number import count
 from detaudit.report import probes
 from detaudit.report.blocks import Stderr, Table
-from detaudit.report.messages import applicability, differences, evidence, explanations, problems, sources, statuses
+from detaudit.report.messages import (
+    applicability,
+    differences,
+    evidence,
+    explanations,
+    files,
+    problems,
+    sources,
+    statuses,
+)
 from detaudit.report.messages.flags import OUTCOMES
 from detaudit.report.messages.wording import every, shortened
 
@@ -31,9 +40,15 @@ MOST_FILES = 5
 def table(group: Group) -> Table:
     """Return a table of the runs, without the column of ranks if no run has several."""
     rows = [row for run in group.runs for row in _rows(group, run)]
-    return (
-        without_ranks(Table(COLUMNS, rows)) if all(len(run.ranks) < 2 for run in group.runs) else Table(COLUMNS, rows)
-    )
+    several = any(len(_shown_ranks(group, run)) > 1 for run in group.runs)
+    return Table(COLUMNS, rows) if several else without_ranks(Table(COLUMNS, rows))
+
+
+def _shown_ranks(group: Group, run: Run) -> list[RankRecord]:
+    """Return the fingerprints to show: saved files only if they differ, or if nothing else was recorded."""
+    differ = any(one.first_difference and one.first_difference.stage is Stage.SAVED for one in group.runs)
+    trained = [rank for rank in run.ranks if rank.framework != Stage.SAVED]
+    return list(run.ranks) if differ or not trained else trained
 
 
 def without_ranks(found: Table) -> Table:
@@ -45,7 +60,7 @@ def without_ranks(found: Table) -> Table:
 
 def _rows(group: Group, run: Run) -> Iterator[list[str]]:
     time = f"{run.wall_s:.1f} s"
-    for place, rank in enumerate(run.ranks or (None,)):
+    for place, rank in enumerate(_shown_ranks(group, run) or (None,)):
         first = place == 0
         yield [
             str(run.id) if first else "",
@@ -150,7 +165,7 @@ def details(group: Group) -> list[str]:
 def notes(group: Group) -> list[str]:
     """Return what became of the flags, what varied, what was compared, and whether the ranks match."""
     lines = (_flags_line(group), _varied_line(group), _stages_line(group), _replicas_line(group))
-    return [line for line in lines if line]
+    return [line for line in (*lines, *files.notes(group)) if line]
 
 
 def _flags_line(group: Group) -> str:
@@ -178,7 +193,8 @@ def _stages_line(group: Group) -> str:
 
 
 def _unhooked(group: Group) -> list[str]:
-    names = [f"{file.path} ({file.by})" for file in (group.whole.artifacts if group.whole else ())]
+    written = (*group.whole.artifacts, *group.whole.saved) if group.whole else ()
+    names = [f"{file.path} ({file.by})" for file in written]
     printed = ["losses from stdout (--loss-pattern)"] if Stage.STDOUT in group.stages else []
     returned = ["the value returned by the test"] if Stage.RETURNED in group.stages else []
     return printed + returned + ([f"weights from {shortened(names, most=MOST_FILES)}"] if names else [])

@@ -17,7 +17,7 @@ COMMANDS = ("detaudit ", "less ")
 
 ALLOWED = {
     ("bisect/flag_answer.py", "# Found by detaudit bisect; use it with --recipe.\n"): "a comment in the recipe file",
-    ("judge/comparer.py", "{} and {} more"): "the names of the files that differ, and how many more",
+    ("judge/saved_files.py", "{} and {} more"): "the names of the files that differ, and how many more",
     ("source/fix_values.py", "from {} import {}"): "an import in the user's code",
     ("trace/instrumented.py", "{} of steps {} to {}"): "the name of a group of runs in the progress line",
 }

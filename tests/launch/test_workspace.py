@@ -81,7 +81,7 @@ def test_the_size_does_not_matter_if_blocks_are_shared(repository: Path, monkeyp
 
 
 def test_without_inotify_nothing_is_reported(repository: Path) -> None:
-    files = LeftoverFiles(repository, repository / "results")
+    files = LeftoverFiles()
     assert not files.watching
-    files.before_run()
-    assert files.after_run() == ()
+    files.before_run({})
+    assert files.after_run([str(repository / "a.txt")]) == ()

@@ -14,9 +14,11 @@ from detaudit.model import (
     EffectExample,
     Evidence,
     FailingFlag,
+    FileDifference,
     Group,
     How,
     Pass,
+    PrintedDifference,
     RunError,
     Stage,
     Trace,
@@ -60,6 +62,26 @@ def test_a_flag_whose_need_is_unproven() -> None:
     lines = bisection.result(replace(FIXED, needed=needed)).details[0][1]
     assert lines[0] == "without it: the training fails, so whether it is needed is unproven"
     assert not [line for line in lines if line.startswith("cost")]
+
+
+def test_files_and_lines_that_differ_and_do_not_decide() -> None:
+    group = replace(
+        AUDITS["nondeterministic"].groups[0],
+        verdict=Verdict.DETERMINISTIC,
+        file_differences=(
+            FileDifference(path="log.csv", runs=(1, 2)),
+            FileDifference(path="model.pt", runs=(1, 2), parts=("saved_at", "rng.torch"), more=2),
+            FileDifference(path="best.pt", runs=(1, 3), only_run=3),
+            FileDifference(path="last.h5", runs=(1, 2), problem="needs h5py to be read"),
+        ),
+        printed_difference=PrintedDifference(runs=(1, 3), lines=("accuracy 0.91", "")),
+    )
+    assert words.notes(group)[-2:] == [
+        "files that differ, and do not decide: log.csv, model.pt (saved_at, rng.torch and 2 more), best.pt (only run 3 "
+        "wrote it), last.h5 (not compared: needs h5py to be read)",
+        "stdout differs, and does not decide: run 1 printed 'accuracy 0.91', run 3 did not",
+    ]
+    assert not any("decide" in note for note in words.notes(replace(group, verdict=Verdict.NONDETERMINISTIC)))
 
 
 def test_notes_of_a_bisection() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from detaudit.auditor import store
 from detaudit.auditor.baseline import lockfile
 from detaudit.auditor.baseline.recordings import file_digests, recording_of
-from detaudit.auditor.evidence import environment, event_logs, printed
+from detaudit.auditor.evidence import environment, event_logs, printed, written
 from detaudit.auditor.judge.run_status import recorded
 from detaudit.errors import AuditNotFoundError, NothingToCompareError, UsageError
 from detaudit.model import (
@@ -105,7 +105,7 @@ def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pat
             (OnlyProbes(),) if run else failed,
         )
     logs = _logs(run, folder)
-    parts = (*_trained(run, logs), *_printed(place, run, logs, losses), *_written(run))
+    parts = (*_trained(run, logs), *_printed(place, run, logs, losses), *_written(run, logs))
     if not parts:
         raise NothingToCompareError(f"{place} has only printed losses", "Pass --loss-pattern REGEX to compare them.")
     relevant = environment.relevant(audit.environment)
@@ -145,8 +145,11 @@ def _printed(place: str, run: Run, logs: Path, losses: re.Pattern[str] | None) -
     yield found.training
 
 
-def _written(run: Run) -> Iterator[Training]:
-    """Yield the files that a run wrote; their digests are in the audit, the files themselves are gone."""
+def _written(run: Run, logs: Path) -> Iterator[Training]:
+    """Yield the files that a run wrote; their digests are in the results folder, the files themselves are gone."""
+    saved = written.as_training(written.kept(logs))
+    if saved is not None:
+        yield saved
     for rank in run.ranks:
         if rank.framework == Stage.ARTIFACT:
             final = FinalState(digest=rank.digest, sum=rank.sum_of_weights)

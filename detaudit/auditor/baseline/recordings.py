@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from detaudit.auditor.judge import saved_files
 from detaudit.model import AppliedRecipe, Artifact, Recording, Run, RunRecord, Stage, Training
 
 KEPT_STEPS = 64
@@ -17,12 +18,18 @@ def recording_of(
     command: Sequence[str], recipe: AppliedRecipe, environment: Mapping[str, str], run: Run, record: RunRecord
 ) -> Recording:
     """Return what ``run`` recorded; ``record`` is what it was compared by."""
-    unhooked = tuple(
-        replace(part, digests=file_digests(run.artifacts)) if part.framework == Stage.ARTIFACT else part
-        for part in record.unhooked
-    )
-    kept = replace(record, unhooked=unhooked)
+    kept = replace(record, unhooked=tuple(_by_file(part, run) for part in record.unhooked))
     return Recording(command=tuple(command), recipe=recipe, environment=dict(environment), run=kept)
+
+
+def _by_file(part: Training, run: Run) -> Training:
+    match part.framework:
+        case Stage.ARTIFACT:
+            return replace(part, digests=file_digests(run.artifacts))
+        case Stage.SAVED:
+            return saved_files.by_file(part)
+        case _:
+            return part
 
 
 def file_digests(artifacts: Sequence[Artifact]) -> dict[Stage, dict[int, tuple[str, ...]]]:

@@ -25,6 +25,7 @@ LIKELY: dict[Stage, tuple[Cause, ...]] = {
     Stage.STATE: _LATE,
     Stage.STDOUT: _UNHOOKED,
     Stage.ARTIFACT: _UNHOOKED,
+    Stage.SAVED: _UNHOOKED,
     Stage.RETURNED: _UNHOOKED,
     Stage.STEPS: _STEPS,
 }

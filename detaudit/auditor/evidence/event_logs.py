@@ -25,6 +25,7 @@ from detaudit.auditor.evidence.event_records import (
     SourceLine,
     State,
     Trouble,
+    Wrote,
     lines,
 )
 from detaudit.auditor.evidence.trainings import TrainingSoFar
@@ -46,6 +47,7 @@ class Process:
     probes: list[ProbeLine] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     trainings: dict[str, Training] = field(default_factory=dict)
+    wrote: list[str] = field(default_factory=list)
     ended: bool = False
 
     @property
@@ -104,6 +106,8 @@ def _take(process: Process, line: Line) -> None:
             process.settings = line
         case Generators():
             process.generators = process.generators or line.states
+        case Wrote():
+            process.wrote.append(line.path)
         case Bye():
             process.ended = True
         case _ if type(line) in _LISTS:

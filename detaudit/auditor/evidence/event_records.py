@@ -131,6 +131,12 @@ class Trouble(Line, frozen=True, tag="trouble"):
     error: str
 
 
+class Wrote(Line, frozen=True, tag="wrote"):
+    """The process opened a file for writing that is not below its working directory."""
+
+    path: str
+
+
 class Bye(Line, frozen=True, tag="bye"):
     """The process ended in an orderly way."""
 
@@ -151,6 +157,7 @@ DECODER = msgspec.json.Decoder(
     | Final
     | State
     | Trouble
+    | Wrote
     | Bye
 )
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from detaudit import wire
 from detaudit.auditor.evidence import printed
 from detaudit.auditor.evidence.artifacts import Contents, Files, read
 from detaudit.auditor.evidence.formats import UnusableError
+from detaudit.auditor.evidence.written import File, as_training, listed
 from detaudit.model import Artifact, FinalState, RunError, Stage, Training, Warning, as_number  # the term
 from detaudit.model.problems import ArtifactUnusable
 
@@ -20,6 +21,7 @@ class Unhooked:
 
     parts: tuple[Training, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
+    saved: tuple[Artifact, ...] = ()
     errors: tuple[RunError, ...] = ()
     warnings: tuple[Warning, ...] = ()
 
@@ -32,10 +34,14 @@ class Watch:
 
     def __init__(self, loss: re.Pattern[str] | None, patterns: Sequence[str], cwd: Path, results: Path) -> None:
         self._loss = loss
+        self._cwd = cwd
         self._files = [Files(pattern, cwd, results) for pattern in patterns]
 
-    def look(self, folder: Path) -> Unhooked:
-        """Return what the run with its logs in ``folder`` printed and wrote."""
+    def look(self, folder: Path, collect: Callable[[Collection[str]], Sequence[File]] = lambda named: ()) -> Unhooked:
+        """Return what the run with its logs in ``folder`` printed and wrote.
+
+        ``collect`` returns the files that it wrote, but for those with the paths that it is given.
+        """
         losses = printed.read(folder / "stdout.log", self._loss) if self._loss else printed.Printed()
         errors, warnings = [losses.error], []
         contents: dict[str, Contents] = {}
@@ -48,9 +54,12 @@ class Watch:
                     contents[name] = read(path)
                 except UnusableError as error:
                     errors.append(ArtifactUnusable(path=name, detail=str(error)))
+        others = collect({str(self._cwd / name) for name in contents})
+        found = (losses.training, _files(contents) if contents else None, as_training(others))
         return Unhooked(
-            parts=(*([losses.training] if losses.training else []), *([_files(contents)] if contents else [])),
+            parts=tuple(part for part in found if part is not None),
             artifacts=tuple(_artifact(name, content) for name, content in sorted(contents.items())),
+            saved=listed(others),
             errors=tuple(error for error in errors if error is not None),
             warnings=tuple(warning for warning in warnings if warning is not None),
         )

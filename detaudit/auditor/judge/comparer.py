@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from detaudit.auditor.evidence.event_logs import Process
+from detaudit.auditor.judge import saved_files
 from detaudit.model import (
     NAMED,
     UNHOOKED,
@@ -61,11 +62,21 @@ def first_difference(
     ``through`` is the last step to compare; then neither the ends nor the number of steps count. ``shared`` compares
     only stages and steps that both recorded, as for a baseline that keeps some steps.
     """
+    ours, theirs = saved_files.shared(a, b, renamed=shared, ended=through is None)
+    found = _first_of_parts(ours, theirs, through, shared)
+    return found or (saved_files.only_one(a, b) if through is None and not shared else None)
+
+
+def _first_of_parts(a: RunRecord, b: RunRecord, through: int | None, shared: bool) -> Difference | None:
     matched = pairs(a, b)
     complete = len(matched) == len(a.parts) == len(b.parts)
-    if complete and not any(_results_differ(pair, through, shared) for pair in matched):
+    differing = [pair for pair in matched if _results_differ(pair, through, shared)]
+    if complete and not differing:
         return None
-    found = [difference for pair in matched if (difference := _first(pair, through, shared))]
+    # If the results of all trainings match, what explains a training explains nothing.
+    beside = bool(differing) and all(pair.a.framework in UNHOOKED for pair in differing)
+    chosen = differing if beside else matched
+    found = [difference for pair in chosen if (difference := _first(pair, through, shared))]
     if not complete:
         missing = min(len(a.trainings), len(b.trainings))
         found.append(Difference(rank=missing, step=0, stage=Stage.STEPS))
@@ -78,9 +89,15 @@ def same(a: RunRecord, b: RunRecord) -> bool:
 
 
 def same_end(a: Sequence[RankRecord], b: Sequence[RankRecord]) -> bool:
-    """Whether two runs ended with the same weights and losses, however many steps each trained."""
-    ours, theirs = ([(rank.digest, rank.state_digest, digits(rank.final_loss)) for rank in ranks] for ranks in (a, b))
-    return ours == theirs
+    """Whether two runs ended with the same weights and losses, however many steps each trained.
+
+    What they saved does not count: a run that was resumed did not save what it had saved before.
+    """
+    ends = [
+        [(one.digest, one.state_digest, digits(one.final_loss)) for one in ranks if one.framework != Stage.SAVED]
+        for ranks in (a, b)
+    ]
+    return ends[0] == ends[1]
 
 
 def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int | None:
@@ -192,10 +209,7 @@ def _site(pair: Matched, step: int, stage: Stage) -> str | None:
         found = {part.partition(" ")[2] for part in {*a} ^ {*b}}
     else:
         found = set()
-    if not found:
-        return None
-    first, *more = sorted(found)
-    return f"{first} and {len(more)} more" if more else first
+    return saved_files.some(sorted(found)) if found else None
 
 
 def _differing_tensors(pair: Matched) -> set[ModelTensor]:

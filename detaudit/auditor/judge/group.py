@@ -9,7 +9,7 @@ from detaudit import wire
 from detaudit.auditor.evidence import effective_settings, seeds
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import FlagLine
-from detaudit.auditor.judge import comparer, localize, probes, verdict
+from detaudit.auditor.judge import comparer, files, localize, probes, verdict
 from detaudit.auditor.source import suspect_code
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import (
@@ -110,6 +110,7 @@ class GroupInProgress:
         stages = self._first.stages if self._first else ()
         divergence = localize.divergence([run for run in self._runs if run.counts], stages)
         flags, undone = self._flag_states()
+        folders = {run.id: self._plan.spec(run.id).folder for run in self._runs if run.status is Status.OK}
         return Group(
             recipe=AppliedRecipe(name=recipe.name, seed=recipe.seed, flags=tuple(flag.id for flag in recipe.flags)),
             verdict=found,
@@ -134,6 +135,8 @@ class GroupInProgress:
             reason=self._reason(finished, planned) if found is Verdict.INCONCLUSIVE else None,
             varied=self._varied(),
             not_varied=dict(self._plan.varying.not_varied),
+            file_differences=files.differences(folders) if folders else (),
+            printed_difference=files.printed(folders) if found is Verdict.DETERMINISTIC else None,
         )
 
     @property

@@ -14,6 +14,7 @@ _LIKELY = {
     Stage.STATE: (LikelyCause.DATA, LikelyCause.FORWARD_KERNEL),
     Stage.STDOUT: (LikelyCause.NOT_RECORDED,),
     Stage.ARTIFACT: (LikelyCause.NOT_RECORDED,),
+    Stage.SAVED: (LikelyCause.NOT_RECORDED,),
     Stage.RETURNED: (LikelyCause.NOT_RECORDED,),
     Stage.STEPS: (LikelyCause.CONTROL_FLOW,),
 }
@@ -37,7 +38,8 @@ def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
     """Return what a first difference at ``stage`` points to, and claim no more than the recorded stages allow."""
     likely = _LIKELY[stage]
     if stage in UNHOOKED and Stage.UPDATE in recorded:
-        likely = (LikelyCause.OUTSIDE_THE_WEIGHTS,)
+        beside = LikelyCause.BESIDE_THE_TRAINING if stage is Stage.SAVED else LikelyCause.OUTSIDE_THE_WEIGHTS
+        likely = (beside,)
     matching = tuple(one for one in recorded if one.place < stage.place and one is not Stage.INIT)
     direct, leaves_open = _UNRECORDED.get(stage, (None, None))
     if leaves_open is not None and direct not in recorded:

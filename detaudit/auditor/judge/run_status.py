@@ -52,6 +52,7 @@ def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[P
         warnings=(*_warnings(number, outcome, processes), *(replace(one, run=number) for one in unhooked.warnings)),
         log_dir=str(spec.folder),
         artifacts=unhooked.artifacts,
+        saved=unhooked.saved,
     )
 
 

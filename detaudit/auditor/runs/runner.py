@@ -1,18 +1,21 @@
 """Start runs from the same state, follow them, and read what they recorded."""
 
 import contextlib
+import os
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.evidence.unhooked import Watch
+from detaudit.auditor.evidence.written import Collector, File, elsewhere, keep, kept
 from detaudit.auditor.judge.follow import Follower
 from detaudit.auditor.judge.run_status import compared, ended, judge
 from detaudit.auditor.runs.observer import Observer
 from detaudit.launch import Launcher, RunSpec
+from detaudit.launch.changes import Stamps, stamps, written
 from detaudit.launch.leftovers import LeftoverFiles
 from detaudit.launch.plan import Settings, workspace_for
 from detaudit.launch.workspace import Workspaces
@@ -44,12 +47,13 @@ class Runner:
         self.space = workspace_for(settings)
         self._read: list[str] = []
         self._settings, self._launcher, self._observer = settings, launcher, observer
-        self._watch_files = None if settings.isolate else LeftoverFiles(settings.cwd, settings.out)
+        self._watch_files = None if settings.isolate else LeftoverFiles()
+        self._collector = Collector()
 
     @property
     def leftovers(self) -> list[str]:
         """The files that one run wrote and a later one read."""
-        return sorted(set(self._read))
+        return sorted({os.path.relpath(path, self._settings.cwd) for path in self._read})
 
     @property
     def unwatched(self) -> bool:
@@ -77,9 +81,12 @@ class Runner:
         leftovers = None if carry_on else self._watch_files
         started = time.monotonic()
         with contextlib.nullcontext() if carry_on else space.fresh():
+            before = self._stamps(spec)
             if leftovers is not None:
-                leftovers.before_run()
+                leftovers.before_run(before)
             watch = self._watch(spec, space)
+            changed: list[str] = []
+            read: Sequence[str] = ()
             try:
                 outcome = self._launcher.launch(spec, tick)
             except EnoughError as enough:
@@ -87,16 +94,42 @@ class Runner:
                 run = ended(number, spec, processes, time.monotonic() - started, enough.error)
                 return Result(run, processes, compared(spec, processes))
             finally:
+                changed = written(before, self._stamps(spec))
                 if leftovers is not None:
-                    self._read += leftovers.after_run()
-            unhooked = watch.look(spec.folder)
-        processes = event_logs.read_run(spec.folder)
+                    read = leftovers.after_run(changed)
+                    self._read += read
+            processes = event_logs.read_run(spec.folder)
+            unhooked = watch.look(spec.folder, lambda named: self._collect(spec, processes, changed, read, named))
         run = judge(number, spec, outcome, processes, unhooked)
         return Result(run, processes, compared(spec, processes, unhooked.parts))
 
+    def _stamps(self, spec: RunSpec) -> Stamps:
+        wanted = self._settings.files or self._watch_files is not None
+        results = self._settings.out
+        return stamps(spec.cwd, results if not spec.cwd.is_relative_to(results) else Path()) if wanted else {}
+
+    def _collect(
+        self,
+        spec: RunSpec,
+        processes: Sequence[event_logs.Process],
+        changed: Sequence[str],
+        read: Sequence[str],
+        named: Collection[str],
+    ) -> tuple[File, ...]:
+        """Return the files that a run wrote, and keep their digests in its folder."""
+        if not self._settings.files:
+            return ()
+        opened = (path for process in processes for path in process.wrote)
+        others = elsewhere(opened, spec.cwd, self._settings.out, spec.env)
+        unchanged = [path for path in read if path not in set(changed)]
+        files = self._collector.collect(spec.cwd, [*changed, *others], unchanged, named)
+        keep(files, spec.folder)
+        return files
+
     def unhooked(self, spec: RunSpec) -> Sequence[Training]:
-        """Return what a finished run printed; its files may have changed since."""
-        return Watch(self._settings.loss_pattern, [], spec.cwd, self._settings.out).look(spec.folder).parts
+        """Return what a finished run printed, and what was kept of its files, which may have changed since."""
+        watch = Watch(self._settings.loss_pattern, [], spec.cwd, self._settings.out)
+        return watch.look(spec.folder, lambda named: kept(spec.folder)).parts
 
     def _watch(self, spec: RunSpec, space: Workspaces) -> Watch:
         settings = self._settings

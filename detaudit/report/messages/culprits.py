@@ -26,6 +26,7 @@ _EVENTS = {
     Stage.STATE: "the buffers",
     Stage.STDOUT: "the printed losses",
     Stage.ARTIFACT: "the files that the script wrote",
+    Stage.SAVED: "the tensors that the script saved",
     Stage.RETURNED: "the returned value",
     Stage.STEPS: "the number of steps",
 }

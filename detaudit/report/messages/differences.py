@@ -6,7 +6,7 @@ from detaudit.model import Difference, Divergence, Stage
 def where(step: int, stage: Stage, site: str | None = None) -> str:
     """Return ``at step 1 (batch)``, or in which file or returned value."""
     match stage:
-        case Stage.ARTIFACT:
+        case Stage.ARTIFACT | Stage.SAVED:
             return f"in {site or 'a file'}"
         case Stage.RETURNED:
             return f"in the returned value{f' {site}' if site else ''}"
@@ -19,7 +19,7 @@ def where(step: int, stage: Stage, site: str | None = None) -> str:
 
 def in_table(found: Difference | Divergence) -> str:
     """Return it for a cell of a table."""
-    if found.stage is Stage.ARTIFACT and found.site:
+    if found.stage in (Stage.ARTIFACT, Stage.SAVED) and found.site:
         return found.site
     if found.stage is Stage.RETURNED:
         return f"returned{' ' if found.site else ''}{found.site or ''}"

@@ -13,6 +13,7 @@ _DIFFERS = {
     Stage.STATE: "the buffers of the model differ",
     Stage.STDOUT: "a printed loss differs",
     Stage.ARTIFACT: "a file the script wrote differs",
+    Stage.SAVED: "a tensor that the script saved differs",
     Stage.RETURNED: "the value returned by the test differs",
     Stage.STEPS: "only one run has this step",
 }
@@ -31,6 +32,7 @@ CAUSES = {
     LikelyCause.RACE: "a race on shared memory",
     LikelyCause.CONTROL_FLOW: "control flow that depends on time or data",
     LikelyCause.CODE: "changed code, hyperparameters or data",
+    LikelyCause.BESIDE_THE_TRAINING: "how the script chooses, averages or computes what it saves",
     LikelyCause.OUTSIDE_THE_WEIGHTS: "something besides the weights, such as the time",
 }
 """The words for likely causes; the other two are said in sentences of their own."""

@@ -85,7 +85,7 @@ def _since(found: DiffersFromBaseline) -> str:
     stage = Stage(found.stage)
     why = f": {explanations.sentence(stage, found.explanation)}" if found.explanation else ""
     match stage:
-        case Stage.ARTIFACT | Stage.RETURNED:
+        case Stage.ARTIFACT | Stage.SAVED | Stage.RETURNED:
             return why
         case Stage.UPDATE | Stage.STATE if found.at_end:
             start = " at the end"

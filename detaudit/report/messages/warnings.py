@@ -46,6 +46,7 @@ _Recordings: TypeAlias = (
 _PARTS = {
     Stage.STDOUT: "printed losses (--loss-pattern)",
     Stage.ARTIFACT: "files (--artifact)",
+    Stage.SAVED: "saved files",
     Stage.RETURNED: "returned values",
 }
 _FLAGS = {"PYTHONHASHSEED": "python-hash-seed"}

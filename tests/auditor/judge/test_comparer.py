@@ -167,3 +167,40 @@ def test_through_a_step_nothing_later_counts(step: int, through: int) -> None:
     a, b = record_of((training(5),)), record_of((training(5, "x", **changed),))
     found = comparer.first_difference(a, b, through=through)
     assert found == (Difference(rank=0, step=step, stage=Stage.UPDATE) if step <= through else None)
+
+
+def saved(*lines: str) -> Training:
+    digest = str(hash(lines))
+    return Training(framework="saved", digests={Stage.SAVED: {0: lines}}, final=FinalState(digest=digest))
+
+
+def test_only_a_saved_file_differs() -> None:
+    explained = training(rng1="x")
+    a, b = (
+        record_of((training(), saved("x a.pt: w", "y a.pt: ema"))),
+        record_of((explained, saved("x a.pt: w", "z a.pt: ema"))),
+    )
+    found = comparer.first_difference(a, b)
+    assert found is not None
+    assert (found.rank, found.stage, found.site) == (1, Stage.SAVED, "a.pt: ema")
+    assert identity(a) != identity(b)
+    trained_otherwise = record_of((training(forward3="x"), saved("z a.pt: w")))
+    found = comparer.first_difference(a, trained_otherwise)
+    assert found is not None
+    assert (found.step, found.stage) == (3, Stage.FORWARD)
+
+
+def test_only_one_run_saved_a_file() -> None:
+    a, b = record_of((training(), saved("x a.pt: w", "x a.pt: b"))), record_of((training(),))
+    for found in (comparer.first_difference(a, b), comparer.first_difference(b, a)):
+        assert found is not None
+        assert (found.rank, found.stage, found.site) == (1, Stage.SAVED, "a.pt: w and 1 more")
+    assert comparer.first_difference(a, b, through=5) is None  # it was stopped, and would have saved it later
+    assert comparer.same(a, b)  # a baseline that is older than this comparison
+
+
+def test_a_baseline_with_dated_files() -> None:
+    a, b = record_of((training(), saved("x 2026-01-01/a.pt"))), record_of((training(), saved("x 2026-02-02/a.pt")))
+    assert comparer.first_difference(a, b) is not None
+    assert comparer.same(a, b)
+    assert not comparer.same(a, record_of((training(), saved("y 2026-02-02/a.pt"))))

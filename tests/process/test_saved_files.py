@@ -1,0 +1,148 @@
+"""Files with tensors that a script saves decide, without an option; other files and stdout are only listed."""
+
+from typing import Any
+
+import pytest
+
+from tests.process.conftest import Project
+
+SAVING = """
+    import json, os, random, struct, time
+    import training
+
+    def save(path, **tensors):
+        data = {name: struct.pack(f"<{len(values)}f", *values) for name, values in tensors.items()}
+        header, at = {"__metadata__": {"saved_at": str(time.time())}}, 0
+        for name, values in tensors.items():
+            header[name] = {"dtype": "F32", "shape": [len(values)], "data_offsets": [at, at + len(data[name])]}
+            at += len(data[name])
+        text = json.dumps(header).encode()
+        folder = os.path.dirname(path)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + b"".join(data.values()))
+
+    w = training.train(seed=0)
+    chance = int.from_bytes(os.urandom(4), "little") / 2**32
+"""
+
+
+def audit(project: Project, script: str, *words: str, **options: Any) -> tuple[int, dict[str, Any]]:
+    (project.folder / "train.py").write_text(project.write("head.py", SAVING).read_text() + script)
+    done = project.run("train.py", "--runs", "2", *words, **options)
+    assert done.out, done.err
+    return done.code, done.json["groups"][0]
+
+
+DIFFERENT = {
+    "weights that are only saved": (
+        "save('ema.safetensors', w=w, ema=[chance * x for x in w])", "ema.safetensors: ema"
+    ),
+    "the best of two, chosen by chance": (
+        "save('best.safetensors', w=w if chance < 0.5 else [2 * x for x in w], c=[chance])",
+        "best.safetensors: c",
+    ),
+    "in a folder with the time": (
+        "save(f'runs/{time.time_ns()}-{os.getpid()}/a.safetensors', c=[chance])", "a.safetensors: c"
+    ),
+    "with a random name": ("save(f'{os.urandom(8).hex()}.safetensors', c=[chance])", ".safetensors: c"),
+    "a file that only the first run writes": (
+        "if not os.path.exists('first.safetensors'): save('first.safetensors', w=w)", "first.safetensors: w"
+    ),
+}  # fmt: skip
+
+EQUAL = {
+    "a time inside": "save('m.safetensors', w=w)",
+    "in a folder with the time": "save(f'runs/{time.time_ns()}-{os.getpid()}/a.safetensors', w=w)",
+    "with a random name, in a random order": """
+for values in ([w, w[:3]] if chance < 0.5 else [w[:3], w]):
+    save(f'{os.urandom(8).hex()}.safetensors', w=values)
+""",
+    "numbered by what is there": """
+number = len(os.listdir('versions')) if os.path.exists('versions') else 0
+save(f'versions/version_{number}/last.safetensors', w=w)
+""",
+    "a cache that later runs read": """
+if os.path.exists('cache.safetensors'):
+    open('cache.safetensors', 'rb').read()
+else:
+    save('cache.safetensors', w=w)
+""",
+    "in a folder of caches": "os.makedirs('c', exist_ok=True); open('c/CACHEDIR.TAG', 'w'); "
+    "save('c/a.safetensors', c=[chance])",
+    "a truncated file": "open('t.safetensors', 'wb').write(b'\\x08' + os.urandom(int(chance * 9)))",
+}
+
+
+@pytest.mark.parametrize("case", DIFFERENT)
+def test_what_was_saved_decides(project: Project, case: str) -> None:
+    script, site = DIFFERENT[case]
+    code, group = audit(project, script)
+    assert code == 1
+    found = group["first_difference"]
+    assert (found["stage"], found["step"]) == ("saved", 0)
+    assert site in found["site"]
+    assert found["explanation"]["likely"] == ["beside-the-training"]
+
+
+@pytest.mark.parametrize("case", EQUAL)
+def test_what_is_no_difference_of_the_training(project: Project, case: str) -> None:
+    code, group = audit(project, EQUAL[case])
+    assert (code, group["verdict"]) == (0, "deterministic")
+
+
+def test_files_without_tensors_are_listed(project: Project) -> None:
+    code, group = audit(project, "open('log.csv', 'w').write(str(chance)); print('chance', chance)")
+    assert code == 0
+    assert [one["path"] for one in group["file_differences"]] == ["log.csv"]
+    assert group["printed_difference"]["runs"] == [1, 2]
+    code, group = audit(project, "open('log.csv', 'w').write(str(chance))", "--artifact", "log.csv")
+    assert (code, group["first_difference"]["stage"]) == (1, "artifact")
+
+
+def test_without_files(project: Project) -> None:
+    code, group = audit(project, "save('m.safetensors', c=[chance])", "--no-files")
+    assert (code, group["file_differences"]) == (0, [])
+    text = project.detaudit("run", "train.py", "--runs", "2", "--no-files").out
+    assert "detaudit run train.py --runs 2 --no-files" in text
+
+
+def test_saved_files_are_enough_for_a_verdict(project: Project) -> None:
+    same = audit(project, "", "--no-files")[1]
+    assert same["verdict"] == "deterministic"
+    bare = SAVING.replace("w = training.train(seed=0)", "w = [1.0, 2.0]").replace("import training", "")
+    (project.folder / "fit.py").write_text(project.write("head.py", bare).read_text() + "save('m.safetensors', w=w)")
+    assert project.run("fit.py", "--runs", "2").code == 0
+    assert project.run("fit.py", "--runs", "2", "--no-files").code == 125
+
+
+def test_a_file_outside_of_the_working_directory(project: Project) -> None:
+    outside, temporary = project.folder.parent / "outside", project.folder.parent / "tmp"
+    outside.mkdir()
+    temporary.mkdir()
+    script = f"save({str(outside / 'm.safetensors')!r}, c=[chance])"
+    code, group = audit(project, script, env={"TMPDIR": str(temporary)})
+    assert (code, group["first_difference"]["site"]) == (1, f"{outside}/m.safetensors: c")
+    script = f"save({str(temporary / 'm.safetensors')!r}, c=[chance])"
+    assert audit(project, script, env={"TMPDIR": str(temporary)})[0] == 0
+
+
+def test_an_isolated_run(project: Project) -> None:
+    assert audit(project, "save('out/m.safetensors', w=w)", "--isolate")[0] == 0
+    code, group = audit(project, "save('out/m.safetensors', c=[chance])", "--isolate")
+    assert (code, group["first_difference"]["site"]) == (1, "out/m.safetensors: c")
+
+
+def test_a_baseline_with_dated_files(project: Project) -> None:
+    script = "save(f'runs/{time.time_ns()}/m.safetensors', w=[SCALE * x for x in w])"
+    head = project.write("head.py", SAVING).read_text()
+    project.write("detaudit.yaml", "audits: {small: {command: train.py, runs: 2}}")
+    (project.folder / "train.py").write_text(head + script.replace("SCALE", "1"))
+    assert project.detaudit("check", "--update").code == 0
+    assert project.detaudit("check").code == 0
+    (project.folder / "train.py").write_text(head + script.replace("SCALE", "2"))
+    done = project.detaudit("check", "--format", "json")
+    assert done.code == 1
+    (project.folder / "train.py").write_text(head)  # it saves nothing, as an older detaudit recorded nothing
+    assert project.detaudit("check").code == 0
