@@ -87,6 +87,8 @@ Its kinds of lines are:
     - ``random``: it draws random numbers
     - ``uninitialized``: it returns uninitialized memory
     - ``shared``: the storages that another thread or process may write to at the same time
+    - ``scalars``: the numbers that it is given besides tensors, or in tensors without dimensions, as text: by the
+      place of the argument, from 1, or its name; ``2[0]`` is an element of a list
     - ``state``: the digest of the random generator before the operation
     - ``listed``: it may race, and its tensors were not recorded
 ``path``: ``thread, id, lines``

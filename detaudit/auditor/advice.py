@@ -94,8 +94,8 @@ def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: boo
         yield command(settings, "--runs", str(settings.runs), *recipes), Purpose.TRY_RECIPES
     if settings.vary:
         yield command(settings, "--over", "variations", verb="bisect"), Purpose.FIND_VARIATIONS
-        return
-    yield command(settings, verb="bisect"), Purpose.BISECT
+    else:
+        yield command(settings, verb="bisect"), Purpose.BISECT
     if not settings.artifacts and settings.loss_pattern is None:
         yield command(settings, verb="trace"), Purpose.TRACE
 

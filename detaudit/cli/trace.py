@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from detaudit.auditor.trace.tracer import Tracer, TraceRequest
 from detaudit.cli.execute import audit
-from detaudit.cli.options import TargetCommand, flag_options, run_options, target_options
+from detaudit.cli.options import TargetCommand, flag_options, run_options, target_options, vary_option
 from detaudit.cli.settings import settings_of
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
@@ -36,6 +36,7 @@ _UNSUPPORTED = ("stages", "loss_pattern", "artifacts_")
               help="Number of steps to record.")  # fmt: skip
 @click.option("--dump", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.npz",
               help="Save both versions of the differing tensor, as `a` and `b`.")  # fmt: skip
+@vary_option
 @run_options
 @click.pass_context
 def command(ctx: click.Context, /, format_: str, quiet: bool, **options: Any) -> int:

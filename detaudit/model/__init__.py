@@ -39,10 +39,12 @@ from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKi
 from detaudit.model.tensor import FirstMismatch, TensorDifference
 from detaudit.model.trace import (
     ALL_STEPS,
+    Argument,
     Boundary,
     Culprit,
     Edit,
     FlagFix,
+    FlagTrial,
     How,
     Narrowed,
     Operation,
@@ -66,6 +68,7 @@ __all__ = [
     "UNHOOKED",
     "Alternative",
     "AppliedRecipe",
+    "Argument",
     "Artifact",
     "Audit",
     "BisectOutcome",
@@ -95,6 +98,7 @@ __all__ = [
     "FlagFix",
     "FlagOutcome",
     "FlagState",
+    "FlagTrial",
     "Gate",
     "GateDetail",
     "GateName",

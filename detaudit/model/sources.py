@@ -24,6 +24,7 @@ class SourceKind(StrEnum):
     UNINITIALIZED = "uninitialized"
     RACING_OPERATION = "racing-operation"
     UNORDERED_OPERATION = "unordered-operation"
+    SYSTEM_VALUE = "system-value"
 
 
 SEEDING = frozenset({SourceKind.SEED, SourceKind.CLOCK, SourceKind.PROCESS_ID})

@@ -21,6 +21,7 @@ class How(StrEnum):
     - ``uninitialized``     memory was read before it was written
     - ``reordered``         both runs have both tensors, and take them in a different order
     - ``input``             the data given to the framework already differs
+    - ``argument``          a number given to the operation differs
     - ``concurrent-write``  another thread or process wrote to the memory of a tensor
     - ``control-flow``      the two runs took different code paths
     - ``variable``          a variable of the user's code has a different value
@@ -33,6 +34,7 @@ class How(StrEnum):
     UNINITIALIZED = "uninitialized"
     REORDERED = "reordered"
     INPUT = "input"
+    ARGUMENT = "argument"
     CONCURRENT_WRITE = "concurrent-write"
     CONTROL_FLOW = "control-flow"
     VARIABLE = "variable"
@@ -49,13 +51,37 @@ class TensorPair(msgspec.Struct, frozen=True, kw_only=True):
     saved_to: str | None = None
 
 
+class FlagTrial(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of this many runs with a flag: where two of them first differ, or that one of them ``failed``."""
+
+    runs: int
+    first_difference: Difference | None = None
+    failed: bool = False
+
+    @property
+    def matched(self) -> bool:
+        """Whether all runs match."""
+        return self.first_difference is None and not self.failed
+
+
 class FlagFix(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag that fixes it; ``by_hand`` is the line that does so without detaudit, ``by_hand_when`` where it goes."""
+    """A flag that may fix it; ``trial`` is what came of it, null if it was not tried.
+
+    ``by_hand`` is the line that does so without detaudit, ``by_hand_when`` where it goes.
+    """
 
     flag: str
     title: str
     by_hand: str
     by_hand_when: str
+    trial: FlagTrial | None = None
+
+
+class Argument(msgspec.Struct, frozen=True, kw_only=True):
+    """A number given to an operation: the place of the argument, from 1, or its name; and its value in either run."""
+
+    name: str
+    values: tuple[str, str]
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +101,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """The operation that differed, or that took the difference up, and where it ran.
 
     ``op_location`` is its own line, null if that is the culprit's. A ``collective`` also depends on the other ranks.
+    ``argument`` is the number that differs, if it is one.
     """
 
     name: str
@@ -84,6 +111,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     collective: bool = False
     op_location: str | None = None
     inputs_equal: bool = False
+    argument: Argument | None = None
     tensor: TensorPair | None = None
 
 

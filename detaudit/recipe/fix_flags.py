@@ -36,7 +36,7 @@ def fix_flags(
     for that. ``op`` is the operation whose results differ: if it is known to race, the table of operations says what
     fixes it. Otherwise the cause decides. ``frameworks`` and ``devices`` are as a run recorded them.
     """
-    if cause is Cause.SEED and source is not None and source.kind in SEEDING:
+    if source is not None and source.kind in (SEEDING if cause is Cause.SEED else {SourceKind.SYSTEM_VALUE}):
         return ()
     fit, _ = applicable((flag for flag in catalogue if flag.action in ("standard", "fallback")), frameworks, devices)
     by_op = _of_op(op, frameworks, devices) if op else None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from detaudit.model import ALL_STEPS, Culprit, How, Pass, Trace, Verdict
+from detaudit.model import ALL_STEPS, Culprit, FlagTrial, How, Pass, Trace, Verdict
 from detaudit.model.number import count
 from detaudit.report import words
 from detaudit.report.messages import causes, culprits, differences, sources, tensors
@@ -86,7 +86,7 @@ def _operation(found: Culprit) -> str:
         f"rank {found.rank}" if found.rank else "",
         f"at {ran.op_location}" if ran.op_location else "",
     ]
-    how = culprits.HOW[found.how]
+    how = culprits.entered(found)
     entered = "" if culprits.sentence(found) == how else f": {how}"
     return f"operation: {', '.join([ran.name, *filter(None, parts)])}{entered}"
 
@@ -99,7 +99,20 @@ def _fixes(found: Culprit) -> Iterator[str]:
         yield from (f"  + {line.strip()}" for line in (*edit.needs, *edit.new))
     for fix in found.flags:
         when = f", {fix.by_hand_when}" if fix.by_hand_when else ""
-        yield f"fix with --flag {fix.flag}, or by hand{when}: {fix.by_hand}"
+        if fix.trial is None or fix.trial.matched:
+            yield f"fix with --flag {fix.flag}, or by hand{when}: {fix.by_hand}"
+        if fix.trial is not None:
+            yield _trial(fix.flag, fix.trial)
+
+
+def _trial(flag: str, found: FlagTrial) -> str:
+    runs = count(found.runs, "run")
+    if found.failed:
+        return f"with --flag {flag}, a run failed"
+    first = found.first_difference
+    if first is not None:
+        return f"with --flag {flag}, {runs} still differ {differences.where(first.step, first.stage)}"
+    return f"with --flag {flag}, {runs} match"
 
 
 def notes(trace: Trace) -> list[str]:

@@ -1,6 +1,7 @@
 """An example of every fact, for the sentences in golden/messages.txt."""
 
 from detaudit.model import (
+    Argument,
     Boundary,
     Cause,
     Culprit,
@@ -181,6 +182,7 @@ CALLS = {
     SourceKind.UNINITIALIZED: "np.empty",
     SourceKind.RACING_OPERATION: "aten.put_.default",
     SourceKind.UNORDERED_OPERATION: "tf.while_loop",
+    SourceKind.SYSTEM_VALUE: "time.time",
 }
 
 
@@ -232,9 +234,15 @@ def a_culprit(how: How, cause: Cause = Cause.DATA, name: str = "", operation: Op
     return Culprit(how=how, cause=cause, rank=0, step=1, stage=Stage.BATCH, name=name, operation=operation)
 
 
+ARGUMENTS = (
+    Argument(name="2", values=("0.31415926535897931", "0.71828182845904509")),
+    Argument(name="alpha", values=("-0.3", "-0.30000000000000004")),
+    Argument(name="4[0]", values=("True", "False")),
+)
 CULPRITS = (
     *map(a_culprit, How),
     a_culprit(How.OUTPUT, operation=Operation(name="c10d.allreduce_", collective=True)),
+    *(a_culprit(How.ARGUMENT, operation=Operation(name="aten.mul.Tensor", argument=one)) for one in ARGUMENTS),
     a_culprit(How.VARIABLE, name="names"),
     a_culprit(How.VARIABLE, Cause.ORDER, name="names"),
     a_culprit(How.LEFTOVER_FILE, name="cache.pt"),

@@ -4,6 +4,7 @@ from typing import Any
 
 from detaudit.model import (
     SCHEMA_VERSION,
+    Argument,
     Boundary,
     Cause,
     Confidence,
@@ -12,6 +13,7 @@ from detaudit.model import (
     Edit,
     FirstMismatch,
     FlagFix,
+    FlagTrial,
     How,
     Narrowed,
     NextStep,
@@ -34,6 +36,7 @@ DETERMINISTIC_ALGORITHMS = FlagFix(
     title="Use deterministic torch algorithms; raise if none exists",
     by_hand="torch.use_deterministic_algorithms(True)",
     by_hand_when="after import torch",
+    trial=FlagTrial(runs=2),
 )
 TENSOR = TensorPair(
     dtype="float32",
@@ -103,6 +106,29 @@ ORDER = Culprit(
     ),
     suspects=(Source(file="train.py", line=3, kind=SourceKind.HASH, suspect=True),),
 )
+NUMBER = Culprit(
+    how=How.ARGUMENT,
+    cause=Cause.SEED,
+    rank=0,
+    step=1,
+    stage=Stage.FORWARD,
+    file="train.py",
+    line=7,
+    code="generator = np.random.default_rng()",
+    source=Source(file="train.py", line=7, kind=SourceKind.UNSEEDED, call="numpy.random.default_rng"),
+    operation=Operation(
+        name="aten.mul.Tensor", op_location="train.py:12", argument=Argument(name="2", values=("0.314159", "0.718282"))
+    ),
+    flags=(
+        FlagFix(
+            flag="numpy-default-rng",
+            title="Seed the generators of NumPy",
+            by_hand="np.random.default_rng(0)",
+            by_hand_when="",
+            trial=FlagTrial(runs=2, first_difference=DIFFERS),
+        ),
+    ),
+)
 SUSPECT = Source(
     file="train.py",
     line=9,
@@ -118,6 +144,7 @@ NEXT = NextStep(
 TRACES = {
     "traced-kernel": _trace(culprit=KERNEL, next_steps=(NEXT,)),
     "traced-order": _trace(culprit=ORDER),
+    "traced-number": _trace(culprit=NUMBER),
     "traced-hidden": _trace(
         narrowed_to=Narrowed(
             step=12,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from detaudit import wire
+from detaudit.auditor.trace import numbers
 from detaudit.auditor.trace.culprit_line import MOST_SUSPECTS, Blamed, Known, blame_source, choose
 from detaudit.auditor.trace.line_diff import Differing, Fork
 from detaudit.auditor.trace.op_diff import OpFinding
@@ -30,6 +31,7 @@ _CAUSES = {
     How.UNINITIALIZED: Cause.MEMORY,
     How.REORDERED: Cause.ORDER,
     How.INPUT: Cause.DATA,
+    How.ARGUMENT: Cause.DATA,
     How.CONCURRENT_WRITE: Cause.THREADS,
     How.CONTROL_FLOW: Cause.ORDER,
 }
@@ -77,6 +79,11 @@ def _blame_operation(found: OpFinding, known: Known) -> Blamed:
     """Return the answer if no line is known that introduced what an operation was given."""
     own, code = _own(found), known.code
     file, cause = code.display(own.file), _cause(found)
+    varied = known.fixes.varied
+    if found.how is How.OUTPUT and varied is not None:  # kernels may depend on what varies, as on the threads
+        return Blamed(file, own.line, None, varied.cause, known.fixes.pinning(varied))
+    if found.how is How.ARGUMENT:
+        return Blamed(file, own.line, None, cause)
     if found.how is not How.UNINITIALIZED:
         return Blamed(file, own.line, None, cause, known.fixes.flags(cause, None, _kernel(found)))
     source = Source(file=file, line=own.line, kind=SourceKind.UNINITIALIZED, call="torch.empty")
@@ -100,6 +107,7 @@ def _operation(found: OpFinding, blamed: Blamed, code: UserCode, tensor: TensorP
         collective=found.how is How.OUTPUT and op.op.startswith("c10d."),
         op_location=own,
         inputs_equal=found.how in (How.OUTPUT, How.RNG_STATE) and not found.brought,
+        argument=numbers.argument(found),
         tensor=tensor,
     )
 
@@ -191,7 +199,12 @@ def _own(found: OpFinding) -> OpLine:
 
 
 def source_of(found: OpFinding, known: Known, near: Sequence[tuple[str, int]] = ()) -> Source | None:
-    """Return the line that introduced what an operation was given; None if none is known, or it is itself to blame."""
+    """Return the line that introduced what an operation was given; None if none is known, or it is itself to blame.
+
+    ``near`` are lines at which a variable was observed to differ: for a number, that of the variable that has it.
+    """
+    if found.how is How.ARGUMENT:
+        return numbers.source_of(found, near, known)
     fit = fitting(found, known.sources)
     if found.how is How.RNG_STATE:
         return next(iter(fit), None)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from detaudit.auditor.trace.user_code import UserCode
 from detaudit.model import ORDERS, Cause, Edit, FlagFix, Source, SourceKind
 from detaudit.recipe.fix_flags import fix_flags
-from detaudit.recipe.flags import Catalogue
+from detaudit.recipe.flags import Catalogue, Flag
+from detaudit.recipe.variations import Variation
 
 _CAUSES = {
     SourceKind.SEED: Cause.SEED,
@@ -25,6 +26,7 @@ _CAUSES = {
     SourceKind.UNINITIALIZED: Cause.MEMORY,
     SourceKind.RACING_OPERATION: Cause.DATA,
     SourceKind.UNORDERED_OPERATION: Cause.DATA,
+    SourceKind.SYSTEM_VALUE: Cause.DATA,
 }
 """The class of cause of each kind of line; what operations do to data is the data's."""
 
@@ -34,20 +36,36 @@ MOST_SUSPECTS = 5
 
 @dataclass(frozen=True)
 class Fixes:
-    """What can fix a culprit: the flags, for the frameworks and the devices that a run recorded."""
+    """What can fix a culprit: the flags, for the frameworks and the devices that a run recorded.
+
+    ``varying`` are the variations that were asked to vary.
+    """
 
     catalogue: Catalogue
     frameworks: Mapping[str, str]
     devices: Sequence[str]
+    varying: tuple[Variation, ...] = ()
+
+    @property
+    def varied(self) -> Variation | None:
+        """The variation that varies between the runs; None if that is none, or not the only one."""
+        return self.varying[0] if len(self.varying) == 1 else None
+
+    def pinning(self, variation: Variation) -> tuple[FlagFix, ...]:
+        """Return the flags that pin a variation."""
+        return _as_fixes(self.catalogue.get(name) for name in variation.flags)
 
     def flags(self, cause: Cause, source: Source | None, op: str = "") -> tuple[FlagFix, ...]:
         """Return the flags that fix a culprit, best first."""
         of_order = Cause.ORDER if cause is Cause.ADDRESS else cause
         found = fix_flags(self.catalogue, of_order, self.frameworks, self.devices, source, op)
-        return tuple(
-            FlagFix(flag=flag.id, title=flag.title, by_hand=flag.by_hand, by_hand_when=flag.applied_when)
-            for flag in found
-        )
+        return _as_fixes(found)
+
+
+def _as_fixes(flags: Iterable[Flag]) -> tuple[FlagFix, ...]:
+    return tuple(
+        FlagFix(flag=flag.id, title=flag.title, by_hand=flag.by_hand, by_hand_when=flag.applied_when) for flag in flags
+    )
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
 class InstrumentedRuns:
     """Starts instrumented runs, at most ``most`` of a level; ``passes`` lists them.
 
+    ``numbers`` are those of the two runs that differ, whose environments are different if something varies.
     ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window. ``racing``
     are the operations that are known to race. ``failures`` are the instrumented runs that failed.
     """
@@ -73,6 +74,7 @@ class InstrumentedRuns:
         self.passes: list[Pass] = []
         self.total_runs = 0
         self.trained_by = 1
+        self.numbers = (1, 1)
         self.racing: tuple[str, ...] = ()
         self.failures: list[Warning] = []
         self._latest: dict[str, tuple[Result, Path]] = {}
@@ -82,11 +84,11 @@ class InstrumentedRuns:
         """Return two runs that differ in or before the window, None if all match, of which there are ``most``."""
         most = most or self._most
         self._observer.group_started(f"{level} of steps {window.first} to {window.last}", most)
-        reference, folder = self._run(level, window)
+        reference, folder = self._run(level, window, self.numbers[0])
         runs, found = 1, None
         self._latest[level] = reference, folder
         while found is None and runs < most and not self.failures:
-            other, beside = self._run(level, window)
+            other, beside = self._run(level, window, self.numbers[1])
             runs += 1
             differs = (
                 comparer.first_difference(reference.record, other.record, through=window.last)
@@ -114,7 +116,7 @@ class InstrumentedRuns:
         place = {"key": op.key} if op.key else {"thread": op.thread, "n": nth}
         seen: list[_Kept] = []
         while len(seen) < self._most:
-            result, folder = self._run("tensors", window, **place)
+            result, folder = self._run("tensors", window, self.numbers[min(1, len(seen))], **place)
             process = _of_rank(result.processes, rank)
             path = op_records.path_of(folder, process) if process else None
             kept = _kept(path, role)
@@ -126,11 +128,11 @@ class InstrumentedRuns:
             seen.append(kept)
         return None
 
-    def _run(self, level: str, window: Window, **wanted: object) -> tuple[Result, Path]:
+    def _run(self, level: str, window: Window, number: int, **wanted: object) -> tuple[Result, Path]:
         self.total_runs += 1
         steps = {"first": window.first, "last": window.last}
         asked = json.dumps({"level": level, **steps, "racing": self.racing, **wanted})
-        spec = self._plan.spec(1)
+        spec = self._plan.spec(number)
         folder = self._plan.folder.parent / "instrumented" / str(self.total_runs)
         spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)
         result = self._runner.run(self.total_runs, spec, last_step=window.last, trained_by=self.trained_by)

@@ -1,12 +1,12 @@
 """Find the first operation at which two runs differ, from the operations that each ran."""
 
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from detaudit.auditor.trace.op_memory import MOST_KEPT, Entry, MemoryState
-from detaudit.auditor.trace.op_records import OpLine
+from detaudit.auditor.trace.op_records import OpLine, differing_number
 from detaudit.model import How
 
 AHEAD = 64
@@ -25,9 +25,10 @@ ENTERS = ("aten.lift_fresh", "aten.set_")
 class OpFinding:
     """The first difference: the operation in either run, None if a run had ended.
 
-    ``place`` is the index of the input, or output, that differs. ``before`` is the operation to examine first: the one
-    that took uninitialized memory, the last writer, or the last one that both runs have in common. ``nth`` is the
-    number of the operation in its thread, from 0; None once the streams of a thread have diverged.
+    ``place`` is the index of the input, or output, that differs, ``argument`` the name of the number that does.
+    ``before`` is the operation to examine first: the one that took uninitialized memory, the last writer, or the last
+    one that both runs have in common. ``nth`` is the number of the operation in its thread, from 0; None once the
+    streams of a thread have diverged.
     """
 
     how: How
@@ -36,6 +37,7 @@ class OpFinding:
     place: int = 0
     before: OpLine | None = None
     nth: int | None = None
+    argument: str = ""
     forked: "OpFinding | None" = None
 
     @property
@@ -67,12 +69,14 @@ class _Thread:
 class _Candidate:
     """A difference that came from nowhere; ``spread`` once something that was made of it differs too.
 
-    It is ``lost`` if it is followed no further: nobody knows whether it was absorbed.
+    It is ``lost`` if it is followed no further: nobody knows whether it was absorbed. It is ``returned`` once Python
+    has read it, as with ``item()``: a number that differs later may be made of it.
     """
 
     finding: OpFinding
     spread: bool = False
     lost: bool = False
+    returned: bool = False
 
 
 def first_differing_operation(a: Iterable[OpLine], b: Iterable[OpLine]) -> OpFinding | None:
@@ -161,20 +165,31 @@ class _Comparison:
         for digest, storage, whole in a.op.outs:
             if whole:
                 self._tainted.pop(_mark((digest, storage)), None)
+        for cause in () if a.op.outs else causes:
+            cause.returned = True
         if not outs:
             return
+        number = differing_number(a.op, b.op, ins)
+        causes = causes or [cause for cause in self._candidates if number and cause.returned]
         for cause in causes:
             cause.spread = True
-        if not causes and (not ins or not a.op.key):
+        if not causes and (number or not ins or not a.op.key):
             # The cause of operations that run in no order may be recorded after its consequence.
-            finding = self._input(a, b, ins[0], nth) if ins else _output(a.op, b.op, outs[0], nth)
-            causes = [_Candidate(replace(finding, forked=self._fork), spread=bool(ins))]
+            finding = self._finding(a, b, ins, outs, number, nth)
+            causes = [_Candidate(replace(finding, forked=self._fork), spread=bool(ins or number))]
             self._candidates += causes if len(self._candidates) < _MOST_CANDIDATES else ()
         for i in outs:
             self._tainted[_mark(a.op.outs[i])] = causes[:_MOST_CAUSES]
         while len(self._tainted) > MOST_KEPT:
             for one in self._tainted.popitem(last=False)[1]:
                 one.lost = True
+
+    def _finding(
+        self, a: Entry, b: Entry, ins: Sequence[int], outs: Sequence[int], number: str, nth: int | None
+    ) -> OpFinding:
+        if number:
+            return OpFinding(How.ARGUMENT, a.op, b.op, nth=nth, argument=number)
+        return self._input(a, b, ins[0], nth) if ins else _output(a.op, b.op, outs[0], nth)
 
     def _input(self, a: Entry, b: Entry, place: int, nth: int | None) -> OpFinding:
         mine, other = a.inputs[place], b.inputs[place]

@@ -1,6 +1,6 @@
 """Decode an instrumentation log; wire.py describes its lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,8 @@ from detaudit.auditor.evidence.event_logs import Process
 
 class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
     """An operation: ``ins`` are (digest, storage), ``outs`` (digest, storage, whether all of it was written).
+
+    ``scalars`` are the numbers that it is given, by the place or the name of the argument.
 
     If it is only ``listed``, its tensors were not recorded.
     """
@@ -31,12 +33,24 @@ class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
     uninitialized: bool = False
     shared: tuple[int, ...] = ()
     state: str = ""
+    scalars: dict[str, str] = {}
     listed: bool = False
 
     @property
     def signature(self) -> tuple[str, str, int, int]:
         """What is equal if two programs do the same: the operation, its line, the number of inputs."""
         return self.op, self.file, self.line, len(self.ins)
+
+
+def differing_number(a: OpLine, b: OpLine, ins: Sequence[int]) -> str:
+    """Return the name of the first number that differs, ``""`` if there is none.
+
+    Nor is there one if another of the inputs ``ins``, which differ, or the state of a generator may be why.
+    """
+    differing = [name for name, value in a.scalars.items() if b.scalars.get(name, value) != value]
+    if {str(place + 1) for place in ins} - {*differing} or a.state != b.state:
+        return ""
+    return next(iter(differing), "")
 
 
 class TensorLine(msgspec.Struct, frozen=True, tag_field="k", tag="tensor"):

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import structs
+
 from detaudit.auditor.evidence.event_records import Line
-from detaudit.auditor.trace import culprit, line_diff, line_records
+from detaudit.auditor.trace import culprit, line_diff, line_records, numbers
 from detaudit.auditor.trace.culprit_line import Known
 from detaudit.auditor.trace.instrumented import EVERY_STEP, RunPair, Window
 from detaudit.auditor.trace.op_diff import OpFinding
@@ -26,7 +28,7 @@ def window_of(found: OpFinding | None, differs: Difference, known: Known, window
     They are needed if the runs took different code paths, and if no line explains what came in, or several might.
     """
     forked = _forked(found, differs)
-    if not forked and found is not None and found.how not in (How.INPUT, How.REORDERED):
+    if not forked and found is not None and found.how not in (How.INPUT, How.REORDERED, How.ARGUMENT):
         return None
     if not forked and found is not None and len(culprit.fitting(found, known.sources)) == 1:
         return None
@@ -40,6 +42,8 @@ def explain(pair: RunPair, found: OpFinding | None, differs: Difference, known: 
         if fork is not None and fork.last is not None:
             return culprit.of_fork(fork, pair.differs, known)
     near = _differing(pair)
+    if found is not None and found.how is How.ARGUMENT:
+        return _of_number(found, near, differs, known)
     if found is not None and culprit.fitting(found, known.sources):
         places = [(known.code.display(one.one.file), one.one.line) for one in near]
         return culprit.of_operation(found, differs, known, near=places)
@@ -49,6 +53,17 @@ def explain(pair: RunPair, found: OpFinding | None, differs: Difference, known: 
     # The first variable with exactly what came in; if there is none, the first that differs at all.
     first = next((one for one in near if digests and digests == _values(one)), near[0])
     return culprit.of_variable(first, pair.differs, known)
+
+
+def _of_number(found: OpFinding, near: Sequence[line_diff.Differing], differs: Difference, known: Known) -> Culprit:
+    """Return the line that introduced a number, else the variable that has it, else the operation that was given it."""
+    first = numbers.variable_of(found, near)
+    places = [(known.code.display(first.one.file), first.one.line)] if first else []
+    made = culprit.of_operation(found, differs, known, near=places)
+    if first is None or made.source is not None or made.operation is None:
+        return made
+    operation = structs.replace(made.operation, op_location=f"{made.file}:{made.line}" if made.file else None)
+    return structs.replace(culprit.of_variable(first, differs, known), operation=operation)
 
 
 def leftover_reader(pair: RunPair, files: Sequence[str], differs: Difference, known: Known) -> Culprit | None:

@@ -17,6 +17,7 @@ from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.auditor.trace import window as windows
 from detaudit.auditor.trace.culprit_line import Fixes, Known
 from detaudit.auditor.trace.culprit_search import CulpritSearch
+from detaudit.auditor.trace.flag_trial import FlagTrials
 from detaudit.auditor.trace.instrumented import InstrumentedRuns, RunPair, Window
 from detaudit.auditor.trace.user_code import UserCode
 from detaudit.launch import Launcher, refusals
@@ -61,6 +62,9 @@ class Tracer:
         refused = refusals.refused(request.recipe.flags, settings.target)
         self._plan = plan_group(settings, request.recipe, self._runner.space, refused)
         self._instrumented = InstrumentedRuns(self._runner, self._plan, self._observer, max(2, settings.runs))
+        if self._plan.varying.varying:
+            self._instrumented.numbers = (1, 2)
+        self._trials = FlagTrials(settings, request.recipe, request.catalogue, self._runner, self._observer)
         self._instrumented.racing = ops.names(("torch", "tensorflow"), ())
         self._environment = environment.describe({**os.environ, **settings.env})
         self._group = GroupInProgress(self._plan, settings.cwd)
@@ -77,6 +81,8 @@ class Tracer:
         window = self._coarse() if request.first is None else Window(request.first, request.first + request.window - 1)
         if window is not None:
             self._narrow(window)
+        if self._culprit is not None:
+            self._culprit = self._trials.tried(self._culprit, (1, max(2, self._instrumented.numbers[1])))
         return self.result()
 
     def _coarse(self) -> Window | None:
@@ -91,6 +97,8 @@ class Tracer:
                 raise
             self._take(result)
             self._observer.run_finished(result.run)
+            if self._group.differs and self._plan.varying.varying:
+                self._instrumented.numbers = (1, number)
             if self._group.differs or result.run.status is not Status.OK:
                 break
         found = self._group.result().first_difference
@@ -158,7 +166,7 @@ class Tracer:
         return Known(
             sources=group.sources,
             code=UserCode(root=self._request.settings.cwd, cwd=self._plan.spec(1).cwd),
-            fixes=Fixes(self._request.catalogue, versions(processes), devices),
+            fixes=Fixes(self._request.catalogue, versions(processes), devices, self._plan.varying.varying),
         )
 
     def _difference(self) -> Difference | None:
@@ -195,12 +203,13 @@ class Tracer:
             narrowed_to=self._narrowed,
             observer_effect=self._hidden,
             passes=tuple(self._instrumented.passes),
-            total_runs=self._runs + self._instrumented.total_runs,
+            total_runs=self._runs + self._instrumented.total_runs + self._trials.total_runs,
         )
 
     def _next_steps(self) -> tuple[NextStep, ...]:
         settings, found = self._request.settings, self._culprit
-        if found is None or not found.flags:
+        trial = found.flags[0].trial if found is not None and found.flags else None
+        if found is None or not found.flags or (trial is not None and not trial.matched):
             return ()
         command = advice.command(settings, "--runs", str(settings.runs), "--flag", found.flags[0].flag)
         return (NextStep(command=command, purpose=Purpose.CHECK_FLAG),)

@@ -6,7 +6,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from detaudit.auditor.evidence.event_logs import display_path
-from detaudit.auditor.source import rewrite
+from detaudit.auditor.source import origins, rewrite, suspect_code
+from detaudit.auditor.source.origins import Origin
 from detaudit.model import Edit, Source, SourceKind
 
 
@@ -40,6 +41,20 @@ class UserCode:
         if found is None:
             return None
         return Edit(file=file, line=found.first, old=found.old, new=found.new, needs=found.needs)
+
+    def origins(self, file: str, line: int) -> tuple[Origin, ...]:
+        """Return what makes the values that are used at a line, nearest first; nothing if it cannot be read."""
+        try:
+            return tuple(origins.origins((self.root / file).read_bytes(), line))
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            return ()
+
+    def suspect(self, file: str, origin: Origin) -> Source | None:
+        """Return what the code of an expression shows that introduces a value that may differ, None if nothing."""
+        for line, kind, call in suspect_code.scanned(self.root / file):
+            if origin.line <= line <= origin.last and kind is not SourceKind.UNINITIALIZED:
+                return Source(file=file, line=line, kind=kind, call=call, suspect=True)
+        return None
 
     def classified(self, source: Source) -> Source:
         """Return a line that iterates over a set with the kind of its elements.

@@ -1,6 +1,6 @@
 """What the culprit of a trace does, and between which events a difference enters if there is no culprit."""
 
-from detaudit.model import Boundary, Cause, Culprit, How, Narrowed, Stage
+from detaudit.model import Argument, Boundary, Cause, Culprit, How, Narrowed, Stage
 from detaudit.report.messages import sources
 
 HOW = {
@@ -9,6 +9,7 @@ HOW = {
     How.UNINITIALIZED: "reads uninitialized memory",
     How.REORDERED: "takes the same tensors in a different order",
     How.INPUT: "the data given to the framework already differs",
+    How.ARGUMENT: "a number given to the operation differs",
     How.CONCURRENT_WRITE: "another thread or process wrote to its input concurrently",
     How.CONTROL_FLOW: "the two runs took different code paths",
     How.VARIABLE: "a variable has a different value after this line",
@@ -52,7 +53,29 @@ def sentence(found: Culprit) -> str:
         case How.LEFTOVER_FILE if found.name:
             return f"reads {found.name}, which an earlier run wrote"
         case _:
-            return HOW[found.how]
+            return entered(found)
+
+
+def entered(found: Culprit) -> str:
+    """Return how the difference entered the operation."""
+    given = found.operation.argument if found.operation is not None else None
+    return argument(given) if given is not None else HOW[found.how]
+
+
+def argument(found: Argument) -> str:
+    """Return which number differs, in as few digits as show it."""
+    a, b = found.values
+    short = [f"{float(value):.6g}" if _is_number(value) else value for value in (a, b)]
+    shown = short if short[0] != short[1] else [a, b]
+    return f"argument {found.name} differs: {shown[0]} and {shown[1]}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def narrowed(found: Narrowed) -> str:

@@ -13,6 +13,7 @@ _TEXTS = {
     SourceKind.UNSEEDED: "{call}() is called without a seed",
     SourceKind.COMPLETION_ORDER_OPTION: "{call} returns batches in completion order",
     SourceKind.ENTROPY: "{call}() returns different values in every run",
+    SourceKind.SYSTEM_VALUE: "{call}() returns a value that is different in every run",
     SourceKind.SET_ORDER: "iterates over a set: its order depends on PYTHONHASHSEED if it holds strings",
     SourceKind.OBJECT_SET_ORDER: "iterates over a set: its order depends on memory addresses if it holds objects",
     SourceKind.HASH: "calls hash(), which depends on PYTHONHASHSEED for strings",

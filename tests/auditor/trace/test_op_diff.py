@@ -280,3 +280,52 @@ def test_what_is_kept_is_bounded_however_long_the_streams(monkeypatch: pytest.Mo
     answer = comparison.answer()
     assert answer is not None
     assert answer.nth == 500
+
+
+def scaled(number: str, digest: str, **fields: Any) -> OpLine:
+    return op("mul", [("x", 0)], [(digest, 1)], line=4, scalars={"2": number}, **fields)
+
+
+def test_a_number_that_differs_is_an_input() -> None:
+    finding = found([scaled("0.31", "y"), READ], [scaled("0.72", "z"), READ_B])
+    assert (finding.how, finding.op.line, finding.argument) == (How.ARGUMENT, 4, "2")
+    assert found([scaled("0.31", "y"), READ], [scaled("0.31", "z"), READ_B]).how is How.OUTPUT
+
+
+def test_a_number_whose_effect_is_absorbed_does_not_count() -> None:
+    assert first_differing_operation([scaled("0.31", "y"), READ], [scaled("0.72", "y"), READ]) is None
+
+
+def test_a_number_in_a_tensor_that_enters_is_named() -> None:
+    a = [op("lift_fresh.default", [("p", 0)], [("y", 1)], scalars={"1": "0.31"}), READ]
+    b = [op("lift_fresh.default", [("q", 0)], [("z", 1)], scalars={"1": "0.72"}), READ_B]
+    assert (found(a, b).how, found(a, b).argument) == (How.ARGUMENT, "1")
+
+
+def test_a_tensor_that_differs_comes_before_a_number() -> None:
+    a = [op("mul", [("x", 0)], [("y", 1)], scalars={"2": "0.31"}), READ]
+    b = [op("mul", [("w", 0)], [("z", 1)], scalars={"2": "0.72"}), READ_B]
+    assert found(a, b).how is How.INPUT
+
+
+def test_a_generator_in_a_different_state_comes_before_a_number() -> None:
+    drawn = [op("normal_", outs=[(one, 1)], random=True, state=one, scalars={"3": one}) for one in "yz"]
+    assert found([drawn[0], READ], [drawn[1], READ_B]).how is How.RNG_STATE
+    drawn = [op("normal_", outs=[(one, 1)], random=True, state="s", scalars={"3": one}) for one in "yz"]
+    assert found([drawn[0], READ], [drawn[1], READ_B]).how is How.ARGUMENT
+
+
+def test_a_constant_of_a_graph_is_found_although_its_operations_run_in_no_order() -> None:
+    a = [op("Mul", [("c", -1), ("x", -1)], [("y", -1)], key="1/f/Mul/0", scalars={"1": "0.31"})]
+    b = [op("Mul", [("d", -1), ("x", -1)], [("z", -1)], key="1/f/Mul/0", scalars={"1": "0.72"})]
+    assert (found(a, b).how, found(a, b).argument) == (How.ARGUMENT, "1")
+
+
+def test_a_number_that_python_read_from_a_difference_is_its_consequence() -> None:
+    def run(digest: str) -> list[OpLine]:
+        race = op("index_put", [("x", 0)], [(digest, 5)], line=2)
+        item = op("_local_scalar_dense", [(digest, 5)], line=3)
+        return [race, item, scaled(digest, f"{digest}y"), op("sum", [(f"{digest}y", 1)], [(f"{digest}total", 2)])]
+
+    finding = found(run("p"), run("q"))
+    assert (finding.how, finding.op.line) == (How.OUTPUT, 2)

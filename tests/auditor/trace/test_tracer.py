@@ -13,12 +13,14 @@ from detaudit import wire
 from detaudit.auditor import store
 from detaudit.auditor.trace.tracer import Tracer, TraceRequest
 from detaudit.launch import RunOutcome, RunSpec
+from detaudit.launch.vary import NOTHING_VARIES, Varying
 from detaudit.model import (
     Boundary,
     Cause,
     Culprit,
     Difference,
     FlagFix,
+    FlagTrial,
     How,
     Narrowed,
     Operation,
@@ -36,6 +38,7 @@ from detaudit.model.warnings import InstrumentedRunUnusable
 from detaudit.recipe import ops
 from detaudit.recipe.flags import load_catalogue
 from detaudit.recipe.recipes import load_recipe
+from detaudit.recipe.variations import load_variations
 from tests.auditor.fakes import run, settings, training
 
 CODE = "import torch\nx = 1\nmemory.index_put_((to,), values, accumulate=True)\n"
@@ -62,14 +65,22 @@ class Training:
     instrumented: list[dict[str, Any]] = field(default_factory=list)
     launched: int = 0
     stop_after: int | None = None
+    fixed_by: str = ""
+    fails_with: str = ""
     fails: bool = False
+    specs: list[RunSpec] = field(default_factory=list)
 
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
         self.launched += 1
+        self.specs.append(spec)
         if self.stop_after is not None and self.launched > self.stop_after:
             raise KeyboardInterrupt
         watch = json.loads(spec.env.get(wire.ENV_WATCH, "{}"))
-        hidden = watch.get("level") in self.hides or not self.differs
+        orders = spec.env[wire.ENV_FLAGS]
+        if self.fails_with and self.fails_with in orders:
+            return run(training("same")[:2], exit_code=1)(spec)
+        fixed = bool(self.fixed_by) and self.fixed_by in orders
+        hidden = watch.get("level") in self.hides or not self.differs or fixed
         digest = "same" if hidden else f"w{self.launched}"
         lines = training(digest)
         if self.earlier and watch and not hidden:
@@ -99,19 +110,22 @@ def trace(folder: Path, launcher: Training, **options: Any) -> Trace:
     return tracer(folder, launcher, **options).run()
 
 
-def tracer(folder: Path, launcher: Training, **options: Any) -> Tracer:
+def tracer(folder: Path, launcher: Training, varying: Varying = NOTHING_VARIES, **options: Any) -> Tracer:
     catalogue = load_catalogue()
-    found = settings(folder)
+    found = settings(folder, varying=varying)
     (found.cwd / "train.py").write_text(CODE)
     return Tracer(TraceRequest(found, load_recipe("none", catalogue), catalogue, **options), launcher)
 
 
+DIFFERS = Difference(rank=0, step=2, stage=Stage.UPDATE)
+
+
 def fix(flag: str) -> FlagFix:
     row = load_catalogue().get(flag)
-    return FlagFix(flag=row.id, title=row.title, by_hand=row.by_hand, by_hand_when=row.applied_when)
+    trial = FlagTrial(runs=2, first_difference=DIFFERS)
+    return FlagFix(flag=row.id, title=row.title, by_hand=row.by_hand, by_hand_when=row.applied_when, trial=trial)
 
 
-DIFFERS = Difference(rank=0, step=2, stage=Stage.UPDATE)
 CULPRIT = Culprit(
     how=How.OUTPUT,
     cause=Cause.KERNEL,
@@ -147,11 +161,10 @@ def test_the_operation_its_line_and_its_tensor(tmp_path: Path) -> None:
     operation = Operation(name="aten.index_put_.default", inputs_equal=True, tensor=tensor)
     assert found == replace(CULPRIT, operation=operation)
     assert audit.verdict is Verdict.NONDETERMINISTIC
-    assert audit.total_runs == launcher.launched == 6
+    assert audit.total_runs == launcher.launched == 8
     assert [watch["level"] for watch in launcher.instrumented] == ["ops", "ops", "tensors", "tensors"]
     assert launcher.instrumented[2]["n"] == 0
-    (step,) = audit.next_steps
-    assert (step.purpose, "--flag torch-deterministic-algorithms" in step.command) == (Purpose.CHECK_FLAG, True)
+    assert audit.next_steps == ()  # the flag was tried, and did not fix it
 
 
 def test_the_window_is_the_step_at_which_two_runs_differ(tmp_path: Path) -> None:
@@ -221,7 +234,7 @@ def test_a_first_step_that_is_passed_is_not_searched_for(tmp_path: Path) -> None
     audit = trace(tmp_path, launcher, first=1, window=2)
     assert [watch["level"] for watch in launcher.instrumented][:2] == ["ops", "ops"]
     assert (launcher.instrumented[0]["first"], launcher.instrumented[0]["last"]) == (1, 2)
-    assert launcher.launched == len(launcher.instrumented)
+    assert launcher.launched == len(launcher.instrumented) + 2  # with the flag
     assert audit.verdict is Verdict.NONDETERMINISTIC
 
 
@@ -242,3 +255,39 @@ def test_a_trace_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     store.save(tmp_path / "again", audit)
     assert store.load(tmp_path / "again") == audit
+
+
+FLAG = "torch-deterministic-algorithms"
+
+
+def test_the_first_flag_is_tried(tmp_path: Path) -> None:
+    launcher = Training(fixed_by=FLAG)
+    audit = trace(tmp_path, launcher)
+    assert audit.culprit is not None
+    assert audit.culprit.flags[0].trial == FlagTrial(runs=2)
+    (step,) = audit.next_steps
+    assert (step.purpose, f"--flag {FLAG}" in step.command) == (Purpose.CHECK_FLAG, True)
+    assert audit.total_runs == launcher.launched == 8
+
+
+def test_a_run_that_fails_with_the_flag_ends_its_trial(tmp_path: Path) -> None:
+    launcher = Training(fails_with=FLAG)
+    audit = trace(tmp_path, launcher)
+    assert audit.culprit is not None
+    assert audit.culprit.flags[0].trial == FlagTrial(runs=1, failed=True)
+    assert audit.next_steps == ()
+    assert audit.total_runs == launcher.launched == 7
+
+
+def test_the_runs_of_a_pair_have_different_values_of_what_varies(tmp_path: Path) -> None:
+    row = next(one for one in load_variations() if one.id == "threads")
+    launcher = Training(fixed_by='"nothing"')
+    made = tracer(tmp_path, launcher, varying=Varying((row,)))
+    audit = made.run()
+    threads = [spec.env["OMP_NUM_THREADS"] for spec in launcher.specs]
+    # Two runs to find the difference, two with operations, two with tensors, two with the flag, which pins nothing.
+    assert threads[:6] == ["1", "2"] * 3
+    assert audit.culprit is not None
+    assert audit.culprit.cause is Cause.THREADS
+    assert [fix.flag for fix in audit.culprit.flags] == list(row.flags)
+    assert audit.groups[0].varied[0].id == "threads"

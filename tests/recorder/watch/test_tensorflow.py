@@ -243,3 +243,27 @@ def test_operations_that_may_race_in_a_pipeline_are_listed(folder: Path) -> None
         ("RandomStandardNormal", line("drawn", PIPELINE)), ("ParallelMapDatasetV2", line("mapped", PIPELINE)),
     ]  # fmt: skip
     assert "Mul" in {entry["op"] for entry in ops}
+
+
+NUMBERS = """
+import tensorflow as tf
+x = tf.Variable([1.0, 2.0])
+eager = 0.25 * x  # eager number
+tf.nn.leaky_relu(eager, alpha=0.375)  # attribute
+rate = 0.5
+
+@tf.function
+def step(value, scale):
+    half = rate * value  # constant
+    whole = half * scale  # argument
+    return whole * tf.reduce_sum(value)  # computed
+
+step(eager, tf.constant(0.75))
+"""
+
+
+def test_numbers_given_to_an_operation(folder: Path) -> None:
+    _, ops, _ = ran(folder, {"level": "ops", "first": 0, "last": 2}, NUMBERS)
+    given = {op["line"]: op.get("scalars") for op in ops if op["op"] in ("Mul", "LeakyRelu")}
+    lines_ = [line(comment, NUMBERS) for comment in ("eager number", "attribute", "constant", "argument", "computed")]
+    assert [given[one] for one in lines_] == [{"1": "0.25"}, {"alpha": "0.375"}, {"1": "0.5"}, {"2": "0.75"}, None]

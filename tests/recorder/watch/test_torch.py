@@ -276,3 +276,37 @@ model(torch.ones(1, 2))
         ("module", "0"), ("module", "1.0"), ("module", "1"), ("module", "Sequential"),
     ]  # fmt: skip
     assert all(op.ins and op.outs and op.line == 6 for op in ops)
+
+
+def test_numbers_given_to_an_operation(tmp_path: Path) -> None:
+    script = """
+import torch
+x = torch.ones(3)
+0.25 * x
+x.add_(x, alpha=-0.5)
+torch.full((2,), 0.75)
+torch.tensor(0.125)
+torch._foreach_mul_([x, x], [2.0, 3.0])
+torch.relu(x)
+"""
+    ops = run(tmp_path, script, {"level": "ops", "first": 0, "last": 1})
+    given = {op.line: op.scalars for op in ops if op.line > 3}
+    assert given == {
+        4: {"2": "0.25"}, 5: {"alpha": "-0.5"}, 6: {"1[0]": "2", "2": "0.75", "pin_memory": "False"},
+        7: {"1": "0.125"}, 8: {"2[0]": "2.0", "2[1]": "3.0"}, 9: {},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("option", ["foreach=False", "foreach=True", "fused=True"])
+def test_the_hyperparameters_of_an_optimizer_are_recorded(tmp_path: Path, option: str) -> None:
+    script = f"""
+import torch
+from torch import nn
+weight = nn.Parameter(torch.ones(2))
+optimizer = torch.optim.SGD([weight], lr=0.375, weight_decay=0.625, {option})
+weight.sum().backward()
+optimizer.step()  # updated
+"""
+    ops = run(tmp_path, script, {"level": "ops", "first": 0, "last": 1})
+    given = {value.removeprefix("-") for op in ops if op.line == 7 for value in op.scalars.values()}
+    assert {"0.375", "0.625"} <= given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from . import kinds
+from . import kinds, scalars
 from .concurrent import ThreadCalls
 from .places import is_own
 from .runs import Runs, Site
@@ -54,7 +54,14 @@ class Operations:
             self._stream.trouble("variables", error)
 
     def handle(
-        self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], name: str, graph: Any, frame: FrameType
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        name: str,
+        graph: Any,
+        frame: FrameType,
+        attrs: Any = (),
     ) -> None:
         """Handle one operation. It runs eagerly if ``graph`` is None."""
         if not self._is_watched(op_type, inputs, graph) or is_own(frame):
@@ -73,11 +80,13 @@ class Operations:
         if graph is None:
             place = self._places.ran(op_type, ins, outs, frame)
             site = Site(op_type, place, backward=self._places.in_gradient, found=found)
+            site = site._replace(numbers=scalars.places(ins, None), attributes=scalars.attributes(attrs))
             self._observe_eager(site, ins, outs, writes, numbers)
         else:
             operation = outputs[0].op if len(outputs) else graph.get_operation_by_name(name)
             node = operation.name
             site = Site(op_type, self._places.traced(operation, frame), self._names.of(graph), node, found=found)
+            site = site._replace(numbers=scalars.places(ins, graph), attributes=scalars.attributes(attrs))
             self._observe_in_graph(site, operation, ins, outs, writes, numbers)
 
     def _is_watched(self, op_type: str, inputs: Sequence[Any], graph: Any) -> bool:

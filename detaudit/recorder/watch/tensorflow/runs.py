@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ...adapters.tensorflow.reader import TensorFlowReader
@@ -14,7 +15,7 @@ from .variables import UNKNOWN, State, Variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from ..stream import OpStream
@@ -33,6 +34,9 @@ class Site(NamedTuple):
     """The variables whose value affects its result."""
     written: tuple[int, ...] = ()
     """The variables that it writes to. They are read back, as the last of its outputs."""
+    numbers: tuple[int, ...] = ()
+    """The places of its inputs that are numbers from Python."""
+    attributes: Mapping[str, str] = MappingProxyType({})
 
 
 class Runs:
@@ -113,6 +117,7 @@ class Runs:
             "module": site.place.module,
             "backward": site.backward,
             "random": site.random,
+            "scalars": {**{str(len(site.found) + n + 1): _text(ins[n]) for n in site.numbers}, **site.attributes},
         }
         self._stream.write("op", **fields, **{name: value for name, value in more.items() if value})
 
@@ -159,3 +164,8 @@ class Runs:
         """Return the dtype, shape and digest of a tensor or an array."""
         _, dtype, shape, words = self._reader.part("", tensor)
         return "%s[%s]:%016x" % (dtype, ",".join([str(size) for size in shape]), words)
+
+
+def _text(number: Any) -> str:
+    """Return a tensor or an array without dimensions as text, with as many digits as its dtype needs."""
+    return str(number.numpy() if hasattr(number, "numpy") else number)

@@ -25,7 +25,14 @@ class Scan:
         self._known: set[tuple[str, str, int]] = set()
 
     def handle(
-        self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], name: str, graph: Any, frame: FrameType
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        name: str,
+        graph: Any,
+        frame: FrameType,
+        attrs: Any = (),
     ) -> None:
         """Handle one operation. It runs eagerly if ``graph`` is None."""
         if not self._racing.may(op_type, graph) or is_own(frame):

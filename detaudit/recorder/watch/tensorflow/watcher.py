@@ -103,7 +103,8 @@ class OperationWatcher:
         inside.busy = True
         try:
             name = op_name.decode() if isinstance(op_name, bytes) else op_name
-            (self._list if listed else self._handle)(kind, inputs, outputs, name, graph, sys._getframe(1))
+            handle = self._list if listed else self._handle
+            handle(kind, inputs, outputs, name, graph, sys._getframe(1), attrs)
         except Exception as error:
             self._stream.trouble("operation", error)
         finally:

@@ -12,6 +12,7 @@ from .. import in_threads
 from .kinds import OpKind
 from .memory import Memory, is_whole, tensors_in
 from .places import TorchPlaces
+from .scalars import entering, scalars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +107,9 @@ class OperationWatcher:
             fields["shared"] = shared
         if kind.random:
             fields["random"], fields["state"] = True, self._generator_state(kwargs, tensors)
+        numbers_given = scalars(args, kwargs) or (entering(self._torch, args) if kind.enters else {})
+        if numbers_given:
+            fields["scalars"] = numbers_given
         if wanted:
             self._keep("in", given, [texts[id(tensor)] for tensor in given])
         return fields, [wanted]

@@ -1,0 +1,60 @@
+"""Try the first flag that a trace offers in one more pair of runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from detaudit.auditor.judge.group import GroupInProgress
+from detaudit.auditor.runs.observer import Observer
+from detaudit.auditor.runs.runner import Runner
+from detaudit.launch import refusals
+from detaudit.launch.plan import GroupPlan, Settings, plan_group
+from detaudit.model import Culprit, FlagTrial, RunRecord, Status
+from detaudit.recipe.flags import Catalogue, conflict
+from detaudit.recipe.recipes import Recipe
+
+
+@dataclass
+class FlagTrials:
+    """Runs the training with a recipe and one flag more, as the runs with these ``numbers``; counts ``total_runs``."""
+
+    settings: Settings
+    recipe: Recipe
+    catalogue: Catalogue
+    runner: Runner
+    observer: Observer
+    total_runs: int = 0
+
+    def tried(self, found: Culprit, numbers: Sequence[int]) -> Culprit:
+        """Return a culprit with what came of its first flag; unchanged if there is none, or it cannot be applied."""
+        recipe = self._with(found.flags[0].flag) if found.flags else None
+        refused = refusals.refused(recipe.flags, self.settings.target) if recipe else {}
+        if recipe is None or found.flags[0].flag in refused:
+            return found
+        plan = plan_group(self.settings, recipe, self.runner.space, refused)
+        first = structs.replace(found.flags[0], trial=self._trial(plan, numbers))
+        return structs.replace(found, flags=(first, *found.flags[1:]))
+
+    def _with(self, flag: str) -> Recipe | None:
+        ids = {one.id for one in self.recipe.flags} | {flag}
+        while more := {needed for one in self.catalogue.select(ids) for needed in one.requires} - ids:
+            ids |= more
+        flags = self.catalogue.select(ids)
+        if any(one.needs_value or one.by_hand_only for one in flags) or conflict(flags) is not None:
+            return None
+        return structs.replace(self.recipe, name=f"{self.recipe.name} +{flag}", flags=flags)
+
+    def _trial(self, plan: GroupPlan, numbers: Sequence[int]) -> FlagTrial:
+        group, first = GroupInProgress(plan, self.settings.cwd), RunRecord()
+        self.observer.group_started(plan.recipe.name, len(numbers))
+        for number in numbers:
+            self.total_runs += 1
+            result = self.runner.run(number, plan.spec(number), first if first.parts else None)
+            group.add(result.run, result.processes, result.record)
+            self.observer.run_finished(result.run)
+            if result.run.status not in (Status.OK, Status.STOPPED) or not result.record.parts:
+                return FlagTrial(runs=len(group.result().runs), failed=True)
+            first = first if first.parts else result.record
+        divergence = group.result().first_difference
+        return FlagTrial(runs=len(numbers), first_difference=divergence.difference if divergence else None)
