@@ -99,20 +99,26 @@ def _fixes(found: Culprit) -> Iterator[str]:
         yield from (f"  + {line.strip()}" for line in (*edit.needs, *edit.new))
     for fix in found.flags:
         when = f", {fix.by_hand_when}" if fix.by_hand_when else ""
-        if fix.trial is None or fix.trial.matched:
+        if fix.trial is None or fix.trial.matched or _is_later(fix.trial, found):
             yield f"fix with --flag {fix.flag}, or by hand{when}: {fix.by_hand}"
         if fix.trial is not None:
-            yield _trial(fix.flag, fix.trial)
+            yield f"with --flag {fix.flag}, {_trial(fix.trial, found)}"
 
 
-def _trial(flag: str, found: FlagTrial) -> str:
-    runs = count(found.runs, "run")
-    if found.failed:
-        return f"with --flag {flag}, a run failed"
-    first = found.first_difference
-    if first is not None:
-        return f"with --flag {flag}, {runs} still differ {differences.where(first.step, first.stage)}"
-    return f"with --flag {flag}, {runs} match"
+def _trial(trial: FlagTrial, found: Culprit) -> str:
+    first = trial.first_difference
+    if trial.failed:
+        return "a run failed"
+    if first is None:
+        return f"{count(trial.runs, 'run')} match"
+    later = ", but later:" if _is_later(trial, found) else ""
+    return f"{count(trial.runs, 'run')} still differ{later} {differences.where(first.step, first.stage)}"
+
+
+def _is_later(trial: FlagTrial, found: Culprit) -> bool:
+    """Whether runs with a flag differ only after the culprit, so that there is another difference behind it."""
+    first = trial.first_difference
+    return first is not None and (first.step, first.stage.place) > (found.step, found.stage.place)
 
 
 def notes(trace: Trace) -> list[str]:

@@ -235,3 +235,68 @@ def test_every_format_names_the_line(project: Project) -> None:
         done = project.detaudit("report", "results", "--format", format_)
         assert "train.py" in done.out, format_
         assert "default_rng" in done.out, format_
+
+
+NUMBER = """
+    import time
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, x = nn.Linear(8, 1), torch.randn(16, 8)
+    started = time.perf_counter()
+
+    def ramp():
+        return 0.5 + time.time() % 60
+
+    for _ in range(2):
+        loss = ramp() * model(x).square().mean()
+        loss.backward()
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= 0.1 * p.grad
+                p.grad = None
+    print(time.perf_counter() - started)
+"""
+
+
+@pytest.mark.full
+def test_a_number_from_the_clock_is_no_kernel(project: Project) -> None:
+    path = project.write("train.py", NUMBER)
+    done = project.detaudit("trace", "train.py", "--format", "json")
+    assert done.code == 1, done.err
+    found = done.json["culprit"]
+    assert (found["how"], found["cause"], found["flags"]) == ("argument", "data", [])
+    assert (found["file"], found["line"]) == ("train.py", line_of(path, "return 0.5"))
+    assert (found["source"]["kind"], found["source"]["call"]) == ("system-value", "time.time")
+    argument = found["operation"]["argument"]
+    assert argument["name"] == "2"
+    assert len({float(value) for value in argument["values"]}) == 2
+
+
+HASHED = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, x = nn.Linear(8, 1), torch.randn(16, 8)
+    rate = 0.01 * (1 + hash("run") % 1000)
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.full
+def test_a_variation_is_traced_to_where_it_first_changes_a_number(project: Project) -> None:
+    path = project.write("train.py", HASHED)
+    done = project.detaudit("trace", "train.py", "--vary", "hash-seed", "--format", "json")
+    assert done.code == 1, done.err
+    found = done.json["culprit"]
+    assert (found["cause"], found["line"]) == ("hash", line_of(path, "rate = "))
+    assert found["operation"]["argument"]["name"] == "alpha"
+    (fix,) = found["flags"]
+    assert fix["flag"] == "python-hash-seed"
+    assert (fix["trial"]["runs"], fix["trial"]["first_difference"], fix["trial"]["failed"]) == (2, None, False)

@@ -15,6 +15,8 @@ from detaudit.model import (
     Evidence,
     FailingFlag,
     FileDifference,
+    FlagFix,
+    FlagTrial,
     Group,
     How,
     Pass,
@@ -219,3 +221,26 @@ def test_many_sources_are_cut() -> None:
     source = a_trial(1, (), 1.5, Stage.BATCH).sources[0]
     lines = words.source_lines([source] * (words.MOST_SOURCES + 2))
     assert (len(lines), lines[-1]) == (words.MOST_SOURCES + 1, "and 2 more in audit.json")
+
+
+@pytest.mark.parametrize(
+    ("trial", "expected"),
+    [
+        (FlagTrial(runs=2), ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs match"]),
+        (FlagTrial(runs=1, failed=True), ["with --flag f, a run failed"]),
+        (
+            FlagTrial(runs=2, first_difference=Difference(rank=0, step=3, stage=Stage.BATCH)),
+            ["with --flag f, 2 runs still differ at step 3 (batch)"],
+        ),
+        (
+            FlagTrial(runs=2, first_difference=Difference(rank=0, step=3, stage=Stage.UPDATE)),
+            ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs still differ, but later: at step 3 (update)"],
+        ),
+    ],
+)
+def test_a_flag_that_was_tried(trial: FlagTrial, expected: list[str]) -> None:
+    fix = FlagFix(flag="f", title="", by_hand="f()", by_hand_when="", trial=trial)
+    found = Culprit(how=How.OUTPUT, cause=Cause.KERNEL, rank=0, step=3, stage=Stage.FORWARD, flags=(fix,))
+    said = list(traced.lines(replace(TRACES["traced-order"], culprit=found)))
+    assert said[-len(expected) :] == expected
+    assert len(said) == len(expected) + 1

@@ -125,7 +125,7 @@ NUMBER = Culprit(
             title="Seed the generators of NumPy",
             by_hand="np.random.default_rng(0)",
             by_hand_when="",
-            trial=FlagTrial(runs=2, first_difference=DIFFERS),
+            trial=FlagTrial(runs=2, first_difference=Difference(rank=0, step=1, stage=Stage.FORWARD)),
         ),
     ),
 )
