@@ -45,7 +45,9 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
 ``event``: ``fw, step, stage, digest, value``
     The digest of one stage of one step. ``value`` is the loss for the stage ``forward``, else null. The value that a
     test returned is recorded as step 1 and stage ``returned`` of the framework ``returned``: one event for each part,
-    with a space and the name of the part after the digest.
+    with a space and the name of the part after the digest. A fit (of the framework ``sklearn``, ``xgboost``,
+    ``lightgbm`` or ``catboost``) is a step, with a space and its name after the digests of ``batch`` and ``update``;
+    ``value`` of its ``update`` is the last loss that the estimator reports, else null.
 ``probe``: ``name, n, step, kind, digest, value``
     The script monitors a value: the n-th ``value`` or ``gradient`` of that name in this process. ``step`` is the
     current training step, or null. ``value`` is a short text if it is a single number or string, else null.
@@ -59,6 +61,8 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     parameter.
 ``wrote``: ``path``
     The script opened this file for writing; it is not below the working directory.
+``undigested``: ``what, why``
+    The fit ``what`` (``Class.method``, or a function) has no digest of what was learned. ``why`` names the attribute.
 ``trouble``: ``where, error``
     The recorder failed, and the script went on.
 ``bye``: ``how``

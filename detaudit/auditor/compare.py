@@ -130,7 +130,7 @@ def _explanation(matched: Sequence[Matched], differs: Difference) -> Explanation
         return None
     if differs.stage in UNHOOKED:
         return localize.explanation(differs.stage, _stages(matched))
-    if differs.at_end:
+    if differs.at_end or differs.of_fit:
         return localize.of_difference(differs, ())
     found = list(shared_digests(pair))
     before = max((step for step, *_ in found if step < differs.step), default=0)

@@ -25,7 +25,7 @@ from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing
 from detaudit.model.check import Check, CheckedAudit, CheckVerdict, Gate, GateDetail, GateName, GateStatus, LockChange
 from detaudit.model.compare import Change, ComparedSide, Comparison, ComparisonVerdict, LossPair, WeightPair
 from detaudit.model.doctor import Diagnosis, Risk
-from detaudit.model.enums import NAMED, UNHOOKED, Cause, Stage, Status, Verdict
+from detaudit.model.enums import FITTED, NAMED, UNHOOKED, Cause, Stage, Status, Verdict
 from detaudit.model.evidence import Confidence, Evidence
 from detaudit.model.exits import exit_code
 from detaudit.model.explanation import Explanation, LikelyCause
@@ -61,6 +61,7 @@ Report: TypeAlias = Audit | Bisection | VariationBisection | Trace | Comparison 
 __all__ = [
     "ALL_STEPS",
     "COMPLETION",
+    "FITTED",
     "NAMED",
     "ORDERS",
     "SCHEMA_VERSION",

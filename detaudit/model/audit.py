@@ -25,8 +25,8 @@ SCHEMA_VERSION = "1.0"
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage.
 
-    ``site`` names what differs: the tensor of a model, the file and the tensor in it, or the part of the value that a
-    test returned. ``at_end``: every recorded step matches, and what was left at the end differs.
+    ``site`` names what differs: the tensor of a model, the fit, the file and the tensor in it, or the part of the value
+    that a test returned. ``at_end``: every recorded step matches, and what was left at the end differs.
     """
 
     rank: int
@@ -34,6 +34,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage
     site: str | None = None
     at_end: bool = False
+
+    @property
+    def of_fit(self) -> bool:
+        """Whether it is of a fit: the batches and the weights of other trainings have no name."""
+        return self.site is not None and self.stage in (Stage.BATCH, Stage.UPDATE)
 
     @property
     def order(self) -> tuple[bool, bool, int, int]:

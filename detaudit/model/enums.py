@@ -63,5 +63,8 @@ class Stage(StrEnum):
 UNHOOKED = (Stage.STDOUT, Stage.ARTIFACT, Stage.SAVED, Stage.RETURNED)
 """What is compared without a hook. Printed losses have steps of their own; files and return values have none."""
 
+FITTED = ("sklearn", "xgboost", "lightgbm", "catboost")
+"""The frameworks whose trainings are fits of estimators."""
+
 NAMED = (Stage.ARTIFACT, Stage.SAVED, Stage.RETURNED)
 """The stages whose digests are each followed by a space and the name of a file, a tensor in it, or a part."""

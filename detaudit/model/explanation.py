@@ -21,6 +21,8 @@ class LikelyCause(StrEnum):
     BACKWARD_KERNEL = "backward-kernel"
     OPTIMIZER = "optimizer"
     RACE = "race"
+    RANDOM_STATE = "random-state"
+    THREADS = "threads"
     CONTROL_FLOW = "control-flow"
     NOT_RECORDED = "not-recorded"
     OUTSIDE_THE_WEIGHTS = "outside-the-weights"

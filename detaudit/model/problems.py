@@ -55,6 +55,13 @@ class NoTraining(Fact, frozen=True, kw_only=True):
     imported: tuple[str, ...]
 
 
+class FitUndigested(Fact, frozen=True, kw_only=True):
+    """What a ``fit`` learned has no digest; ``detail`` names the attribute and says why."""
+
+    fit: str
+    detail: str
+
+
 class LogIncomplete(Fact, frozen=True, kw_only=True):
     """The event log of a process that trained has no end."""
 
@@ -124,6 +131,7 @@ RunError: TypeAlias = (
     | RecorderNotLoaded
     | ProbesIncomplete
     | NoTraining
+    | FitUndigested
     | LogIncomplete
     | LossPatternUnmatched
     | LossPatternMisfit

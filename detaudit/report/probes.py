@@ -1,6 +1,6 @@
 """What reports say about probes."""
 
-from detaudit.model import UNHOOKED, Group, Status
+from detaudit.model import FITTED, UNHOOKED, Group, Status
 from detaudit.model.number import count
 from detaudit.probe import Probe, ProbeDifference
 
@@ -28,7 +28,7 @@ def _how(found: ProbeDifference) -> str:
 
 def several_ranks(group: Group) -> bool:
     """Whether any run trained in several processes or with several frameworks, so that a rank has to be named."""
-    return any(sum(rank.framework not in UNHOOKED for rank in run.ranks) > 1 for run in group.runs)
+    return any(sum(rank.framework not in (*FITTED, *UNHOOKED) for rank in run.ranks) > 1 for run in group.runs)
 
 
 def _probe(found: Probe) -> str:

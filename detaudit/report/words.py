@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from detaudit.model import (
+    FITTED,
     NAMED,
     UNHOOKED,
     AppliedRecipe,
@@ -90,8 +91,8 @@ def short_digest(record: RankRecord | None) -> str:
 
 
 def rank_name(record: RankRecord) -> str:
-    """Return a rank for a table: its number, or what was compared without a hook."""
-    return record.framework if record.framework in UNHOOKED else str(record.rank)
+    """Return a rank for a table: its number, or what was fitted or compared without a hook."""
+    return record.framework if record.framework in (*FITTED, *UNHOOKED) else str(record.rank)
 
 
 def _steps(run: Run, record: RankRecord | None) -> str:
@@ -132,7 +133,7 @@ def where(group: Group) -> str:
     if found is None:
         return ""
     a, b = found.runs
-    several = probes.several_ranks(group) and found.stage not in UNHOOKED
+    several = probes.several_ranks(group) and found.stage not in UNHOOKED and not found.difference.of_fit
     place = differences.where(found.step, found.stage, found.site) + (f" on rank {found.rank}" if several else "")
     return f"runs {a} and {b} first differ {place}: {explanations.sentence(found.stage, found.explanation)}"
 

@@ -16,6 +16,8 @@ FRAMEWORKS = ("torch", "tensorflow")
 def framework_of(script: Path) -> str:
     """Return the name of the framework that a script trains with."""
     text = script.read_text()
+    if not any(f"import {name}" in text for name in (*FRAMEWORKS, "keras")):
+        return "sklearn"
     return "tensorflow" if "import tensorflow" in text or "import keras" in text else "torch"
 
 
@@ -25,7 +27,8 @@ def fix(word: str, name: str) -> None:
     if word == "seeds":
         random.seed(0)
         importlib.import_module("numpy.random").seed(0)
-        framework.manual_seed(0) if name == "torch" else framework.random.set_seed(0)
+        if name != "sklearn":
+            framework.manual_seed(0) if name == "torch" else framework.random.set_seed(0)
     elif word == "deterministic":
         if name == "torch":
             framework.use_deterministic_algorithms(True)

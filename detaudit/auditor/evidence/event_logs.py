@@ -26,6 +26,7 @@ from detaudit.auditor.evidence.event_records import (
     State,
     Trouble,
     Wrote,
+    Undigested,
     lines,
 )
 from detaudit.auditor.evidence.trainings import TrainingSoFar
@@ -45,6 +46,7 @@ class Process:
     settings: SettingsLine | None = None
     generators: dict[str, str] = field(default_factory=dict)
     probes: list[ProbeLine] = field(default_factory=list)
+    undigested: list[Undigested] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     trainings: dict[str, Training] = field(default_factory=dict)
     wrote: list[str] = field(default_factory=list)
@@ -94,6 +96,7 @@ _LISTS: dict[type[Line], str] = {
     SourceLine: "sources",
     Environ: "environ",
     ProbeLine: "probes",
+    Undigested: "undigested",
     Trouble: "troubles",
 }
 

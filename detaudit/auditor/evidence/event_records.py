@@ -124,6 +124,13 @@ class State(Line, frozen=True, tag="state"):
     tensors: tuple[tuple[str, str, bool, str, tuple[int, ...], str], ...]
 
 
+class Undigested(Line, frozen=True, tag="undigested"):
+    """What a fit learned has no digest."""
+
+    what: str
+    why: str
+
+
 class Trouble(Line, frozen=True, tag="trouble"):
     """The recorder failed."""
 
@@ -156,6 +163,7 @@ DECODER = msgspec.json.Decoder(
     | ProbeLine
     | Final
     | State
+    | Undigested
     | Trouble
     | Wrote
     | Bye

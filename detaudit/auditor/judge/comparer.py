@@ -12,6 +12,7 @@ from typing import NamedTuple
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.judge import saved_files
 from detaudit.model import (
+    FITTED,
     NAMED,
     UNHOOKED,
     Difference,
@@ -204,9 +205,9 @@ def _site(pair: Matched, step: int, stage: Stage) -> str | None:
     if stage is Stage.STATE:
         differing = _differing_tensors(pair)
         found = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
-    elif stage in NAMED:
+    elif stage in NAMED or pair.a.framework in FITTED:
         a, b = (part.digests.get(stage, {}).get(step, ()) for part in (pair.a, pair.b))
-        found = {part.partition(" ")[2] for part in {*a} ^ {*b}}
+        found = {part.partition(" ")[2] for part in {*a} ^ {*b}} - {""}
     else:
         found = set()
     return saved_files.some(sorted(found)) if found else None
@@ -229,7 +230,8 @@ def differing_generators(a: Iterable[Process], b: Iterable[Process]) -> tuple[st
 
 def replicas(run: int, processes: Iterable[Process]) -> Replicas | None:
     """Return whether the ranks that a launcher started hold identical weights, None if fewer than two were recorded."""
-    ranks = [training for process in processes if process.hello.rank is not None for training in process.trained]
+    launched = [training for process in processes if process.hello.rank is not None for training in process.trained]
+    ranks = [training for training in launched if training.framework not in FITTED]
     stages = (Stage.INIT, Stage.UPDATE)
     if len(ranks) < 2 or not any(stage in ranks[0].digests for stage in stages):
         return None

@@ -20,6 +20,12 @@ _LIKELY = {
 }
 """What lies behind a stage that is the first to differ, if all stages before it were recorded."""
 
+_OF_FIT = {
+    Stage.BATCH: (LikelyCause.DATA,),
+    Stage.UPDATE: (LikelyCause.RANDOM_STATE, LikelyCause.THREADS),
+}
+"""The same for a fit, which has no other stages."""
+
 _UNRECORDED = {
     Stage.FORWARD: (Stage.BATCH, LikelyCause.DATA),
     Stage.UPDATE: (Stage.BACKWARD, LikelyCause.BACKWARD_KERNEL),
@@ -31,6 +37,9 @@ def of_difference(found: Difference, recorded: Sequence[Stage]) -> Explanation:
     """Return what a first difference points to, and claim no more than the recorded stages allow."""
     if found.at_end and found.stage not in UNHOOKED:
         return Explanation(likely=(LikelyCause.AFTER_THE_LAST_STEP,))
+    if found.of_fit:
+        matching = tuple(one for one in recorded if one in (Stage.RNG, Stage.BATCH) and one.place < found.stage.place)
+        return Explanation(matching=matching, likely=_OF_FIT[found.stage])
     return explanation(found.stage, recorded)
 
 

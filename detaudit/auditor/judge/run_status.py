@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from detaudit.auditor.evidence.event_logs import Process, matching
 from detaudit.auditor.evidence.unhooked import Unhooked
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Run, RunError, RunRecord, Status, Training, Warning, record_of
+from detaudit.model import FITTED, Run, RunError, RunRecord, Status, Training, Warning, record_of
 from detaudit.model.problems import (
     Failed,
+    FitUndigested,
     Interrupted,
     Killed,
     LogIncomplete,
@@ -27,8 +28,9 @@ TAIL_BYTES = 16384
 
 
 def recorded(processes: Sequence[Process]) -> tuple[Training, ...]:
-    """Return all trainings of a run, in the order of its processes."""
-    return tuple(training for process in processes for training in process.trained)
+    """Return all trainings of a run, in the order of its processes; fits come last, so that they take no rank."""
+    found = (training for process in processes for training in process.trained)
+    return tuple(sorted(found, key=lambda training: training.framework in FITTED))
 
 
 def compared(spec: RunSpec, processes: Sequence[Process], unhooked: Sequence[Training] = ()) -> RunRecord:
@@ -108,6 +110,9 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> Run
     """
     if not matching(processes, spec.expected):
         return None if shown else RecorderNotLoaded(program=spec.expected or spec.argv[0])
+    undigested = next((one for process in processes for one in process.undigested), None)
+    if undigested is not None:
+        return FitUndigested(fit=undigested.what, detail=undigested.why)
     trained = [process for process in processes if process.trained]
     if not trained and not shown:
         if any(process.probes for process in processes):

@@ -6,5 +6,9 @@ ADAPTERS = {
     "jax": "jax.watcher",
     "optax": "jax.updates",
     "keras": "jax.updates",
+    "sklearn.base": "sklearn.watcher",
+    "xgboost": "boosters.xgboost",
+    "lightgbm": "boosters.lightgbm",
+    "catboost": "boosters.catboost",
 }
-"""Top-level module that a script imports, and the module here that hooks it."""
+"""Module that a script imports, and the module here that hooks it."""

@@ -113,7 +113,24 @@ class _Generator:
         found = frames.user_frame(frame, _THROUGH)
         if found is not None:
             self.restore()
-            seeds.write(self._sink, "unseeded", f"{self.name}.{name}", frames.place(found), self.name)
+            what = name if "." in name else f"{self.name}.{name}"
+            seeds.write(self._sink, "unseeded", what, frames.place(found), self.name)
+
+    def called(self, name: str, frame: FrameType) -> None:
+        """Check who called a function that draws from this generator, although not by a function of the module."""
+        if self.on:
+            self._observe(name, frame)
+
+    def around(self, what: str, call: Callable[[], Any]) -> Any:
+        """Call a function, and record its line of user code if it drew from this generator while it was unseeded."""
+        unseeded = self.on and generators.state(self.name) == self._state
+        result = call()
+        if unseeded and self.on and generators.state(self.name) != self._state:
+            found = frames.user_frame(sys._getframe(1))
+            self.restore()
+            if found is not None:
+                seeds.write(self._sink, "unseeded", what, frames.place(found), self.name)
+        return result
 
     def _keep(self) -> None:
         self._state = generators.state(self.name)
@@ -121,6 +138,11 @@ class _Generator:
 
 _watched: list[_Generator] = []
 _compiling = False
+
+
+def of_numpy() -> _Generator | None:
+    """Return the watched generator of ``numpy.random``, None if there is none."""
+    return next((one for one in _watched if one.name == "numpy.random"), None)
 
 
 def watch(module: Any, name: str, sink: Sink) -> _Generator:

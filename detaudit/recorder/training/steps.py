@@ -93,13 +93,17 @@ class Training:
         if self._due(self.steps + 1, tensors):
             self.event(self.steps + 1, "backward", self._digest(tensors))
 
-    def loss(self, tensor: Any) -> None:
-        """Keep a loss of the current step. Its value is read when the step is written."""
+    def generators(self) -> None:
+        """Record the states of the random generators, once in a step."""
         if self._rng_step <= self.steps and self.wants("rng"):
             if not self._rng_step:
                 self._events.append(_line({"k": "generators", "states": generators.digests()}))
             self._rng_step = self.steps + 1
             self.event(self._rng_step, "rng", generators.state_digest())
+
+    def loss(self, tensor: Any) -> None:
+        """Keep a loss of the current step. Its value is read when the step is written."""
+        self.generators()
         self._losses.append(tensor)
         self._used_inputs = len(self._inputs)
 

@@ -30,6 +30,8 @@ CAUSES = {
     LikelyCause.BACKWARD_KERNEL: "a nondeterministic backward kernel",
     LikelyCause.OPTIMIZER: "the optimizer or its hyperparameters",
     LikelyCause.RACE: "a race on shared memory",
+    LikelyCause.RANDOM_STATE: "a random_state that is not set",
+    LikelyCause.THREADS: "thread timing",
     LikelyCause.CONTROL_FLOW: "control flow that depends on time or data",
     LikelyCause.CODE: "changed code, hyperparameters or data",
     LikelyCause.BESIDE_THE_TRAINING: "how the script chooses, averages or computes what it saves",
@@ -47,7 +49,8 @@ def sentence(stage: Stage, found: Explanation) -> str:
     if LikelyCause.AFTER_THE_LAST_STEP in found.likely:
         changed = "the state of a model" if stage is Stage.STATE else "the weights or the loss"
         return f"every recorded step matches; {changed} changed after the last one"
-    return f"{_DIFFERS[stage]}{_although(found.matching)}{_likely(found.likely)}"
+    differs = "what was learned differs" if LikelyCause.RANDOM_STATE in found.likely else _DIFFERS[stage]
+    return f"{differs}{_although(found.matching)}{_likely(found.likely)}"
 
 
 def _although(matching: tuple[Stage, ...]) -> str:

@@ -11,6 +11,7 @@ from detaudit.model.problems import (
     EndedAfterStep,
     EndedAtDifference,
     Failed,
+    FitUndigested,
     Interrupted,
     Killed,
     LogIncomplete,
@@ -33,12 +34,13 @@ from detaudit.report.messages.wording import shortened
 
 LOOKED_FOR = (
     "a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow, an optimizer of tf.compat.v1 "
-    "in a session, grad or value_and_grad in JAX, Keras on any of them, a call of detaudit.record"
+    "in a session, grad or value_and_grad in JAX, Keras on any of them, a fit in scikit-learn, XGBoost, LightGBM or "
+    "CatBoost, a call of detaudit.record"
 )
 """What the recorder takes for a training."""
 
 _Ended: TypeAlias = Interrupted | EndedAtDifference | EndedAfterStep | TimedOut | Failed | Killed
-_NotRecorded: TypeAlias = RecorderNotLoaded | ProbesIncomplete | NoTraining | LogIncomplete
+_NotRecorded: TypeAlias = RecorderNotLoaded | ProbesIncomplete | NoTraining | FitUndigested | LogIncomplete
 _Losses: TypeAlias = LossPatternUnmatched | LossPatternMisfit | LossPatternFlood | StdoutTruncated | StdoutUnreadable
 _Artifacts: TypeAlias = ArtifactsNotWritten | ArtifactMissing | ArtifactUnusable
 
@@ -114,6 +116,11 @@ def _not_recorded(found: _NotRecorded) -> str:
         case NoTraining(imported=imported):
             what = f"imported: {', '.join(imported)}" if imported else "no framework was imported"
             return f"no training detected ({what}; looked for: {LOOKED_FOR})"
+        case FitUndigested(fit=fit, detail=detail):
+            return (
+                f"what {fit}() learned cannot be compared ({detail}); leave that attribute out in the __getstate__ of "
+                "its class, as for pickle"
+            )
         case LogIncomplete(pid=pid):
             return (
                 f"the event log of process {pid} is incomplete: the disk is full, or the process ended abruptly "

@@ -1,0 +1,1 @@
+"""Hook the fits of scikit-learn."""

@@ -1,0 +1,229 @@
+"""Record the fits of estimators: each outermost ``fit`` is a step, and its weights are what the estimator learned."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+
+from . import digest, learned
+from .record import ValueReader
+from .steps import Training
+from .weights import Weight
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..process.recorder import Recorder
+
+_LIBRARIES = ("catboost", "lightgbm", "xgboost")
+
+
+class _Inside(threading.local):
+    """Whether this thread is inside a fit."""
+
+    now = False
+
+
+inside = _Inside()
+
+
+class _ArrayReader(ValueReader):
+    """Reads arrays of any type, text too."""
+
+    def array(self, value: Any) -> Any:
+        """Return the array."""
+        return value
+
+
+class _Estimator:
+    """An estimator, or another result of a fit, with what it learned."""
+
+    def __init__(self, owner: Any, arrays: list[Any], parts: list[digest.Part]) -> None:
+        self.owner: Callable[[], Any] = weakref.ref(owner) if hasattr(owner, "__weakref__") else lambda: None
+        self.arrays, self.parts = arrays, parts
+        self.weights: list[Weight] = []
+
+
+class _Estimators:
+    """What all estimators of a process learned, in the order of their first fits, as HeldWeights holds weights.
+
+    The order must not depend on when one is freed, which may be up to the garbage collector.
+    """
+
+    def __init__(self, reader: _ArrayReader) -> None:
+        self._reader = reader
+        self._fitted: list[_Estimator] = []
+
+    def hold(self, owner: Any, arrays: list[Any], parts: list[digest.Part]) -> None:
+        """Hold what ``owner`` learned until it is freed."""
+        found = _Estimator(owner, arrays, parts)
+        place = next((place for place, one in enumerate(self._fitted) if one.owner() is owner), None)
+        if place is None:
+            self._fitted.append(found)
+        else:
+            self._fitted[place] = found
+        for one in self._fitted:
+            if one is not found and one.owner() is None:
+                self._release(one)
+
+    def _release(self, one: _Estimator) -> None:
+        if not one.weights:
+            one.weights = [Weight(array, part, self._reader) for array, part in zip(one.arrays, one.parts)]
+            one.arrays = []
+
+    def sum_up(self) -> list[list[Weight]]:
+        """Return what each estimator learned; one that is alive is read again, because a script may change it."""
+        for one in self._fitted:
+            owner = one.owner()
+            if owner is not None:
+                one.arrays, one.weights = read(owner), []
+                one.parts = self._reader.parts(one.arrays)
+            self._release(one)
+        return [one.weights for one in self._fitted]
+
+
+def read(value: Any) -> list[Any]:
+    """Return the arrays that were learned, first one with the digest of everything else.
+
+    Raises UndigestedError if there is something else without a digest.
+    """
+    found = learned.Learned(value)
+    return [sys.modules["numpy"].frombuffer(found.rest, dtype="S16"), *found.arrays]
+
+
+class FitTraining(Training):
+    """The fits of one library."""
+
+    def __init__(self, framework: str, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._values = _ArrayReader()
+        super().__init__(framework, recorder, self._values)
+        self._observe, self._stepped = self._stepped, self._advance
+        recorder.at_end(self.finish, self.forget)
+
+    def forget(self) -> None:
+        """Start over, as in a forked child."""
+        super().forget()
+        self._weights: Any = _Estimators(self._values)
+
+    def _alone(self) -> bool:
+        """Whether steps are fits: a scaler that is fitted before a training is no step of that training."""
+        return all(isinstance(one, FitTraining) for one in self._recorder.trainings)
+
+    def _advance(self, steps: int) -> None:
+        if self._alone():
+            self._observe(steps)
+
+    def current_step(self, after_loss: bool) -> int:
+        """Return the number of the current step, 0 if another framework counts the steps."""
+        return self.steps + 1 if self._alone() else 0
+
+    def begin(self, name: str, data: Any) -> None:
+        """Record what a fit is called with, and the random generators."""
+        self.generators()
+        if self.wants("batch"):
+            try:
+                parts = self._values.parts(read(data))
+            except learned.UndigestedError:
+                return  # such as an iterator, which must not be used up; a batch explains, and does not decide
+            self.event(self.steps + 1, "batch", "%s %s" % (digest.of_parts(parts), name))
+
+    def end(self, name: str, result: Any) -> None:
+        """Write a finished fit with what was learned."""
+        arrays = read(result)
+        parts = self._values.parts(arrays)
+        self.steps += 1
+        value = _loss(result)
+        self._final_loss = value
+        if self.wants("update"):
+            self.event(self.steps, "update", "%s %s" % (digest.of_parts(parts), name), value)
+        self._weights.hold(result, arrays, parts)
+        self._stepped(self.steps)
+        self.write()
+
+
+def _loss(result: Any) -> float | None:
+    """Return the last loss that an estimator reports of itself."""
+    last = getattr(result, "_final_estimator", None)  # of a pipeline
+    for one in (result, last):
+        value = vars(one).get("loss_") if hasattr(one, "__dict__") else None
+        if value is None and hasattr(one, "__dict__"):
+            scores = vars(one).get("train_score_")
+            value = scores[-1] if scores is not None and len(scores) else None
+        if isinstance(value, float):  # which a NumPy float64 is too
+            return float(value)
+    return None
+
+
+class Fits:
+    """Tells the outermost fits of a process from those within them."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._trainings: dict[str, FitTraining] = {}
+
+    def training(self, library: str) -> FitTraining:
+        """Return the training that the fits of a library belong to."""
+        library = library if library in _LIBRARIES else "sklearn"
+        if library not in self._trainings:
+            self._trainings[library] = FitTraining(library, self._recorder)
+        return self._trainings[library]
+
+    def call(
+        self, function: Callable[..., Any], args: Any, kwargs: Any, *, name: str, library: str, learner: Any = None
+    ) -> Any:
+        """Call a function that fits, and record a step if this is an outermost fit.
+
+        ``learner`` is what learns, None if it is what the function returns.
+        """
+        if inside.now or (learner is not None and learned.recorded_elsewhere(learner)):
+            return function(*args, **kwargs)
+        data = (args if learner is None else args[1:], kwargs)
+        inside.now = True
+        try:
+            self._guarded(name, lambda: self._begin(library, name, data))
+            result = function(*args, **kwargs)
+            self._guarded(name, lambda: self._end(library, name, result if learner is None else learner))
+        finally:
+            inside.now = False
+        return result
+
+    def _begin(self, library: str, name: str, data: Any) -> None:
+        training = self.training(library)
+        with training.lock:
+            training.begin(name, data)
+
+    def _end(self, library: str, name: str, result: Any) -> None:
+        training = self.training(library)
+        with training.lock:
+            training.end(name, result)
+
+    def _guarded(self, name: str, function: Callable[[], None]) -> None:
+        try:
+            function()
+        except Exception as error:
+            kind = "" if isinstance(error, learned.UndigestedError) else type(error).__name__ + ": "
+            self._recorder.sink.write({"k": "undigested", "what": name, "why": (kind + str(error))[:500]})
+
+
+_fits: Fits | None = None
+
+
+def of(recorder: Recorder) -> Fits:
+    """Return the fits of this process, which all adapters share."""
+    global _fits
+    if _fits is None:
+        _fits = Fits(recorder)
+    return _fits
+
+
+def within(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function whose fits belong to one in a different thread or process."""
+    before, inside.now = inside.now, True
+    try:
+        return function(*args, **kwargs)
+    finally:
+        inside.now = before

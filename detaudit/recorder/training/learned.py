@@ -1,0 +1,246 @@
+"""Digest what an estimator learned: its arrays, numbers and trees, found without regard to addresses and times.
+
+Objects are taken apart as pickle does, but nothing is pickled. Left out are the parameters of a constructor, which are
+given and not learned, random generators and seeds, which explain and do not decide, and the times that a fit took.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import hashlib
+import sys
+import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+_PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)))
+_NAMED = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
+
+_GENERATORS = frozenset(
+    (
+        "random.Random",
+        "numpy.random.mtrand.RandomState",
+        "numpy.random._generator.Generator",
+        "numpy.random.bit_generator.BitGenerator",
+        "numpy.random.bit_generator.SeedSequence",
+        "torch._C.Generator",
+    )
+)
+_RECORDED_ELSEWHERE = frozenset(("flax", "jax", "keras", "scikeras", "skorch", "tensorflow", "tf_keras"))
+"""Packages whose models are trained by a framework that the recorder hooks."""
+
+_NOT_LEARNED = ("seed", "seeds", "rng", "random_state", "_sklearn_version", "stop_words_id")
+"""Ends of the names of attributes that hold a seed, a generator, a version, or an address."""
+
+_TIMES = ("fit_time", "score_time", "refit_time", "elapsed", "duration", "timestamp")
+_OF_NUMBERS = ("time", "seconds", "started", "finished")
+"""Ends of the names of attributes with times. Of the latter only single numbers: an array may be of survival times."""
+
+READERS: dict[str, Callable[[Any], Any]] = {}
+"""Class, and the function that returns what its instances learned, for objects that pickle does not take apart."""
+
+
+class UndigestedError(Exception):
+    """An object that pickle cannot take apart, so that it has no digest."""
+
+
+def is_estimator(value: Any) -> bool:
+    """Return whether this is an estimator of scikit-learn, or a model that an adapter can read."""
+    base = getattr(sys.modules.get("sklearn.base"), "BaseEstimator", None)
+    return (base is not None and isinstance(value, base)) or _reader(type(value)) is not None
+
+
+def recorded_elsewhere(value: Any) -> bool:
+    """Return whether this is a model of a framework that the recorder hooks by itself."""
+    return type(value).__module__.partition(".")[0] in _RECORDED_ELSEWHERE
+
+
+def _reader(kind: type) -> Callable[[Any], Any] | None:
+    return next((READERS[name] for one in kind.__mro__ if (name := _name(one)) in READERS), None)
+
+
+def _name(kind: Any) -> str:
+    module = getattr(kind, "__module__", None)
+    return "%s.%s" % (module, getattr(kind, "__qualname__", getattr(kind, "__name__", "")))
+
+
+def _is_learned(name: str, value: Any) -> bool:
+    short = name.rstrip("_")
+    if type(value) in (int, float) and short.endswith(_OF_NUMBERS):
+        return False
+    return not short.endswith(_NOT_LEARNED + _TIMES) and type(value).__module__ != "datetime"
+
+
+class Learned:
+    """What a value holds: its ``arrays`` in a fixed order, and a digest of everything else.
+
+    Raises UndigestedError, which names the attribute, if some part of it has no digest.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self._np: Any = sys.modules["numpy"]
+        self._key = hashlib.blake2b(digest_size=16)
+        self._seen: dict[int, tuple[int, Any]] = {}
+        self._path: list[str] = []
+        self.arrays: list[Any] = []
+        self._walk(value, type(value).__name__)
+        self.rest = self._key.digest()
+
+    def _put(self, *texts: object) -> None:
+        self._key.update(("%s\n" % (texts,)).encode("utf-8", "backslashreplace"))
+
+    def _walk(self, value: Any, name: str = "") -> None:
+        kind = type(value)
+        if kind in _PLAIN:
+            self._put(kind.__name__, repr(value))
+            return
+        if id(value) in self._seen:
+            self._put("seen", self._seen[id(value)][0])
+            return
+        self._seen[id(value)] = len(self._seen), value  # which also keeps it, and so its address
+        self._path.append(name)
+        self._take_apart(value, kind)
+        self._path.pop()
+
+    def _take_apart(self, value: Any, kind: type) -> None:
+        np, reader = self._np, _reader(kind)
+        if isinstance(value, np.ndarray):
+            self._array(value)
+        elif isinstance(value, np.generic):
+            self._array(np.asarray(value))
+        elif reader is not None:
+            self._put(_name(kind))
+            self._walk(reader(value))
+        elif isinstance(value, (list, tuple)):
+            self._items(kind.__name__, value)
+        elif isinstance(value, dict):
+            self._mapping(value, lambda key, _: not (isinstance(key, str) and key.endswith(_TIMES[:3])))
+        elif isinstance(value, (set, frozenset)):
+            self._put("set", sorted(map(self._of_key, value)))
+        elif isinstance(value, _NAMED):
+            self._function(value)
+        elif is_estimator(value):
+            self._estimator(value)
+        else:
+            self._other(value, kind)
+
+    def _items(self, kind: str, items: Any) -> None:
+        self._put(kind, len(items))
+        if {*map(type, items)} <= _PLAIN:
+            self._put(repr(list(items)))
+            return
+        for place, item in enumerate(items):
+            self._walk(item, "[%d]" % place)
+
+    def _of_key(self, key: Any) -> str:
+        """Return a text that is equal for equal keys of a dict or elements of a set, which have no order."""
+        if type(key) in _PLAIN:
+            return repr(key)
+        found = Learned(key)
+        self.arrays += found.arrays
+        return found.rest.hex()
+
+    def _mapping(self, held: dict[Any, Any], wanted: Callable[[Any, Any], bool]) -> None:
+        keys = sorted([(self._of_key(key), key) for key, one in held.items() if wanted(key, one)], key=lambda k: k[0])
+        self._put("dict", len(keys))
+        for text, key in keys:
+            self._put(text)
+            self._walk(held[key], "." + key if isinstance(key, str) else "[%s]" % text)
+
+    def _function(self, value: Any) -> None:
+        self._put(_name(value))
+        if isinstance(value, types.FunctionType):
+            self._walk((value.__defaults__, value.__kwdefaults__))
+            for cell in value.__closure__ or ():
+                self._walk(cell.cell_contents)
+
+    def _estimator(self, value: Any) -> None:
+        kind = type(value)
+        self._put(kind.__qualname__)
+        if recorded_elsewhere(value):
+            return
+        given = {*getattr(kind, "_get_param_names", tuple)()}
+        state = value.__getstate__() if hasattr(value, "__getstate__") else dict(vars(value))
+        if not isinstance(state, dict):
+            self._walk(state)
+            return
+        self._mapping(state, lambda name, one: name not in given and _is_learned(name, one))
+        for name in sorted(given & state.keys()):  # such as the steps of a pipeline, which are fitted in place
+            for place, part in enumerate(_estimators_in(state[name])):
+                self._walk(part, ".%s[%d]" % (name, place))
+
+    def _other(self, value: Any, kind: type) -> None:
+        names = [_name(one) for one in kind.__mro__]
+        self._put(names[0])
+        if recorded_elsewhere(value) or not _GENERATORS.isdisjoint(names):
+            return
+        if "torch.nn.modules.module.Module" in names:
+            self._walk(value.state_dict())
+        elif "torch.Tensor" in names or "torch._tensor.Tensor" in names:
+            self._walk(value.detach().cpu().numpy())
+        elif names[0].startswith("pandas.") and hasattr(value, "to_numpy"):
+            self._table(value)
+        else:
+            self._as_pickled(value, kind)
+
+    def _table(self, value: Any) -> None:
+        if hasattr(value, "items") and hasattr(value, "columns"):
+            for name, column in value.items():
+                self._walk(name)
+                self._walk(column.to_numpy())
+        else:
+            self._walk(value.to_numpy())
+        if hasattr(value, "index"):
+            self._walk(value.index.to_numpy())
+
+    def _as_pickled(self, value: Any, kind: type) -> None:
+        try:
+            reduce = copyreg.dispatch_table.get(kind)
+            found = reduce(value) if reduce is not None else value.__reduce_ex__(4)
+        except Exception as error:
+            raise UndigestedError("%s: %s" % ("".join(self._path), error)) from None
+        if isinstance(found, str):
+            self._put(found)
+            return
+        make, arguments, state, items, pairs = (*found, None, None, None)[:5]
+        self._walk((make, arguments, None if items is None else list(items), None if pairs is None else dict(pairs)))
+        if isinstance(state, dict):
+            self._mapping(state, _is_learned)
+        else:
+            self._walk(state)
+
+    def _array(self, array: Any) -> None:
+        np = self._np
+        if isinstance(array, np.ma.MaskedArray):
+            self._array(np.ma.getmaskarray(array))
+            array = array.filled(None if array.dtype.kind == "O" else np.zeros((), array.dtype))  # no fill value
+        array = np.asarray(array)
+        if array.dtype.names:
+            self._put(array.dtype.names)
+            for name in array.dtype.names:  # without the bytes between them, which are not initialized
+                self._array(array[name])
+        elif array.dtype.kind == "f" and array.dtype.itemsize > 8:  # which has unused bytes
+            high = array.astype("f8")
+            self._array(high)
+            self._array((array - high).astype("f8"))
+        elif array.dtype.kind in "OT":
+            self._put(array.shape)
+            self._items("objects", array.ravel().tolist())
+        else:
+            self._put("array")
+            self.arrays.append(array.view("i8") if array.dtype.kind in "mM" else array)
+
+
+def _estimators_in(value: Any) -> Iterable[Any]:
+    """Yield the estimators in nested lists, tuples and dicts."""
+    if is_estimator(value):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _estimators_in(item)
+    elif isinstance(value, dict):
+        for _, item in sorted(value.items(), key=lambda pair: str(pair[0])):
+            yield from _estimators_in(item)
