@@ -57,6 +57,15 @@ def user_frame(frame: FrameType | None, through: Container[str] | None = None) -
     return unnamed
 
 
+def is_imported(frame: FrameType | None) -> bool:
+    """Return whether a library makes a call while it is imported."""
+    while frame is not None and not is_user_code(frame.f_code.co_filename):
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def top_module(frame: FrameType) -> str:
     """Return the top-level module that a frame's code belongs to."""
     name: str = frame.f_globals.get("__name__", "")

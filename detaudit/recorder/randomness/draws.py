@@ -103,7 +103,7 @@ class _Generator:
             return function(*args, **kwargs)
         finally:
             if self.on:
-                self._sink.guarded("draw", self._keep)
+                self._sink.guarded("draw", lambda: self._keep(frame))
 
     def _observe(self, name: str, frame: FrameType) -> None:
         self._observed += 1
@@ -132,7 +132,9 @@ class _Generator:
                 seeds.write(self._sink, "unseeded", what, frames.place(found), self.name)
         return result
 
-    def _keep(self) -> None:
+    def _keep(self, frame: FrameType) -> None:
+        if frames.is_imported(frame):
+            generators.leave_out(self.name, self._state)
         self._state = generators.state(self.name)
 
 

@@ -30,7 +30,7 @@ class _Inside(threading.local):
 inside = _Inside()
 
 
-class _ArrayReader(ValueReader):
+class ArrayReader(ValueReader):
     """Reads arrays of any type, text too."""
 
     def array(self, value: Any) -> Any:
@@ -53,7 +53,7 @@ class _Estimators:
     The order must not depend on when one is freed, which may be up to the garbage collector.
     """
 
-    def __init__(self, reader: _ArrayReader) -> None:
+    def __init__(self, reader: ArrayReader) -> None:
         self._reader = reader
         self._fitted: list[_Estimator] = []
 
@@ -99,7 +99,7 @@ class FitTraining(Training):
 
     def __init__(self, framework: str, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._values = _ArrayReader()
+        self._values = ArrayReader()
         super().__init__(framework, recorder, self._values)
         self._observe, self._stepped = self._stepped, self._advance
         recorder.at_end(self.finish, self.forget)
@@ -159,7 +159,7 @@ def _loss(result: Any) -> float | None:
 
 
 class Fits:
-    """Tells the outermost fits of a process from those within them."""
+    """Finds the outermost fits of a process, and the training that each belongs to."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder

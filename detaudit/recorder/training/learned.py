@@ -55,7 +55,7 @@ def is_estimator(value: Any) -> bool:
 
 def recorded_elsewhere(value: Any) -> bool:
     """Return whether this is a model of a framework that the recorder hooks by itself."""
-    return type(value).__module__.partition(".")[0] in _RECORDED_ELSEWHERE
+    return any([kind.__module__.partition(".")[0] in _RECORDED_ELSEWHERE for kind in type(value).__mro__])
 
 
 def _reader(kind: type) -> Callable[[Any], Any] | None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import Hello
@@ -117,6 +118,24 @@ def test_a_replica_that_diverges_is_named() -> None:
     found = replicas(4, [rank(0, training()), rank(1, training()), rank(2, training(update2="x", update3="y"))])
     assert found is not None
     assert found == Replicas(ranks=3, run=4, first_difference=Difference(rank=2, step=2, stage=Stage.UPDATE))
+
+
+def test_the_fits_of_ranks_are_no_replicas() -> None:
+    ranks = [rank(0, training()), rank(1, training())]
+    for number, process in enumerate(ranks):
+        process.trainings["sklearn"] = replace(training(update2=str(number)), framework="sklearn")
+    assert replicas(1, ranks) == Replicas(ranks=2, run=1, first_difference=None)
+
+
+def test_a_fit_that_differs_is_named() -> None:
+    a, b = (
+        Training(framework="sklearn", steps=2, digests={Stage.UPDATE: {1: ("a PCA.fit",), 2: (f"{end} Ridge.fit",)}})
+        for end in "bc"
+    )
+    found = first_difference([a], [b])
+    assert found == Difference(rank=0, step=2, stage=Stage.UPDATE, site="Ridge.fit")
+    assert found is not None
+    assert found.of_fit
 
 
 def test_processes_that_no_launcher_ranked_are_no_replicas() -> None:

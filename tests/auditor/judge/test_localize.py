@@ -2,8 +2,8 @@
 
 import pytest
 
-from detaudit.auditor.judge.localize import explanation
-from detaudit.model import Explanation, LikelyCause, Stage
+from detaudit.auditor.judge.localize import explanation, of_difference
+from detaudit.model import Difference, Explanation, LikelyCause, Stage
 
 ALL = [stage for stage in Stage if stage is not Stage.STEPS]
 TRAINED = [Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.UPDATE]
@@ -32,3 +32,9 @@ def test_explanations(
     stage: Stage, recorded: list[Stage], matching: tuple[Stage, ...], likely: tuple[LikelyCause, ...]
 ) -> None:
     assert explanation(stage, recorded) == Explanation(matching=matching, likely=likely)
+
+
+def test_a_fit_that_differs_accuses_no_kernel() -> None:
+    found = Difference(rank=1, step=1, stage=Stage.UPDATE, site="PCA.fit")
+    likely = (LikelyCause.RANDOM_STATE, LikelyCause.THREADS)
+    assert of_difference(found, TRAINED) == Explanation(matching=(Stage.RNG, Stage.BATCH), likely=likely)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from detaudit.recorder.randomness import draws, seeds
+from detaudit.recorder.training import generators
 from tests.recorder.randomness.test_completion_order import copy_of
 from tests.recorder.randomness.test_seeds import Lines
 
@@ -139,3 +140,18 @@ def test_numpy_s_global_generator(monkeypatch: pytest.MonkeyPatch, numpy: Any, r
     assert np.random.rand() == np.random.RandomState(0).rand()
     assert len(sink.found) == 1
     assert not generator.on
+
+
+def test_a_draw_of_a_library_that_is_imported_leaves_the_generator_untouched(
+    random: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generators, "_untouched", {})
+    generators.watch("random")
+    draws.watch(random, "random", Lines())  # type: ignore[arg-type]
+    before = random.getstate()
+    imported: dict[str, Any] = {"draw": library(random, "rich")}
+    exec(compile("draw()", "<frozen importlib._bootstrap>", "exec"), imported)
+    assert random.getstate() != before
+    assert generators.digests() == {}
+    random.random()
+    assert [*generators.digests()] == ["random"]
