@@ -110,7 +110,11 @@ def test_a_forest_without_a_seed_is_named_and_fixed(project: Project) -> None:
     assert (found["step"], found["stage"], found["site"]) == (2, "update", "RandomForestClassifier.fit")
     assert found["explanation"]["likely"] == ["random-state", "threads"]
     (source,) = none["sources"]
-    assert (source["line"], source["call"], source["generators"]) == (10, "RandomForestClassifier.fit", ["numpy.random"])
+    assert (source["line"], source["call"], source["generators"]) == (
+        10,
+        "RandomForestClassifier.fit",
+        ["numpy.random"],
+    )
     assert seeds["verdict"] == "deterministic"
 
 

@@ -127,8 +127,8 @@ class FitTraining(Training):
         if self.wants("batch"):
             try:
                 parts = self._values.parts(read(data))
-            except learned.UndigestedError:
-                return  # such as an iterator, which must not be used up; a batch explains, and does not decide
+            except Exception:
+                return  # such as of an iterator, which must not be used up; a batch explains, and does not decide
             self.event(self.steps + 1, "batch", "%s %s" % (digest.of_parts(parts), name))
 
     def end(self, name: str, result: Any) -> None:

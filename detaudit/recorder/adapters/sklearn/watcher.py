@@ -46,6 +46,8 @@ class SklearnWatcher:
         for name, hook in (
             ("sklearn.utils.parallel", self._tasks),
             ("sklearn.utils.validation", self._generators),
+            ("cloudpickle.cloudpickle", self._unpickling),
+            ("joblib.externals.cloudpickle.cloudpickle", self._unpickling),
             ("sklearn.model_selection._validation", lambda module: hook_functions(module, _FUNCTIONS, self._recorder)),
         ):
             imports.when_imported(name, self._sink, hook)
@@ -72,6 +74,19 @@ class SklearnWatcher:
             return __call__
 
         replace(parallel._FuncWrapper, "__call__", make)
+
+    def _unpickling(self, cloudpickle: Any) -> None:
+        # An instance that comes back from a worker sets the methods of its class in this process to the original ones.
+        def make(function: Callable[..., Any]) -> Callable[..., Any]:
+            def _class_setstate(kind: Any, *args: Any) -> Any:
+                result = function(kind, *args)
+                if issubclass(kind, sys.modules["sklearn.base"].BaseEstimator):
+                    self._sink.guarded("fits of " + kind.__name__, lambda: self._watch(kind))
+                return result
+
+            return _class_setstate
+
+        replace(cloudpickle, "_class_setstate", make)
 
     def _generators(self, validation: Any) -> None:
         # Outside of fits: train_test_split and others take the global generator itself, not a function of its module.
