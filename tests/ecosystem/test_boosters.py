@@ -62,4 +62,5 @@ def test_models_with_different_seeds_differ(project: Project, name: str) -> None
     done = project.run("train.py", "--runs", "2")
     assert done.code == 1, done.out + done.err
     found = done.json["groups"][0]["first_difference"]
-    assert (found["step"], found["stage"], found["site"]) == (1, "update", LIBRARIES[name][1][0])
+    assert found["stage"] in ("batch", "update")  # the seed is among what a function is called with
+    assert (found["step"], found["site"]) == (1, LIBRARIES[name][1][0])
