@@ -20,10 +20,10 @@ $(VENV)/.dev: $(VENV)/.base
 	$(BIN)/pip install --quiet tensorflow-cpu -e '.[dev]'
 	@touch $@
 
-# Without its dependencies, tf_keras does not bring a second TensorFlow beside tensorflow-cpu.
+# Without their dependencies, tf_keras does not bring a second TensorFlow beside tensorflow-cpu, nor xgboost NCCL.
 $(VENV)/.ecosystem: $(VENV)/.dev
 	$(BIN)/pip install --quiet $(TORCH) -e '.[ecosystem]'
-	$(BIN)/pip install --quiet --no-deps tf_keras
+	$(BIN)/pip install --quiet --no-deps tf_keras xgboost
 	@touch $@
 
 demo: $(VENV)/.base ## Audit the torch example without flags, then with recipe all

@@ -25,8 +25,8 @@ from detaudit.auditor.evidence.event_records import (
     SourceLine,
     State,
     Trouble,
-    Wrote,
     Undigested,
+    Wrote,
     lines,
 )
 from detaudit.auditor.evidence.trainings import TrainingSoFar
