@@ -43,17 +43,21 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
 ``generators``: ``states``
     At the first loss of a training, the digest of each random generator that was seeded or used until then.
 ``event``: ``fw, step, stage, digest, value``
-    The digest of one stage of one step. ``value`` is the loss for the stage ``forward``, else null. The value that a
-    test returned is recorded as step 1 and stage ``returned`` of the framework ``returned``: one event for each part,
-    with a space and the name of the part after the digest. A fit (of the framework ``sklearn``, ``xgboost``,
-    ``lightgbm`` or ``catboost``) is a step, with a space and its name after the digests of ``batch`` and ``update``;
-    ``value`` of its ``update`` is the last loss that the estimator reports, else null.
+    The digest of one stage of one step. As long as a process trains nothing, each outermost call of a model is a step
+    of the framework ``<fw> inference``. Calls by threads have no fixed order: they are one last step together.
+    ``value`` is the loss for the stage ``forward``, else null. The value that a test returned is recorded as step 1 and
+    stage ``returned`` of the framework ``returned``: one event for each part, with a space and the name of the part
+    after the digest. A fit (of the framework ``sklearn``, ``xgboost``, ``lightgbm`` or ``catboost``) is a step, with a
+    space and its name after the digests of ``batch`` and ``update``; ``value`` of its ``update`` is the last loss that
+    the estimator reports, else null.
 ``probe``: ``name, n, step, kind, digest, value``
     The script monitors a value: the n-th ``value`` or ``gradient`` of that name in this process. ``step`` is the
     current training step, or null. ``value`` is a short text if it is a single number or string, else null.
-``final``: ``fw, steps, digest, sum, loss, params, sparse, devices, weights``
-    The final weights. ``sparse`` is true if they were too large to digest at every step, and ``devices`` says where
-    they are. ``weights`` has ``[dtype, shape, digest, sum]`` for each tensor, up to MOST_WEIGHTS of them.
+``final``: ``fw, steps, digest, sum, loss, params, sparse, devices, weights, outputs``
+    The final weights. ``outputs`` is a digest of what models returned after the last update, null if nothing. Of an
+    inference, ``digest`` is that of all outputs. ``sparse`` is true if the weights were too large to digest at every
+    step, and ``devices`` says where they are. ``weights`` has ``[dtype, shape, digest, sum]`` for each tensor, up to
+    MOST_WEIGHTS of them.
 ``state``: ``fw, live, tensors``
     The state of models: of one that was freed, or of all that are alive at the end (``live``; the last such line of a
     process and framework replaces earlier ones). ``tensors`` has ``[class, name, buffer, dtype, shape, digest]``
@@ -151,9 +155,9 @@ ENV_WATCH = "DETAUDIT_WATCH"
 """What to record in an instrumented run, as JSON.
 
 ``{"level": one of LEVELS, "first": step, "last": step}``. The window holds the steps ``first`` to ``last``, and may
-hold the step before. ``racing`` lists operations that are known to race: the level ``racing`` records only these, and
-in TensorFlow also those that race only in parallel. The level ``tensors`` needs ``key``, or ``thread`` and ``n``, to
-identify the operation: the n-th of that thread since the window opened.
+hold the step before. ``calls`` says that steps are calls of models. ``racing`` lists operations that are known to race:
+the level ``racing`` records only these, and in TensorFlow also those that race only in parallel. The level ``tensors``
+needs ``key``, or ``thread`` and ``n``, to identify the operation: the n-th of that thread since the window opened.
 """
 
 LEVELS = ("ops", "racing", "modules", "lines", "tensors")
@@ -179,11 +183,14 @@ FLAG_APPLIED = "applied"
 FLAG_FAILED = "failed"
 FLAG_UNAVAILABLE = "unavailable"
 
-STAGES = ("init", "rng", "batch", "forward", "backward", "update", "state")
+STAGES = ("init", "rng", "batch", "forward", "backward", "update", "state", "output")
 """The stages of a step, in order: the first one that differs between two runs points to the cause."""
 
-DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update", "state")
+DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update", "state", "output")
 """Without ``backward``: a digest of the gradients costs about as much as one of the weights."""
+
+INFERENCE = " inference"
+"""What follows the name of a framework whose models are called and not trained: its steps are calls of models."""
 
 MOST_WEIGHTS = 10_000
 """The number of tensors that ``final`` lists at most, which keeps the line below a few MiB."""

@@ -25,7 +25,7 @@ from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing
 from detaudit.model.check import Check, CheckedAudit, CheckVerdict, Gate, GateDetail, GateName, GateStatus, LockChange
 from detaudit.model.compare import Change, ComparedSide, Comparison, ComparisonVerdict, LossPair, WeightPair
 from detaudit.model.doctor import Diagnosis, Risk
-from detaudit.model.enums import FITTED, NAMED, UNHOOKED, Cause, Stage, Status, Verdict
+from detaudit.model.enums import FITTED, NAMED, UNHOOKED, Cause, Stage, Status, Verdict, is_inference
 from detaudit.model.evidence import Confidence, Evidence
 from detaudit.model.exits import exit_code
 from detaudit.model.explanation import Explanation, LikelyCause
@@ -153,6 +153,7 @@ __all__ = [
     "as_number",
     "digits",
     "exit_code",
+    "is_inference",
     "record_of",
     "to_json",
 ]

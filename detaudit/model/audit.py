@@ -26,7 +26,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage.
 
     ``site`` names what differs: the tensor of a model, the fit, the file and the tensor in it, or the part of the value
-    that a test returned. ``at_end``: every recorded step matches, and what was left at the end differs.
+    that a test returned. ``at_end``: every recorded step matches, and what was left at the end differs. ``call``:
+    nothing was trained, and the step is a call of a model.
     """
 
     rank: int
@@ -34,6 +35,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage
     site: str | None = None
     at_end: bool = False
+    call: bool = False
 
     @property
     def of_fit(self) -> bool:
@@ -49,7 +51,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The fingerprints of one training process of a run.
 
-    ``digest`` is of the weights that were trained, ``state_digest`` of all that the models hold, buffers too.
+    ``digest`` is of the weights that were trained, ``state_digest`` of all that the models hold, buffers too, and
+    ``output_digest`` of what models returned after the last update. If nothing was trained, the name of the framework
+    ends in ``inference``, ``steps`` are calls of models, and ``digest`` is of all that they returned.
     """
 
     rank: int
@@ -59,6 +63,7 @@ class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
     final_loss: Number
     digest: str | None
     state_digest: str | None = None
+    output_digest: str | None = None
     devices: tuple[str, ...] = ()
 
 
@@ -157,11 +162,14 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     site: str | None
     explanation: Explanation
     at_end: bool = False
+    call: bool = False
 
     @property
     def difference(self) -> Difference:
         """Where the two runs first differ."""
-        return Difference(rank=self.rank, step=self.step, stage=self.stage, site=self.site, at_end=self.at_end)
+        return Difference(
+            rank=self.rank, step=self.step, stage=self.stage, site=self.site, at_end=self.at_end, call=self.call
+        )
 
 
 class Replicas(msgspec.Struct, frozen=True, kw_only=True):

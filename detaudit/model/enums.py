@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from detaudit import wire
+
 
 class Status(StrEnum):
     """How one run ended."""
@@ -48,6 +50,7 @@ class Stage(StrEnum):
     BACKWARD = "backward"
     UPDATE = "update"
     STATE = "state"
+    OUTPUT = "output"
     STDOUT = "stdout"
     ARTIFACT = "artifact"
     SAVED = "saved"
@@ -68,3 +71,8 @@ FITTED = ("sklearn", "xgboost", "lightgbm", "catboost")
 
 NAMED = (Stage.ARTIFACT, Stage.SAVED, Stage.RETURNED)
 """The stages whose digests are each followed by a space and the name of a file, a tensor in it, or a part."""
+
+
+def is_inference(framework: str) -> bool:
+    """Whether a part of a run has this name of a framework because it called models and trained nothing."""
+    return framework.endswith(wire.INFERENCE)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from detaudit.model.audit import AppliedRecipe, RankRecord
-from detaudit.model.enums import UNHOOKED, Stage
+from detaudit.model.enums import UNHOOKED, Stage, is_inference
 from detaudit.model.number import Number
 
 
@@ -32,7 +32,8 @@ class FinalState(msgspec.Struct, frozen=True, kw_only=True):
 
     ``sum`` is shown and never compared: a device adds up in an order of its own. ``weights`` has the first tensors;
     ``sampled`` says that the weights were too large for a digest at every step. ``state`` has all tensors of all
-    models, whether an optimizer updates them or not, sorted by name.
+    models, whether an optimizer updates them or not, sorted by name. ``outputs`` is a digest of what models returned
+    after the last update, null if nothing. Of an inference, ``digest`` is of all outputs.
     """
 
     digest: str | None = None
@@ -42,6 +43,7 @@ class FinalState(msgspec.Struct, frozen=True, kw_only=True):
     sampled: bool = False
     weights: tuple[Weight, ...] = ()
     state: tuple[ModelTensor, ...] = ()
+    outputs: str | None = None
 
     @property
     def state_digest(self) -> str | None:
@@ -67,6 +69,11 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     final: FinalState | None = None
 
     @property
+    def is_inference(self) -> bool:
+        """Whether models were called and nothing was trained: each step is a call."""
+        return is_inference(self.framework)
+
+    @property
     def last_loss(self) -> Number:
         """The final loss, or the last one recorded."""
         if self.final is not None and self.final.loss is not None:
@@ -84,6 +91,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
             final_loss=self.last_loss,
             digest=final.digest,
             state_digest=final.state_digest,
+            output_digest=final.outputs,
             devices=final.devices,
         )
 
@@ -119,6 +127,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         found = {stage for part in self.parts for stage in part.digests}
         if any(part.final is not None and part.final.state for part in self.parts):
             found.add(Stage.STATE)
+        if any(part.final is not None and part.final.outputs for part in self.parts):
+            found.add(Stage.OUTPUT)
         return tuple(stage for stage in Stage if stage in found)
 
     @property

@@ -17,7 +17,7 @@ from detaudit.model import (
 from detaudit.model.number import count
 from detaudit.report import words
 from detaudit.report.blocks import Table
-from detaudit.report.messages import explanations
+from detaudit.report.messages import differences, explanations
 from detaudit.report.messages.wording import brief
 
 RECORDINGS = ("RECORDING", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "DIGEST")
@@ -35,6 +35,7 @@ _SUBJECTS = {
     Stage.BACKWARD: "the gradients",
     Stage.UPDATE: "the weights",
     Stage.STATE: "the buffers",
+    Stage.OUTPUT: "the outputs of a model",
     Stage.STDOUT: "the printed losses",
 }
 
@@ -56,6 +57,7 @@ def _sides(found: Comparison) -> tuple[tuple[str, ComparedSide], ...]:
 def recordings(found: Comparison) -> Table:
     """Return a table of the final fingerprints, without the column of ranks if neither side has several."""
     table = Table(RECORDINGS, [_recording(letter, rank) for letter, side in _sides(found) for rank in side.ranks])
+    table = words.of_calls(table) if words.calls_only((*found.a.ranks, *found.b.ranks)) else table
     return table if max(len(found.a.ranks), len(found.b.ranks)) > 1 else words.without_ranks(table)
 
 
@@ -119,9 +121,12 @@ def _where(found: Comparison, first: Difference) -> str:
             return f"the final weights or loss{rank} differ"
         case Stage.STATE if first.at_end:
             return f"the final state of a model{rank} differs"
+        case Stage.OUTPUT if first.at_end:
+            return f"what models returned after the last update{rank} differs"
         case _:
             verb = "differs" if first.stage is Stage.FORWARD else "differ"
-            return f"{_SUBJECTS[first.stage]}{rank} first {verb} at step {first.step}"
+            place = differences.place(first.step, first.call)
+            return f"{_SUBJECTS[first.stage]}{rank} first {verb} {place}"
 
 
 def _steps_where(found: Comparison, first: Difference) -> str:

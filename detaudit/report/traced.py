@@ -134,6 +134,6 @@ def _pass(found: Pass) -> str:
     else:
         steps = f"at steps {found.first_step} to {found.last_step}"
     first = found.first_difference
-    match = f"first difference {differences.where(first.step, first.stage)}" if first else "all match"
+    match = f"first difference {differences.where(first.step, first.stage, call=first.call)}" if first else "all match"
     recorded = _LEVELS.get(found.level, found.level)
     return f"recorded {recorded} {steps} in {count(found.runs, 'run')}: {match}"

@@ -1,6 +1,6 @@
 """What reports say about the runs of one recipe."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from detaudit.model import (
     FITTED,
@@ -16,6 +16,7 @@ from detaudit.model import (
     Status,
     Verdict,
     digits,
+    is_inference,
 )
 from detaudit.model.number import count
 from detaudit.report import probes
@@ -34,6 +35,7 @@ from detaudit.report.messages.flags import OUTCOMES
 from detaudit.report.messages.wording import every, shortened
 
 COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERENCE")
+_OF_CALLS = (Stage.RNG, Stage.BATCH, Stage.OUTPUT)
 MOST_SOURCES = 5
 MOST_FILES = 5
 
@@ -41,8 +43,10 @@ MOST_FILES = 5
 def table(group: Group) -> Table:
     """Return a table of the runs, without the column of ranks if no run has several."""
     rows = [row for run in group.runs for row in _rows(group, run)]
-    several = any(len(_shown_ranks(group, run)) > 1 for run in group.runs)
-    return Table(COLUMNS, rows) if several else without_ranks(Table(COLUMNS, rows))
+    found = Table(COLUMNS, rows)
+    if calls_only(rank for run in group.runs for rank in run.ranks):
+        found = of_calls(found)
+    return found if any(len(_shown_ranks(group, run)) > 1 for run in group.runs) else without_ranks(found)
 
 
 def _shown_ranks(group: Group, run: Run) -> list[RankRecord]:
@@ -54,7 +58,23 @@ def _shown_ranks(group: Group, run: Run) -> list[RankRecord]:
 
 def without_ranks(found: Table) -> Table:
     """Return a table without its column of ranks."""
-    place = found.headers.index("RANK")
+    return _without(found, "RANK")
+
+
+def calls_only(ranks: Iterable[RankRecord]) -> bool:
+    """Whether models were called and nothing else was recorded."""
+    frameworks = {rank.framework for rank in ranks}
+    return bool(frameworks) and all(map(is_inference, frameworks))
+
+
+def of_calls(found: Table) -> Table:
+    """Return a table for calls of models: without weights and losses, and with calls instead of steps."""
+    found = _without(_without(found, "SUM OF WEIGHTS"), "FINAL LOSS")
+    return Table(["CALLS" if header == "STEPS" else header for header in found.headers], found.rows)
+
+
+def _without(found: Table, header: str) -> Table:
+    place = found.headers.index(header)
     headers, *rows = ([*row[:place], *row[place + 1 :]] for row in (found.headers, *found.rows))
     return Table(headers, rows)
 
@@ -134,7 +154,8 @@ def where(group: Group) -> str:
         return ""
     a, b = found.runs
     several = probes.several_ranks(group) and found.stage not in UNHOOKED and not found.difference.of_fit
-    place = differences.where(found.step, found.stage, found.site) + (f" on rank {found.rank}" if several else "")
+    place = differences.where(found.step, found.stage, found.site, call=found.call, at_end=found.at_end)
+    place += f" on rank {found.rank}" if several else ""
     return f"runs {a} and {b} first differ {place}: {explanations.sentence(found.stage, found.explanation)}"
 
 
@@ -185,7 +206,9 @@ def _varied_line(group: Group) -> str:
 def _stages_line(group: Group) -> str:
     if not group.stages:
         return ""
-    missing = [stage for stage in Stage if stage not in (*group.stages, *UNHOOKED, Stage.STEPS)]
+    calls = calls_only(rank for run in group.runs for rank in run.ranks)
+    possible = _OF_CALLS if calls else [one for one in Stage if one not in (Stage.OUTPUT, *UNHOOKED, Stage.STEPS)]
+    missing = [stage for stage in possible if stage not in group.stages]
     large = " (large weights: at steps 1, 2, 4, 8, … and at the end)" if group.weights_sampled else ""
     not_recorded = f"; not recorded: {', '.join(missing)}" if missing else ""
     recorded = ", ".join(stage for stage in group.stages if stage not in UNHOOKED)

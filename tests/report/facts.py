@@ -221,6 +221,11 @@ EXPLANATIONS = (
     (Stage.UPDATE, likely(LikelyCause.AFTER_THE_LAST_STEP)),
     (Stage.STATE, likely(LikelyCause.DATA, LikelyCause.FORWARD_KERNEL, matching=(Stage.BATCH, Stage.UPDATE))),
     (Stage.STATE, likely(LikelyCause.AFTER_THE_LAST_STEP)),
+    (
+        Stage.OUTPUT,
+        likely(LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY, matching=(Stage.RNG, Stage.BATCH)),
+    ),
+    (Stage.OUTPUT, likely(LikelyCause.AFTER_THE_LAST_STEP)),
     (Stage.UPDATE, Explanation(gap=(4, 8))),
     (Stage.UPDATE, Explanation(gap=(0, 8))),
     (Stage.STDOUT, likely(LikelyCause.NOT_RECORDED)),

@@ -23,6 +23,7 @@ LIKELY: dict[Stage, tuple[Cause, ...]] = {
     Stage.BACKWARD: _LATE,
     Stage.UPDATE: _LATE,
     Stage.STATE: _LATE,
+    Stage.OUTPUT: _UNHOOKED,
     Stage.STDOUT: _UNHOOKED,
     Stage.ARTIFACT: _UNHOOKED,
     Stage.SAVED: _UNHOOKED,

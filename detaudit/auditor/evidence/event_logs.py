@@ -30,7 +30,7 @@ from detaudit.auditor.evidence.event_records import (
     lines,
 )
 from detaudit.auditor.evidence.trainings import TrainingSoFar
-from detaudit.model import Training
+from detaudit.model import Training, is_inference
 
 
 @dataclass
@@ -122,10 +122,20 @@ def _take(process: Process, line: Line) -> None:
 def read_run(folder: Path) -> list[Process]:
     """Return the processes of a run, in an order that is the same in every run.
 
-    They are sorted by launcher rank, then by multiprocessing's numbering, then by process ID.
+    They are sorted by launcher rank, then by multiprocessing's numbering, then by process ID. Calls of models are
+    trainings only if nothing was trained in any process.
     """
     found = [_process(path) for path in sorted((folder / wire.LOGS).glob("*" + wire.LOG_SUFFIX))]
     processes = [process for process in found if process is not None]
+    trained = any(not training.is_inference for process in processes for training in process.trained)
+    for process in processes:
+        process.trainings = {
+            name: one
+            for name, one in process.trainings.items()
+            # Calls before a training or in other processes are no results, nor calls before a backward pass that
+            # nothing uses: without an end, although the process ended in order.
+            if not one.is_inference or not (trained or (process.ended and one.final is None))
+        }
 
     def order(process: Process) -> tuple[int, tuple[int, ...], int]:
         rank = process.hello.rank
@@ -178,10 +188,14 @@ class Tail:
 
     def __init__(self) -> None:
         self.step = 0
+        self.calls = 0
         self.loss: float | None = None
 
     def take(self, raw: Sequence[bytes]) -> None:
         """Add new lines of an event log."""
         for event in events(raw[-8:]):
-            self.step = max(self.step, event.step)
+            if is_inference(event.fw):  # a training may follow, whose steps count from 1
+                self.calls = max(self.calls, event.step)
+            else:
+                self.step = max(self.step, event.step)
             self.loss = self.loss if event.value is None else float.fromhex(event.value)

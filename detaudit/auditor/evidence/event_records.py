@@ -114,6 +114,7 @@ class Final(Line, frozen=True, tag="final"):
     sparse: bool
     devices: tuple[str, ...]
     weights: tuple[tuple[str, tuple[int, ...], str, str], ...] = ()
+    outputs: str | None = None
 
 
 class State(Line, frozen=True, tag="state"):

@@ -61,7 +61,7 @@ def _number(text: str) -> Number:
 def _final_state(final: Final, state: tuple[ModelTensor, ...]) -> FinalState:
     loss = _number(final.loss) if final.loss else None
     if not final.params:
-        return FinalState(loss=loss, sampled=final.sparse, state=state)
+        return FinalState(loss=loss, sampled=final.sparse, state=state, outputs=final.outputs)
     return FinalState(
         digest=final.digest,
         sum=_number(final.sum) if final.sum else None,
@@ -73,4 +73,5 @@ def _final_state(final: Final, state: tuple[ModelTensor, ...]) -> FinalState:
             for dtype, shape, digest, total in final.weights
         ),
         state=state,
+        outputs=final.outputs,
     )

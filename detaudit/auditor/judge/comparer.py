@@ -26,8 +26,13 @@ from detaudit.model import (
     digits,
 )
 
-RESULTS = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE, Stage.STATE, *UNHOOKED})
+RESULTS = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE, Stage.STATE, Stage.OUTPUT, *UNHOOKED})
 """The stages that are results of a training. The others only explain: a script may draw a random name for its logs."""
+
+
+def results(part: Training) -> frozenset[Stage]:
+    """Return the stages that are results of this part. A model that is only called may hold weights that it ignores."""
+    return RESULTS - {Stage.INIT} if part.is_inference else RESULTS
 
 
 class Matched(NamedTuple):
@@ -50,8 +55,8 @@ def identity(run: RunRecord) -> str:
     """Return a text that is equal for two runs of one audit if and only if their results are."""
     key = hashlib.blake2b(digest_size=16)
     for part in run.parts:
-        results = [(stage, sorted(part.digests[stage].items())) for stage in sorted(RESULTS & part.digests.keys())]
-        key.update(repr((_end(part), results)).encode())
+        found = [(stage, sorted(part.digests[stage].items())) for stage in sorted(results(part) & part.digests.keys())]
+        key.update(repr((_end(part), _also_at_end(part), found)).encode())
     return key.hexdigest()
 
 
@@ -90,15 +95,19 @@ def same(a: RunRecord, b: RunRecord) -> bool:
 
 
 def same_end(a: Sequence[RankRecord], b: Sequence[RankRecord]) -> bool:
-    """Whether two runs ended with the same weights and losses, however many steps each trained.
+    """Whether two runs ended with the same weights, losses and outputs, however many steps each trained.
 
     What they saved does not count: a run that was resumed did not save what it had saved before.
     """
-    ends = [
-        [(one.digest, one.state_digest, digits(one.final_loss)) for one in ranks if one.framework != Stage.SAVED]
+    ours, theirs = (
+        [
+            (rank.digest, rank.state_digest, rank.output_digest, digits(rank.final_loss))
+            for rank in ranks
+            if rank.framework != Stage.SAVED
+        ]
         for ranks in (a, b)
-    ]
-    return ends[0] == ends[1]
+    )
+    return ours == theirs
 
 
 def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int | None:
@@ -125,40 +134,27 @@ def shared_digests(pair: Matched) -> Iterator[tuple[int, Stage, tuple[str, ...],
         yield step, stage, a[stage][step], b[stage][step]
 
 
-class DigestFollower:
-    """Compares the results of one training with a reference as they arrive, one digest after another."""
-
-    def __init__(self, reference: Training) -> None:
-        self._reference = reference
-        self._seen: Counter[tuple[int, Stage]] = Counter()
-
-    def differs(self, step: int, stage: Stage, digest: str) -> bool:
-        """Take in the next digest, and return whether the training can no longer end with the same results."""
-        if stage not in RESULTS:
-            return False
-        place = self._seen[step, stage]
-        self._seen[step, stage] += 1
-        expected = self._reference.digests.get(stage, {}).get(step, ())
-        return len(expected) <= place or expected[place] != digest
-
-
-def _end(part: Training) -> tuple[str, int, str, str | None, str | None]:
-    """Return what must be equal at the end: of weights and buffers every bit, not their sum nor where they live."""
+def _end(part: Training) -> tuple[str, int, str, str | None]:
+    """Return what must be equal at the end: of weights every bit, not their sum nor where they live."""
     final = part.final or FinalState()
-    return part.framework, part.steps, digits(part.last_loss), final.digest, final.state_digest
+    return part.framework, part.steps, digits(part.last_loss), final.digest
+
+
+def _also_at_end(part: Training) -> tuple[str | None, str | None]:
+    """Return what must be equal too, but an older baseline may not have: the buffers, and the last outputs."""
+    final = part.final or FinalState()
+    return final.state_digest, final.outputs
 
 
 def _ends_differ(pair: Matched, shared: bool) -> bool:
-    *a, our_state = _end(pair.a)
-    *b, their_state = _end(pair.b)
-    unshared = shared and None in (our_state, their_state)
-    return a != b or (our_state != their_state and not unshared)
+    both = zip(_also_at_end(pair.a), _also_at_end(pair.b), strict=True)
+    return _end(pair.a) != _end(pair.b) or any(x != y and not (shared and None in (x, y)) for x, y in both)
 
 
 def _results_differ(pair: Matched, through: int | None, shared: bool) -> bool:
     if through is None and _ends_differ(pair, shared):
         return True
-    return any(_differing_step(pair, stage, through, shared) is not None for stage in RESULTS)
+    return any(_differing_step(pair, stage, through, shared) is not None for stage in results(pair.a))
 
 
 def _differing_step(pair: Matched, stage: Stage, through: int | None, shared: bool) -> int | None:
@@ -172,28 +168,43 @@ def _differing_step(pair: Matched, stage: Stage, through: int | None, shared: bo
 
 
 def _first(pair: Matched, through: int | None, shared: bool) -> Difference | None:
+    if through is None and _only_last_outputs_differ(pair, shared):  # whatever else differed had no effect
+        return _difference(pair, pair.a.steps, Stage.OUTPUT, at_end=True)
     found = [(step, stage) for stage in Stage if (step := _differing_step(pair, stage, through, shared)) is not None]
     if found:
         step, stage = min(found, key=lambda one: (one[0], one[1].place))
         if stage not in UNHOOKED and not (_has_step(pair.a, step) and _has_step(pair.b, step)):
             stage = Stage.STEPS
-        return Difference(rank=pair.rank, step=step, stage=stage, site=_site(pair, step, stage))
+        return _difference(pair, step, stage, _site(pair, step, stage))
     if through is not None or not _ends_differ(pair, shared):
         return None
     if pair.a.steps != pair.b.steps:
-        return Difference(rank=pair.rank, step=min(pair.a.steps, pair.b.steps) + 1, stage=Stage.STEPS)
+        return _difference(pair, min(pair.a.steps, pair.b.steps) + 1, Stage.STEPS)
     # Equal at every step that both recorded; large weights may not be recorded at the last one.
     stage = _end_stage(pair)
     last = max(pair.a.digests.get(stage, {pair.a.steps: ()}))
     at_end = stage not in UNHOOKED and last == pair.a.steps
-    return Difference(rank=pair.rank, step=pair.a.steps, stage=stage, site=_site(pair, 0, stage), at_end=at_end)
+    return _difference(pair, pair.a.steps, stage, _site(pair, 0, stage), at_end)
+
+
+def _difference(pair: Matched, step: int, stage: Stage, site: str | None = None, at_end: bool = False) -> Difference:
+    return Difference(rank=pair.rank, step=step, stage=stage, site=site, at_end=at_end, call=pair.a.is_inference)
+
+
+def _only_last_outputs_differ(pair: Matched, shared: bool) -> bool:
+    (our_state, a), (their_state, b) = _also_at_end(pair.a), _also_at_end(pair.b)
+    if a == b or (shared and None in (a, b)) or _end(pair.a) != _end(pair.b) or our_state != their_state:
+        return False
+    return all(_differing_step(pair, stage, None, shared) is None for stage in results(pair.a))
 
 
 def _end_stage(pair: Matched) -> Stage:
     if pair.a.framework in UNHOOKED:
         return Stage(pair.a.framework)
     a, b = (part.final or FinalState() for part in (pair.a, pair.b))
-    return Stage.STATE if a.digest == b.digest and a.state_digest != b.state_digest else Stage.UPDATE
+    if a.digest != b.digest or (a.state_digest == b.state_digest and a.outputs == b.outputs):
+        return Stage.UPDATE
+    return Stage.STATE if a.state_digest != b.state_digest else Stage.OUTPUT
 
 
 def _has_step(part: Training, step: int) -> bool:

@@ -1,11 +1,29 @@
 """Follows a run while it goes on, to notice the moment in which it differs from another."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from detaudit.auditor.evidence.event_logs import events
 from detaudit.auditor.judge import comparer
-from detaudit.model import RunRecord
+from detaudit.model import RunRecord, Stage, Training, is_inference
+
+
+class DigestFollower:
+    """Compares the results of one training with a reference as they arrive, one digest after another."""
+
+    def __init__(self, reference: Training) -> None:
+        self._reference = reference
+        self._seen: Counter[tuple[int, Stage]] = Counter()
+
+    def differs(self, step: int, stage: Stage, digest: str) -> bool:
+        """Take in the next digest, and return whether the training can no longer end with the same results."""
+        if stage not in comparer.results(self._reference):
+            return False
+        place = self._seen[step, stage]
+        self._seen[step, stage] += 1
+        expected = self._reference.digests.get(stage, {}).get(step, ())
+        return len(expected) <= place or expected[place] != digest
 
 
 class Follower:
@@ -17,7 +35,7 @@ class Follower:
     def __init__(self, reference: RunRecord | None) -> None:
         only = reference.parts[0] if reference is not None and len(reference.parts) == 1 else None
         self._framework = only.framework if only is not None else ""
-        self._comparer = comparer.DigestFollower(only) if only is not None and only.final is not None else None
+        self._comparer = DigestFollower(only) if only is not None and only.final is not None else None
         self._log: Path | None = None
 
     def differs(self, log: Path, raw: Iterable[bytes]) -> bool:
@@ -25,6 +43,8 @@ class Follower:
         for event in events(raw):
             if self._comparer is None or event.stage not in comparer.RESULTS:
                 continue
+            if is_inference(event.fw) and not is_inference(self._framework):
+                continue  # before the training
             self._log = self._log or log
             if log != self._log or event.fw != self._framework:
                 self._comparer = None

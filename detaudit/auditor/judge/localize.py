@@ -12,6 +12,7 @@ _LIKELY = {
     Stage.BACKWARD: (LikelyCause.BACKWARD_KERNEL,),
     Stage.UPDATE: (LikelyCause.OPTIMIZER, LikelyCause.RACE),
     Stage.STATE: (LikelyCause.DATA, LikelyCause.FORWARD_KERNEL),
+    Stage.OUTPUT: (LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
     Stage.STDOUT: (LikelyCause.NOT_RECORDED,),
     Stage.ARTIFACT: (LikelyCause.NOT_RECORDED,),
     Stage.SAVED: (LikelyCause.NOT_RECORDED,),
@@ -28,6 +29,7 @@ _OF_FIT = {
 
 _UNRECORDED = {
     Stage.FORWARD: (Stage.BATCH, LikelyCause.DATA),
+    Stage.OUTPUT: (Stage.BATCH, LikelyCause.DATA),
     Stage.UPDATE: (Stage.BACKWARD, LikelyCause.BACKWARD_KERNEL),
 }
 """The stage right before one, and what it leaves open if it was not recorded."""
@@ -71,5 +73,6 @@ def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergenc
         stage=first.stage,
         site=first.site,
         at_end=first.at_end,
+        call=first.call,
         explanation=of_difference(first, recorded),
     )

@@ -153,7 +153,9 @@ class _Followed:
             self._tails[path].take(raw)
             differs = differs or self._follower.differs(path, raw)
         furthest = max(self._tails.values(), key=lambda tail: tail.step, default=event_logs.Tail())
-        self._observer.progress(furthest.step, furthest.loss)
+        self._observer.progress(
+            furthest.step or max((tail.calls for tail in self._tails.values()), default=0), furthest.loss
+        )
         if differs:
             raise EnoughError(EndedAtDifference())
         if self._last_step is not None and self._done(self._last_step) >= self._trained_by:

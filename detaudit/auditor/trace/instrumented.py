@@ -66,8 +66,9 @@ class InstrumentedRuns:
     """Starts instrumented runs, at most ``most`` of a level; ``passes`` lists them.
 
     ``numbers`` are those of the two runs that differ, whose environments are different if something varies.
-    ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window. ``racing``
-    are the operations that are known to race. ``failures`` are the instrumented runs that failed.
+    ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window. ``calls``
+    says that nothing is trained, so that steps are calls of models. ``racing`` are the operations that are known to
+    race. ``failures`` are the instrumented runs that failed.
     """
 
     def __init__(self, runner: Runner, plan: GroupPlan, observer: Observer, most: int) -> None:
@@ -75,6 +76,7 @@ class InstrumentedRuns:
         self.total_runs = 0
         self.trained_by = 1
         self.numbers = (1, 1)
+        self.calls = False
         self.racing: tuple[str, ...] = ()
         self.failures: list[Warning] = []
         self._latest: dict[str, tuple[Result, Path]] = {}
@@ -131,7 +133,7 @@ class InstrumentedRuns:
     def _run(self, level: str, window: Window, number: int, **wanted: object) -> tuple[Result, Path]:
         self.total_runs += 1
         steps = {"first": window.first, "last": window.last}
-        asked = json.dumps({"level": level, **steps, "racing": self.racing, **wanted})
+        asked = json.dumps({"level": level, **steps, "racing": self.racing, "calls": self.calls, **wanted})
         spec = self._plan.spec(number)
         folder = self._plan.folder.parent / "instrumented" / str(self.total_runs)
         spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)

@@ -111,6 +111,7 @@ class Tracer:
         usable = result.run.status is Status.OK or result.record.parts
         self._first = self._first or (result if usable else None)
         self._instrumented.trained_by = max(self._instrumented.trained_by, len(result.run.ranks))
+        self._instrumented.calls = bool(result.record.parts) and all(part.is_inference for part in result.record.parts)
         fixes = self._known().fixes
         self._instrumented.racing = ops.names(fixes.frameworks, fixes.devices)
         store.save(self._request.settings.out, self.result())

@@ -31,6 +31,8 @@ class Recorder:
         self._finishers: list[Callable[[], None]] = []
         self._forgetters: list[Callable[[], None]] = []
         self._stepped: list[Callable[[int], None]] = []
+        self._called: list[Callable[[int], None]] = []
+        self.calls = 0
         self._threads_watched = False
 
     def at_end(self, finish: Callable[[], None], forget: Callable[[], None]) -> None:
@@ -55,6 +57,16 @@ class Recorder:
         """Call the observers with the number of steps that have ended."""
         for observe in self._stepped:
             observe(steps)
+
+    def at_call(self, observe: Callable[[int], None]) -> None:
+        """Call ``observe(calls)`` whenever a call of a model ends in a process that trained nothing so far."""
+        self._called.append(observe)
+
+    def called(self, calls: int) -> None:
+        """Call the observers with the number of calls that have ended."""
+        self.calls = calls
+        for observe in self._called:
+            observe(calls)
 
     def current_step(self, after_loss: bool) -> int | None:
         """Return the number of the current training step, or None if no framework is loaded that could train."""

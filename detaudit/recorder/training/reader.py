@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class FrameworkReader:
-    """Reads the tensors of one framework. An adapter overrides all methods except ``parts``."""
+    """Reads the tensors of one framework. An adapter overrides all methods except ``parts`` and ``kept``."""
 
     def parts(self, tensors: Sequence[Any]) -> list[Part]:
         """Return the part of each tensor in a digest, named by its index."""
@@ -28,6 +28,10 @@ class FrameworkReader:
     def size(self, tensor: Any) -> int:
         """Return the number of bytes of a tensor."""
         raise NotImplementedError
+
+    def kept(self, tensor: Any, copy: bool) -> Any:
+        """Return what has the present value of a tensor later, None if that takes a copy, and none may be made."""
+        return tensor  # immutable
 
     def device(self, tensor: Any) -> str:
         """Return the device of a tensor."""

@@ -6,6 +6,7 @@ import threading
 
 from ... import wire
 from . import digest, generators
+from .outputs import Outputs
 from .weights import HeldWeights
 
 TYPE_CHECKING = False
@@ -39,6 +40,7 @@ class Training:
         self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
         self.ends_late = True
         self.states: list[ModelStates] = []
+        self.outputs = Outputs(framework, recorder, reader, lambda: bool(self.steps or self._losses))
         recorder.trainings.append(self)
         self.lock = threading.RLock()
         self.forget()
@@ -46,7 +48,7 @@ class Training:
     def forget(self) -> None:
         """Start over, as in a forked child."""
         self.lock = threading.RLock()
-        self.steps = 0
+        self.steps = self.losses_seen = 0
         self._losses: list[Any] = []
         self._inputs: list[Part] = []
         self._used_inputs = 0
@@ -56,6 +58,7 @@ class Training:
         self._final_steps = -1
         self._sparse = False
         self._rng_step = 0
+        self.outputs.forget()
 
     @property
     def pending(self) -> bool:
@@ -105,6 +108,8 @@ class Training:
         """Keep a loss of the current step. Its value is read when the step is written."""
         self.generators()
         self._losses.append(tensor)
+        self.losses_seen += 1
+        self.outputs.updated()
         self._used_inputs = len(self._inputs)
 
     def initial(self, tensors: Sequence[Any]) -> None:
@@ -179,6 +184,7 @@ class Training:
         """Write the final weights and states. A later call writes them again only if there were more steps."""
         with self.lock:
             self.write()
+            self.outputs.finish()
             if self.steps == self._final_steps or self.steps == 0:
                 for states in self.states:
                     states.end()
@@ -199,6 +205,7 @@ class Training:
                     "sparse": self._sparse,
                     "devices": sorted({weight.device for weight in weights}),
                     "weights": [weight.as_record() for weight in weights[: wire.MOST_WEIGHTS]],
+                    "outputs": self.outputs.summary(),
                 }
             )
             self._final_states()

@@ -33,7 +33,7 @@ class OpStream:
         self._forked: list[Callable[[], None]] = []
         self.lock = threading.RLock()
         self.forget()
-        recorder.at_step(self.stepped)
+        (recorder.at_call if watch.get("calls") else recorder.at_step)(self.stepped)
         recorder.at_end(self.flush, self.forget)
         self.stepped(0)
 
@@ -75,7 +75,12 @@ class OpStream:
         self.flush()
 
     def step(self, after_loss: bool) -> int:
-        """Return the number of the current step, see Training.current_step; 0 if nothing trains yet."""
+        """Return the number of the current step, see Training.current_step; 0 if nothing trains yet.
+
+        Of an inference it is the number of the current call.
+        """
+        if self.wanted.get("calls"):
+            return self._recorder.calls + 1
         return self._recorder.current_step(after_loss) or 0
 
     def write(self, kind: str, **fields: Any) -> None:

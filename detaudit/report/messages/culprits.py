@@ -25,6 +25,7 @@ _EVENTS = {
     Stage.BACKWARD: "the gradients",
     Stage.UPDATE: "the updated weights",
     Stage.STATE: "the buffers",
+    Stage.OUTPUT: "the outputs",
     Stage.STDOUT: "the printed losses",
     Stage.ARTIFACT: "the files that the script wrote",
     Stage.SAVED: "the tensors that the script saved",

@@ -3,7 +3,12 @@
 from detaudit.model import Difference, Divergence, Stage
 
 
-def where(step: int, stage: Stage, site: str | None = None) -> str:
+def place(step: int, call: bool = False) -> str:
+    """Return ``at step 1``; ``call`` says that steps are calls of models."""
+    return f"at {'call' if call else 'step'} {step}"
+
+
+def where(step: int, stage: Stage, site: str | None = None, *, call: bool = False, at_end: bool = False) -> str:
     """Return ``at step 1 (batch)``, or in which file or returned value."""
     match stage:
         case Stage.ARTIFACT | Stage.SAVED:
@@ -11,10 +16,12 @@ def where(step: int, stage: Stage, site: str | None = None) -> str:
         case Stage.RETURNED:
             return f"in the returned value{f' {site}' if site else ''}"
         case Stage.STEPS:
-            return f"at step {step}"
+            return place(step, call)
+        case Stage.OUTPUT if at_end:
+            return f"after step {step} ({stage})"
         case _:
             named = f"{stage}: {site}" if site else stage
-            return f"{f'at step {step}' if step else 'before the first step'} ({named})"
+            return f"{place(step, call) if step else 'before the first step'} ({named})"
 
 
 def in_table(found: Difference | Divergence) -> str:
@@ -23,4 +30,5 @@ def in_table(found: Difference | Divergence) -> str:
         return found.site
     if found.stage is Stage.RETURNED:
         return f"returned{' ' if found.site else ''}{found.site or ''}"
-    return f"step {found.step}, {found.stage}"
+    after = "after " if found.at_end and found.stage is Stage.OUTPUT else ""
+    return f"{after}{'call' if found.call else 'step'} {found.step}, {found.stage}"

@@ -11,6 +11,7 @@ _DIFFERS = {
     Stage.BACKWARD: "the gradients differ",
     Stage.UPDATE: "the updated weights differ",
     Stage.STATE: "the buffers of the model differ",
+    Stage.OUTPUT: "the output of a model differs",
     Stage.STDOUT: "a printed loss differs",
     Stage.ARTIFACT: "a file the script wrote differs",
     Stage.SAVED: "a tensor that the script saved differs",
@@ -46,6 +47,8 @@ def sentence(stage: Stage, found: Explanation) -> str:
         last, first = found.gap
         between = f"between {last} and {first}" if last else f"before step {first}"
         return f"no step {between} is recorded on both sides; the difference may start there"
+    if LikelyCause.AFTER_THE_LAST_STEP in found.likely and stage is Stage.OUTPUT:
+        return "every step, the weights and the buffers match; what models returned after the last update differs"
     if LikelyCause.AFTER_THE_LAST_STEP in found.likely:
         changed = "the state of a model" if stage is Stage.STATE else "the weights or the loss"
         return f"every recorded step matches; {changed} changed after the last one"

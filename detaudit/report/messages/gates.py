@@ -61,7 +61,7 @@ def _different_results(found: RunsGaveDifferentResults) -> str:
     first = found.first_difference
     if first is None:
         return results
-    where = differences.where(first.step, first.stage, first.site)
+    where = differences.where(first.step, first.stage, first.site, call=first.call, at_end=first.at_end)
     return f"{results}; first difference {where}: {explanations.sentence(first.stage, first.explanation)}"
 
 
@@ -87,7 +87,7 @@ def _since(found: DiffersFromBaseline) -> str:
     match stage:
         case Stage.ARTIFACT | Stage.SAVED | Stage.RETURNED:
             return why
-        case Stage.UPDATE | Stage.STATE if found.at_end:
+        case Stage.UPDATE | Stage.STATE | Stage.OUTPUT if found.at_end:
             start = " at the end"
         case _:
             rank = f"rank {found.rank}, " if found.rank else ""

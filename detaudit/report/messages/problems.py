@@ -35,7 +35,7 @@ from detaudit.report.messages.wording import shortened
 LOOKED_FOR = (
     "a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow, an optimizer of tf.compat.v1 "
     "in a session, grad or value_and_grad in JAX, Keras on any of them, a fit in scikit-learn, XGBoost, LightGBM or "
-    "CatBoost, a call of detaudit.record"
+    "CatBoost, a call of detaudit.record, or calls of models in torch or TensorFlow"
 )
 """What the recorder takes for a training."""
 

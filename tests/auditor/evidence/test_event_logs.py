@@ -3,6 +3,7 @@
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +53,30 @@ def test_a_whole_event_log(tmp_path: Path) -> None:
     training = process.trainings["torch"]
     assert (training.steps, training.last_loss, process.ended) == (1, 2.0, True)
     assert training.digests == {Stage.FORWARD: {1: ("a",)}, Stage.UPDATE: {1: ("b",)}}
+
+
+CALL = {"k": "event", "fw": "torch inference", "step": 9, "stage": "output", "digest": "a", "value": None}
+
+
+def lines(*found: Any) -> bytes:
+    return "".join(json.dumps(line) + "\n" for line in found).encode()
+
+
+def test_calls_count_if_no_process_trained(tmp_path: Path) -> None:
+    end: Any = LINES[4]
+    end = {**end, "fw": "torch inference"}
+    write(tmp_path, lines(HELLO, CALL, LINES[-1]))
+    assert read_run(tmp_path)[0].trained == [], "a backward pass followed, and nothing was trained"
+    write(tmp_path, lines(HELLO, CALL, end, LINES[-1]))
+    assert [(one.framework, one.steps) for one in read_run(tmp_path)[0].trained] == [("torch inference", 9)]
+    write(tmp_path, WHOLE, "8.0.jsonl")
+    assert [[one.framework for one in process.trained] for process in read_run(tmp_path)] == [[], ["torch"]]
+
+
+def test_calls_before_a_training_are_no_steps_of_it() -> None:
+    tail = Tail()
+    tail.take([json.dumps(CALL).encode()])
+    assert (tail.step, tail.calls) == (0, 9)
 
 
 def test_what_was_imported_is_known_from_either_line(tmp_path: Path) -> None:

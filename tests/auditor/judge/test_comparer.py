@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import Hello
 from detaudit.auditor.judge import comparer
-from detaudit.auditor.judge.comparer import DigestFollower, identity, replicas
+from detaudit.auditor.judge.comparer import identity, replicas
+from detaudit.auditor.judge.follow import DigestFollower
 from detaudit.model import UNHOOKED, Difference, FinalState, ModelTensor, Replicas, Stage, Training, record_of
 
-STAGES = tuple(stage for stage in Stage if stage not in (*UNHOOKED, Stage.STEPS))
+STAGES = tuple(stage for stage in Stage if stage not in (Stage.OUTPUT, *UNHOOKED, Stage.STEPS))
 
 
 def training(steps: int = 3, end: str = "end", total: float = 1.0, **changed: Any) -> Training:
@@ -74,6 +75,44 @@ def test_buffers_changed_after_the_last_step() -> None:
     found = first_difference([held("a")], [held("b")])
     assert found == Difference(rank=0, step=3, stage=Stage.STATE, site="Net.bn.running_mean", at_end=True)
     assert result_key([held("a")]) != result_key([held("b")])
+
+
+def evaluated(outputs: str | None, **changed: Any) -> Training:
+    trained = training(**changed)
+    final = FinalState(digest="end", loss=1.0, outputs=outputs)
+    return Training(framework="torch", steps=3, digests=trained.digests, losses={3: 1.0}, final=final)
+
+
+def test_an_evaluation_after_the_last_update_is_a_result() -> None:
+    after = Difference(rank=0, step=3, stage=Stage.OUTPUT, at_end=True)
+    assert first_difference([evaluated("a")], [evaluated("b")]) == after
+    assert first_difference([evaluated("a")], [evaluated("b", rng1="x", batch2="x")]) == after
+    assert first_difference([evaluated("a")], [evaluated("b", update2="x")]) == Difference(
+        rank=0, step=2, stage=Stage.UPDATE
+    )
+    assert result_key([evaluated("a")]) != result_key([evaluated("b")])
+    assert first_difference([evaluated("a")], [evaluated("a", rng1="x")]) is None
+
+
+def test_an_older_baseline_has_no_outputs() -> None:
+    a, b = (record_of((evaluated(one),)) for one in (None, "b"))
+    assert comparer.same(a, b)
+    assert comparer.first_difference(a, b) is not None
+
+
+def called(**changed: str) -> Training:
+    stages = (Stage.INIT, Stage.RNG, Stage.BATCH, Stage.OUTPUT)
+    digests: dict[Stage, dict[int, tuple[str, ...]]] = {
+        one: {call: (changed.get(f"{one}{call}", "x"),) for call in (1, 2)} for one in stages
+    }
+    final = FinalState(digest=changed.get("output2", "x"))
+    return Training(framework="torch inference", steps=2, digests=digests, final=final)
+
+
+def test_of_calls_only_the_outputs_are_results() -> None:
+    assert first_difference([called()], [called(init1="other", rng1="other")]) is None
+    found = first_difference([called()], [called(batch2="other", output2="other")])
+    assert found == Difference(rank=0, step=2, stage=Stage.BATCH, call=True)
 
 
 def test_the_names_of_models_do_not_count() -> None:

@@ -51,11 +51,14 @@ class Recorder:
     def stepped(self, steps: int) -> None:
         pass
 
+    def called(self, calls: int) -> None:
+        pass
+
     def append(self, text: str) -> None:
         self.lines += [json.loads(line) for line in text.splitlines()]
 
-    def write(self, line: dict[str, Any]) -> None:
-        self.lines.append(line)
+    def write(self, *lines: dict[str, Any]) -> None:
+        self.lines += lines
 
     def of(self, stage: str) -> list[int]:
         return [line["step"] for line in self.lines if line.get("stage") == stage]

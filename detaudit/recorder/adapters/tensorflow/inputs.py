@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...process.sink import Sink
+    from .calls import CallOutputs
 
 _DEEPEST = 6
 
@@ -77,11 +78,13 @@ def watch_layers(
     sink: Sink,
     inside: threading.local,
     observe: Callable[[Any, Any], None],
+    outputs: CallOutputs,
     imported: Callable[[type[Any]], None],
 ) -> None:
     """Call ``observe(layer, (args, kwargs))``, which must not raise, at each outermost call of a Keras layer or model.
 
-    ``imported(Layer)`` is called for each class of layers, of which there is one for each version of Keras.
+    Record its ``outputs``. ``imported(Layer)`` is called for each class of layers, of which there is one for each
+    version of Keras.
     """
 
     def watch(module: Any) -> None:
@@ -95,7 +98,7 @@ def watch_layers(
             inside.layer = True
             try:
                 observe(layer, (args, kwargs))
-                return call(layer, *args, **kwargs)
+                return outputs.of(layer, call, args, kwargs)
             finally:
                 inside.layer = False
 

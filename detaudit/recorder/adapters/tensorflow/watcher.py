@@ -13,6 +13,7 @@ import weakref
 
 from ...training import generators
 from ...training.steps import Training
+from .calls import CallOutputs
 from .exports import watch_exports
 from .graphs import Rings
 from .inputs import InputData, ScaledLosses, watch_layers
@@ -49,6 +50,7 @@ class TensorFlowWatcher:
         # Whether this thread is in the outermost tf.function (and called it under a tape), layer or gradient.
         self._inside = threading.local()
         self._scaled = ScaledLosses(self._sink, self._inside)
+        self._outputs = CallOutputs(tf, self._sink, self._training, self._inside)
         self._noted: list[Any] = []
         self._of_function: weakref.WeakKeyDictionary[Any, tuple[int, list[Any]]] = weakref.WeakKeyDictionary()
         self._latest: tuple[int, list[Any]] = (0, [])
@@ -69,8 +71,10 @@ class TensorFlowWatcher:
             self._sink,
             self._inside,
             lambda layer, call: self._sink.guarded("batch", lambda: self._on_layer(layer, call)),
+            self._outputs,
             lambda layer: watch_state(layer, self._training, self._reader, self._ops.init_scope),
         )
+        self._outputs.watch_trainers()
         if self._training.wants("state"):
             self._training.states.append(ModuleStates(self._tf, self._reader, self._training.freed))
         watch_exports(self._sink, lambda functions: self._rings.used_by(functions))
@@ -106,6 +110,9 @@ class TensorFlowWatcher:
         def __call__(function_: Any, *args: Any, **kwargs: Any) -> Any:
             if getattr(self._inside, "function", False) or not self._context.executing_eagerly():
                 return call(function_, *args, **kwargs)
+            return self._outputs.of(function_, outermost, args, kwargs)
+
+        def outermost(function_: Any, *args: Any, **kwargs: Any) -> Any:
             self._inside.function = True
             try:
                 self._sink.guarded("function", lambda: self._before_call(function_, (args, kwargs)))

@@ -1,9 +1,10 @@
-"""Observe the outermost module of each forward pass, and find its inputs: the tensors that it is called with."""
+"""Observe the outermost calls of modules: what they are called with, and what they return."""
 
 from __future__ import annotations
 
 import functools
 import threading
+import types
 from collections.abc import Mapping
 
 from .compiling import compiling, never_compile
@@ -41,30 +42,82 @@ class _Inside(threading.local):
     now = False
 
 
-def watch_calls(torch: Any, ran: Callable[[Any], None], observe: Callable[[Any], None]) -> None:
-    """Call ``ran(module)`` before each outermost module call, and ``observe((args, kwargs))`` if gradients are enabled.
+class Calls:
+    """What to do at each outermost call of a module, or of its method ``generate``. None of it may raise.
 
-    Neither may raise. This wraps Module.__call__, because a global hook would take every module of a model off torch's
-    fast path.
+    ``ran(module)`` and ``observe((args, kwargs))`` precede a call, the latter if gradients are enabled;
+    ``calling(module, (args, kwargs))`` and ``returned(result)`` are around it.
     """
-    is_compiling = compiling(torch)
-    inside = _Inside()
-    module = torch.nn.Module
-    call = module.__call__
 
-    @functools.wraps(call)
-    def __call__(module_: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or inside.now:
-            return call(module_, *args, **kwargs)
-        inside.now = True
+    def __init__(
+        self,
+        torch: Any,
+        ran: Callable[[Any], None],
+        observe: Callable[[Any], None],
+        calling: Callable[[Any, Any], None],
+        returned: Callable[[Any], None],
+    ) -> None:
+        self._torch = torch
+        self._ran, self._observe, self._calling, self._returned = ran, observe, calling, returned
+        self._compiling, self._inside = compiling(torch), _Inside()
+
+    def watch(self) -> None:
+        """Wrap Module.__call__, because a global hook would take every module of a model off torch's fast path."""
+        module = self._torch.nn.Module
+        call = module.__call__
+
+        @functools.wraps(call)
+        def __call__(module_: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._compiling() or self._inside.now:
+                return call(module_, *args, **kwargs)
+            return self._outermost(call, module_, args, kwargs)
+
+        never_compile(self._torch, __call__, callees=False)
+        never_compile(self._torch, Calls._outermost, callees=False)
+        module.__call__ = __call__
+        self._watch_classes(module)
+
+    def _outermost(self, call: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
+        torch = self._torch
+        self._inside.now = True
         try:
-            if torch._C._current_graph_task_id() == -1:  # otherwise a checkpoint is recomputed
-                ran(module_)
+            # In a backward pass a checkpoint is recomputed, and a call that is traced returns no values.
+            counts = torch._C._current_graph_task_id() == -1
+            reads = counts and torch._C._get_tracing_state() is None
+            if counts:
+                self._ran(module)
+            if reads:
                 if torch.is_grad_enabled():
-                    observe((args, kwargs))
-            return call(module_, *args, **kwargs)
+                    self._observe((args, kwargs))
+                self._calling(module, (args, kwargs))
+            result = call(module, *args, **kwargs)
+            if reads:
+                self._returned(result)
+            return result
         finally:
-            inside.now = False
+            self._inside.now = False
 
-    never_compile(torch, __call__, callees=False)
-    module.__call__ = __call__
+    def _watch_classes(self, module: Any) -> None:
+        """Wrap the method ``generate`` of each class of modules, when the class is made."""
+
+        def __init_subclass__(cls: type[Any], /, **kwargs: Any) -> None:
+            super(module, cls).__init_subclass__(**kwargs)
+            owners: tuple[Any, ...] = cls.__mro__
+            for owner in owners:  # it may come from a mixin
+                generate = vars(owner).get("generate")
+                if isinstance(generate, types.FunctionType) and generate not in wrapped:
+                    owner.generate = self._generating(generate)
+                    wrapped.add(owner.generate)
+
+        wrapped: set[Any] = set()
+        module.__init_subclass__ = classmethod(__init_subclass__)
+
+    def _generating(self, generate: Callable[..., Any]) -> Any:
+        @functools.wraps(generate)
+        def generate_(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._compiling() or self._inside.now or not isinstance(module, self._torch.nn.Module):
+                return generate(module, *args, **kwargs)
+            return self._outermost(generate, module, args, kwargs)
+
+        never_compile(self._torch, generate_, callees=False)
+        return generate_

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from ...training.models import Held, ModelStates
 
 TYPE_CHECKING = False
@@ -13,6 +15,12 @@ if TYPE_CHECKING:
 
 _GENERATOR = "seed_generator_state"
 """The name of a random state that Keras on torch keeps among the parameters."""
+
+
+def in_loader_worker() -> bool:
+    """Return whether this process loads data: a transform may be a module, and its output is a batch, no result."""
+    worker: Any = sys.modules.get("torch.utils.data._utils.worker")
+    return worker is not None and worker._worker_info is not None
 
 
 class ModuleStates(ModelStates):
@@ -71,6 +79,16 @@ class ModuleStates(ModelStates):
             return False
         plain = self._plain(tensor)
         return bool(plain.layout != self._torch.strided or not plain.numel() or plain.untyped_storage().nbytes())
+
+    def weights(self, module: Any) -> list[Any]:
+        """Return all that a module and its submodules hold."""
+        return [held.tensor for _, part in self.parts(module) for held in self.held(part)]
+
+    def tensors(self, value: Any) -> list[Any] | None:
+        """Return a tensor, or none if it cannot be read; None for what is not a tensor."""
+        if not isinstance(value, self._torch.Tensor):
+            return None
+        return [value] if self._readable(value) and not value.is_nested and not value.is_quantized else []
 
     def untouchable(self) -> bool:
         """Return whether a CUDA graph is being captured, which must not contain our reading."""

@@ -128,6 +128,11 @@ class TorchReader(FrameworkReader):
         """Return the number of bytes of a tensor."""
         return int(tensor.numel() * tensor.element_size())
 
+    def kept(self, tensor: Any, copy: bool) -> Any:
+        """Return a copy, or the tensor itself if it has a gradient function: scripts rarely write to those."""
+        plain = self.plain(tensor)
+        return plain.clone() if copy else plain if tensor.requires_grad else None
+
     def device(self, tensor: Any) -> str:
         """Return the device of a tensor, such as ``cuda:0``."""
         return str(tensor.device)

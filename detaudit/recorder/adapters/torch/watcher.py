@@ -7,10 +7,11 @@ import sys
 import weakref
 
 from ...training import generators
+from ...training.outputs import values_in
 from ...training.steps import Training
 from .compiling import compiling, never_compile
-from .inputs import data_in, watch_calls
-from .modules import ModuleStates
+from .inputs import Calls, data_in
+from .modules import ModuleStates, in_loader_worker
 from .reader import TorchReader
 
 TYPE_CHECKING = False
@@ -74,7 +75,8 @@ class TorchWatcher:
         never_compile(torch, run_backward, callees=False)
         torch.autograd._engine_run_backward = run_backward
         graph._engine_run_backward = run_backward  # type: ignore[attr-defined]
-        watch_calls(torch, self._hook(self._modules.ran), self._hook(self._on_call))
+        hooks = (self._modules.ran, self._on_call, self._on_calling, self._on_return)
+        Calls(torch, *[self._hook(hook) for hook in hooks]).watch()
         if self._training.wants("state"):
             self._training.states.append(self._modules)
             self._modules.install(self._hook)
@@ -97,7 +99,17 @@ class TorchWatcher:
 
     def _on_call(self, call: Any) -> None:
         if self._training.wants("batch"):
-            self._training.inputs(data_in(self._torch, call))
+            self._training.inputs([one for one in data_in(self._torch, call) if self._modules.tensors(one)])
+
+    def _on_calling(self, module: Any, call: Any) -> None:
+        outputs = self._training.outputs
+        if outputs.each and not self._modules.untouchable() and not in_loader_worker():
+            arguments = list(values_in(call, self._modules.tensors))
+            outputs.calling(module, lambda: self._modules.weights(module), arguments)
+
+    def _on_return(self, result: Any) -> None:
+        if not self._modules.untouchable() and not in_loader_worker():
+            self._training.outputs.returned(list(values_in(result, self._modules.tensors)))
 
     def _watch_optimizers(self, base: Any) -> None:
         construct = base.__init__
@@ -214,6 +226,7 @@ class TorchWatcher:
         if self._training.wants("backward"):
             self._training.gradients([p.grad for p in parameters if p.grad is not None])
         self._training.step(self._optimizers[optimizer], parameters, optimizer)
+        self._training.outputs.updated()
         self._leaves, self._versions = [], []
         self._stepping = False
 
