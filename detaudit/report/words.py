@@ -62,8 +62,8 @@ def without_ranks(found: Table) -> Table:
 
 
 def calls_only(ranks: Iterable[RankRecord]) -> bool:
-    """Whether models were called and nothing else was recorded."""
-    frameworks = {rank.framework for rank in ranks}
+    """Whether models were called and nothing was trained."""
+    frameworks = {rank.framework for rank in ranks} - {Stage.SAVED}
     return bool(frameworks) and all(map(is_inference, frameworks))
 
 

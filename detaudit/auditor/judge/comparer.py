@@ -5,19 +5,17 @@ Equal are the bits of the weights, of the buffers of models, of the losses and o
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.judge import saved_files
+from detaudit.auditor.judge.sites import site
 from detaudit.model import (
     FITTED,
-    NAMED,
     UNHOOKED,
     Difference,
     FinalState,
-    ModelTensor,
     RankRecord,
     Replicas,
     RunRecord,
@@ -175,7 +173,7 @@ def _first(pair: Matched, through: int | None, shared: bool) -> Difference | Non
         step, stage = min(found, key=lambda one: (one[0], one[1].place))
         if stage not in UNHOOKED and not (_has_step(pair.a, step) and _has_step(pair.b, step)):
             stage = Stage.STEPS
-        return _difference(pair, step, stage, _site(pair, step, stage))
+        return _difference(pair, step, stage, site(pair.a, pair.b, step, stage))
     if through is not None or not _ends_differ(pair, shared):
         return None
     if pair.a.steps != pair.b.steps:
@@ -184,7 +182,7 @@ def _first(pair: Matched, through: int | None, shared: bool) -> Difference | Non
     stage = _end_stage(pair)
     last = max(pair.a.digests.get(stage, {pair.a.steps: ()}))
     at_end = stage not in UNHOOKED and last == pair.a.steps
-    return _difference(pair, pair.a.steps, stage, _site(pair, 0, stage), at_end)
+    return _difference(pair, pair.a.steps, stage, site(pair.a, pair.b, 0, stage), at_end)
 
 
 def _difference(pair: Matched, step: int, stage: Stage, site: str | None = None, at_end: bool = False) -> Difference:
@@ -209,25 +207,6 @@ def _end_stage(pair: Matched) -> Stage:
 
 def _has_step(part: Training, step: int) -> bool:
     return any(step in steps for steps in part.digests.values())
-
-
-def _site(pair: Matched, step: int, stage: Stage) -> str | None:
-    """Return which tensors, files or parts of a value differ: the first one and the number of others."""
-    if stage is Stage.STATE:
-        differing = _differing_tensors(pair)
-        found = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
-    elif stage in NAMED or pair.a.framework in FITTED:
-        a, b = (part.digests.get(stage, {}).get(step, ()) for part in (pair.a, pair.b))
-        found = {part.partition(" ")[2] for part in {*a} ^ {*b}} - {""}
-    else:
-        found = set()
-    return saved_files.some(sorted(found)) if found else None
-
-
-def _differing_tensors(pair: Matched) -> set[ModelTensor]:
-    """Return the tensors that only the models of one run hold at the end."""
-    a, b = (Counter(part.final.state if part.final else ()) for part in (pair.a, pair.b))
-    return {*(a - b), *(b - a)}
 
 
 def differing_generators(a: Iterable[Process], b: Iterable[Process]) -> tuple[str, ...]:

@@ -1,0 +1,25 @@
+"""Name what differs between two trainings: the tensor of a model, the fit, the file, the part of a value."""
+
+from collections import Counter
+
+from detaudit.auditor.judge import saved_files
+from detaudit.model import FITTED, NAMED, ModelTensor, Stage, Training
+
+
+def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
+    """Return the name of the first thing that differs in a stage and the number of others, None if it has no name."""
+    if stage is Stage.STATE:
+        differing = _differing_tensors(a, b)
+        found = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
+    elif stage in NAMED or a.framework in FITTED:
+        ours, theirs = (part.digests.get(stage, {}).get(step, ()) for part in (a, b))
+        found = {part.partition(" ")[2] for part in {*ours} ^ {*theirs}} - {""}
+    else:
+        found = set()
+    return saved_files.some(sorted(found)) if found else None
+
+
+def _differing_tensors(a: Training, b: Training) -> set[ModelTensor]:
+    """Return the tensors that only the models of one run hold at the end."""
+    ours, theirs = (Counter(part.final.state if part.final else ()) for part in (a, b))
+    return {*(ours - theirs), *(theirs - ours)}
