@@ -180,6 +180,10 @@ end(4, nnx.state(model, nnx.Param))
 }
 
 
+CARRYING = ("optax", "loops", "nested", "flax-nnx")
+"""The styles with an optimizer whose state comes back."""
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_style(project: Project, style: str) -> None:
     project.write("train.py", BEGIN + STYLES[style])
@@ -192,7 +196,7 @@ def test_style(project: Project, style: str) -> None:
     assert (rank["framework"], rank["steps"]) == ("jax", alone.steps)
     assert rank["sum_of_weights"] == pytest.approx(alone.sum, rel=1e-12)
     assert rank["final_loss"] == float(alone.line.split()[-1])
-    assert group["stages"] == ["init", "rng", "forward", "update"]
+    assert group["stages"] == ["init", "rng", "forward", "update", *(["state"] if style in CARRYING else [])]
 
 
 def test_without_a_seed(project: Project) -> None:
@@ -251,6 +255,65 @@ def test_keras_without_a_seed(project: Project) -> None:
     project.write("train.py", KERAS)
     found = audited(project, "train.py", code=1)["first_difference"]
     assert (found["step"], found["stage"]) == (0, "init")
+
+
+STATISTICS = """
+import sys
+from typing import Any
+import flax.linen as nn, jax, jax.numpy as jnp, numpy as np, optax
+from flax.training.train_state import TrainState
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        x = nn.BatchNorm(use_running_average=not train)(nn.Dense(8)(x))
+        return nn.Dense(1)(nn.relu(x))
+
+class State(TrainState):
+    batch_stats: Any
+
+def apply(params, state, x):
+    return net.apply({"params": params, "batch_stats": state.batch_stats}, x, True, mutable=["batch_stats"])
+
+def train(state, x):
+    def loss_of(params):
+        y, new = apply(params, state, x)
+        return jnp.mean((y - 1) ** 2), new
+    (loss, new), gradients = jax.value_and_grad(loss_of, has_aux=True)(state.params)
+    return state.apply_gradients(grads=gradients, batch_stats=new["batch_stats"]), loss
+
+def look(state, x):
+    return state.replace(batch_stats=apply(state.params, state, x)[1]["batch_stats"])
+
+net, (place, *compiled) = Net(), sys.argv[1:]
+x = jax.random.normal(jax.random.key(0), (32, 4))
+noise = jnp.asarray(np.random.default_rng().normal(size=(32, 4)), jnp.float32)
+parts = net.init(jax.random.key(1), x, True)
+state = State.create(apply_fn=net.apply, params=parts["params"], tx=optax.sgd(0.1), batch_stats=parts["batch_stats"])
+if "jit" in compiled:
+    train, look = jax.jit(train, donate_argnums=0), jax.jit(look)
+for step in range(4):
+    state, loss = train(state, x)
+    if place == "between" and step == 1:
+        look(state, noise)  # dropped
+        state = look(state, noise)
+if place == "after":
+    state = look(state, noise)
+print(sum(float(leaf.sum()) for leaf in jax.tree.leaves(state.batch_stats)))
+"""
+
+
+@pytest.mark.parametrize("compiled", [("jit",), ()], ids=["compiled", "eager"])
+@pytest.mark.parametrize(("place", "code"), [("never", 0), ("between", 1), ("after", 1)])
+def test_the_statistics_of_a_flax_model(project: Project, place: str, code: int, compiled: tuple[str, ...]) -> None:
+    project.write("train.py", STATISTICS)
+    group = audited(project, "train.py", "--", place, *compiled, code=code)
+    assert group["runs"][0]["warnings"] == []
+    first, second = (run["ranks"][0] for run in group["runs"])
+    assert first["digest"] == second["digest"]
+    if code:
+        assert group["first_difference"]["stage"] == "state"
+        assert "batch_stats/BatchNorm_0/mean" in group["first_difference"]["site"]
 
 
 LOOKS = """

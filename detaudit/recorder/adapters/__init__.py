@@ -10,5 +10,6 @@ ADAPTERS = {
     "xgboost": "boosters.xgboost",
     "lightgbm": "boosters.lightgbm",
     "catboost": "boosters.catboost",
+    "flax.linen.module": "jax.updates",
 }
 """Module that a script imports, and the module here that hooks it."""

@@ -12,11 +12,10 @@ from .weights import HeldWeights
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     from ..process.recorder import Recorder
     from .digest import Part
-    from .models import ModelStates
     from .reader import FrameworkReader
 
 EVERY_STEP_BYTES = 256 * 2**20
@@ -24,6 +23,24 @@ EVERY_STEP_BYTES = 256 * 2**20
 
 Their size is the same in all runs of an audit, and so are the steps at which they are digested.
 """
+
+
+if TYPE_CHECKING:
+
+    class State(Protocol):
+        """What a training leaves behind beside the weights that it updates."""
+
+        def at_step(self) -> str | None:
+            """Return a digest of it after a step, None if there is nothing to compare."""
+
+        def at_end(self) -> list[list[Any]]:
+            """Return its tensors as described for ``state`` in wire.py."""
+
+        def end(self) -> None:
+            """Stop recording: the process ends, and nothing was trained."""
+
+        def forget(self) -> None:
+            """Start over, as in a forked child."""
 
 
 def _line(fields: dict[str, Any]) -> str:
@@ -39,7 +56,7 @@ class Training:
         self._framework, self._reader = framework, reader
         self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
         self.ends_late = True
-        self.states: list[ModelStates] = []
+        self.states: list[State] = []
         self.outputs = Outputs(framework, recorder, reader, lambda: bool(self.steps or self._losses))
         recorder.trainings.append(self)
         self.lock = threading.RLock()
@@ -48,6 +65,8 @@ class Training:
     def forget(self) -> None:
         """Start over, as in a forked child."""
         self.lock = threading.RLock()
+        for states in self.states:
+            states.forget()
         self.steps = self.losses_seen = 0
         self._losses: list[Any] = []
         self._inputs: list[Part] = []

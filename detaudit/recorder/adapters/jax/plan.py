@@ -16,6 +16,9 @@ if TYPE_CHECKING:
         def after(self, plan: Plan, outputs: list[Any]) -> None:
             """Handle the outputs of that call."""
 
+        def collections(self, named: dict[str, Any]) -> None:
+            """Handle collections that a model of Flax returned, by name."""
+
         def donated(self, inputs: list[Any]) -> None:
             """Handle inputs of another call, which is about to reuse their buffers."""
 
@@ -24,7 +27,8 @@ class Roles:
     """The roles of arrays: the arrays themselves in a frame, their positions in a plan.
 
     A gradient was taken with respect to the ``weights``. ``updated`` are the weights that an optimizer returned, and
-    ``histories`` are arrays that each hold the losses of all iterations of a loop.
+    ``histories`` are arrays that each hold the losses of all iterations of a loop. ``collections`` are what models of
+    Flax returned beside their outputs.
     """
 
     def __init__(self) -> None:
@@ -32,11 +36,17 @@ class Roles:
         self.losses: list[Any] = []
         self.histories: list[Any] = []
         self.updated: list[Any] = []
+        self.collections: list[Any] = []
 
     @property
     def trains(self) -> bool:
         """Whether this is part of a training."""
         return bool(self.weights or self.updated)
+
+    @property
+    def counts(self) -> bool:
+        """Whether a call of this is followed."""
+        return self.trains or bool(self.collections)
 
 
 class Frame(Roles):
@@ -50,18 +60,20 @@ class Frame(Roles):
 class Plan(Roles):
     """The positions of each role in the flat inputs (``weights``) and outputs (all others) of a function.
 
-    ``passed`` are the positions of outputs that are unchanged inputs, ``size`` is the number of outputs.
+    ``passed`` are the positions of outputs that are unchanged inputs, ``names`` are the paths of all outputs.
+    ``carried`` is filled in when the next call takes outputs again.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.passed: set[int] = set()
-        self.size = 0
+        self.names: list[str] = []
+        self.carried: list[int] = []
 
     def inherit(self, before: Plan) -> None:
-        """Copy ``updated`` from an earlier trace, such as for a different batch size, if calls of that showed it."""
-        if not self.updated and (self.weights, self.size, self.passed) == (before.weights, before.size, before.passed):
-            self.updated = before.updated
+        """Copy what calls of an earlier trace showed, such as one for a different batch size."""
+        if (self.weights, self.names, self.passed) == (before.weights, before.names, before.passed):
+            self.updated, self.carried = self.updated or before.updated, before.carried
 
 
 NOTHING = Plan()

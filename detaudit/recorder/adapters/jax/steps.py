@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import weakref
 
 from ...training.steps import Training
+from .carried import CarriedState, reference_to
 from .reader import Held, JaxReader
 
 TYPE_CHECKING = False
@@ -21,7 +21,10 @@ class Steps:
     """Records steps. A step ends with an update, or, if none is detected, when the next gradient gets new weights."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._training = Training("jax", recorder, JaxReader())
+        reader = JaxReader()
+        self._training, self.state = Training("jax", recorder, reader), CarriedState(reader)
+        if self._training.wants("state"):
+            self._training.states.append(self.state)
         self._forget()
         recorder.at_end(self._finish, self._forget)
 
@@ -48,6 +51,7 @@ class Steps:
     def before(self, plan: Plan, inputs: list[Any]) -> None:
         """Handle the inputs of a training call, before JAX may reuse their buffers."""
         with self._training.lock:
+            self.state.enter(inputs)
             weights = [inputs[place] for place in plan.weights]
             if not plan.updated and self._returned is not None and self._returned[0] is plan:
                 # An output of the last call that is an input now shows where this function returns its weights.
@@ -59,18 +63,24 @@ class Steps:
     def after(self, plan: Plan, outputs: list[Any]) -> None:
         """Handle the outputs of that call."""
         with self._training.lock:
+            self.state.leave(plan, outputs)
             losses = [outputs[place] for place in plan.losses]
             self._record_losses(losses, [outputs[place] for place in plan.histories])
             if plan.updated:
                 self._end([outputs[place] for place in plan.updated])
             else:
-                self._returned = plan, [_reference(array) for array in outputs]
+                self._returned = plan, [reference_to(array) for array in outputs]
+
+    def collections(self, named: dict[str, Any]) -> None:
+        """Handle collections that a model of Flax returned, by name."""
+        with self._training.lock:
+            self.state.collections(named)
 
     def donated(self, inputs: list[Any]) -> None:
         """Copy the weights that are held for the end, if JAX is about to reuse their buffers."""
         with self._training.lock:
             given = {id(array) for array in inputs}
-            for held in self._held:
+            for held in [*self._held, *self.state.held()]:
                 if id(held.array) in given:
                     held.array = sys.modules["numpy"].array(held.array)
 
@@ -110,11 +120,6 @@ class Steps:
                 self._entered = []
                 self._training.unseen_step()
             self._training.finish()
-
-
-def _reference(array: Any) -> Callable[[], Any]:
-    # Do not keep what the script drops. JAX returns plain numbers with some debugging options; those cannot be matched.
-    return weakref.ref(array) if hasattr(array, "dtype") else lambda: None
 
 
 def _structure(weights: list[Any]) -> Any:

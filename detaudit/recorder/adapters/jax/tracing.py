@@ -62,6 +62,15 @@ class Frames:
         leaves, structure = self._tree.tree_flatten(tree)
         return leaves, structure
 
+    def name(self, path: Any) -> str:
+        """Return the name of a leaf in a tree."""
+        parts = [getattr(key, "key", getattr(key, "name", getattr(key, "idx", key))) for key in path]
+        return "/".join([str(part) for part in parts])
+
+    def named(self, tree: Any) -> dict[str, Any]:
+        """Return the leaves of a tree by their names."""
+        return {self.name(path): leaf for path, leaf in self._tree.tree_flatten_with_path(tree)[0]}
+
     def have_values(self, arrays: Sequence[Any]) -> bool:
         """Return whether none of these is a tracer, which has no value."""
         return not any([isinstance(array, self._tracer) for array in arrays])
@@ -81,7 +90,7 @@ class Frames:
                 result = function(*args, **kwargs)
             finally:
                 frames.pop()
-            if frame.trains or plans:
+            if frame.counts or plans:
                 self.guarded("trace", lambda: self._learn(in_frame, frame, (args, kwargs), result))
             return result
 
@@ -93,7 +102,7 @@ class Frames:
 
     def _learn(self, traced: Any, frame: Frame, inputs: Any, result: Any) -> None:
         leaves, structure = self.flatten(inputs)
-        plan = self._plan(frame, leaves, result) if frame.trains else NOTHING
+        plan = self._plan(frame, leaves, result) if frame.counts else NOTHING
         # A leaf that is not an array is static: each value of it gives a different program.
         static = tuple([i for i, leaf in enumerate(leaves) if not hasattr(leaf, "dtype")])
         static, plans = traced.plans.setdefault(structure, (static, {}))
@@ -106,14 +115,16 @@ class Frames:
             calls[-1].begin(plan)
 
     def _plan(self, frame: Frame, leaves: list[Any], result: Any) -> Plan:
-        outputs, plan = self.flatten(result)[0], Plan()
+        paths = self._tree.tree_flatten_with_path(result)[0]
+        outputs, plan = [leaf for _, leaf in paths], Plan()
         plan.weights = places_of(frame.weights, leaves)
         plan.losses, plan.histories = places_of(frame.losses, outputs), places_of(frame.histories, outputs)
         plan.updated = places_of(frame.updated, outputs)
-        plan.passed, plan.size = set(places_of(leaves, outputs)), len(outputs)
+        plan.passed, plan.names = set(places_of(leaves, outputs)), [self.name(path) for path, _ in paths]
+        plan.collections = places_of(frame.collections, outputs)
         if len(plan.updated) < len({id(array) for array in frame.updated}):
             plan.updated = []  # changed again after the update; the inputs of the next call will show the positions
-        if not plan.losses and not plan.histories:
+        if plan.trains and not plan.losses and not plan.histories:
             plan.losses = self._named_losses(result)
         return plan
 
@@ -152,7 +163,7 @@ class Frames:
             result = function()
         finally:
             calls.pop()
-        if call.plan.trains:
+        if call.plan.counts:
             self.guarded("call", lambda: call.end(result))
         return result
 
@@ -172,7 +183,7 @@ class _Call:
         """Start with the plan of an earlier trace, if there was one."""
         leaves, structure = self._frames.flatten(self._inputs)
         plan = self._frames.plan_of(self.traced, leaves, structure)
-        if plan.trains:
+        if plan.counts:
             self.begin(plan)
         elif self._donates and self._frames.have_values(leaves):
             self._frames.observer.donated(leaves)
@@ -198,5 +209,9 @@ class _Call:
             top.losses += [outputs[place] for place in plan.losses]
             top.histories += [outputs[place] for place in plan.histories]
             top.updated += [outputs[place] for place in plan.updated]
+            top.collections += [outputs[place] for place in plan.collections]
         elif frames.have_values(outputs):
-            frames.observer.after(plan, outputs)
+            if plan.trains:
+                frames.observer.after(plan, outputs)
+            elif plan.collections:
+                frames.observer.collections({plan.names[place]: outputs[place] for place in plan.collections})

@@ -1,4 +1,4 @@
-"""Report the weights that an optimizer returned to JaxWatcher: those of optax, and of Keras on JAX."""
+"""Report to JaxWatcher the weights that an optimizer of optax, or of Keras on JAX, returned, and Flax's collections."""
 
 from __future__ import annotations
 
@@ -27,11 +27,24 @@ def _reporting(function: Callable[..., Any], weights_in: Callable[[Any], Any]) -
     return update
 
 
+def _reporting_collections(apply: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(apply)
+    def reporting(*args: Any, mutable: Any = False, **kwargs: Any) -> Any:
+        result = apply(*args, mutable=mutable, **kwargs)
+        if adapter.watcher is not None and mutable is not False:
+            adapter.watcher.collections(result[1])
+        return result
+
+    return reporting
+
+
 def install(module: ModuleType, recorder: Recorder) -> None:
-    """Watch the updates of optax or Keras from now on."""
+    """Watch the updates of optax or Keras, or the models of Flax, from now on."""
     holder: Any = module
     if module.__name__ == "optax":
         holder.apply_updates = _reporting(holder.apply_updates, lambda weights: weights)
+    elif module.__name__ == "flax.linen.module":
+        holder.Module.apply = _reporting_collections(holder.Module.apply)
     elif holder.config.backend() == "jax":
         optimizer = importlib.import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
         optimizer.stateless_apply = _reporting(optimizer.stateless_apply, lambda result: result[0])

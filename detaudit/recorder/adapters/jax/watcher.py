@@ -90,6 +90,24 @@ class JaxWatcher:
         """Handle the weights that an optimizer returned."""
         self._guarded("update", lambda: self._note_update(self._frames.flatten(weights)[0]))
 
+    def collections(self, mutated: Any) -> None:
+        """Handle the collections that a model of Flax returned, but for its weights and what it shows of its layers."""
+
+        def note() -> None:
+            named = {
+                f"{kind}/{name}": leaf
+                for kind in sorted(mutated)
+                if kind not in _NO_STATE
+                for name, leaf in self._frames.named(mutated[kind]).items()
+            }
+            frames = self._frames
+            if frames.tracing:
+                frames.top.collections += list(named.values())
+            elif not frames.top.gradients and frames.have_values(list(named.values())):
+                self._steps.collections(named)
+
+        self._guarded("collections", note)
+
     def _note_update(self, weights: list[Any]) -> None:
         frames = self._frames
         if frames.top.gradients:
@@ -99,6 +117,9 @@ class JaxWatcher:
         elif weights and frames.have_values(weights):
             self._steps.update(weights)
 
+
+_NO_STATE = ("params", "intermediates", "perturbations", "cache")
+"""Collections of Flax that no training carries."""
 
 watcher: JaxWatcher | None = None
 """The watcher of this process, once JAX was imported."""

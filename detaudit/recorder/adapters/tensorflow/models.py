@@ -27,8 +27,8 @@ def watch_state(
     training: Training,
     reader: FrameworkReader,
     outside_of_graphs: Callable[[], contextlib.AbstractContextManager[Any]],
-) -> None:
-    """Record the state of all instances of this class of layers of TensorFlow from now on, unless it is not wanted."""
+) -> list[LayerStates]:
+    """Record the state of all instances of this class of layers from now on; return nothing if that is not wanted."""
 
     def guard(observe: Callable[[Any], None]) -> Callable[[Any], None]:
         def run(model: Any) -> None:
@@ -39,10 +39,12 @@ def watch_state(
 
     # With another backend of Keras, layers are modules or objects of that framework.
     tracked: type[Any] = importlib.import_module("tensorflow.python.trackable.base").Trackable
-    if training.wants("state") and issubclass(layer, tracked):
-        states = LayerStates(layer, reader, training.freed)
-        states.install(guard)
-        training.states.append(states)
+    if not training.wants("state") or not issubclass(layer, tracked):
+        return []
+    states = LayerStates(layer, reader, training.freed)
+    states.install(guard)
+    training.states.append(states)
+    return [states]
 
 
 class LayerStates(ModelStates):
@@ -75,9 +77,6 @@ class ModuleStates(ModelStates):
     def __init__(self, tf: Any, reader: FrameworkReader, write: Callable[[Sequence[Any]], None]) -> None:
         super().__init__(tf.Module, reader, write)
         self._tf = tf
-
-    def ran(self, model: Any) -> None:
-        """Do nothing: only layers of Keras report their calls."""
 
     def parts(self, model: Any) -> Iterable[tuple[str, Any]]:
         """Return a module and its submodules, by name."""

@@ -17,7 +17,7 @@ from .calls import CallOutputs
 from .exports import watch_exports
 from .graphs import Rings
 from .inputs import InputData, ScaledLosses, watch_layers
-from .models import ModuleStates, watch_state
+from .models import LayerStates, ModuleStates, watch_state
 from .reader import TensorFlowReader
 from .sessions import watch_sessions
 from .symbolic import watch_symbolic_gradients
@@ -51,6 +51,7 @@ class TensorFlowWatcher:
         self._inside = threading.local()
         self._scaled = ScaledLosses(self._sink, self._inside)
         self._outputs = CallOutputs(tf, self._sink, self._training, self._inside)
+        self._layers: list[LayerStates] = []
         self._noted: list[Any] = []
         self._of_function: weakref.WeakKeyDictionary[Any, tuple[int, list[Any]]] = weakref.WeakKeyDictionary()
         self._latest: tuple[int, list[Any]] = (0, [])
@@ -72,7 +73,7 @@ class TensorFlowWatcher:
             self._inside,
             lambda layer, call: self._sink.guarded("batch", lambda: self._on_layer(layer, call)),
             self._outputs,
-            lambda layer: watch_state(layer, self._training, self._reader, self._ops.init_scope),
+            lambda layer: self._layers.extend(watch_state(layer, self._training, self._reader, self._ops.init_scope)),
         )
         self._outputs.watch_trainers()
         if self._training.wants("state"):
@@ -163,8 +164,8 @@ class TensorFlowWatcher:
 
     def _on_layer(self, layer: Any, call: Any) -> None:
         with self._training.lock:
-            for states in self._training.states:
-                states.ran(layer)
+            for layers in self._layers:
+                layers.ran(layer)
         if not self._training.wants("batch"):
             return
         inside = self._inside
@@ -244,8 +245,6 @@ class TensorFlowWatcher:
 
     def _forget(self) -> None:
         self._training.forget()
-        for states in self._training.states:
-            states.forget()
         self._rings, self._noted, self._eager = Rings(self._tf, self._reader.array), [], []
         self._of_function, self._latest = weakref.WeakKeyDictionary(), (0, [])
 

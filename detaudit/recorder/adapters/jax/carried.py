@@ -1,0 +1,97 @@
+"""Record what a JAX training carries from step to step beside its weights, such as batch statistics.
+
+A training call returns it, and the next one takes it. That shows at the second call, so the state of the first step
+is not recorded. The collections that a model of Flax returns outside of a gradient count too, whoever made them.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+
+from ...training import digest
+from ...training.steps import EVERY_STEP_BYTES
+from .reader import Held
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .plan import Plan
+    from .reader import JaxReader
+
+
+class CarriedState:
+    """The arrays of floats that came back last, by name."""
+
+    def __init__(self, reader: JaxReader) -> None:
+        self._reader = reader
+        self.forget()
+
+    def forget(self) -> None:
+        """Start over, as in a forked child."""
+        self._held: dict[str, Held] = {}
+        self._latest: tuple[Plan, list[Callable[[], Any]]] | None = None
+        self._steps = 0
+        self._new = False
+
+    def enter(self, inputs: Sequence[Any]) -> None:
+        """Handle the inputs of a training call: outputs of the last one among them are carried."""
+        if self._latest is None or self._latest[0].carried:
+            return
+        plan, references = self._latest
+        given = {id(array) for array in inputs}
+        outputs = enumerate([reference() for reference in references])
+        returned = [place for place, array in outputs if id(array) in given and _has_floats(array)]
+        plan.carried = [place for place in returned if place not in plan.updated and place not in plan.passed]
+
+    def leave(self, plan: Plan, outputs: Sequence[Any]) -> None:
+        """Handle the outputs of that call."""
+        if plan.carried:
+            self._keep({plan.names[place]: outputs[place] for place in plan.carried})
+        self._latest = plan, [reference_to(array) for array in outputs]
+
+    def collections(self, named: dict[str, Any]) -> None:
+        """Handle collections that a model returned, by name."""
+        self._keep({name: array for name, array in named.items() if _has_floats(array)})
+
+    def _keep(self, named: dict[str, Any]) -> None:
+        self._new = self._new or bool(named)
+        self._held.update({name: Held(array) for name, array in named.items()})
+
+    def held(self) -> list[Held]:
+        """Return what is held until the end."""
+        return list(self._held.values())
+
+    def at_step(self) -> str | None:
+        """Return the digest of what is carried, None if nothing new is or if it is not digested at this step."""
+        self._steps += 1
+        if not self._new:
+            return None
+        self._new = False
+        tensors = self.held()
+        small = sum([self._reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES
+        return digest.of_parts(self._reader.parts(tensors)) if small or self._steps & (self._steps - 1) == 0 else None
+
+    def end(self) -> None:
+        """Do nothing: arrays never change."""
+
+    def at_end(self) -> list[list[Any]]:
+        """Return the arrays that came back last; see wire.py."""
+        parts = self._reader.parts(self.held())
+        return [
+            ["", name, True, dtype, [int(size) for size in shape], "%016x" % words]
+            for name, (_, dtype, shape, words) in zip(self._held, parts)
+        ]
+
+
+def _has_floats(array: Any) -> bool:
+    jax = sys.modules["jax"]
+    return hasattr(array, "dtype") and bool(jax.numpy.issubdtype(array.dtype, jax.numpy.inexact))
+
+
+def reference_to(array: Any) -> Callable[[], Any]:
+    """Return a function that returns the array, or None once the script dropped it."""
+    # JAX returns plain numbers with some debugging options; those cannot be matched.
+    return weakref.ref(array) if hasattr(array, "dtype") else lambda: None
