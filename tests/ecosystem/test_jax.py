@@ -68,7 +68,7 @@ for place, (x, y) in enumerate(batches):
 end(14, compiled, donated, plain, weights)
 """,
     # 4 each: the weights come back in, also into reused buffers, also where the loss is not computed at all. The last
-    # batch is smaller, so that JAX traces once more.
+    # batch is smaller, so that JAX traces once more. Then 3 steps that were compiled ahead of time.
     "by-hand": """
 batches[-1] = images[:40], labels[:40]
 
@@ -96,7 +96,17 @@ for x, y in batches:
     _, _ = model.run(third, x, y, training=False)
 for x, y in batches:
     first, loss = with_loss(first, x, y)
-end(12, first, second, third)
+
+@functools.partial(jit, static_argnames="rate", static_argnums=3)
+def slowly(weights, x, y, sign, *, rate):
+    loss, gradients = value_and_grad(mean_loss)(weights, x, y)
+    return jax.tree.map(lambda w, g: w - sign * rate * g, weights, gradients), loss
+
+fourth = init(11)
+ahead = slowly.lower(fourth, *batches[0], 1, rate=0.1).compile()
+for x, y in batches[:-1]:
+    fourth, loss = ahead(fourth, x, y)
+end(15, first, second, third, fourth)
 """,
     # 4 rounds of a scan that returns their losses, 2 calls of a loop that does not, 4 of a mapped ensemble.
     "loops": """

@@ -40,6 +40,29 @@ class Jitted:
         jitted = self._jitted
         return self._frames.call(lambda: jitted(*args, **kwargs), self._traced, (args, kwargs), donates=self._donates)
 
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """Lower the function for these arguments, and follow the calls of what is compiled from it."""
+        return self._ahead(self._jitted.lower, args, kwargs)
+
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
+        """Trace the function for these arguments, and follow the calls of what is compiled from it."""
+        return self._ahead(self._jitted.trace, args, kwargs)
+
+    def _ahead(self, stage: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        made = stage(*args, **kwargs)
+        made._detaudit = self._ran_compiled, args, kwargs
+        return made
+
+    def _ran_compiled(self, run: Any, static: tuple[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run what was compiled ahead of time, which does not take the static arguments that it was lowered with."""
+        given, named = static
+        dynamic = iter(args)
+        nums, names = self._options.get("static_argnums"), self._options.get("static_argnames")
+        places = {n % len(given) for n in ((nums,) if isinstance(nums, int) else nums or ())} if given else set()
+        whole = tuple([arg if place in places else next(dynamic, arg) for place, arg in enumerate(given)])
+        fixed = {name: named[name] for name in ((names,) if isinstance(names, str) else names or ()) if name in named}
+        return self._frames.call(run, self._traced, (whole, {**fixed, **kwargs}), donates=self._donates)
+
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind a compiled method."""
         return self if instance is None else MethodType(self, instance)
@@ -54,6 +77,34 @@ class Jitted:
 
     def __repr__(self) -> str:
         return repr(self._jitted)
+
+
+def watch_ahead_of_time(stages: Any) -> None:
+    """Follow the calls of functions that were compiled by ``lower(…).compile()``."""
+
+    def inheriting(make: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(make)
+        def made(stage: Any, *args: Any, **kwargs: Any) -> Any:
+            result = make(stage, *args, **kwargs)
+            if hasattr(stage, "_detaudit"):
+                result._detaudit = stage._detaudit
+            return result
+
+        return made
+
+    run = stages.Compiled.__call__
+
+    @functools.wraps(run)
+    def __call__(compiled: Any, *args: Any, **kwargs: Any) -> Any:
+        if not hasattr(compiled, "_detaudit"):
+            return run(compiled, *args, **kwargs)
+        followed, *static = compiled._detaudit
+        return followed(lambda: run(compiled, *args, **kwargs), static, args, kwargs)
+
+    stages.Lowered.compile = inheriting(stages.Lowered.compile)
+    if hasattr(stages, "Traced"):
+        stages.Traced.lower = inheriting(stages.Traced.lower)
+    stages.Compiled.__call__ = __call__
 
 
 def watched_jit(frames: Frames, jit: Any) -> Any:

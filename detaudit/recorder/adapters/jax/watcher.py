@@ -17,7 +17,7 @@ import sys
 
 from .steps import Steps
 from .tracing import Frames
-from .transforms import watched_jit, watched_loops, watched_vmap
+from .transforms import watch_ahead_of_time, watched_jit, watched_loops, watched_vmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class JaxWatcher:
 
         jax.value_and_grad, jax.grad = value_and_grad, grad
         jax.jit, jax.vmap = watched_jit(self._frames, jax.jit), watched_vmap(self._frames, jax.vmap)
+        watch_ahead_of_time(jax.stages)
         for name, loop in watched_loops(self._frames, jax.lax).items():
             setattr(jax.lax, name, loop)
 
