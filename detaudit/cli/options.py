@@ -84,7 +84,7 @@ run_options = _all_of(
     click.option("--artifact", "artifacts_", multiple=True, metavar="PATH",
                  help="Compare a file the script writes. Globs allowed. Repeatable."),
     click.option("--no-files", is_flag=True,
-                 help="Do not compare the files the script writes, except those of --artifact."),
+                 help="Do not compare the files the script writes, except named ones."),
     click.option("--isolate", is_flag=True,
                  help="Run each run in its own copy of the repository, always at the same path."),
     click.option("--isolate-root", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",

@@ -85,7 +85,14 @@ def test_from_the_first_baseline_to_a_regression(trained: Project) -> None:
     other = check(trained)
     assert (other.code, states(other)) == (1, {"repeatable": "passed", "same as baseline": "failed"})
     gate = other.json["audits"][0]["gates"][1]
-    assert gate["first_difference"] == {"rank": 0, "step": 1, "stage": "update", "site": None, "at_end": False}
+    assert gate["first_difference"] == {
+        "rank": 0,
+        "step": 1,
+        "stage": "update",
+        "site": None,
+        "at_end": False,
+        "call": False,
+    }
     assert gate["detail"]["explanation"]["likely"] == ["code"]  # not a kernel: the runs match each other
     assert lock.read_bytes() == written
 

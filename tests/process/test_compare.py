@@ -71,7 +71,14 @@ def test_another_seed(trained: Project) -> None:
     audit(trained, "after", "1", "0.1")
     done = compare(trained, "before", "after")
     assert (done.code, done.json["verdict"]) == (1, "different")
-    assert done.json["first_difference"] == {"rank": 0, "step": 0, "stage": "init", "site": None, "at_end": False}
+    assert done.json["first_difference"] == {
+        "rank": 0,
+        "step": 0,
+        "stage": "init",
+        "site": None,
+        "at_end": False,
+        "call": False,
+    }
     likely = ["seeds", "initialization-order"]
     assert done.json["explanation"] == {"matching": [], "likely": likely, "gap": None}
     assert [weight["shape"] for weight in done.json["differing_weights"]] == [[1, 8], [1]]
@@ -82,7 +89,14 @@ def test_another_learning_rate(trained: Project) -> None:
     shutil.move(trained.folder / "before", trained.folder / "moved")
     done = compare(trained, "moved", "after", "--loss-pattern", r"loss (\S+)")
     assert done.code == 1
-    assert done.json["first_difference"] == {"rank": 0, "step": 1, "stage": "update", "site": None, "at_end": False}
+    assert done.json["first_difference"] == {
+        "rank": 0,
+        "step": 1,
+        "stage": "update",
+        "site": None,
+        "at_end": False,
+        "call": False,
+    }
     matching, likely = ["rng", "batch", "forward"], ["backward-kernel", "optimizer", "race"]
     assert done.json["explanation"] == {"matching": matching, "likely": likely, "gap": None}
     first, second = (pair for pair in done.json["losses"] if pair["step"] <= 2 and pair["rank"] == 0)

@@ -7,16 +7,19 @@ from pathlib import Path
 MOST_BYTES = 8 * 2**20
 """Of a log, as much is compared."""
 
+MOST_COMPARED = 2000
+"""Of a line that differs, as many characters are compared."""
+
 MOST_SHOWN = 160
 
 _UNIT = r"(?:ns|us|µs|ms|s|sec|secs|seconds?|min|mins|minutes?|h|hours?)"
 _VOLATILE = re.compile(
     r"0x[0-9a-f]+"
-    r"|(?:[a-z]:)?(?:[\w.~-]*[/\\])+[\w.~-]*"  # paths, URLs, and dates with slashes
+    r"|(?<![\w.~-])(?:[a-z]:)?(?:[\w.~-]*[/\\])+[\w.~-]*"  # paths, URLs, and dates with slashes
     r"|\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s?[ap]m)?"
     r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
-    r"|\d+(?:\.\d+)?(?:e[+-]?\d+)?\s?\w*/" + _UNIT + r"\b"
-    r"|\d+(?:\.\d+)?(?:e[+-]?\d+)?\s?" + _UNIT + r"(?:/\w+|\b)"
+    r"|(?<!\d)\d+(?:\.\d+)?(?:e[+-]?\d+)?\s?\w{0,20}/" + _UNIT + r"\b"
+    r"|(?<!\d)\d+(?:\.\d+)?(?:e[+-]?\d+)?\s?" + _UNIT + r"(?:/\w+|\b)"
     r"|\b(?:pid|process|port)\W{0,3}\d+"
     r"|\b(?:time|elapsed|took|duration|date|runtime|eta|throughput|speed)\w*\W{0,5}[\d.:]+"
     r"|(?<![\d.])1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?\b"  # since 1970
@@ -31,21 +34,28 @@ def difference(a: Path, b: Path) -> tuple[str, str] | None:
 
     The order of lines does not count: threads and processes print in any order.
     """
-    ours, theirs = _lines(a), _lines(b)
-    counts = [Counter(key for key, _ in lines) for lines in (ours, theirs)]
+    lines, others = _lines(a), _lines(b)
+    ours, theirs = _compared(lines, others), _compared(others, lines)
+    counts = [Counter(key for key, _ in found) for found in (ours, theirs)]
     alone = (_first(ours, counts[0] - counts[1]), _first(theirs, counts[1] - counts[0]))
     return alone if any(alone) else None
 
 
-def _lines(log: Path) -> list[tuple[str, str]]:
-    """Return the lines of a log, each after what is compared of it; of a progress bar, its last state."""
+def _compared(lines: list[str], others: list[str]) -> list[tuple[str, str]]:
+    """Return the lines that the others lack, each after what is compared of it."""
+    alone = Counter(lines) - Counter(others)
+    return [(_VOLATILE.sub("*", line[:MOST_COMPARED]), line[:MOST_SHOWN]) for line in lines if alone[line]]
+
+
+def _lines(log: Path) -> list[str]:
+    """Return the lines of a log that are not empty; of a progress bar, its last state."""
     try:
         with log.open("rb") as file:
             text = file.read(MOST_BYTES).decode(errors="replace")
     except OSError:
         return []
     shown = (line.rstrip("\r").rpartition("\r")[2].strip() for line in text.split("\n"))
-    return [(_VOLATILE.sub("*", line), line[:MOST_SHOWN]) for line in shown if line]
+    return [line for line in shown if line]
 
 
 def _first(lines: list[tuple[str, str]], alone: Counter[str]) -> str:

@@ -42,6 +42,11 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     return [tree], "*"
 
 
+def flatten_with_path(tree: Any) -> tuple[list[Any], Any]:
+    leaves, structure = flatten(tree)
+    return [((SimpleNamespace(idx=place),), leaf) for place, leaf in enumerate(leaves)], structure
+
+
 class Seen:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -84,7 +89,7 @@ def seen() -> Seen:
 @pytest.fixture
 def frames(seen: Seen) -> Frames:
     jax = SimpleNamespace(
-        tree_util=SimpleNamespace(tree_flatten=flatten, tree_flatten_with_path=lambda tree: ([], None)),
+        tree_util=SimpleNamespace(tree_flatten=flatten, tree_flatten_with_path=flatten_with_path),
         core=SimpleNamespace(Tracer=Tracer),
     )
 
@@ -192,6 +197,8 @@ class Recorder:
     def stepped(self, steps: int) -> None:
         pass
 
+    called = stepped
+
     def append(self, text: str) -> None:
         self.lines += [json.loads(line) for line in text.splitlines()]
 
@@ -207,12 +214,13 @@ class Recorder:
     @property
     def end(self) -> tuple[int, float]:
         self.finish()
-        final = self.lines[-1]
+        final = next(line for line in reversed(self.lines) if line["k"] == "final")
         return final["steps"], float.fromhex(final["sum"])
 
 
 def plan(**roles: Any) -> Plan:
     made = Plan()
+    made.names = [str(place) for place in range(9)]
     for name, places in roles.items():
         setattr(made, name, places)
     return made
@@ -288,3 +296,18 @@ def test_weights_whose_buffer_is_reused_are_kept(steps: Steps, recorder: Recorde
     steps.donated([Array(1), w])
     w.gone = True
     assert recorder.end == (1, 6.0)
+
+
+def test_what_comes_back_beside_the_weights_is_the_state(steps: Steps, recorder: Recorder) -> None:
+    train, w, mean = plan(weights=[0], losses=[1], updated=[0], passed={3}), Array(1), Array(10)
+    data, count = Array(7), Array(0)
+    count.dtype = np.dtype("i8")
+    for step in range(3):
+        steps.before(train, [w, mean, data, count])
+        w, mean = Array(step), Array(20 + step)
+        steps.after(train, [w, Array(0.5), mean, data, count])
+    recorder.finish()
+    assert train.carried == [2]
+    assert recorder.of("state") == [2, 3]  # the second call shows that the mean comes back
+    (held,) = recorder.lines[-1]["tensors"]
+    assert held[1:4] == ["2", True, "float64"]
