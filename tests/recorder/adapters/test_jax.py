@@ -58,6 +58,9 @@ class Seen:
         roles = (plan.losses, plan.histories, plan.updated)
         self.calls.append(("out", *[[outputs[place] for place in places] for places in roles]))
 
+    def collections(self, named: dict[str, Any]) -> None:
+        self.calls.append(("collections", named))
+
     def donated(self, inputs: list[Any]) -> None:
         self.calls.append(("donated", inputs))
 
