@@ -60,9 +60,11 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     ``digests[stage][step]`` has the digests of a stage, several if two models have one, as recorded. Step 0 is the
     state before the first step. ``losses`` are by step, the last one recorded comes last. A baseline keeps some
     steps only. What a run shows without a hook has this form too; its framework is the name of the stage.
+    ``unplaced``: chance decided its process, thread or place in the run, so it is matched by what it trained.
     """
 
     framework: str
+    unplaced: bool = False
     steps: int = 0
     digests: dict[Stage, dict[int, tuple[str, ...]]] = {}
     losses: dict[int, Number] = {}

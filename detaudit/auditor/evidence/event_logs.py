@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from detaudit import wire
 from detaudit.auditor.evidence.event_records import (
@@ -29,8 +30,8 @@ from detaudit.auditor.evidence.event_records import (
     Wrote,
     lines,
 )
-from detaudit.auditor.evidence.trainings import TrainingSoFar
-from detaudit.model import Training, is_inference
+from detaudit.auditor.evidence.trainings import TrainingSoFar, in_order, together
+from detaudit.model import FITTED, Training, is_inference
 
 
 @dataclass
@@ -48,7 +49,7 @@ class Process:
     probes: list[ProbeLine] = field(default_factory=list)
     undigested: list[Undigested] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
-    trainings: dict[str, Training] = field(default_factory=dict)
+    trainings: tuple[Training, ...] = ()
     wrote: list[str] = field(default_factory=list)
     ended: bool = False
 
@@ -61,7 +62,7 @@ class Process:
     @property
     def trained(self) -> list[Training]:
         """The trainings of this process that did a step."""
-        return [training for training in self.trainings.values() if training.steps > 0]
+        return [training for training in self.trainings if training.steps > 0]
 
 
 def versions(processes: Iterable[Process]) -> dict[str, str]:
@@ -71,22 +72,20 @@ def versions(processes: Iterable[Process]) -> dict[str, str]:
 
 def _process(path: Path) -> Process | None:
     process: Process | None = None
-    growing: dict[str, TrainingSoFar] = {}
+    growing: dict[tuple[str, int], TrainingSoFar] = {}
     for line in lines(path):
         if isinstance(line, Hello):
             process = Process(line, line.identity)
         elif process is None:
             return None
-        elif isinstance(line, Event):
-            growing.setdefault(line.fw, TrainingSoFar(line.fw)).add(line)
-        elif isinstance(line, Final):
-            growing.setdefault(line.fw, TrainingSoFar(line.fw)).final = line
-        elif isinstance(line, State):
-            growing.setdefault(line.fw, TrainingSoFar(line.fw)).hold(line)
+        elif isinstance(line, Event | Final | State):
+            if not isinstance(line, State) and not is_inference(line.fw):
+                process.ended = False  # a task of a pool ended, and the next one began
+            growing.setdefault((line.fw, line.lane), TrainingSoFar(line.fw)).take(line)
         else:
             _take(process, line)
     if process is not None:
-        process.trainings = {framework: one.training() for framework, one in growing.items()}
+        process.trainings = together(growing)
     return process
 
 
@@ -129,19 +128,34 @@ def read_run(folder: Path) -> list[Process]:
     processes = [process for process in found if process is not None]
     trained = any(not training.is_inference for process in processes for training in process.trained)
     for process in processes:
-        process.trainings = {
-            name: one
-            for name, one in process.trainings.items()
+        process.trainings = tuple(
+            one
+            for one in process.trainings
             # Calls before a training or in other processes are no results, nor calls before a backward pass that
             # nothing uses: without an end, although the process ended in order.
             if not one.is_inference or not (trained or (process.ended and one.final is None))
-        }
+        )
 
     def order(process: Process) -> tuple[int, tuple[int, ...], int]:
         rank = process.hello.rank
         return (rank if rank is not None else 0, process.identity, process.hello.pid)
 
+    # Nothing but process IDs would tell several processes apart that have no number.
+    unnumbered = [one for one in processes if one.trained and one.hello.rank is None and not one.identity]
+    for process in unnumbered if len(unnumbered) > 1 else ():
+        process.trainings = tuple(replace(training, unplaced=True) for training in process.trainings)
     return sorted(processes, key=order)
+
+
+def trainings(processes: Iterable[Process]) -> list[tuple[Process, Training]]:
+    """Return all trainings of a run with their processes; those without a place of their own by what was trained.
+
+    Fits come last, so that they take no rank.
+    """
+    found = [(process, training) for process in processes for training in process.trained]
+    free = iter(sorted((one for one in found if one[1].unplaced), key=lambda one: in_order(one[1])))
+    placed = [next(free) if training.unplaced else (process, training) for process, training in found]
+    return sorted(placed, key=lambda one: one[1].framework in FITTED)
 
 
 def matching(processes: Iterable[Process], argument: str) -> list[Process]:

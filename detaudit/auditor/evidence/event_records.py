@@ -89,6 +89,7 @@ class Event(Line, frozen=True, tag="event"):
     stage: Stage
     digest: str
     value: str | None
+    lane: int = 0
 
 
 class ProbeLine(Line, frozen=True, tag="probe"):
@@ -115,6 +116,7 @@ class Final(Line, frozen=True, tag="final"):
     devices: tuple[str, ...]
     weights: tuple[tuple[str, tuple[int, ...], str, str], ...] = ()
     outputs: str | None = None
+    lane: int = 0
 
 
 class State(Line, frozen=True, tag="state"):
@@ -123,6 +125,8 @@ class State(Line, frozen=True, tag="state"):
     fw: str
     live: bool
     tensors: tuple[tuple[str, str, bool, str, tuple[int, ...], str], ...]
+    outputs: str | None = None
+    lane: int = 0
 
 
 class Undigested(Line, frozen=True, tag="undigested"):
@@ -146,7 +150,7 @@ class Wrote(Line, frozen=True, tag="wrote"):
 
 
 class Bye(Line, frozen=True, tag="bye"):
-    """The process ended in an orderly way."""
+    """The process, or a task that it did for a pool, ended in an orderly way."""
 
     how: str
 

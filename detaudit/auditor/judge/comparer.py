@@ -42,20 +42,43 @@ class Matched(NamedTuple):
 
 
 def pairs(a: RunRecord, b: RunRecord) -> list[Matched]:
-    """Return what is compared: trainings in their order, printed losses and files with their like."""
-    trained = [Matched(rank, *both) for rank, both in enumerate(zip(a.trainings, b.trainings, strict=False))]
+    """Return what is compared: trainings in their order, or by what was trained, printed losses and files by kind."""
+    trained = _trained(a.trainings, b.trainings)
     theirs = {part.framework: part for part in b.unhooked}
     shown = enumerate(a.unhooked, start=len(a.trainings))
     return trained + [Matched(rank, part, theirs[part.framework]) for rank, part in shown if part.framework in theirs]
 
 
+def _trained(a: Sequence[Training], b: Sequence[Training]) -> list[Matched]:
+    placed = [part for part in b if not part.unplaced]
+    matched = {rank: placed.pop(0) for rank, part in enumerate(a) if not part.unplaced and placed}
+    left = [(_likeness(part), part) for part in (*(part for part in b if part.unplaced), *placed)]
+    ours = [_likeness(part) for part in a] if left else []
+    for place in range(4):
+        for rank in [rank for rank in range(len(ours)) if rank not in matched]:
+            found = next((one for one in left if one[0][place] == ours[rank][place]), None)
+            if found is not None:
+                matched[rank] = found[1]
+                left.remove(found)
+    return [Matched(rank, a[rank], other) for rank, other in sorted(matched.items())]
+
+
+def _likeness(part: Training) -> tuple[object, ...]:
+    """Return what two trainings are matched by: all that they did, how they ended, how they began, or nothing else."""
+    return _key(part), _end(part), (part.framework, part.digests.get(Stage.INIT, {})), part.framework
+
+
 def identity(run: RunRecord) -> str:
     """Return a text that is equal for two runs of one audit if and only if their results are."""
     key = hashlib.blake2b(digest_size=16)
-    for part in run.parts:
-        found = [(stage, sorted(part.digests[stage].items())) for stage in sorted(results(part) & part.digests.keys())]
-        key.update(repr((_end(part), _also_at_end(part), found)).encode())
+    placed = [_key(part) for part in run.parts if not part.unplaced]
+    key.update(repr([*placed, sorted(_key(part) for part in run.parts if part.unplaced)]).encode())
     return key.hexdigest()
+
+
+def _key(part: Training) -> str:
+    found = [(stage, sorted(part.digests[stage].items())) for stage in sorted(results(part) & part.digests.keys())]
+    return hashlib.blake2b(repr((_end(part), _also_at_end(part), found)).encode(), digest_size=16).hexdigest()
 
 
 def first_difference(

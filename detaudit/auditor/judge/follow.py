@@ -36,7 +36,7 @@ class Follower:
         only = reference.parts[0] if reference is not None and len(reference.parts) == 1 else None
         self._framework = only.framework if only is not None else ""
         self._comparer = DigestFollower(only) if only is not None and only.final is not None else None
-        self._log: Path | None = None
+        self._log: tuple[Path, int] | None = None
 
     def differs(self, log: Path, raw: Iterable[bytes]) -> bool:
         """Whether new lines of an event log differ from what the reference recorded there."""
@@ -45,8 +45,8 @@ class Follower:
                 continue
             if is_inference(event.fw) and not is_inference(self._framework):
                 continue  # before the training
-            self._log = self._log or log
-            if log != self._log or event.fw != self._framework:
+            self._log = self._log or (log, event.lane)
+            if self._log != (log, event.lane) or event.fw != self._framework:
                 self._comparer = None
             elif self._comparer.differs(event.step, event.stage, event.digest):
                 return True

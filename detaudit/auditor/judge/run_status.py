@@ -6,10 +6,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from detaudit.auditor.evidence.event_logs import Process, matching
+from detaudit.auditor.evidence.event_logs import Process, matching, trainings
 from detaudit.auditor.evidence.unhooked import Unhooked
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import FITTED, Run, RunError, RunRecord, Status, Training, Warning, record_of
+from detaudit.model import Run, RunError, RunRecord, Status, Training, Warning, record_of
 from detaudit.model.problems import (
     Failed,
     FitUndigested,
@@ -29,8 +29,7 @@ TAIL_BYTES = 16384
 
 def recorded(processes: Sequence[Process]) -> tuple[Training, ...]:
     """Return all trainings of a run, in the order of its processes; fits come last, so that they take no rank."""
-    found = (training for process in processes for training in process.trained)
-    return tuple(sorted(found, key=lambda training: training.framework in FITTED))
+    return tuple(training for _, training in trainings(processes))
 
 
 def compared(spec: RunSpec, processes: Sequence[Process], unhooked: Sequence[Training] = ()) -> RunRecord:
@@ -81,10 +80,10 @@ def ended(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: floa
 def _status(
     spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], unhooked: Unhooked
 ) -> tuple[Status, tuple[RunError, ...]]:
-    trainings = recorded(processes)
+    trained = recorded(processes)
     if outcome.timed_out:
-        step = max((one.steps for one in trainings), default=0)
-        hung = bool(trainings) and all(one.final for one in trainings)
+        step = max((one.steps for one in trained), default=0)
+        hung = bool(trained) and all(one.final for one in trained)
         return Status.TIMEOUT, (TimedOut(seconds=spec.timeout or 0.0, step=step, hung=hung),)
     if outcome.exit_code:
         return Status.FAILED, (_exit(outcome.exit_code),)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from detaudit import wire
 from detaudit.auditor import store
-from detaudit.auditor.evidence.event_logs import Process
+from detaudit.auditor.evidence.event_logs import Process, trainings
 from detaudit.auditor.evidence.formats import npy, npz
 from detaudit.auditor.judge import comparer, tensors
 from detaudit.auditor.runs.observer import Observer
@@ -58,7 +58,7 @@ EVERY_STEP = Window(0, ALL_STEPS)
 
 
 def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
-    found = [process for process in processes for _ in process.trained]
+    found = [process for process, _ in trainings(processes)]
     return found[rank] if rank < len(found) else None
 
 

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     class Training(Protocol):
         """Counts steps; see training/steps.py."""
 
+        lane: int
+        owns_states: bool
+
+        @property
+        def under_way(self) -> bool:
+            """Whether anything was trained."""
+
         def current_step(self, after_loss: bool) -> int:
             """Return the number of the current step."""
 
@@ -28,16 +35,24 @@ class Recorder:
         self.sink = Sink(directory)
         self.stages = frozenset((os.environ.get(wire.ENV_STAGES) or ",".join(wire.DEFAULT_STAGES)).split(","))
         self.trainings: list[Training] = []
+        self.lane = 0
+        self._lanes = 0
         self._finishers: list[Callable[[], None]] = []
         self._forgetters: list[Callable[[], None]] = []
+        self._forget_task: list[Callable[[], None]] = []
         self._stepped: list[Callable[[int], None]] = []
         self._called: list[Callable[[int], None]] = []
         self.calls = 0
         self._threads_watched = False
 
-    def at_end(self, finish: Callable[[], None], forget: Callable[[], None]) -> None:
-        """Register an adapter: ``finish`` before the process ends, ``forget`` in a forked child."""
+    def at_end(self, finish: Callable[[], None], forget: Callable[[], None], *, tasks: bool = True) -> None:
+        """Register an adapter: ``finish`` before the process ends, ``forget`` in a forked child.
+
+        With ``tasks``, both also at the end of a task of a pool in which something was trained.
+        """
         self.before_bye(finish, forget)
+        if tasks:
+            self._forget_task.append(forget)
         if not self._threads_watched:
             self._threads_watched = True
             self._finish_before_joining_threads()
@@ -77,6 +92,30 @@ class Recorder:
         for finish in self._finishers:
             self.sink.guarded("finish", finish)
 
+    def new_lane(self) -> int:
+        """Return the number of the next training that has steps of its own in this process."""
+        self._lanes += 1
+        return self._lanes
+
+    def begin_task(self) -> None:
+        """Tell what is trained from now on from what this process, a worker of a pool, trained before."""
+        self._start_over(self.new_lane())
+
+    def _start_over(self, lane: int) -> None:
+        self.trainings[:] = [training for training in self.trainings if training.owns_states]
+        self.lane = lane
+        for training in self.trainings:
+            training.lane = lane
+
+    def end_task(self) -> None:
+        """Write the end of what was trained in a task: the parent may end this worker once it has the results."""
+        if any([training.under_way for training in self.trainings]):
+            self.finish()
+            self.bye("task")
+            for forget in self._forget_task:
+                self.sink.guarded("task", forget)
+            self.begin_task()
+
     def bye(self, how: str) -> None:
         """Write the line that marks an orderly end."""
         if self.sink.started:
@@ -91,5 +130,7 @@ class Recorder:
     def after_fork(self) -> None:
         """Give a forked child its own event log, and forget the training of the parent."""
         self.sink.reopen()
+        self._lanes = 0
+        self._start_over(0)
         for forget in self._forgetters:
             self.sink.guarded("fork", forget)

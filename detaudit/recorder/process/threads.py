@@ -18,6 +18,7 @@ NUMBER = "_detaudit_number"
 """The attribute that identifies a future: the name of the thread or task that made it, and a count, from 1."""
 
 _tasks: dict[int, str | None] = {}
+_here = _thread._local()
 _made: dict[str, int] = {}
 
 
@@ -37,6 +38,25 @@ def name() -> str | None:
     if thread is None or type(thread).__name__ == "_DummyThread" or type(thread).__module__ == "multiprocessing.dummy":
         return None
     return str(thread.name)
+
+
+def in_background() -> bool:
+    """Return whether this is a thread that the script started, not the main one nor one of a framework's own."""
+    threading: Any = sys.modules.get("threading")
+    if threading is None:
+        return False
+    thread = threading._active.get(_thread.get_ident())
+    return not (thread is None or thread is threading.main_thread() or type(thread).__name__ == "_DummyThread")
+
+
+def ended_tasks() -> int:
+    """Return how many tasks of pools this thread has ended: what it does under one number belongs together."""
+    return getattr(_here, "ended", 0)
+
+
+def end_task() -> None:
+    """Notice that this thread ended a task."""
+    _here.ended = ended_tasks() + 1
 
 
 def number_futures(base: Any) -> None:
@@ -67,6 +87,7 @@ def name_tasks(thread: Any, _: Recorder) -> None:
                 function(self, *args)
             finally:
                 _tasks.pop(ident, None)
+                end_task()
                 self = None  # the traceback of a failed task holds this frame, which must not keep the task alive
 
         return run

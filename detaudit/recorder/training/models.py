@@ -6,6 +6,7 @@ A class with ``__del__`` is freed with everything still in place, so nothing nee
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from abc import ABC, abstractmethod
 from typing import NamedTuple
@@ -49,7 +50,8 @@ class ModelStates(ABC):
     def __init__(self, base: type[Any], reader: FrameworkReader, write: Callable[[Sequence[Any]], None]) -> None:
         self._base, self._reader, self._write = base, reader, write
         self._ran: dict[int, _Ran] = {}
-        self._recent: dict[int, weakref.ref[Any]] = {}
+        self._here: Any = threading.local()
+        self._anywhere: dict[int, weakref.ref[Any]] = {}
         self._over = False
 
     @abstractmethod
@@ -70,7 +72,15 @@ class ModelStates(ABC):
 
     def forget(self) -> None:
         """Start over, as in a forked child."""
-        self._recent, self._over = {}, False
+        self._here, self._anywhere, self._over = threading.local(), {}, False
+
+    @property
+    def _recent(self) -> dict[int, weakref.ref[Any]]:
+        # Threads train models of their own, but several may build one graph.
+        if not self.CALLED_AT_EACH_STEP:
+            return self._anywhere
+        found: dict[int, weakref.ref[Any]] = self._here.__dict__.setdefault("recent", {})
+        return found
 
     def install(self, guard: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
         """Record every model that ran when it is freed. ``guard`` makes a hook of a function."""
@@ -86,8 +96,9 @@ class ModelStates(ABC):
 
     def ran(self, model: Any) -> None:
         """Note an outermost model that is about to run."""
-        if id(model) not in self._recent:
-            self._recent[id(model)] = weakref.ref(model)
+        recent = self._recent
+        if recent.get(id(model), lambda: None)() is not model:
+            recent[id(model)] = weakref.ref(model)
             if id(model) not in self._ran:
                 for part, name in self._named(model):
                     known = self._ran.setdefault(id(part), _Ran(name))
@@ -98,13 +109,10 @@ class ModelStates(ABC):
         return [model for reference in self._recent.values() if (model := reference()) is not None]
 
     def at_step(self) -> str | None:
-        """Return the digest of the buffers of recent models, None if there are none.
-
-        Threads may run their models in any order, so that does not count.
-        """
+        """Return the digest of the buffers of this thread's recent models, None if there are none."""
         models = self.recent()
         if self.CALLED_AT_EACH_STEP:
-            self._recent = {}
+            self._recent.clear()
         found = [digest.of_parts(self._reader.parts(buffers)) for model in models if (buffers := self._buffers(model))]
         return digest.of_bytes("".join(sorted(found)).encode()) if found else None
 
@@ -127,11 +135,16 @@ class ModelStates(ABC):
         """Record no model that is freed from now on: the process ends."""
         self._over = True
 
-    def at_end(self) -> list[list[Any]]:
-        """Return the tensors of all models that are still alive, whether they ran or not; see wire.py."""
-        gc.collect()  # otherwise chance decides which of the unreachable ones are alive
+    def at_end(self, of_task: bool = False) -> list[list[Any]]:
+        """Return the tensors of all models that are still alive, whether they ran or not; see wire.py.
+
+        At the end of a task of a pool, only what ran in it counts: the worker may keep models of earlier tasks.
+        """
+        if not of_task:
+            gc.collect()  # otherwise chance decides which of the unreachable ones are alive
         self.end()
         alive = [one for one in gc.get_objects() if issubclass(type(one), self._base)]
+        alive = [one for one in alive if id(one) in self._ran] if of_task else alive
         names = {id(one): self._ran[id(one)].name for one in alive if id(one) in self._ran}
         inner = {id(part) for one in alive for name, part in self.parts(one) if name}
         for one in alive:
@@ -139,6 +152,8 @@ class ModelStates(ABC):
                 for part, name in self._named(one):
                     names.setdefault(id(part), name)
         records = [self._records(one, names.get(id(one), type(one).__name__)) for one in alive]
+        if of_task:
+            self._ran.clear()  # what is freed later was written already
         return [record for of_one in records for record in of_one]
 
     def _named(self, model: Any) -> Iterator[tuple[Any, str]]:

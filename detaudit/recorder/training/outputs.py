@@ -54,12 +54,12 @@ def values_in(value: Any, tensors: Callable[[Any], Sequence[Any] | None], depth:
 
 
 class Outputs:
-    """The outputs of one framework in this process. ``began`` returns whether anything was trained."""
+    """The outputs of one framework in this process. ``began`` is whether anything was trained, in any thread."""
 
-    def __init__(self, framework: str, recorder: Recorder, reader: FrameworkReader, began: Callable[[], bool]) -> None:
+    def __init__(self, framework: str, recorder: Recorder, reader: FrameworkReader) -> None:
         self.framework = framework + wire.INFERENCE
         self._sink, self._stages, self._called = recorder.sink, recorder.stages, recorder.called
-        self._reader, self._began = reader, began
+        self._reader = reader
         self.forget()
 
     def forget(self) -> None:
@@ -69,9 +69,11 @@ class Outputs:
         self._weighed: dict[int, weakref.ref[Any]] = {}
         self._inputs = threading.local()
         self.updated()
+        self.began = False
 
     def updated(self) -> None:
         """Drop what was returned so far: the weights are about to change, or just changed."""
+        self.began = True
         self._later: list[list[Any]] = []
         self._later_bytes = 0
         self._chain, self._count, self._unordered = "", 0, 0
@@ -79,7 +81,7 @@ class Outputs:
     @property
     def each(self) -> bool:
         """Whether each call is a result of its own, because nothing was trained so far."""
-        return not self._began() and "output" in self._stages
+        return not self.began and "output" in self._stages
 
     def calling(self, model: Any, weights: Callable[[], Sequence[Any]], arguments: Sequence[Any]) -> None:
         """Digest what a model is called with, and its weights at its first call: the call may change both."""
@@ -97,7 +99,7 @@ class Outputs:
         (weighed, inputs), self._inputs.of_call = getattr(self._inputs, "of_call", None) or (None, None), None
         if not values or "output" not in self._stages:
             return
-        if self._began():
+        if self.began:
             self._keep(values)
             return
         output = self._digest(values)
@@ -156,7 +158,7 @@ class Outputs:
 
     def finish(self) -> None:
         """Write the end of an inference, if nothing was trained. A later end replaces an earlier one."""
-        found = None if self._began() else self.summary()
+        found = None if self.began else self.summary()
         if found is None or self._written == self._count:
             return
         self._written = self._count

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         def at_step(self) -> str | None:
             """Return a digest of it after a step, None if there is nothing to compare."""
 
-        def at_end(self) -> list[list[Any]]:
-            """Return its tensors as described for ``state`` in wire.py."""
+        def at_end(self, of_task: bool = False) -> list[list[Any]]:
+            """Return its tensors as described for ``state`` in wire.py, at the end of a task only what ran in it."""
 
         def end(self) -> None:
             """Stop recording: the process ends, and nothing was trained."""
@@ -50,15 +50,23 @@ def _line(fields: dict[str, Any]) -> str:
 
 
 class Training:
-    """Collects the events of a step and writes them together. Steps count from 1; step 0 is the initial state."""
+    """Collects the events of a step and writes them together. Steps count from 1; step 0 is the initial state.
 
-    def __init__(self, framework: str, recorder: Recorder, reader: FrameworkReader) -> None:
-        self._framework, self._reader = framework, reader
+    ``lane`` tells trainings of one framework and process apart, see wire.py. The one with ``owns_states`` writes what
+    models hold at the end.
+    """
+
+    def __init__(
+        self, framework: str, recorder: Recorder, reader: FrameworkReader, *, beside: Training | None = None
+    ) -> None:
+        self._framework, self._reader, self._recorder = framework, reader, recorder
+        self.lane, self.owns_states, self._listed = recorder.lane, beside is None, beside is None
         self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
         self.ends_late = True
         self.states: list[State] = []
-        self.outputs = Outputs(framework, recorder, reader, lambda: bool(self.steps or self._losses))
-        recorder.trainings.append(self)
+        self.outputs: Outputs = Outputs(framework, recorder, reader) if beside is None else beside.outputs
+        if beside is None:
+            recorder.trainings.append(self)
         self.lock = threading.RLock()
         self.forget()
 
@@ -71,18 +79,42 @@ class Training:
         self._losses: list[Any] = []
         self._inputs: list[Part] = []
         self._used_inputs = 0
-        self._events: list[str] = []
+        self._events: list[tuple[int, str]] = []
         self._weights = HeldWeights(self._reader)
         self._final_loss: float | None = None
         self._final_steps = -1
         self._sparse = False
         self._rng_step = 0
-        self.outputs.forget()
+        if self.owns_states:
+            self.outputs.forget()
 
     @property
     def pending(self) -> bool:
         """Whether a loss was recorded whose step has not been written."""
         return bool(self._losses)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether anything was trained since the start, or since this training was forgotten."""
+        return self.steps > 0 or self.pending
+
+    def beside(self) -> Training:
+        """Return a training of the same framework in a thread, with steps of its own from the first event on."""
+        other = Training(self._framework, self._recorder, self._reader, beside=self)
+        other.lock, other.states = self.lock, self.states
+        other.ends_late = self.ends_late
+        return other
+
+    def _list(self) -> None:
+        self._listed, self.lane = True, self._recorder.new_lane()
+        self._recorder.trainings.append(self)
+
+    def take_over(self, other: Training) -> None:
+        """Take over what was recorded of a step that another training began, and that ends in this one."""
+        self._losses, other._losses = self._losses + other._losses, []
+        self._inputs, other._inputs = self._inputs + other._inputs, []
+        self._used_inputs, other._used_inputs = len(self._inputs), 0
+        other._events = []
 
     def current_step(self, after_loss: bool) -> int:
         """Return the number of the current step.
@@ -97,9 +129,15 @@ class Training:
         """Keep an event to be written at the end of its step."""
         # This runs at every step, and digests and float.hex() need no escaping.
         shown = "null" if value is None else f'"{float(value).hex()}"'
+        if not self._listed:
+            self._list()
+        lane = f'"lane":{self.lane},' if self.lane else ""
         self._events.append(
-            f'{{"k":"event","fw":"{self._framework}","step":{step},"stage":"{stage}",'
-            f'"digest":"{digest_}","value":{shown}}}\n'
+            (
+                step,
+                f'{{"k":"event","fw":"{self._framework}",{lane}"step":{step},"stage":"{stage}",'
+                f'"digest":"{digest_}","value":{shown}}}\n',
+            )
         )
 
     def wants(self, stage: str) -> bool:
@@ -119,7 +157,7 @@ class Training:
         """Record the states of the random generators, once in a step."""
         if self._rng_step <= self.steps and self.wants("rng"):
             if not self._rng_step:
-                self._events.append(_line({"k": "generators", "states": generators.digests()}))
+                self._events.append((0, _line({"k": "generators", "states": generators.digests()})))
             self._rng_step = self.steps + 1
             self.event(self._rng_step, "rng", generators.state_digest())
 
@@ -142,6 +180,7 @@ class Training:
         ``key`` identifies the set of weights. Once its ``owner`` is freed, the set is summed up and released.
         """
         self.steps += 1
+        self.outputs.began = True
         self._forward(self.steps)
         if self.wants("update") and self._due(self.steps, tensors):
             self.event(self.steps, "update", self._digest(tensors))
@@ -162,8 +201,9 @@ class Training:
         if tensors:
             self._state(tensors, live=False)
 
-    def _state(self, tensors: Sequence[Sequence[Any]], live: bool) -> None:
-        self._sink.write({"k": "state", "fw": self._framework, "live": live, "tensors": tensors})
+    def _state(self, tensors: Sequence[Sequence[Any]], live: bool, outputs: str | None = None) -> None:
+        line = {"k": "state", "fw": self._framework, "lane": self.lane, "live": live, "tensors": tensors}
+        self._sink.write({**line, "outputs": outputs} if outputs else line)
 
     def _due(self, step: int, tensors: Sequence[Any]) -> bool:
         if step & (step - 1) == 0 or sum([self._reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES:
@@ -174,14 +214,19 @@ class Training:
     def unseen_step(self) -> None:
         """Count a step with known losses but unknown weights, such as one inside a compiled loop."""
         self.steps += 1
+        self.outputs.began = True
         self._forward(self.steps)
         self._stepped(self.steps)
 
     def write(self) -> None:
-        """Write the events collected so far with one system call."""
-        events, self._events = self._events, []
-        if events:
-            self._sink.append("".join(events))
+        """Write the events of the steps that ended, with one system call.
+
+        The others are kept: a backward pass without an update, such as a probe for a batch size, is no step.
+        """
+        ended = "".join([line for step, line in self._events if step <= self.steps]) if self.steps else ""
+        if ended:
+            self._events = [(step, line) for step, line in self._events if step > self.steps]
+            self._sink.append(ended)
 
     def _forward(self, step: int) -> None:
         # Without an optimizer, the end of a step is detected only after the inputs of the next forward pass.
@@ -199,14 +244,17 @@ class Training:
     def _digest(self, tensors: Sequence[Any]) -> str:
         return digest.of_parts(self._reader.parts(tensors))
 
-    def finish(self) -> None:
-        """Write the final weights and states. A later call writes them again only if there were more steps."""
+    def finish(self, others_trained: bool = False) -> None:
+        """Write the final weights and states. A later call writes them again only if there were more steps.
+
+        If only ``others_trained``, in threads, the states of models and the last outputs are written all the same.
+        """
         with self.lock:
             self.write()
-            self.outputs.finish()
+            if self.owns_states:
+                self.outputs.finish()
             if self.steps == self._final_steps or self.steps == 0:
-                for states in self.states:
-                    states.end()
+                self._end_states(others_trained)
                 return
             self._final_steps = self.steps
             sets = self._weights.sum_up()
@@ -216,6 +264,7 @@ class Training:
                 {
                     "k": "final",
                     "fw": self._framework,
+                    "lane": self.lane,
                     "steps": self.steps,
                     "digest": digests[0] if len(digests) == 1 else digest.of_bytes("".join(digests).encode()),
                     "sum": sum([weight.sum for weight in weights], 0.0).hex(),
@@ -224,11 +273,19 @@ class Training:
                     "sparse": self._sparse,
                     "devices": sorted({weight.device for weight in weights}),
                     "weights": [weight.as_record() for weight in weights[: wire.MOST_WEIGHTS]],
-                    "outputs": self.outputs.summary(),
+                    "outputs": self.outputs.summary() if self.owns_states else None,
                 }
             )
-            self._final_states()
+            self._end_states(written=True)
 
-    def _final_states(self) -> None:
-        if self.states:
-            self._state([record for states in self.states for record in states.at_end()], live=True)
+    def _end_states(self, written: bool) -> None:
+        if not self.owns_states:
+            return
+        if written:
+            outputs = None if self.steps else self.outputs.summary()  # otherwise they are among the final weights
+            held = [record for states in self.states for record in states.at_end(self.lane > 0)]
+            if self.states or outputs:
+                self._state(held, live=True, outputs=outputs)
+        else:
+            for states in self.states:
+                states.end()

@@ -34,7 +34,7 @@ class OpStream:
         self.lock = threading.RLock()
         self.forget()
         (recorder.at_call if watch.get("calls") else recorder.at_step)(self.stepped)
-        recorder.at_end(self.flush, self.forget)
+        recorder.at_end(self.flush, self.forget, tasks=False)
         self.stepped(0)
 
     def forget(self) -> None:
@@ -60,7 +60,7 @@ class OpStream:
 
     def when_over(self, finish: Callable[[], None], forget: Callable[[], None]) -> None:
         """Call ``finish`` before the process ends, ``forget`` in a forked child; see Recorder.at_end."""
-        self._recorder.at_end(finish, forget)
+        self._recorder.at_end(finish, forget, tasks=False)
 
     def stepped(self, steps: int) -> None:
         """Open or close the window after this number of steps, and write the collected lines.

@@ -50,7 +50,7 @@ def write(folder: Path, data: bytes, name: str = "7.0.jsonl") -> None:
 def test_a_whole_event_log(tmp_path: Path) -> None:
     write(tmp_path, WHOLE)
     (process,) = read_run(tmp_path)
-    training = process.trainings["torch"]
+    training = process.trainings[0]
     assert (training.steps, training.last_loss, process.ended) == (1, 2.0, True)
     assert training.digests == {Stage.FORWARD: {1: ("a",)}, Stage.UPDATE: {1: ("b",)}}
 

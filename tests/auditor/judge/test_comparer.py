@@ -144,7 +144,7 @@ def test_every_result_has_a_key_of_its_own() -> None:
 
 
 def rank(number: int | None, trained: Training) -> Process:
-    return Process(Hello(1, 7, 1, ("python", "train.py"), "3.11.7", number, ()), trainings={"torch": trained})
+    return Process(Hello(1, 7, 1, ("python", "train.py"), "3.11.7", number, ()), trainings=(trained,))
 
 
 def test_replicas_match_although_each_has_its_own_loss() -> None:

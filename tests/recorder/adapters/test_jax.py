@@ -195,6 +195,7 @@ class Recorder:
         self.sink = self
         self.lines: list[dict[str, Any]] = []
         self.trainings: list[Any] = []
+        self.lane = 0
         self.finish: Callable[[], None] = lambda: None
 
     def stepped(self, steps: int) -> None:

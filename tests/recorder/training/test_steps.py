@@ -46,6 +46,7 @@ class Recorder:
     def __init__(self) -> None:
         self.sink = self
         self.trainings: list[Training] = []
+        self.lane = 0
         self.lines: list[dict[str, Any]] = []
 
     def stepped(self, steps: int) -> None:

@@ -76,7 +76,7 @@ class CarriedState:
     def end(self) -> None:
         """Do nothing: arrays never change."""
 
-    def at_end(self) -> list[list[Any]]:
+    def at_end(self, of_task: bool = False) -> list[list[Any]]:
         """Return the arrays that came back last; see wire.py."""
         parts = self._reader.parts(self.held())
         return [

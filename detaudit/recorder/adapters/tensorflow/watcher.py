@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import threading
 import weakref
 
@@ -58,6 +59,7 @@ class TensorFlowWatcher:
         self._eager: list[Any] = []
         self._started: dict[int, Any] = {}
         self._sets = 0
+        self._pid = os.getpid()
         recorder.at_end(self._finish, self._forget)
 
     def install(self) -> None:
@@ -245,8 +247,10 @@ class TensorFlowWatcher:
 
     def _forget(self) -> None:
         self._training.forget()
-        self._rings, self._noted, self._eager = Rings(self._tf, self._reader.array), [], []
-        self._of_function, self._latest = weakref.WeakKeyDictionary(), (0, [])
+        self._noted, self._eager = [], []
+        if self._pid != os.getpid():  # otherwise a task of a pool ended, and the next one calls the same functions
+            self._pid, self._rings = os.getpid(), Rings(self._tf, self._reader.array)
+            self._of_function, self._latest = weakref.WeakKeyDictionary(), (0, [])
 
 
 def install(tf: ModuleType, recorder: Recorder) -> None:

@@ -13,6 +13,7 @@ from .compiling import compiling, never_compile
 from .inputs import Calls, data_in
 from .modules import ModuleStates, in_loader_worker
 from .reader import TorchReader
+from .steps import Steps, ThreadSteps, leaves_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,15 +38,10 @@ class TorchWatcher:
         generators.watch("torch", self._generator_states)
         self._training = Training("torch", recorder, self._reader)
         self._modules = ModuleStates(torch, self._reader, self._training.freed)
-        self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._threads = ThreadSteps(self._training)
+        self._optimizers: weakref.WeakKeyDictionary[Any, tuple[int, Steps]] = weakref.WeakKeyDictionary()
         self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
-        self._optimizers_seen = 0
-        self._constructed: weakref.WeakSet[Any] = weakref.WeakSet()
         self._any_optimizer = False
-        self._stepping = False
-        self._unscaled: tuple[Callable[[], Any], Any] | None = None
-        self._leaves: list[Any] = []
-        self._versions: list[int] = []
         recorder.at_end(self._finish, self._forget)
 
     def install(self) -> None:
@@ -99,7 +95,9 @@ class TorchWatcher:
 
     def _on_call(self, call: Any) -> None:
         if self._training.wants("batch"):
-            self._training.inputs([one for one in data_in(self._torch, call) if self._modules.tensors(one)])
+            self._threads.now().training.inputs(
+                [one for one in data_in(self._torch, call) if self._modules.tensors(one)]
+            )
 
     def _on_calling(self, module: Any, call: Any) -> None:
         outputs = self._training.outputs
@@ -117,9 +115,9 @@ class TorchWatcher:
         @functools.wraps(construct)
         def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             self._any_optimizer = True
-            self._training.ends_late = False
+            self._training.ends_late = self._threads.now().training.ends_late = False
             construct(optimizer, *args, **kwargs)
-            self._constructed.add(optimizer)
+            self._threads.constructed.add(optimizer)
 
         base.__init__ = __init__
 
@@ -136,70 +134,60 @@ class TorchWatcher:
 
     def _keep_unscaled(self, scaled: Any, outputs: Any) -> None:
         if isinstance(outputs, self._torch.Tensor):
-            self._unscaled = (weakref.ref(scaled), outputs.detach())
+            self._threads.now().unscaled = (weakref.ref(scaled), outputs.detach())
 
     def _loss(self, output: Any) -> Any:
         """Return the loss that the script computed, before a GradScaler scaled it for the backward pass."""
-        scaled, loss = self._unscaled or (lambda: None, output)
+        scaled, loss = self._threads.now().unscaled or (lambda: None, output)
         return loss if scaled() is output else output
 
     def _before_backward(self, outputs: Any) -> None:
         if self._torch._C._current_graph_task_id() != -1:
             return  # inside another backward pass: checkpoint recomputation
         losses = [output for output in outputs if isinstance(output, self._torch.Tensor)]
-        if not self._optimizers_seen or self._updated_by_hand():
-            self._end_undetected_step()
-            self._leaves = self._leaves_of(losses)
-            self._versions = [leaf._version for leaf in self._leaves]
-            if self._training.steps == 0 and not self._training.pending:
-                self._training.initial(self._leaves)
+        steps = self._threads.now()
+        if not steps.optimizers or self._updated_by_hand(steps):
+            leaves = leaves_of(self._torch, losses)
+            steps = self._training_them(leaves, steps)
+            self._end_undetected_step(steps)
+            steps.leaves, steps.versions = leaves, [leaf._version for leaf in leaves]
+            if steps.training.steps == 0 and not steps.training.pending:
+                steps.training.initial(leaves)
         for loss in losses:
-            self._training.loss(self._reader.plain(self._loss(loss)).clone())
+            steps.training.loss(self._reader.plain(self._loss(loss)).clone())
+
+    def _training_them(self, leaves: list[Any], steps: Steps) -> Steps:
+        """Return the steps in which these weights are trained, those of this thread if there are no others."""
+        self._threads.keep(steps)
+        if steps is self._threads.main or steps.optimizers:
+            return steps
+        optimized = [(p, home) for one, (_, home) in self._optimizers.items() for p in self._parameters(one)]
+        found = self._threads.of_leaves(leaves, optimized) or steps
+        if found is not steps:
+            found.training.take_over(steps.training)
+        return found
 
     def _after_backward(self, result: Any) -> None:
         if not self._any_optimizer:
             returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
-            self._training.gradients(returned or [leaf.grad for leaf in self._leaves if leaf.grad is not None])
+            steps = self._threads.now()
+            steps.training.gradients(returned or [leaf.grad for leaf in steps.leaves if leaf.grad is not None])
 
-    def _updated_by_hand(self) -> bool:
+    def _updated_by_hand(self, steps: Steps) -> bool:
         """Return whether the script may update weights by hand, although there is an optimizer.
 
         That is at the second backward pass since a step, and as long as weights were written to since the last one or
         belong to no optimizer. Otherwise, gradients are being accumulated. Inside a step, LBFGS computes its loss
         several times.
         """
-        return not self._stepping and self._training.pending and (not self._leaves or self._written())
+        if steps.stepping or not steps.training.pending:
+            return False
+        return not steps.leaves or self._threads.written(steps)
 
-    def _written(self) -> bool:
-        """Return whether the last backward pass was for weights that were written to since, or may have been.
-
-        What is written through ``.data``, and a weight that is replaced by another tensor, cannot be seen. So all
-        weights that belong to no optimizer count as written to.
-        """
-        if [leaf._version for leaf in self._leaves] != self._versions:
-            return True
-        owned = {id(p) for optimizer in self._constructed for group in optimizer.param_groups for p in group["params"]}
-        return not any([id(leaf) in owned for leaf in self._leaves])
-
-    def _end_undetected_step(self) -> None:
+    def _end_undetected_step(self, steps: Steps) -> None:
         """End a step whose end no hook detected: in a loop without an optimizer, or with a compiled optimizer step."""
-        if self._leaves and self._training.pending and self._written():
-            self._training.step(tuple([id(leaf) for leaf in self._leaves]), self._leaves)
-
-    def _leaves_of(self, outputs: list[Any]) -> list[Any]:
-        # Depth first along next_functions, so that the order depends on the graph, not on addresses.
-        leaves, seen = [], set()
-        stack = [output.grad_fn for output in outputs if output.grad_fn is not None]
-        while stack:
-            node = stack.pop()
-            if node is None or node in seen:
-                continue
-            seen.add(node)
-            variable = getattr(node, "variable", None)
-            if isinstance(variable, self._torch.Tensor):
-                leaves.append(variable)
-            stack.extend([function for function, _ in node.next_functions])
-        return leaves
+        if steps.leaves and steps.training.pending and self._threads.written(steps):
+            steps.training.step(tuple([id(leaf) for leaf in steps.leaves]), steps.leaves)
 
     def _parameters(self, optimizer: Any) -> list[Any]:
         """Return the parameters of an optimizer in the order of their modules, not of its groups."""
@@ -213,22 +201,33 @@ class TorchWatcher:
         return [found[place] for place in order]
 
     def _before_step(self, optimizer: Any, *_: Any) -> None:
-        self._stepping = True
+        now = self._threads.now()
+        now.stepping = True
         if optimizer not in self._optimizers:
-            self._optimizers_seen += 1
-            self._leaves, self._versions = [], []
-            self._optimizers[optimizer] = self._optimizers_seen
-            self._training.initial(self._parameters(optimizer))
+            now.optimizers += 1
+            self._threads.keep(now)
+            self._optimizers[optimizer] = now.optimizers, now
+            parameters = self._parameters(optimizer)
+            elsewhere = self._threads.of_leaves(parameters, ())
+            if elsewhere is not None and elsewhere is not now and not elsewhere.training.steps:
+                now.training.take_over(elsewhere.training)  # other threads compute the gradients
+                elsewhere.forget_leaves()
+            now.forget_leaves()
+            now.training.initial(parameters)
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self._before_step(optimizer)
         parameters = self._parameters(optimizer)
+        now, (number, steps) = self._threads.now(), self._optimizers[optimizer]
+        if now is not steps:  # the last step was in another thread
+            steps.training.take_over(now.training)
+            now.forget_leaves()
         if self._training.wants("backward"):
-            self._training.gradients([p.grad for p in parameters if p.grad is not None])
-        self._training.step(self._optimizers[optimizer], parameters, optimizer)
+            steps.training.gradients([p.grad for p in parameters if p.grad is not None])
+        steps.training.step(number, parameters, optimizer)
         self._training.outputs.updated()
-        self._leaves, self._versions = [], []
-        self._stepping = False
+        steps.forget_leaves()
+        now.stepping = False
 
     def _generator_states(self) -> bytes:
         torch = self._torch
@@ -239,14 +238,16 @@ class TorchWatcher:
 
     def _finish(self) -> None:
         with self._reader.undisturbed():
-            self._end_undetected_step()
-            self._training.finish()
+            for steps in (*self._threads.beside, self._threads.main):
+                self._end_undetected_step(steps)
+            for steps in self._threads.beside:
+                steps.training.finish()
+            self._training.finish(any([steps.training.steps for steps in self._threads.beside]))
 
     def _forget(self) -> None:
-        self._training.forget()
+        self._threads.forget()
         self._modules.forget()
         self._optimizers = weakref.WeakKeyDictionary()
-        self._leaves, self._versions = [], []
 
 
 def install(torch: ModuleType, recorder: Recorder) -> None:

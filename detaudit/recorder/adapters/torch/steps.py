@@ -1,0 +1,100 @@
+"""Keep apart what the threads of a process train, each with steps of its own."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+from ...process import threads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from ...training.steps import Training
+
+
+class Steps:
+    """What one thread, or one task of a pool of threads, trains: the step that it is in."""
+
+    def __init__(self, training: Training) -> None:
+        self.training = training
+        self.optimizers = 0
+        self.stepping = False
+        self.unscaled: tuple[Callable[[], Any], Any] | None = None
+        self.leaves: list[Any] = []
+        self.versions: list[int] = []
+
+    def forget_leaves(self) -> None:
+        """Forget the leaves of the last backward pass: its step has ended."""
+        self.leaves, self.versions = [], []
+
+
+class ThreadSteps:
+    """The steps of all threads. What the main thread trains, and threads of torch, is one training."""
+
+    def __init__(self, training: Training) -> None:
+        self.constructed: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._start(training)
+
+    def _start(self, training: Training) -> None:
+        self.main = Steps(training)
+        self.beside: list[Steps] = []
+        self._here = threading.local()
+
+    def forget(self) -> None:
+        """Start over, as in a forked child, in which all optimizers that were ``constructed`` exist too."""
+        self.main.training.forget()
+        self._start(self.main.training)
+
+    def now(self) -> Steps:
+        """Return the steps of this thread."""
+        if not threads.in_background():
+            return self.main
+        here, task = self._here, threads.ended_tasks()
+        if getattr(here, "task", -1) != task:
+            here.task, here.steps = task, Steps(self.main.training.beside())
+        found: Steps = here.steps
+        return found
+
+    def keep(self, steps: Steps) -> None:
+        """Keep the steps of a thread to the end, because it trains."""
+        if steps is not self.main and steps not in self.beside:
+            self.beside.append(steps)
+
+    def written(self, steps: Steps) -> bool:
+        """Return whether the last backward pass was for weights that were written to since, or may have been.
+
+        What is written through ``.data``, and a weight that is replaced by another tensor, cannot be seen. So all
+        weights that belong to no optimizer count as written to.
+        """
+        if [leaf._version for leaf in steps.leaves] != steps.versions:
+            return True
+        owned = {id(p) for optimizer in self.constructed for group in optimizer.param_groups for p in group["params"]}
+        return not any([id(leaf) in owned for leaf in steps.leaves])
+
+    def of_leaves(self, leaves: Iterable[Any], optimized: Iterable[tuple[Any, Steps]]) -> Steps | None:
+        """Return the steps in which these weights are trained already, None if there are none.
+
+        Several threads may compute gradients of one model.
+        """
+        ids = {id(leaf) for leaf in leaves}
+        known = [(leaf, steps) for steps in (self.main, *self.beside) for leaf in steps.leaves]
+        return next((steps for leaf, steps in (*optimized, *known) if id(leaf) in ids), None)
+
+
+def leaves_of(torch: Any, outputs: Iterable[Any]) -> list[Any]:
+    """Return the leaves of the graph of these losses, in an order that depends on the graph, not on addresses."""
+    leaves, seen = [], set()
+    stack = [output.grad_fn for output in outputs if output.grad_fn is not None]
+    while stack:  # depth first along next_functions
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        variable = getattr(node, "variable", None)
+        if isinstance(variable, torch.Tensor):
+            leaves.append(variable)
+        stack.extend([function for function, _ in node.next_functions])
+    return leaves
