@@ -11,9 +11,11 @@ Each process writes one event log, ``<pid>.<n>.jsonl``, in the folder ENV_LOGS. 
 called ``exec``, which keeps its ID. An event log is append-only and holds one JSON object per line, whose key ``k`` is
 its kind. The last ``settings`` of a process, and the last ``final`` of a process and framework, replace earlier ones.
 
-``hello``: ``schema, pid, ppid, argv, python, rank, identity``
-    The first line: the recorder was loaded. ``argv`` is the command line of the interpreter, ``rank`` is RANK as set by
-    a launcher, or null, and ``identity`` is multiprocessing's numbering of the process, [] if it did not start it.
+``hello``: ``schema, pid, ppid, argv, python, rank, world, identity, program, started``
+    The first line: the recorder was loaded. ``argv`` is the command line of the interpreter, ``rank`` and ``world`` are
+    RANK and WORLD_SIZE as set by a launcher, or null, ``identity`` is multiprocessing's numbering of the process, [] if
+    it did not start it, and ``program`` is where its arguments and variables are in memory (``addresses``), [] if that
+    is unknown. ``started`` is when the process started, in ticks of the system's clock.
 ``identity``: ``identity``
     The same value, written by a process that learned it after ``hello``.
 ``framework``: ``name, version``
@@ -42,27 +44,29 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     ``end``. ``files`` are the user's source files that were loaded, ``versions`` those of the imported packages.
 ``generators``: ``states``
     At the first loss of a training, the digest of each random generator that was seeded or used until then.
-``event``: ``fw, step, stage, digest, value``
+``event``: ``fw, lane, step, stage, digest, value``
     The digest of one stage of one step. As long as a process trains nothing, each outermost call of a model is a step
     of the framework ``<fw> inference``. Calls by threads have no fixed order: they are one last step together.
     ``value`` is the loss for the stage ``forward``, else null. The value that a test returned is recorded as step 1 and
     stage ``returned`` of the framework ``returned``: one event for each part, with a space and the name of the part
     after the digest. A fit (of the framework ``sklearn``, ``xgboost``, ``lightgbm`` or ``catboost``) is a step, with a
     space and its name after the digests of ``batch`` and ``update``; ``value`` of its ``update`` is the last loss that
-    the estimator reports, else null.
+    the estimator reports, else null. ``lane`` tells the trainings of one framework and process apart: it is left out or
+    0 for what the process trains itself, and a number for each task of a pool and each thread that trains. Numbers are
+    given in no fixed order.
 ``probe``: ``name, n, step, kind, digest, value``
     The script monitors a value: the n-th ``value`` or ``gradient`` of that name in this process. ``step`` is the
     current training step, or null. ``value`` is a short text if it is a single number or string, else null.
-``final``: ``fw, steps, digest, sum, loss, params, sparse, devices, weights, outputs``
+``final``: ``fw, lane, steps, digest, sum, loss, params, sparse, devices, weights, outputs``
     The final weights. ``outputs`` is a digest of what models returned after the last update, null if nothing. Of an
     inference, ``digest`` is that of all outputs. ``sparse`` is true if the weights were too large to digest at every
     step, and ``devices`` says where they are. ``weights`` has ``[dtype, shape, digest, sum]`` for each tensor, up to
     MOST_WEIGHTS of them.
-``state``: ``fw, live, tensors``
+``state``: ``fw, lane, live, tensors, outputs``
     The state of models: of one that was freed, or of all that are alive at the end (``live``; the last such line of a
     process and framework replaces earlier ones). ``tensors`` has ``[class, name, buffer, dtype, shape, digest]``
     for each tensor, in no fixed order. ``class`` is that of the module that holds it, ``buffer`` is false for a
-    parameter.
+    parameter. ``outputs`` is as of ``final``, and only there if nothing but threads of the process trained.
 ``wrote``: ``path``
     The script opened this file for writing; it is not below the working directory.
 ``undigested``: ``what, why``
@@ -70,7 +74,8 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
 ``trouble``: ``where, error``
     The recorder failed, and the script went on.
 ``bye``: ``how``
-    The process ended in an orderly way. An event log without this line is incomplete.
+    The process ended in an orderly way, or with ``how`` ``task`` a task that it did for a pool. If something was
+    trained after the last such line, the event log is incomplete.
 
 Floats are written as ``float.hex()`` text, which keeps every bit and can spell NaN.
 
@@ -228,6 +233,20 @@ _NUMERICS = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "ATEN_", "ONEDNN_", "DNNL_", "
 _DEVICES = ("CUBLAS_", "CUBLASLT_", "CUDNN_", "NCCL_", "TORCHINDUCTOR_", "TORCH_CUDNN_", "TORCH_ALLOW_TF32")
 PREFIXES = _NUMERICS + _DEVICES
 """Prefixes of nothing but settings. Names whose prefix others use too (Terraform's TF_VAR_…) are in VARIABLES."""
+
+
+def addresses(fields: Sequence[str]) -> tuple[int, ...]:
+    """Return where the arguments and variables of a program are in memory, from /proc/<pid>/stat after the name.
+
+    A forked process has the same, a program that is started has others.
+    """
+    found = tuple([int(field) for field in fields[45:49]])
+    return found if any(found) else ()
+
+
+def started(fields: Sequence[str]) -> int:
+    """Return when a process started, from the same fields; 0 if that is unknown."""
+    return int(fields[19]) if len(fields) > 19 else 0
 
 
 def affects_determinism(variable: str) -> bool:

@@ -35,17 +35,34 @@ class RunSpec:
 
 
 @dataclass(frozen=True)
+class Program:
+    """A program with a framework among the processes of a run, recorded or not.
+
+    ``addresses`` tell it from the program that started it; see descendants.py. ``has_variables`` and ``has_path`` say
+    whether it was started with the variables that load the recorder, and with its folder on PYTHONPATH.
+    """
+
+    pid: int
+    addresses: tuple[int, ...]
+    command: tuple[str, ...]
+    framework: str
+    has_variables: bool
+    has_path: bool
+
+
+@dataclass(frozen=True)
 class RunOutcome:
     """How the processes of a run ended.
 
     ``exit_code`` is negative for a signal, as in subprocess. ``left_processes`` are the command lines of processes
-    that outlived the run and were killed.
+    that outlived the run and were killed, ``programs`` those with a framework.
     """
 
     exit_code: int | None
     wall_s: float
     timed_out: bool = False
     left_processes: tuple[str, ...] = field(default=())
+    programs: tuple[Program, ...] = ()
 
 
 class Launcher(Protocol):

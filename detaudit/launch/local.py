@@ -10,6 +10,7 @@ from detaudit import wire
 from detaudit.errors import StorageError, UnknownNameError
 from detaudit.launch import SCRATCH, RunOutcome, RunSpec, processes
 from detaudit.launch.aslr import no_aslr
+from detaudit.launch.descendants import Descendants
 from detaudit.launch.load import busy
 from detaudit.launch.log import Log
 
@@ -37,11 +38,13 @@ class LocalLauncher:
         started = time.monotonic()
         leader = _start(spec, stdout, stderr)
         timed_out = False
+        tree = Descendants(leader.pid)
         try:
             while leader.poll() is None:
                 timed_out = spec.timeout is not None and time.monotonic() - started > spec.timeout
                 if timed_out:
                     break
+                tree.look()
                 stdout.bound()
                 stderr.bound()
                 tick()
@@ -53,7 +56,7 @@ class LocalLauncher:
         except BaseException:
             processes.end_group(leader, spec.mark)
             raise
-        return RunOutcome(leader.returncode, wall_s, timed_out, left)
+        return RunOutcome(leader.returncode, wall_s, timed_out, left, tree.programs)
 
 
 def _start(spec: RunSpec, stdout: Log, stderr: Log) -> subprocess.Popen[bytes]:

@@ -13,7 +13,7 @@ from detaudit.model.files import FileDifference, PrintedDifference
 from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
 from detaudit.model.overrides import Override
-from detaudit.model.problems import Reason, RunError
+from detaudit.model.problems import Reason, RunError, Unseen
 from detaudit.model.sources import Source
 from detaudit.model.warnings import Warning  # the term for it
 from detaudit.probe import ProbeDifference
@@ -80,8 +80,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One execution of the script. ``wall_s`` is in seconds.
 
     ``first_difference`` is from the group's first finished run; ``errors`` say why the run is not compared, or why it
-    was ended early. ``log_dir`` has its stdout, stderr and event logs. ``artifacts`` are the files that --artifact
-    names, ``saved`` the others with tensors.
+    was ended early. ``unseen`` is what may have trained without a record. ``log_dir`` has its stdout, stderr and event
+    logs. ``artifacts`` are the files that --artifact names, ``saved`` the others with tensors.
     """
 
     id: int
@@ -92,6 +92,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ranks: tuple[RankRecord, ...] = ()
     first_difference: Difference | None = None
     errors: tuple[RunError, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
     stderr_tail: tuple[str, ...] = ()
     warnings: tuple[Warning, ...] = ()
     log_dir: str = ""

@@ -121,6 +121,24 @@ class ArtifactUnusable(Fact, frozen=True, kw_only=True):
     detail: str
 
 
+class ProcessUnseen(Fact, frozen=True, kw_only=True):
+    """A program with a framework did not load the recorder; ``why`` says what kept it out, as far as that is known."""
+
+    command: str
+    framework: str
+    why: Literal["isolated", "environment", "path", "unknown"]
+
+
+class RanksUnseen(Fact, frozen=True, kw_only=True):
+    """A launcher started ``world`` ranks, and these have no event log."""
+
+    ranks: tuple[int, ...]
+    world: int
+
+
+Unseen: TypeAlias = ProcessUnseen | RanksUnseen
+"""What may have trained and was not recorded."""
+
 RunError: TypeAlias = (
     Interrupted
     | EndedAtDifference
@@ -141,6 +159,7 @@ RunError: TypeAlias = (
     | ArtifactsNotWritten
     | ArtifactMissing
     | ArtifactUnusable
+    | Unseen
 )
 """Why a run is not compared, or was ended early."""
 
@@ -164,6 +183,13 @@ class OnlyLosses(Fact, frozen=True, kw_only=True):
     """The losses match, and no weights were recorded."""
 
 
+class TrainingsUnseen(Fact, frozen=True, kw_only=True):
+    """What was recorded matches, but a run may have trained more."""
+
+    run: int
+    unseen: tuple[Unseen, ...]
+
+
 class RunsMissing(Fact, frozen=True, kw_only=True):
     """Some of the planned runs did not take place."""
 
@@ -171,5 +197,5 @@ class RunsMissing(Fact, frozen=True, kw_only=True):
     planned: int
 
 
-Reason: TypeAlias = RunUnusable | SingleRun | OnlyProbes | OnlyLosses | RunsMissing
+Reason: TypeAlias = RunUnusable | SingleRun | OnlyProbes | OnlyLosses | TrainingsUnseen | RunsMissing
 """Why a group is inconclusive."""

@@ -8,7 +8,7 @@ import os
 from .. import wire
 from .adapters import ADAPTERS
 from .patches import flags
-from .process import imports, outputs
+from .process import children, imports, outputs
 from .process.recorder import Recorder
 from .process.settings import FRAMEWORKS, SettingsRecorder
 from .randomness import system
@@ -37,6 +37,7 @@ _HOOKED_FIRST = (
     ("loky.process_executor", "process.tasks", "watch_executor"),
     ("joblib.externals.loky.process_executor", "process.tasks", "watch_executor"),
     ("joblib.parallel", "process.tasks", "watch_joblib"),
+    ("subprocess", "process.children", "watch_subprocess"),
     ("queue", "randomness.queues", "watch"),
     ("torch.utils.data.dataloader", "randomness.completion_order", "watch_loaders"),
     ("torch.serialization", "process.outputs", "watch_torch"),
@@ -150,3 +151,4 @@ def start() -> None:
     recorder.sink.guarded("environ", lambda: _watch_settings(recorder))
     recorder.sink.guarded("os", lambda: _watch_system(recorder))
     recorder.sink.guarded("outputs", lambda: outputs.watch(recorder))
+    recorder.sink.guarded("child", lambda: children.watch(recorder))

@@ -60,6 +60,12 @@ RUN_ERRORS: tuple[RunError, ...] = (
     p.ArtifactMissing(pattern="model.pt", folder=False),
     p.ArtifactMissing(pattern="models/", folder=True),
     p.ArtifactUnusable(path="model.npz", detail="is empty"),
+    p.ProcessUnseen(command="python -I finetune.py", framework="torch", why="isolated"),
+    p.ProcessUnseen(command="python finetune.py", framework="tensorflow", why="environment"),
+    p.ProcessUnseen(command="python train.py", framework="jax", why="path"),
+    p.ProcessUnseen(command="./trainer", framework="torch", why="unknown"),
+    p.RanksUnseen(ranks=(1,), world=2),
+    p.RanksUnseen(ranks=(2, 3), world=4),
 )
 
 REASONS: tuple[Reason, ...] = (
@@ -67,6 +73,7 @@ REASONS: tuple[Reason, ...] = (
     p.SingleRun(),
     p.OnlyProbes(),
     p.OnlyLosses(),
+    p.TrainingsUnseen(run=1, unseen=(p.RanksUnseen(ranks=(1,), world=2),)),
     p.RunsMissing(finished=3, planned=5),
 )
 

@@ -1,8 +1,10 @@
 """Read event logs: what each process of a run recorded, as far as it got."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -50,6 +52,7 @@ class Process:
     undigested: list[Undigested] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     trainings: tuple[Training, ...] = ()
+    lanes: tuple[int, ...] = ()
     wrote: list[str] = field(default_factory=list)
     ended: bool = False
 
@@ -85,7 +88,7 @@ def _process(path: Path) -> Process | None:
         else:
             _take(process, line)
     if process is not None:
-        process.trainings = together(growing)
+        process.trainings, process.lanes = together(growing), tuple(lane for _, lane in growing)
     return process
 
 
@@ -121,24 +124,25 @@ def _take(process: Process, line: Line) -> None:
 def read_run(folder: Path) -> list[Process]:
     """Return the processes of a run, in an order that is the same in every run.
 
-    They are sorted by launcher rank, then by multiprocessing's numbering, then by process ID. Calls of models are
-    trainings only if nothing was trained in any process.
+    They are sorted by launcher rank, then by multiprocessing's numbering, then in the order of their start. Calls of
+    models are trainings only if nothing was trained in any process.
     """
     found = [_process(path) for path in sorted((folder / wire.LOGS).glob("*" + wire.LOG_SUFFIX))]
     processes = [process for process in found if process is not None]
     trained = any(not training.is_inference for process in processes for training in process.trained)
     for process in processes:
-        process.trainings = tuple(
-            one
-            for one in process.trainings
-            # Calls before a training or in other processes are no results, nor calls before a backward pass that
-            # nothing uses: without an end, although the process ended in order.
+        # Calls before a training or in other processes are no results, nor calls before a backward pass that nothing
+        # uses: without an end, although the process ended in order.
+        kept = [
+            (one, lane)
+            for one, lane in zip(process.trainings, process.lanes, strict=True)
             if not one.is_inference or not (trained or (process.ended and one.final is None))
-        )
+        ]
+        process.trainings, process.lanes = tuple(one for one, _ in kept), tuple(lane for _, lane in kept)
 
-    def order(process: Process) -> tuple[int, tuple[int, ...], int]:
-        rank = process.hello.rank
-        return (rank if rank is not None else 0, process.identity, process.hello.pid)
+    def order(process: Process) -> tuple[int, tuple[int, ...], int, int]:
+        hello = process.hello
+        return (hello.rank if hello.rank is not None else 0, process.identity, hello.started, hello.pid)
 
     # Nothing but process IDs would tell several processes apart that have no number.
     unnumbered = [one for one in processes if one.trained and one.hello.rank is None and not one.identity]
@@ -148,14 +152,24 @@ def read_run(folder: Path) -> list[Process]:
 
 
 def trainings(processes: Iterable[Process]) -> list[tuple[Process, Training]]:
-    """Return all trainings of a run with their processes; those without a place of their own by what was trained.
+    """Return all trainings of a run with their processes. Fits come last, so that they take no rank.
 
-    Fits come last, so that they take no rank.
+    Chance decides which worker does a task, and which of several equal commands is first: these are put in the order of
+    what they trained.
     """
-    found = [(process, training) for process in processes for training in process.trained]
-    free = iter(sorted((one for one in found if one[1].unplaced), key=lambda one: in_order(one[1])))
-    placed = [next(free) if training.unplaced else (process, training) for process, training in found]
-    return sorted(placed, key=lambda one: one[1].framework in FITTED)
+    found: list[tuple[Process, Training]] = []
+    alike: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for process in processes:
+        for training, lane in zip_longest(process.trainings, process.lanes, fillvalue=0):
+            if isinstance(training, Training) and training.steps > 0:
+                if training.unplaced:
+                    alike[() if lane else process.hello.argv].append(len(found))
+                found.append((process, training))
+    for places in alike.values():
+        ordered = sorted((found[place] for place in places), key=lambda one: in_order(one[1]))
+        for place, one in zip(places, ordered, strict=True):
+            found[place] = one
+    return sorted(found, key=lambda one: one[1].framework in FITTED)
 
 
 def matching(processes: Iterable[Process], argument: str) -> list[Process]:

@@ -23,6 +23,9 @@ class Hello(Line, frozen=True, tag="hello"):
     python: str
     rank: int | None
     identity: tuple[int, ...]
+    world: int | None = None
+    program: tuple[int, ...] = ()
+    started: int = 0
 
 
 class Identity(Line, frozen=True, tag="identity"):

@@ -43,10 +43,9 @@ class Matched(NamedTuple):
 
 def pairs(a: RunRecord, b: RunRecord) -> list[Matched]:
     """Return what is compared: trainings in their order, or by what was trained, printed losses and files by kind."""
-    trained = _trained(a.trainings, b.trainings)
     theirs = {part.framework: part for part in b.unhooked}
-    shown = enumerate(a.unhooked, start=len(a.trainings))
-    return trained + [Matched(rank, part, theirs[part.framework]) for rank, part in shown if part.framework in theirs]
+    shown = [(rank, part) for rank, part in enumerate(a.parts) if rank >= len(a.trainings) and part.framework in theirs]
+    return _trained(a.trainings, b.trainings) + [Matched(rank, part, theirs[part.framework]) for rank, part in shown]
 
 
 def _trained(a: Sequence[Training], b: Sequence[Training]) -> list[Matched]:
@@ -70,10 +69,9 @@ def _likeness(part: Training) -> tuple[object, ...]:
 
 def identity(run: RunRecord) -> str:
     """Return a text that is equal for two runs of one audit if and only if their results are."""
-    key = hashlib.blake2b(digest_size=16)
     placed = [_key(part) for part in run.parts if not part.unplaced]
-    key.update(repr([*placed, sorted(_key(part) for part in run.parts if part.unplaced)]).encode())
-    return key.hexdigest()
+    unplaced = sorted(_key(part) for part in run.parts if part.unplaced)
+    return hashlib.blake2b(repr((placed, unplaced)).encode(), digest_size=16).hexdigest()
 
 
 def _key(part: Training) -> str:

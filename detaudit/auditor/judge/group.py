@@ -30,7 +30,7 @@ from detaudit.model import (
     Warning,
 )
 from detaudit.model.applicability import RefusedInProcess
-from detaudit.model.problems import OnlyLosses, OnlyProbes, RunsMissing, RunUnusable, SingleRun
+from detaudit.model.problems import OnlyLosses, OnlyProbes, RunsMissing, RunUnusable, SingleRun, TrainingsUnseen
 from detaudit.model.warnings import FlagOverridden, VariationFailed
 from detaudit.recipe.applies import too_old
 from detaudit.recipe.flags import Flag
@@ -104,7 +104,7 @@ class GroupInProgress:
         planned = max(self._plan.runs, len(self._runs))
         distinct = len(set(self._results))
         found = verdict.of_runs(finished, planned, distinct)
-        if found is Verdict.DETERMINISTIC and self._without_weights():
+        if found is Verdict.DETERMINISTIC and (self._without_weights() or self._unseen):
             found = Verdict.INCONCLUSIVE
         recipe = self._plan.recipe
         stages = self._first.stages if self._first else ()
@@ -201,6 +201,11 @@ class GroupInProgress:
             if state is not None and isinstance(state.reason, RefusedInProcess)
         ]
 
+    @property
+    def _unseen(self) -> TrainingsUnseen | None:
+        found = ((run.id, run.unseen) for run in self._runs if run.status is Status.OK and run.unseen)
+        return next((TrainingsUnseen(run=number, unseen=unseen) for number, unseen in found), None)
+
     def _without_weights(self) -> bool:
         """Whether no weights of some finished run were recorded: matching losses alone prove nothing."""
         return any(run.status is Status.OK and not run.has_weights for run in self._runs)
@@ -211,6 +216,8 @@ class GroupInProgress:
             return RunUnusable(run=bad.id, errors=bad.errors)
         if planned < 2:
             return SingleRun()
+        if self._unseen is not None:
+            return self._unseen
         if self._first is None or not self._first.parts:
             return OnlyProbes()
         return OnlyLosses() if self._without_weights() else RunsMissing(finished=finished, planned=planned)

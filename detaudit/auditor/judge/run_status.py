@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from detaudit.auditor.evidence.event_logs import Process, matching, trainings
 from detaudit.auditor.evidence.unhooked import Unhooked
+from detaudit.auditor.judge.unseen import unseen
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Run, RunError, RunRecord, Status, Training, Warning, record_of
 from detaudit.model.problems import (
@@ -39,7 +40,10 @@ def compared(spec: RunSpec, processes: Sequence[Process], unhooked: Sequence[Tra
 
 def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], unhooked: Unhooked) -> Run:
     """Return what the run with this number shows."""
+    missed = unseen(outcome, processes)
     status, errors = _status(spec, outcome, processes, unhooked)
+    if missed and any(isinstance(error, NoTraining | RecorderNotLoaded) for error in errors):
+        errors = missed  # which says more
     record = compared(spec, processes, unhooked.parts)
     return Run(
         id=number,
@@ -49,6 +53,7 @@ def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[P
         steps=record.steps,
         ranks=record.ranks,
         errors=errors,
+        unseen=missed,
         stderr_tail=() if status is Status.OK else tail(spec.folder / "stderr.log"),
         warnings=(*_warnings(number, outcome, processes), *(replace(one, run=number) for one in unhooked.warnings)),
         log_dir=str(spec.folder),

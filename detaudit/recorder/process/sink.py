@@ -42,6 +42,23 @@ def _identity() -> list[int]:
     return list(process.current_process()._identity) if process is not None else []
 
 
+def _stat() -> list[str]:
+    """Return what the system says of this process after its name, see wire.addresses."""
+    try:
+        descriptor = os.open("/proc/self/stat", os.O_RDONLY)
+    except OSError:
+        return []
+    try:
+        return os.read(descriptor, 4096).decode("ascii", "replace").rpartition(")")[2].split()
+    finally:
+        os.close(descriptor)
+
+
+def _number(variable: str) -> int | None:
+    value = os.environ.get(variable, "")
+    return int(value) if value.isdigit() else None
+
+
 class Sink:
     """Writes the lines of this process. A failure to write raises nothing, and shows as a missing ``bye``."""
 
@@ -70,8 +87,8 @@ class Sink:
     def hello(self) -> None:
         """Open the event log and identify this process in its first line."""
         self._descriptor = self._open()
-        rank = os.environ.get("RANK", "")
         self._identity = _identity()
+        stat = _stat()
         line = {
             "k": "hello",
             "schema": wire.SCHEMA,
@@ -79,8 +96,11 @@ class Sink:
             "ppid": os.getppid(),
             "argv": list(getattr(sys, "orig_argv", None) or [sys.executable, *getattr(sys, "argv", [])]),
             "python": sys.version.split()[0],
-            "rank": int(rank) if rank.isdigit() else None,
+            "rank": _number("RANK"),
+            "world": _number("WORLD_SIZE"),
             "identity": self._identity,
+            "program": list(wire.addresses(stat)),
+            "started": wire.started(stat),
         }
         self._put(encode(line) + "\n")
 

@@ -286,6 +286,5 @@ class Training:
             held = [record for states in self.states for record in states.at_end(self.lane > 0)]
             if self.states or outputs:
                 self._state(held, live=True, outputs=outputs)
-        else:
-            for states in self.states:
-                states.end()
+        for states in self.states:
+            states.end()

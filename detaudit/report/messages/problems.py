@@ -22,6 +22,8 @@ from detaudit.model.problems import (
     OnlyLosses,
     OnlyProbes,
     ProbesIncomplete,
+    ProcessUnseen,
+    RanksUnseen,
     RecorderNotLoaded,
     RunsMissing,
     RunUnusable,
@@ -29,6 +31,8 @@ from detaudit.model.problems import (
     StdoutTruncated,
     StdoutUnreadable,
     TimedOut,
+    TrainingsUnseen,
+    Unseen,
 )
 from detaudit.report.messages.wording import shortened
 
@@ -59,6 +63,8 @@ def reason(found: Reason) -> str:
                 "the losses match, but no weights were recorded, and matching losses prove nothing on their own; "
                 "use --artifact to compare a file the script saves them to"
             )
+        case TrainingsUnseen(run=run, unseen=found_):
+            return f"what was recorded matches, but run {run} may have trained more: {errors(found_)}"
         case RunsMissing(finished=finished, planned=planned):
             return f"{finished:,} of {planned:,} runs finished"
         case _:
@@ -76,6 +82,8 @@ def error(found: RunError) -> str:
         return _ended(found)
     if isinstance(found, _NotRecorded):
         return _not_recorded(found)
+    if isinstance(found, Unseen):
+        return _unseen(found)
     if isinstance(found, _Losses):
         return _losses(found)
     return _artifacts(found)
@@ -126,6 +134,26 @@ def _not_recorded(found: _NotRecorded) -> str:
                 f"the event log of process {pid} is incomplete: the disk is full, or the process ended abruptly "
                 "(exec, native crash, killed by its parent)"
             )
+        case _:
+            assert_never(found)
+
+
+_KEPT_OUT = {
+    "isolated": "it was started with -I, -E or -S; leave that out",
+    "environment": "it was started with different environment variables; pass those of its parent on",
+    "path": "PYTHONPATH was overwritten; extend it instead: PYTHONPATH=DIR:$PYTHONPATH",
+    "unknown": "it is not a Python that loads sitecustomize",
+}
+"""What keeps the recorder out of a process, and how to let it in."""
+
+
+def _unseen(found: Unseen) -> str:
+    match found:
+        case ProcessUnseen(command=command, framework=framework, why=why):
+            return f"{command!r} loaded {framework} without the recorder: {_KEPT_OUT[why]}"
+        case RanksUnseen(ranks=ranks, world=world):
+            which = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+            return f"no event log of {which} of {world}: the launcher must pass its environment variables on"
         case _:
             assert_never(found)
 

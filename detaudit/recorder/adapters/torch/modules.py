@@ -95,8 +95,8 @@ class ModuleStates(ModelStates):
         cuda = self._torch.cuda
         return bool(cuda.is_initialized() and cuda.is_current_stream_capturing())
 
-    def named(self, parameters: Sequence[Any]) -> list[Any]:
-        """Return parameters in the order of the modules that ran since the last step, then the others as they are.
+    def named(self, parameters: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
+        """Return parameters in the order of the modules that ran since the last step, then of the leaves of the loss.
 
         Their place in an optimizer is no part of a training: ``list(set(model.parameters()))`` is a common idiom.
         """
@@ -104,4 +104,6 @@ class ModuleStates(ModelStates):
         for module in self.recent():
             for parameter in module.parameters():
                 places.setdefault(id(parameter), len(places))
+        for leaf in leaves:
+            places.setdefault(id(leaf), len(places))
         return sorted(parameters, key=lambda parameter: places.get(id(parameter), len(places)))

@@ -195,7 +195,8 @@ class TorchWatcher:
         ids = [id(parameter) for parameter in found]
         known, order = self._orders.get(optimizer, ([], []))
         if known != ids:
-            places = {id(parameter): place for place, parameter in enumerate(self._modules.named(found))}
+            named = self._modules.named(found, self._threads.now().leaves)
+            places = {id(parameter): place for place, parameter in enumerate(named)}
             order = sorted(range(len(found)), key=lambda place: places[ids[place]])
             self._orders[optimizer] = ids, order
         return [found[place] for place in order]

@@ -1,0 +1,44 @@
+"""Find what may have trained in a run without a record."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from detaudit.auditor.evidence.event_logs import Process
+from detaudit.launch import Program, RunOutcome
+from detaudit.model.problems import ProcessUnseen, RanksUnseen, Unseen
+
+_SHOWN = 120
+
+
+def unseen(outcome: RunOutcome, processes: Sequence[Process]) -> tuple[Unseen, ...]:
+    """Return the programs with a framework, and the ranks of a launcher, that have no event log, each once."""
+    return tuple(dict.fromkeys((*_programs(outcome, processes), *_ranks(processes))))
+
+
+def _programs(outcome: RunOutcome, processes: Sequence[Process]) -> Iterator[ProcessUnseen]:
+    recorded = {process.hello.program for process in processes}
+    pids = {process.hello.pid for process in processes}
+    for program in outcome.programs:
+        if program.addresses not in recorded if program.addresses else program.pid not in pids:
+            command = " ".join(program.command)[:_SHOWN]
+            yield ProcessUnseen(command=command, framework=program.framework, why=_why(program))
+
+
+def _why(program: Program) -> Literal["isolated", "environment", "path", "unknown"]:
+    for argument in program.command[1:]:
+        if not argument.startswith("-") or argument in ("-c", "-m"):
+            break
+        if not argument.startswith("--") and {*argument} & {*"IES"}:
+            return "isolated"
+    if not program.has_variables:
+        return "environment"
+    return "unknown" if program.has_path else "path"
+
+
+def _ranks(processes: Sequence[Process]) -> Iterator[RanksUnseen]:
+    if not any(process.trained and process.hello.rank is not None for process in processes):
+        return
+    world = max((process.hello.world or 0 for process in processes), default=0)
+    missing = {*range(world)} - {process.hello.rank for process in processes}
+    if missing:
+        yield RanksUnseen(ranks=tuple(sorted(missing)), world=world)

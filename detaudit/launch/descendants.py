@@ -1,0 +1,95 @@
+"""Watch the process tree of a run for programs that load a framework, whoever started them and with whatever variables.
+
+A program is told by the addresses of its arguments and variables, which a fork keeps and ``exec`` changes. The recorder
+writes the same addresses, so what is not among them was not recorded.
+"""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from detaudit import wire
+from detaudit.launch import Program
+from detaudit.launch.environment import BOOTSTRAP
+
+INTERVAL_S = 0.2
+"""Seconds between two looks. A framework takes longer to load."""
+
+_MAPPED = {
+    "/libtorch": "torch",
+    "/libtensorflow_": "tensorflow",
+    "/_pywrap_tensorflow": "tensorflow",
+    "/jaxlib/": "jax",
+    "/sklearn/": "scikit-learn",
+    "/libxgboost": "xgboost",
+    "/lib_lightgbm": "lightgbm",
+    "/_catboost": "catboost",
+}
+"""Part of the path of a file that a process with a framework has mapped, and the framework."""
+
+_PROC = Path("/proc")
+
+
+class Descendants:
+    """The programs with a framework among the descendants of a process, also of those that left its session."""
+
+    def __init__(self, leader: int) -> None:
+        self._pids = {leader}
+        self._session = leader
+        self._next = 0.0
+        self._found: dict[tuple[int, tuple[int, ...]], Program] = {}
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """All that were found so far."""
+        return tuple(self._found.values())
+
+    def look(self) -> None:
+        """Look at the tree, unless that was a moment ago."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + INTERVAL_S
+        stats = _stats()
+        grown = True
+        while grown:
+            of_run = {pid for pid, (parent, session, _) in stats.items() if self._is_of_run(pid, parent, session)}
+            grown = bool(of_run - self._pids)
+            self._pids |= of_run
+        self._pids &= stats.keys()  # the number of a process that is gone may be given to one of another tree
+        for pid in self._pids:
+            key = pid, stats[pid][2]
+            if key not in self._found:
+                with contextlib.suppress(OSError):
+                    self._look_at(*key)
+
+    def _is_of_run(self, pid: int, parent: int, session: int) -> bool:
+        return pid in self._pids or parent in self._pids or session == self._session
+
+    def _look_at(self, pid: int, addresses: tuple[int, ...]) -> None:
+        maps = (_PROC / str(pid) / "maps").read_text(errors="replace")
+        framework = next((name for part, name in _MAPPED.items() if part in maps), None)
+        if framework is None:
+            return
+        command = (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+        variables = (_PROC / str(pid) / "environ").read_bytes().decode(errors="replace").split("\0")
+        env = dict(variable.partition("=")[::2] for variable in variables)
+        self._found[pid, addresses] = Program(
+            pid=pid,
+            addresses=addresses,
+            command=tuple(command),
+            framework=framework,
+            has_variables=wire.ENV_LOGS in env,
+            has_path=str(BOOTSTRAP) in env.get("PYTHONPATH", "").split(os.pathsep),
+        )
+
+
+def _stats() -> dict[int, tuple[int, int, tuple[int, ...]]]:
+    """Return of all processes the parent, the session, and the addresses of the program."""
+    found = {}
+    for name in os.listdir(_PROC) if _PROC.is_dir() else ():
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                fields = (_PROC / name / "stat").read_text(errors="replace").rpartition(")")[2].split()
+                found[int(name)] = int(fields[1]), int(fields[3]), wire.addresses(fields)
+    return found

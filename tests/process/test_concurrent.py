@@ -1,0 +1,95 @@
+"""Trainings in threads and in pools are matched by what they trained, and none is compared without a whole record."""
+
+import pytest
+
+from tests.process.conftest import Project
+
+FIT = """
+    import random, sys, time, torch
+
+    def fit(seed):
+        time.sleep(random.random() / 20)
+        generator = torch.Generator().manual_seed(seed)
+        weight = torch.randn(4, 1, generator=generator).requires_grad_()
+        optimizer = torch.optim.SGD([weight], 0.1)
+        for _ in range(3 + seed % 2):
+            loss = (torch.randn(8, 4, generator=generator) @ weight).pow(2).mean()
+            optimizer.zero_grad(); loss.backward(); optimizer.step()
+            time.sleep(random.random() / 100)
+        return seed
+"""
+
+POOLS = {
+    "multiprocessing": """
+        import multiprocessing, fits
+        if __name__ == "__main__":
+            with multiprocessing.get_context("fork").Pool(2) as pool:
+                print(sorted(pool.imap_unordered(fits.fit, range(5))))
+    """,
+    "chunks": """
+        from concurrent.futures import ProcessPoolExecutor
+        import fits
+        if __name__ == "__main__":
+            with ProcessPoolExecutor(2) as pool:
+                print(list(pool.map(fits.fit, range(5), chunksize=2)))
+    """,
+    "joblib": """
+        import joblib, fits
+        if __name__ == "__main__":
+            print(joblib.Parallel(n_jobs=2)(joblib.delayed(fits.fit)(seed) for seed in range(5)))
+    """,
+    "executor": """
+        from concurrent.futures import ThreadPoolExecutor
+        import fits
+        with ThreadPoolExecutor(2) as pool:
+            print(list(pool.map(fits.fit, range(5))))
+    """,
+    "threads": """
+        import threading, fits
+        threads = [threading.Thread(target=fits.fit, args=(seed,)) for seed in range(5)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    """,
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", POOLS)
+def test_equal_trainings_match_whoever_trains_them(project: Project, kind: str) -> None:
+    project.write("fits.py", FIT)
+    project.write("train.py", POOLS[kind])
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 0, done.out
+    for run in done.json["groups"][0]["runs"]:
+        assert sorted(rank["steps"] for rank in run["ranks"]) == [3, 3, 3, 4, 4]
+
+
+@pytest.mark.full
+def test_one_different_training_among_equal_ones_is_found(project: Project) -> None:
+    project.write("fits.py", FIT.replace("manual_seed(seed)", "manual_seed(seed if seed != 3 else time.time_ns())"))
+    project.write("train.py", POOLS["threads"])
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 1, done.out
+    first, second = ({rank["digest"] for rank in run["ranks"]} for run in done.json["groups"][0]["runs"])
+    assert len(first & second) == 4
+
+
+def test_a_probe_for_a_batch_size_is_no_broken_record(project: Project, seeded: str) -> None:
+    project.write(
+        "probe.py",
+        """
+        import torch
+        weight = torch.ones(4, requires_grad=True)
+        optimizer = torch.optim.SGD([weight], 0.1)
+        weight.sum().backward()
+        optimizer.zero_grad()
+        """,
+    )
+    project.write(
+        "main.py",
+        f"import subprocess, sys, runpy\nsubprocess.run([sys.executable, 'probe.py'], check=True)\n"
+        f"runpy.run_path({seeded!r})\n",
+    )
+    done = project.run("main.py", "--runs", "2")
+    assert done.code == 0, done.out
+    assert [rank["framework"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == ["script"]
