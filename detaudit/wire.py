@@ -51,9 +51,9 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     stage ``returned`` of the framework ``returned``: one event for each part, with a space and the name of the part
     after the digest. A fit (of the framework ``sklearn``, ``xgboost``, ``lightgbm`` or ``catboost``) is a step, with a
     space and its name after the digests of ``batch`` and ``update``; ``value`` of its ``update`` is the last loss that
-    the estimator reports, else null. ``lane`` tells the trainings of one framework and process apart: it is left out or
-    0 for what the process trains itself, and a number for each task of a pool and each thread that trains. Numbers are
-    given in no fixed order.
+    the estimator reports, else null. ``lane`` distinguishes the trainings of one framework and process: it is left out
+    or 0 for what the process trains itself, and a number for each task of a pool and each thread that trains. Numbers
+    are given in no fixed order.
 ``probe``: ``name, n, step, kind, digest, value``
     The script monitors a value: the n-th ``value`` or ``gradient`` of that name in this process. ``step`` is the
     current training step, or null. ``value`` is a short text if it is a single number or string, else null.

@@ -38,7 +38,7 @@ class RunSpec:
 class Program:
     """A program with a framework among the processes of a run, recorded or not.
 
-    ``addresses`` tell it from the program that started it; see descendants.py. ``has_variables`` and ``has_path`` say
+    ``addresses`` identify it; see descendants.py. ``has_variables`` and ``has_path`` say
     whether it was started with the variables that load the recorder, and with its folder on PYTHONPATH.
     """
 

@@ -1,6 +1,6 @@
 """Watch the process tree of a run for programs that load a framework, whoever started them and with whatever variables.
 
-A program is told by the addresses of its arguments and variables, which a fork keeps and ``exec`` changes. The recorder
+The addresses of its arguments and variables identify a program: a fork keeps them, ``exec`` changes them. The recorder
 writes the same addresses, so what is not among them was not recorded.
 """
 

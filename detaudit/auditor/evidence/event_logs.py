@@ -144,7 +144,7 @@ def read_run(folder: Path) -> list[Process]:
         hello = process.hello
         return (hello.rank if hello.rank is not None else 0, process.identity, hello.started, hello.pid)
 
-    # Nothing but process IDs would tell several processes apart that have no number.
+    # Several processes without a number differ in their process IDs only.
     unnumbered = [one for one in processes if one.trained and one.hello.rank is None and not one.identity]
     for process in unnumbered if len(unnumbered) > 1 else ():
         process.trainings = tuple(replace(training, unplaced=True) for training in process.trainings)

@@ -98,7 +98,7 @@ class Recorder:
         return self._lanes
 
     def begin_task(self) -> None:
-        """Tell what is trained from now on from what this process, a worker of a pool, trained before."""
+        """Give what is trained from now on a lane of its own: this process is a worker of a pool."""
         self._start_over(self.new_lane())
 
     def _start_over(self, lane: int) -> None:

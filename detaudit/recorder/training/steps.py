@@ -52,7 +52,7 @@ def _line(fields: dict[str, Any]) -> str:
 class Training:
     """Collects the events of a step and writes them together. Steps count from 1; step 0 is the initial state.
 
-    ``lane`` tells trainings of one framework and process apart, see wire.py. The one with ``owns_states`` writes what
+    ``lane`` distinguishes trainings of one framework and process, see wire.py. The one with ``owns_states`` writes what
     models hold at the end.
     """
 

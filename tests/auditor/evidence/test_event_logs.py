@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.evidence.event_logs import Growing, Tail, matching, read_run
+from detaudit.auditor.evidence.event_logs import Growing, Tail, matching, read_run, trainings
 from detaudit.model import Stage
 
-HELLO = {
+HELLO: dict[str, Any] = {
     "k": "hello",
     "schema": 1,
     "pid": 7,
@@ -21,7 +21,7 @@ HELLO = {
     "rank": None,
     "identity": [],
 }
-LINES = [
+LINES: list[dict[str, Any]] = [
     HELLO,
     {"k": "framework", "name": "torch", "version": "2"},
     {"k": "event", "fw": "torch", "step": 1, "stage": "forward", "digest": "a", "value": "0x1p+1"},
@@ -124,3 +124,52 @@ def test_the_tail_follows_a_growing_file(tmp_path: Path) -> None:
             lines += new
     assert (tail.step, tail.loss) == (1, 2.0)
     assert lines == WHOLE.splitlines()
+
+
+def in_lane(lane: int, digest: str) -> list[dict[str, Any]]:
+    return [{**line, "lane": lane, "digest": digest} for line in LINES[3:5]]
+
+
+def as_log(*lines: dict[str, Any]) -> bytes:
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def test_tasks_of_pools_come_in_the_order_of_what_they_trained(tmp_path: Path) -> None:
+    bye = {"k": "bye", "how": "task"}
+    found = []
+    for name, taken in (("a", ("x", "yz")), ("b", ("zy", "x"))):
+        (tmp_path / name).mkdir()
+        for worker, digests in enumerate(taken):
+            tasks = [line for lane, digest in enumerate(digests, 1) for line in (*in_lane(lane, digest), bye)]
+            write(tmp_path / name, as_log({**HELLO, "identity": [worker + 1]}, *tasks), f"{worker}.0.jsonl")
+        processes = read_run(tmp_path / name)
+        assert all(process.ended for process in processes)
+        found.append([training for _, training in trainings(processes)])
+    assert found[0] == found[1]
+    assert [training.final.digest for training in found[0] if training.final] == ["x", "y", "z"]
+    assert all(training.unplaced for training in found[0])
+
+
+def test_a_task_after_the_last_end_is_not_whole(tmp_path: Path) -> None:
+    write(tmp_path, as_log(HELLO, *in_lane(1, "a"), {"k": "bye", "how": "task"}, *in_lane(2, "b")))
+    (process,) = read_run(tmp_path)
+    assert not process.ended
+
+
+def test_models_of_threads_belong_to_the_same_training_in_every_run(tmp_path: Path) -> None:
+    state = {"k": "state", "fw": "torch", "live": True, "tensors": [["Linear", "bias", False, "f4", [1], "0"]]}
+    found = []
+    for name, digests in (("a", "xy"), ("b", "yx")):
+        (tmp_path / name).mkdir()
+        threads = [line for lane, digest in enumerate(digests, 1) for line in in_lane(lane, digest)]
+        write(tmp_path / name, as_log(HELLO, *threads, state, {"k": "bye", "how": "exit"}))
+        found.append([training for _, training in trainings(read_run(tmp_path / name))])
+    assert found[0] == found[1]
+    assert sum(len(training.final.state) for training in found[0] if training.final) == 1
+
+
+def test_several_processes_without_a_number_have_no_place_and_one_has(tmp_path: Path) -> None:
+    write(tmp_path, WHOLE)
+    assert [training.unplaced for _, training in trainings(read_run(tmp_path))] == [False]
+    write(tmp_path, as_log({**HELLO, "pid": 8}, *LINES[1:]), "8.0.jsonl")
+    assert [training.unplaced for _, training in trainings(read_run(tmp_path))] == [True, True]

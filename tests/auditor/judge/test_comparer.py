@@ -162,7 +162,7 @@ def test_a_replica_that_diverges_is_named() -> None:
 def test_the_fits_of_ranks_are_no_replicas() -> None:
     ranks = [rank(0, training()), rank(1, training())]
     for number, process in enumerate(ranks):
-        process.trainings["sklearn"] = replace(training(update2=str(number)), framework="sklearn")
+        process.trainings += (replace(training(update2=str(number)), framework="sklearn"),)
     assert replicas(1, ranks) == Replicas(ranks=2, run=1, first_difference=None)
 
 
@@ -262,3 +262,24 @@ def test_a_baseline_with_dated_files() -> None:
     assert comparer.first_difference(a, b) is not None
     assert comparer.same(a, b)
     assert not comparer.same(a, record_of((training(), saved("y 2026-02-02/a.pt"))))
+
+
+def unplaced(**changed: Any) -> Training:
+    return replace(training(**changed), unplaced=True)
+
+
+def test_what_has_no_place_is_matched_by_what_it_trained() -> None:
+    a, b = unplaced(init0="a", update1="a"), unplaced(init0="b", update1="b")
+    assert result_key([a, b, b]) == result_key([b, a, b]) != result_key([a, a, b])
+    assert first_difference([a, b, b], [b, a, b]) is None
+    assert first_difference([a, b, b], [a, a, b]) is not None
+    assert result_key([training(), training(update1="x")]) != result_key([training(update1="x"), training()])
+
+
+def test_what_differs_is_compared_with_what_began_like_it() -> None:
+    a, b, other = unplaced(init0="a"), unplaced(init0="b"), unplaced(init0="b", update2="x")
+    assert first_difference([a, b], [other, a]) == Difference(rank=1, step=2, stage=Stage.UPDATE)
+
+
+def test_a_baseline_without_places_is_still_matched() -> None:
+    assert first_difference([training(), training(init0="b")], [unplaced(init0="b"), unplaced()]) is None

@@ -55,6 +55,9 @@ class Recorder:
     def called(self, calls: int) -> None:
         pass
 
+    def new_lane(self) -> int:
+        return len(self.trainings)
+
     def append(self, text: str) -> None:
         self.lines += [json.loads(line) for line in text.splitlines()]
 
@@ -234,3 +237,44 @@ def test_a_forked_child_starts_over(recorder: Recorder, trained: Training) -> No
     trained.step("b", [Tensor(2.0)])
     trained.finish()
     assert (recorder.final["steps"], recorder.final["sum"]) == (1, (2.0).hex())
+
+
+def test_a_backward_pass_without_a_step_is_not_written(recorder: Recorder, trained: Training) -> None:
+    trained.initial([Tensor(1.0)])
+    trained.loss(Tensor(0.5))
+    trained.finish()
+    assert recorder.lines == []
+    trained.step("a", [Tensor(2.0)])
+    trained.loss(Tensor(0.25))
+    trained.finish()
+    assert {line["step"] for line in recorder.lines if line["k"] == "event"} == {0, 1}
+    assert recorder.lines[-1] == recorder.final
+
+
+def test_a_training_in_a_thread_has_steps_of_its_own(recorder: Recorder, trained: Training) -> None:
+    trained.step("a", [Tensor(1.0)])
+    other = trained.beside()
+    other.inputs([Tensor(3.0)])
+    assert recorder.trainings == [trained]  # a thread that only runs models is no training
+    for _ in range(2):
+        other.step("b", [Tensor(2.0)])
+    other.finish()
+    trained.finish(others_trained=True)
+    finals = {line["lane"]: (line["steps"], line["sum"]) for line in recorder.lines if line["k"] == "final"}
+    assert finals == {1: (2, (2.0).hex()), 0: (1, (1.0).hex())}
+    assert {(line.get("lane", 0), line["step"]) for line in recorder.lines if line["k"] == "event"} == {
+        (0, 1), (1, 1), (1, 2)
+    }  # fmt: skip
+
+
+def test_a_step_ends_in_the_training_of_its_optimizer(recorder: Recorder, trained: Training) -> None:
+    other = trained.beside()
+    other.inputs([Tensor(3.0)])
+    other.loss(Tensor(0.5))
+    trained.take_over(other)
+    trained.step("a", [Tensor(1.0)])
+    assert [(line["stage"], line.get("lane", 0)) for line in recorder.lines if line["k"] == "event"] == [
+        ("batch", 0), ("forward", 0), ("update", 0)
+    ]  # fmt: skip
+    other.finish()
+    assert [line["k"] for line in recorder.lines] == ["event"] * 3
