@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import localize
-from detaudit.auditor.judge.comparer import RESULTS, Matched, first_difference, last_equal_step, pairs, shared_digests
+from detaudit.auditor.judge.comparer import first_difference, last_equal_step, shared_digests
+from detaudit.auditor.judge.pairing import RESULTS, Matched, pairs
 from detaudit.errors import NothingToCompareError
 from detaudit.model import (
     SCHEMA_VERSION,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from detaudit.auditor.evidence.event_logs import events
-from detaudit.auditor.judge import comparer
+from detaudit.auditor.judge import pairing
 from detaudit.model import RunRecord, Stage, Training, is_inference
 
 
@@ -18,7 +18,7 @@ class DigestFollower:
 
     def differs(self, step: int, stage: Stage, digest: str) -> bool:
         """Take in the next digest, and return whether the training can no longer end with the same results."""
-        if stage not in comparer.results(self._reference):
+        if stage not in pairing.results(self._reference):
             return False
         place = self._seen[step, stage]
         self._seen[step, stage] += 1
@@ -41,7 +41,7 @@ class Follower:
     def differs(self, log: Path, raw: Iterable[bytes]) -> bool:
         """Whether new lines of an event log differ from what the reference recorded there."""
         for event in events(raw):
-            if self._comparer is None or event.stage not in comparer.RESULTS:
+            if self._comparer is None or event.stage not in pairing.RESULTS:
                 continue
             if is_inference(event.fw) and not is_inference(self._framework):
                 continue  # before the training

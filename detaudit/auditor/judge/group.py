@@ -9,7 +9,7 @@ from detaudit import wire
 from detaudit.auditor.evidence import effective_settings, seeds
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import FlagLine
-from detaudit.auditor.judge import comparer, files, localize, probes, verdict
+from detaudit.auditor.judge import comparer, files, localize, pairing, probes, verdict
 from detaudit.auditor.source import suspect_code
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import (
@@ -63,7 +63,7 @@ class GroupInProgress:
         stopped_short = run.status is Status.STOPPED and bool(record.parts)
         if run.status is Status.OK or stopped_short:
             watched = self._probes.add(run.id, processes)
-            result = comparer.identity(record) if record.parts else watched
+            result = pairing.identity(record) if record.parts else watched
             if self._first is None:
                 self._first, self._first_processes = record, processes
             self._results.append(result)

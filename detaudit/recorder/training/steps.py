@@ -4,49 +4,26 @@ from __future__ import annotations
 
 import threading
 
-from ... import wire
 from . import digest, generators
 from .outputs import Outputs
-from .weights import HeldWeights
+from .pending import PendingEvents
+from .weights import HeldWeights, summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
     from ..process.recorder import Recorder
     from .digest import Part
     from .reader import FrameworkReader
+    from .states import State
 
 EVERY_STEP_BYTES = 256 * 2**20
 """Weights of up to this size are digested at every step, larger ones at steps 1, 2, 4, 8, … and at the end.
 
 Their size is the same in all runs of an audit, and so are the steps at which they are digested.
 """
-
-
-if TYPE_CHECKING:
-
-    class State(Protocol):
-        """What a training leaves behind beside the weights that it updates."""
-
-        def at_step(self) -> str | None:
-            """Return a digest of it after a step, None if there is nothing to compare."""
-
-        def at_end(self, of_task: bool = False) -> list[list[Any]]:
-            """Return its tensors as described for ``state`` in wire.py, at the end of a task only what ran in it."""
-
-        def end(self) -> None:
-            """Stop recording: the process ends, and nothing was trained."""
-
-        def forget(self) -> None:
-            """Start over, as in a forked child."""
-
-
-def _line(fields: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(fields) + "\n"
 
 
 class Training:
@@ -79,7 +56,7 @@ class Training:
         self._losses: list[Any] = []
         self._inputs: list[Part] = []
         self._used_inputs = 0
-        self._events: list[tuple[int, str]] = []
+        self._events = PendingEvents(self._framework)
         self._weights = HeldWeights(self._reader)
         self._final_loss: float | None = None
         self._final_steps = -1
@@ -114,7 +91,7 @@ class Training:
         self._losses, other._losses = self._losses + other._losses, []
         self._inputs, other._inputs = self._inputs + other._inputs, []
         self._used_inputs, other._used_inputs = len(self._inputs), 0
-        other._events = []
+        other._events.clear()
 
     def current_step(self, after_loss: bool) -> int:
         """Return the number of the current step.
@@ -127,18 +104,9 @@ class Training:
 
     def event(self, step: int, stage: str, digest_: str, value: float | None = None) -> None:
         """Keep an event to be written at the end of its step."""
-        # This runs at every step, and digests and float.hex() need no escaping.
-        shown = "null" if value is None else f'"{float(value).hex()}"'
         if not self._listed:
             self._list()
-        lane = f'"lane":{self.lane},' if self.lane else ""
-        self._events.append(
-            (
-                step,
-                f'{{"k":"event","fw":"{self._framework}",{lane}"step":{step},"stage":"{stage}",'
-                f'"digest":"{digest_}","value":{shown}}}\n',
-            )
-        )
+        self._events.add(self.lane, step, stage, digest_, value)
 
     def wants(self, stage: str) -> bool:
         """Return whether to record this stage."""
@@ -157,7 +125,7 @@ class Training:
         """Record the states of the random generators, once in a step."""
         if self._rng_step <= self.steps and self.wants("rng"):
             if not self._rng_step:
-                self._events.append((0, _line({"k": "generators", "states": generators.digests()})))
+                self._events.add_line({"k": "generators", "states": generators.digests()})
             self._rng_step = self.steps + 1
             self.event(self._rng_step, "rng", generators.state_digest())
 
@@ -219,13 +187,9 @@ class Training:
         self._stepped(self.steps)
 
     def write(self) -> None:
-        """Write the events of the steps that ended, with one system call.
-
-        The others are kept: a backward pass without an update, such as a probe for a batch size, is no step.
-        """
-        ended = "".join([line for step, line in self._events if step <= self.steps]) if self.steps else ""
+        """Write the events of the steps that ended, with one system call."""
+        ended = self._events.through(self.steps)
         if ended:
-            self._events = [(step, line) for step, line in self._events if step > self.steps]
             self._sink.append(ended)
 
     def _forward(self, step: int) -> None:
@@ -257,22 +221,15 @@ class Training:
                 self._end_states(others_trained)
                 return
             self._final_steps = self.steps
-            sets = self._weights.sum_up()
-            digests = [digest.of_parts([weight.part for weight in summed]) for summed in sets]
-            weights = [weight for summed in sets for weight in summed]
             self._sink.write(
                 {
                     "k": "final",
                     "fw": self._framework,
                     "lane": self.lane,
                     "steps": self.steps,
-                    "digest": digests[0] if len(digests) == 1 else digest.of_bytes("".join(digests).encode()),
-                    "sum": sum([weight.sum for weight in weights], 0.0).hex(),
                     "loss": None if self._final_loss is None else self._final_loss.hex(),
-                    "params": len(weights),
                     "sparse": self._sparse,
-                    "devices": sorted({weight.device for weight in weights}),
-                    "weights": [weight.as_record() for weight in weights[: wire.MOST_WEIGHTS]],
+                    **summary(self._weights.sum_up()),
                     "outputs": self.outputs.summary() if self.owns_states else None,
                 }
             )

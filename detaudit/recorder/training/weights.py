@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import weakref
 
+from ... import wire
+from . import digest
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,3 +89,16 @@ class HeldWeights:
 
     def _summed(self, tensors: Sequence[Any]) -> list[Weight]:
         return [Weight(t, part, self._reader) for t, part in zip(tensors, self._reader.parts(tensors))]
+
+
+def summary(sets: Sequence[Sequence[Weight]]) -> dict[str, Any]:
+    """Return what ``final`` says of weights; see wire.py."""
+    digests = [digest.of_parts([weight.part for weight in summed]) for summed in sets]
+    weights = [weight for summed in sets for weight in summed]
+    return {
+        "digest": digests[0] if len(digests) == 1 else digest.of_bytes("".join(digests).encode()),
+        "sum": sum([weight.sum for weight in weights], 0.0).hex(),
+        "params": len(weights),
+        "devices": sorted({weight.device for weight in weights}),
+        "weights": [weight.as_record() for weight in weights[: wire.MOST_WEIGHTS]],
+    }

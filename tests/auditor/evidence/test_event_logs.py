@@ -158,6 +158,7 @@ def test_a_task_after_the_last_end_is_not_whole(tmp_path: Path) -> None:
 
 def test_models_of_threads_belong_to_the_same_training_in_every_run(tmp_path: Path) -> None:
     state = {"k": "state", "fw": "torch", "live": True, "tensors": [["Linear", "bias", False, "f4", [1], "0"]]}
+    state["outputs"] = "o"
     found = []
     for name, digests in (("a", "xy"), ("b", "yx")):
         (tmp_path / name).mkdir()
@@ -166,6 +167,7 @@ def test_models_of_threads_belong_to_the_same_training_in_every_run(tmp_path: Pa
         found.append([training for _, training in trainings(read_run(tmp_path / name))])
     assert found[0] == found[1]
     assert sum(len(training.final.state) for training in found[0] if training.final) == 1
+    assert [training.final.outputs for training in found[0] if training.final] == ["o", None]
 
 
 def test_several_processes_without_a_number_have_no_place_and_one_has(tmp_path: Path) -> None:

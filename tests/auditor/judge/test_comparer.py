@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import Hello
 from detaudit.auditor.judge import comparer
-from detaudit.auditor.judge.comparer import identity, replicas
+from detaudit.auditor.judge.comparer import replicas
 from detaudit.auditor.judge.follow import DigestFollower
+from detaudit.auditor.judge.pairing import identity
 from detaudit.model import UNHOOKED, Difference, FinalState, ModelTensor, Replicas, Stage, Training, record_of
 
 STAGES = tuple(stage for stage in Stage if stage not in (Stage.OUTPUT, *UNHOOKED, Stage.STEPS))

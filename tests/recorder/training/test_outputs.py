@@ -95,6 +95,21 @@ def test_only_outputs_after_the_last_update_count_if_something_is_trained() -> N
     assert after_training([1.0])["outputs"] != after_training([2.0])["outputs"]
 
 
+def test_threads_that_train_have_no_outputs_of_their_own() -> None:
+    process = Process()
+    other = process.training.beside()
+    process.call(Tensor(1.0))
+    other.loss(Tensor(1.0))
+    other.step("weights", [process.model])
+    assert not process.training.outputs.each
+    process.call(Tensor(2.0))
+    other.finish()
+    process.training.finish(others_trained=True)
+    finals = [line for line in process.recorder.lines if line["k"] == "final"]
+    assert [(line["fw"], line["outputs"]) for line in finals] == [("torch", None)]
+    assert process.recorder.lines[-1]["outputs"] == after_training([2.0])["outputs"]
+
+
 def test_an_output_that_an_update_follows_is_never_digested() -> None:
     process = Process()
     process.update()

@@ -22,6 +22,7 @@ from .models import LayerStates, ModuleStates, watch_state
 from .reader import TensorFlowReader
 from .sessions import watch_sessions
 from .symbolic import watch_symbolic_gradients
+from .tapes import watch_tapes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class TensorFlowWatcher:
         """Install the hooks."""
         backprop = importlib.import_module("tensorflow.python.eager.backprop")
         functions = "tensorflow.python.eager.polymorphic_function."
-        self._watch_gradients(backprop.GradientTape)
+        watch_tapes(backprop.GradientTape, self._sink, self._inside, self._note)
         self._watch_calls(importlib.import_module(functions + "polymorphic_function").Function)
         self._watch_calls(importlib.import_module(functions + "concrete_function").ConcreteFunction)
         self._scaled.watch()
@@ -88,23 +89,6 @@ class TensorFlowWatcher:
                 self._note(losses, sources, gradients)
 
         watch_symbolic_gradients(self._tf, self._sink, observe)
-
-    def _watch_gradients(self, tape: Any) -> None:
-        compute = tape.gradient
-
-        @functools.wraps(compute)
-        def gradient(tape_: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-            if getattr(self._inside, "gradient", False):  # of a checkpoint that is recomputed
-                return compute(tape_, target, sources, *args, **kwargs)
-            self._inside.gradient = True
-            try:
-                gradients = compute(tape_, target, sources, *args, **kwargs)
-            finally:
-                self._inside.gradient = False
-            self._sink.guarded("gradient", lambda: self._note(target, sources, gradients))
-            return gradients
-
-        tape.gradient = gradient
 
     def _watch_calls(self, function: Any) -> None:
         call = function.__call__

@@ -13,6 +13,7 @@ from .compiling import compiling, never_compile
 from .inputs import Calls, data_in
 from .modules import ModuleStates, in_loader_worker
 from .reader import TorchReader
+from .scaling import ScaledLosses
 from .steps import Steps, ThreadSteps, leaves_of
 
 TYPE_CHECKING = False
@@ -39,6 +40,7 @@ class TorchWatcher:
         self._training = Training("torch", recorder, self._reader)
         self._modules = ModuleStates(torch, self._reader, self._training.freed)
         self._threads = ThreadSteps(self._training)
+        self._scaled = ScaledLosses(torch, self._sink, self._threads)
         self._optimizers: weakref.WeakKeyDictionary[Any, tuple[int, Steps]] = weakref.WeakKeyDictionary()
         self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
         self._any_optimizer = False
@@ -53,7 +55,7 @@ class TorchWatcher:
             optimizer.register_optimizer_step_post_hook(self._hook(self._after_step))  # type: ignore[union-attr]
             self._watch_optimizers(torch.optim.Optimizer)
         scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
-        self._watch_scaled_losses(scaler)
+        self._scaled.watch(scaler)
         graph = sys.modules.get("torch.autograd.graph")
         run = torch.autograd._engine_run_backward if hasattr(torch.autograd, "_engine_run_backward") else None
         if run is None or graph is None:
@@ -121,26 +123,6 @@ class TorchWatcher:
 
         base.__init__ = __init__
 
-    def _watch_scaled_losses(self, scaler: Any) -> None:
-        scale = scaler.scale
-
-        @functools.wraps(scale)
-        def scale_(scaler_: Any, outputs: Any) -> Any:
-            scaled = scale(scaler_, outputs)
-            self._sink.guarded("scale", lambda: self._keep_unscaled(scaled, outputs))
-            return scaled
-
-        scaler.scale = scale_
-
-    def _keep_unscaled(self, scaled: Any, outputs: Any) -> None:
-        if isinstance(outputs, self._torch.Tensor):
-            self._threads.now().unscaled = (weakref.ref(scaled), outputs.detach())
-
-    def _loss(self, output: Any) -> Any:
-        """Return the loss that the script computed, before a GradScaler scaled it for the backward pass."""
-        scaled, loss = self._threads.now().unscaled or (lambda: None, output)
-        return loss if scaled() is output else output
-
     def _before_backward(self, outputs: Any) -> None:
         if self._torch._C._current_graph_task_id() != -1:
             return  # inside another backward pass: checkpoint recomputation
@@ -154,7 +136,7 @@ class TorchWatcher:
             if steps.training.steps == 0 and not steps.training.pending:
                 steps.training.initial(leaves)
         for loss in losses:
-            steps.training.loss(self._reader.plain(self._loss(loss)).clone())
+            steps.training.loss(self._reader.plain(self._scaled.unscaled(loss)).clone())
 
     def _training_them(self, leaves: list[Any], steps: Steps) -> Steps:
         """Return the steps in which these weights are trained, those of this thread if there are no others."""

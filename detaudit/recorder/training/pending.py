@@ -1,0 +1,48 @@
+"""Hold the events of one training until their step has ended."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class PendingEvents:
+    """The events of one framework that are not written yet, as lines of the event log."""
+
+    def __init__(self, framework: str) -> None:
+        self._framework = framework
+        self._lines: list[tuple[int, str]] = []
+
+    def add(self, lane: int, step: int, stage: str, digest: str, value: float | None) -> None:
+        """Add an event."""
+        # This runs at every step, and digests and float.hex() need no escaping.
+        shown = "null" if value is None else f'"{float(value).hex()}"'
+        of_lane = f'"lane":{lane},' if lane else ""
+        self._lines.append(
+            (
+                step,
+                f'{{"k":"event","fw":"{self._framework}",{of_lane}"step":{step},"stage":"{stage}",'
+                f'"digest":"{digest}","value":{shown}}}\n',
+            )
+        )
+
+    def add_line(self, fields: dict[str, Any]) -> None:
+        """Add another line, which is written with the first step."""
+        import json
+
+        self._lines.append((0, json.dumps(fields) + "\n"))
+
+    def clear(self) -> None:
+        """Drop all events."""
+        self._lines = []
+
+    def through(self, steps: int) -> str:
+        """Return and drop the lines up to this step.
+
+        The others are kept: a backward pass without an update, such as a probe for a batch size, is no step.
+        """
+        ended = "".join([line for step, line in self._lines if step <= steps]) if steps else ""
+        if ended:
+            self._lines = [(step, line) for step, line in self._lines if step > steps]
+        return ended
