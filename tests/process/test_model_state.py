@@ -168,7 +168,7 @@ KERAS = """
             model.train_on_batch(x, y)
             if step == look:
                 model(noise, training=True)
-        model.predict(noise, verbose=0)
+        model.predict(x, verbose=0)
 """
 
 

@@ -147,7 +147,7 @@ def test_only_the_framework_that_trains_is_compared(project: Project) -> None:
     done = project.run("train.py", "--runs", "2")
     assert done.code == 0
     assert [rank["framework"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == ["torch"]
-    assert set(done.json["environment"]["frameworks"]) == {"torch", "tensorflow"}
+    assert {"torch", "tensorflow"} <= set(done.json["environment"]["frameworks"])  # Keras may import scikit-learn
 
 
 @pytest.mark.full
