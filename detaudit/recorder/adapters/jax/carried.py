@@ -31,25 +31,25 @@ class CarriedState:
     def forget(self) -> None:
         """Start over, as in a forked child."""
         self._held: dict[str, Held] = {}
-        self._latest: tuple[Plan, list[Callable[[], Any]]] | None = None
+        self._latest: dict[Plan, list[Callable[[], Any]]] = {}
         self._steps = 0
         self._new = False
 
-    def enter(self, inputs: Sequence[Any]) -> None:
-        """Handle the inputs of a training call: outputs of the last one among them are carried."""
-        if self._latest is None or self._latest[0].carried:
-            return
-        plan, references = self._latest
-        given = {id(array) for array in inputs}
-        outputs = enumerate([reference() for reference in references])
-        returned = [place for place, array in outputs if id(array) in given and _has_floats(array)]
-        plan.carried = [place for place in returned if place not in plan.updated and place not in plan.passed]
+    def enter(self, plan: Plan, inputs: Sequence[Any]) -> None:
+        """Handle the inputs of a training call: outputs of earlier ones among them, but for weights, are carried."""
+        given = {id(array) for place, array in enumerate(inputs) if place not in plan.weights}
+        for earlier, references in self._latest.items():
+            if not earlier.carried:
+                outputs = enumerate([reference() for reference in references])
+                returned = [place for place, array in outputs if id(array) in given and _has_floats(array)]
+                known = {*earlier.updated, *earlier.passed}
+                earlier.carried = [place for place in returned if place not in known]
 
     def leave(self, plan: Plan, outputs: Sequence[Any]) -> None:
         """Handle the outputs of that call."""
         if plan.carried:
             self._keep({plan.names[place]: outputs[place] for place in plan.carried})
-        self._latest = plan, [reference_to(array) for array in outputs]
+        self._latest[plan] = [reference_to(array) for array in outputs]
 
     def collections(self, named: dict[str, Any]) -> None:
         """Handle collections that a model returned, by name."""

@@ -51,7 +51,7 @@ class Steps:
     def before(self, plan: Plan, inputs: list[Any]) -> None:
         """Handle the inputs of a training call, before JAX may reuse their buffers."""
         with self._training.lock:
-            self.state.enter(inputs)
+            self.state.enter(plan, inputs)
             weights = [inputs[place] for place in plan.weights]
             if not plan.updated and self._returned is not None and self._returned[0] is plan:
                 # An output of the last call that is an input now shows where this function returns its weights.
