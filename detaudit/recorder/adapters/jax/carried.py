@@ -60,7 +60,8 @@ class CarriedState:
         self._held.update({name: Held(array) for name, array in named.items()})
 
     def held(self) -> list[Held]:
-        """Return what is held until the end."""
+        """Return what is held until the end. What a later call took and whose buffer it reused came back changed."""
+        self._held = {name: held for name, held in self._held.items() if not _is_deleted(held.array)}
         return list(self._held.values())
 
     def at_step(self) -> str | None:
@@ -83,6 +84,10 @@ class CarriedState:
             ["", name, True, dtype, [int(size) for size in shape], "%016x" % words]
             for name, (_, dtype, shape, words) in zip(self._held, parts)
         ]
+
+
+def _is_deleted(array: Any) -> bool:
+    return hasattr(array, "is_deleted") and bool(array.is_deleted())
 
 
 def _has_floats(array: Any) -> bool:

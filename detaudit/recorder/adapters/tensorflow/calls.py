@@ -32,12 +32,15 @@ class CallOutputs:
 
     def __init__(self, tf: Any, sink: Sink, training: Training, inside: threading.local) -> None:
         self._tf, self._sink, self._training, self._inside = tf, sink, training, inside
+        self._trackable: Any = importlib.import_module("tensorflow.python.trackable.base").Trackable
         self._composite: Any = importlib.import_module("tensorflow.python.framework.composite_tensor").CompositeTensor
 
     def of(self, model: Any, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call ``call(model, *args, **kwargs)``, and record what it is called with and what it returns."""
         inside = self._inside
-        if getattr(inside, "call", False) or not self._tf.executing_eagerly():
+        # With another backend of Keras, a model returns arrays of that framework.
+        ours = isinstance(model, self._trackable) and self._tf.executing_eagerly()
+        if getattr(inside, "call", False) or not ours:
             return call(model, *args, **kwargs)
         inside.call = True
         steps = self._training.losses_seen
