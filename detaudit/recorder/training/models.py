@@ -62,9 +62,9 @@ class ModelStates(ABC):
     def held(self, part: Any) -> Iterator[Held]:
         """Yield the tensors of a part that have values."""
 
-    @abstractmethod
     def buffers(self, part: Any) -> list[Any]:
-        """Return the buffers of a part, as fast as possible: this is asked at each step."""
+        """Return the buffers of a part. This is asked at each step, so a framework may have a faster way."""
+        return [held.tensor for held in self.held(part) if held.buffer]
 
     def untouchable(self) -> bool:
         """Return whether nothing can be read now."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping
 
 from ... import wire
 from . import digest, generators
+from .nested import leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,32 +25,23 @@ LATER_BYTES = 16 * 2**20
 LATER_CALLS = 256
 """After the first update, so many bytes and calls wait before they are digested: most are followed by an update."""
 
-_DEEPEST = 6
 _PLAIN = (bool, int, float, complex, str, bytes)
 _MASK = (1 << 128) - 1
 
 
-def values_in(value: Any, tensors: Callable[[Any], Sequence[Any] | None], depth: int = 0) -> Iterator[Any]:
+def values_in(value: Any, tensors: Callable[[Any], Sequence[Any] | None]) -> Iterator[Any]:
     """Yield the tensors and numbers of nested collections and dataclasses in order, numbers and texts as text.
 
     ``tensors`` returns what a value consists of if it is a tensor, else None. Objects of other types are left out.
     """
-    found = tensors(value)
-    if found is not None:
-        yield from found
-    elif isinstance(value, _PLAIN):
-        yield f"{type(value).__name__}:{value!r}"
-    elif hasattr(value, "tobytes") and getattr(getattr(value, "dtype", None), "kind", "") in tuple("biufc"):
-        yield f"{value.dtype}{value.shape}:{digest.of_bytes(value.tobytes())}"
-    elif depth < _DEEPEST and isinstance(value, (list, tuple)):
-        for item in value:
-            yield from values_in(item, tensors, depth + 1)
-    elif depth < _DEEPEST and isinstance(value, Mapping):
-        for item in value.values():
-            yield from values_in(item, tensors, depth + 1)
-    elif depth < _DEEPEST and hasattr(type(value), "__dataclass_fields__"):
-        for name in type(value).__dataclass_fields__:
-            yield from values_in(getattr(value, name, None), tensors, depth + 1)
+    for leaf in leaves(value, dataclasses=True):
+        found = tensors(leaf)
+        if found is not None:
+            yield from found
+        elif isinstance(leaf, _PLAIN):
+            yield f"{type(leaf).__name__}:{leaf!r}"
+        elif hasattr(leaf, "tobytes") and getattr(getattr(leaf, "dtype", None), "kind", "") in tuple("biufc"):
+            yield f"{leaf.dtype}{leaf.shape}:{digest.of_bytes(leaf.tobytes())}"
 
 
 class Outputs:

@@ -26,6 +26,11 @@ Their size is the same in all runs of an audit, and so are the steps at which th
 """
 
 
+def is_due(step: int, reader: FrameworkReader, tensors: Sequence[Any]) -> bool:
+    """Return whether tensors are digested at this step."""
+    return step & (step - 1) == 0 or sum([reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES
+
+
 class Training:
     """Collects the events of a step and writes them together. Steps count from 1; step 0 is the initial state.
 
@@ -44,7 +49,6 @@ class Training:
         self.outputs: Outputs = Outputs(framework, recorder, reader) if beside is None else beside.outputs
         if beside is None:
             recorder.trainings.append(self)
-        self.lock = threading.RLock()
         self.forget()
 
     def forget(self) -> None:
@@ -174,10 +178,9 @@ class Training:
         self._sink.write({**line, "outputs": outputs} if outputs else line)
 
     def _due(self, step: int, tensors: Sequence[Any]) -> bool:
-        if step & (step - 1) == 0 or sum([self._reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES:
-            return True
-        self._sparse = True
-        return False
+        due = is_due(step, self._reader, tensors)
+        self._sparse = self._sparse or not due
+        return due
 
     def unseen_step(self) -> None:
         """Count a step with known losses but unknown weights, such as one inside a compiled loop."""

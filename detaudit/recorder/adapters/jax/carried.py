@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 
 from ...training import digest
-from ...training.steps import EVERY_STEP_BYTES
+from ...training.steps import is_due
 from .reader import Held
 
 TYPE_CHECKING = False
@@ -71,8 +71,7 @@ class CarriedState:
             return None
         self._new = False
         tensors = self.held()
-        small = sum([self._reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES
-        return digest.of_parts(self._reader.parts(tensors)) if small or self._steps & (self._steps - 1) == 0 else None
+        return digest.of_parts(self._reader.parts(tensors)) if is_due(self._steps, self._reader, tensors) else None
 
     def end(self) -> None:
         """Do nothing: arrays never change."""

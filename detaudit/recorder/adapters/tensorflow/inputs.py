@@ -5,20 +5,18 @@ from __future__ import annotations
 import functools
 import importlib
 import weakref
-from collections.abc import Mapping
 
 from ...process import imports
+from ...training.nested import leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from ...process.sink import Sink
     from .calls import CallOutputs
-
-_DEEPEST = 6
 
 LAYERS = ("keras.src.layers.layer", "tf_keras.src.engine.base_layer", "keras.src.engine.base_layer")
 """The modules in which Keras 3, tf_keras and the Keras of older TensorFlows define Layer."""
@@ -29,17 +27,6 @@ SCALERS = {
     "tf_keras.src.mixed_precision.loss_scale_optimizer": ("LossScaleOptimizerV3", "get_scaled_loss"),
 }
 """Module, class and method that scale a loss before its gradient is computed."""
-
-
-def _leaves(value: Any, depth: int = 0) -> Iterator[Any]:
-    if depth < _DEEPEST and isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item, depth + 1)
-    elif depth < _DEEPEST and isinstance(value, Mapping):
-        for item in value.values():
-            yield from _leaves(item, depth + 1)
-    else:
-        yield value
 
 
 class InputData:
@@ -57,7 +44,7 @@ class InputData:
         The latter are outputs of another model, not data.
         """
         tf, found = self._tf, []
-        for leaf in _leaves(arguments):
+        for leaf in leaves(arguments):
             parts = tf.nest.flatten(leaf, expand_composites=True) if isinstance(leaf, self._composite) else [leaf]
             for part in parts:
                 if isinstance(part, self._np.ndarray) or (tf.is_tensor(part) and self._is_data(part)):

@@ -66,10 +66,6 @@ class LayerStates(ModelStates):
                 if hasattr(variable, "assign") and getattr(variable, "shape", None) is not None:
                     yield Held(variable.name.rpartition("/")[2].partition(":")[0], buffer, variable)
 
-    def buffers(self, part: Any) -> list[Any]:
-        """Return the weights of a layer that are not trainable."""
-        return [held.tensor for held in self.held(part) if held.buffer]
-
 
 class ModuleStates(ModelStates):
     """The variables of all instances of ``tf.Module`` that are alive at the end, but for layers of Keras."""
@@ -90,10 +86,6 @@ class ModuleStates(ModelStates):
         leaves = part._flatten(False, predicate=lambda leaf: isinstance(leaf, self._tf.Variable), with_path=True)
         for path, variable in leaves:
             yield Held("/".join(map(str, path)), not variable.trainable, variable)
-
-    def buffers(self, part: Any) -> list[Any]:
-        """Return the variables of a module that are not trainable."""
-        return [held.tensor for held in self.held(part) if held.buffer]
 
 
 def _is_metric(layer: Any) -> bool:

@@ -5,27 +5,14 @@ from __future__ import annotations
 import functools
 import threading
 import types
-from collections.abc import Mapping
 
+from ...training.nested import leaves
 from .compiling import compiling, never_compile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
-
-_DEEPEST = 6
-
-
-def _leaves(value: Any, tensor: Any, depth: int = 0) -> Iterator[Any]:
-    if isinstance(value, tensor):
-        yield value
-    elif depth < _DEEPEST and isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item, tensor, depth + 1)
-    elif depth < _DEEPEST and isinstance(value, Mapping):
-        for item in value.values():
-            yield from _leaves(item, tensor, depth + 1)
 
 
 def data_in(torch: Any, call: Any) -> list[Any]:
@@ -33,7 +20,7 @@ def data_in(torch: Any, call: Any) -> list[Any]:
 
     The others are outputs of another module, not data.
     """
-    return [tensor for tensor in _leaves(call, torch.Tensor) if not tensor.requires_grad]
+    return [leaf for leaf in leaves(call) if isinstance(leaf, torch.Tensor) and not leaf.requires_grad]
 
 
 class _Inside(threading.local):
