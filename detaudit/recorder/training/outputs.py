@@ -1,7 +1,6 @@
 """Record what models return: each call as long as nothing was trained, after that the calls since the last update.
 
-A call counts if no other one is in progress in its thread. Calls of other threads than the main one have no fixed
-order; their digests are added up.
+A call counts if no other one is in progress in its thread. last_calls.py says which calls count after an update.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import weakref
 
 from ... import wire
 from . import digest, generators
+from .last_calls import LastCalls
 from .nested import leaves
 
 TYPE_CHECKING = False
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     from ..process.recorder import Recorder
     from .reader import FrameworkReader
 
-LATER_BYTES = 16 * 2**20
-LATER_CALLS = 256
-"""After the first update, so many bytes and calls wait before they are digested: most are followed by an update."""
-
 _PLAIN = (bool, int, float, complex, str, bytes)
-_MASK = (1 << 128) - 1
 
 
 def values_in(value: Any, tensors: Callable[[Any], Sequence[Any] | None]) -> Iterator[Any]:
@@ -59,20 +54,22 @@ class Outputs:
         self._devices: set[str] = set()
         self._weighed: dict[int, weakref.ref[Any]] = {}
         self._inputs = threading.local()
-        self.updated()
+        self._last = LastCalls(self._reader, self._digest)
         self.began = False
 
     def updated(self) -> None:
         """Drop what was returned so far: the weights are about to change, or just changed."""
         self.began = True
-        self._later: list[list[Any]] = []
-        self._later_bytes = 0
-        self._chain, self._count, self._unordered = "", 0, 0
+        self._last.updated()
 
     @property
     def each(self) -> bool:
         """Whether each call is a result of its own, because nothing was trained so far."""
         return not self.began and "output" in self._stages
+
+    def entered(self) -> None:
+        """Notice that a call begins: it is of the thread that is in it, even if an update comes before its end."""
+        self._last.of_thread()
 
     def calling(self, model: Any, weights: Callable[[], Sequence[Any]], arguments: Sequence[Any]) -> None:
         """Digest what a model is called with, and its weights at its first call: the call may change both."""
@@ -91,10 +88,10 @@ class Outputs:
         if not values or "output" not in self._stages:
             return
         if self.began:
-            self._keep(values)
+            self._last.keep(values)
             return
         output = self._digest(values)
-        self._add(output)
+        self._last.add(output)
         if threading.current_thread() is not threading.main_thread():
             return
         if not self._devices:
@@ -108,32 +105,6 @@ class Outputs:
     def _event(self, call: int, stage: str, found: str) -> dict[str, object]:
         return {"k": "event", "fw": self.framework, "step": call, "stage": stage, "digest": found, "value": None}
 
-    def _keep(self, values: Sequence[Any]) -> None:
-        """Keep the output until it is known whether an update follows, or digest it if that takes much memory."""
-        size = sum([self._reader.size(value) for value in values if not isinstance(value, str)])
-        large = size > LATER_BYTES
-        if self._later_bytes + size > LATER_BYTES or len(self._later) == LATER_CALLS:
-            self._digest_later()
-        kept = [value if isinstance(value, str) else self._reader.kept(value, not large) for value in values]
-        if threading.current_thread() is not threading.main_thread() or any(value is None for value in kept):
-            self._digest_later()
-            self._add(self._digest(values))
-            return
-        self._later_bytes += size
-        self._later.append(kept)
-
-    def _digest_later(self) -> None:
-        later, self._later, self._later_bytes = self._later, [], 0
-        for values in later:
-            self._add(self._digest(values))
-
-    def _add(self, output: str) -> None:
-        self._count += 1
-        if threading.current_thread() is threading.main_thread():
-            self._chain = digest.of_bytes((self._chain + output).encode())
-        else:
-            self._unordered = (self._unordered + int(output, 16)) & _MASK
-
     def _digest(self, values: Sequence[Any]) -> str:
         tensors = [value for value in values if not isinstance(value, str)]
         texts = [f"{place} {value}" for place, value in enumerate(values) if isinstance(value, str)]
@@ -142,20 +113,17 @@ class Outputs:
 
     def summary(self) -> str | None:
         """Return one digest of all outputs since the last update, None if there are none."""
-        self._digest_later()
-        if not self._count:
-            return None
-        return digest.of_bytes(f"{self._chain} {self._count} {self._unordered:x}".encode())
+        return self._last.summary()
 
     def finish(self) -> None:
         """Write the end of an inference, if nothing was trained. A later end replaces an earlier one."""
         found = None if self.began else self.summary()
-        if found is None or self._written == self._count:
+        if found is None or self._written == self._last.count:
             return
-        self._written = self._count
+        self._written = self._last.count
         calls = self._calls
-        if self._unordered:
+        if self._last.unordered:
             calls += 1
-            self._sink.write(self._event(calls, "output", f"{self._unordered:032x}"))
+            self._sink.write(self._event(calls, "output", f"{self._last.unordered:032x}"))
         end = {"digest": found, "sum": "", "loss": None, "params": 1, "sparse": False, "devices": sorted(self._devices)}
         self._sink.write({"k": "final", "fw": self.framework, "steps": calls, **end, "weights": []})

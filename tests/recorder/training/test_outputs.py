@@ -1,13 +1,13 @@
 """What models return is a result of its own, or if something is trained, what they return after the last update."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from detaudit.recorder.training import outputs
+from detaudit.recorder.training import last_calls
 from detaudit.recorder.training.outputs import values_in
 from detaudit.recorder.training.steps import Training
 from tests.recorder.training.test_steps import FakeReader, Recorder, Tensor
@@ -37,6 +37,7 @@ class Process:
         self.model = Tensor(0.0)
 
     def call(self, *values: Any, data: float = 1.0) -> None:
+        self.training.outputs.entered()
         if self.training.outputs.each:
             self.training.outputs.calling(self.model, lambda: [self.model], [Tensor(data)])
         self.training.outputs.returned(values)
@@ -88,7 +89,7 @@ def test_the_order_of_calls_counts() -> None:
 
 
 def test_only_outputs_after_the_last_update_count_if_something_is_trained() -> None:
-    many = [3.0] * (outputs.LATER_CALLS + 1)  # so some are digested before the update
+    many = [3.0] * (last_calls.LATER_CALLS + 1)  # so some are digested before the update
     for before in ([3.0], many):
         assert after_training([1.0])["outputs"] == after_training([1.0], before)["outputs"]
         assert after_training([], before)["outputs"] is None
@@ -134,16 +135,16 @@ def test_an_output_is_read_as_it_was_returned() -> None:
     assert process.end()["outputs"] == again.end()["outputs"]
 
 
-@pytest.mark.parametrize("size", [1, outputs.LATER_BYTES // 2, outputs.LATER_BYTES + 1])
+@pytest.mark.parametrize("size", [1, last_calls.LATER_BYTES // 2, last_calls.LATER_BYTES + 1])
 def test_a_bounded_number_of_outputs_is_kept(size: int) -> None:
     process = Process()
     process.update()
     digested = process.reader.digested
-    number = outputs.LATER_CALLS + 10
+    number = last_calls.LATER_CALLS + 10
     for value in range(number):
         process.call(Tensor(value, size))
     waiting = number - (process.reader.digested - digested)
-    assert waiting <= min(outputs.LATER_CALLS, outputs.LATER_BYTES // size)
+    assert waiting <= min(last_calls.LATER_CALLS, last_calls.LATER_BYTES // size)
     small = Process()
     small.update()
     for value in range(number):
@@ -166,6 +167,67 @@ def test_calls_of_threads_have_no_order() -> None:
     assert in_threads([1.0, 2.0])["steps"] == 2
     assert in_threads([1.0, 2.0])["digest"] != in_threads([1.0, 3.0])["digest"]
     assert in_threads([1.0, 1.0])["digest"] != in_threads([1.0])["digest"]
+
+
+def beside(process: Process, *tasks: Callable[[], object]) -> None:
+    """Do the tasks in one thread, an update of the main thread before each but the first."""
+    turns = [threading.Event() for _ in tasks]
+    ends = [threading.Event() for _ in tasks]
+
+    def run() -> None:
+        for task, turn, end in zip(tasks, turns, ends, strict=True):
+            turn.wait()
+            task()
+            end.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    for number, (turn, end) in enumerate(zip(turns, ends, strict=True)):
+        if number:
+            process.update()
+        turn.set()
+        end.wait()
+    thread.join()
+
+
+def test_a_thread_that_calls_models_while_another_one_trains_does_not_count() -> None:
+    def outputs_of(*calls: int) -> Any:
+        process = Process()
+        process.update()
+        watching = [lambda: process.call(Tensor(4.0)) for _ in calls]
+        beside(process, *watching)
+        process.call(Tensor(1.0))
+        return process.end()["outputs"]
+
+    assert outputs_of(1, 1) == outputs_of(1, 1, 1) == after_training([1.0])["outputs"]
+    assert outputs_of(1) != after_training([1.0])["outputs"]  # a thread that begins after the last update
+
+
+def test_a_call_that_an_update_interrupts_does_not_count() -> None:
+    process = Process()
+    process.update()
+    outputs = process.training.outputs
+    beside(process, outputs.entered, lambda: outputs.returned([Tensor(4.0)]))
+    assert process.end()["outputs"] is None
+
+
+def test_what_a_thread_returns_after_an_update_of_its_own_counts_whatever_others_do() -> None:
+    def outputs_of(last: float, others_last: bool) -> Any:
+        process = Process()
+        process.update()
+        own = process.training.beside()
+
+        def trained() -> None:
+            own.loss(Tensor(1.0))
+            own.step("weights", [process.model])
+            process.training.outputs.updated()
+
+        beside(process, trained, lambda: process.call(Tensor(last)))
+        if others_last:
+            process.update()
+        return process.end()["outputs"]
+
+    assert outputs_of(1.0, others_last=True) == outputs_of(1.0, others_last=False) != outputs_of(2.0, others_last=True)
 
 
 def test_a_call_that_returns_no_values_is_none() -> None:

@@ -72,6 +72,7 @@ class CallOutputs:
 
     def _calling(self, model: Any, call: Any) -> None:
         with self._training.lock:
+            self._training.outputs.entered()
             if self._training.outputs.each:
                 weights = getattr(model, "weights", ())
                 self._training.outputs.calling(model, lambda: list(weights), list(values_in(call, self._tensors)))

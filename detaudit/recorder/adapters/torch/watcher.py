@@ -103,6 +103,7 @@ class TorchWatcher:
 
     def _on_calling(self, module: Any, call: Any) -> None:
         outputs = self._training.outputs
+        outputs.entered()
         if outputs.each and not self._modules.untouchable() and not in_loader_worker():
             arguments = list(values_in(call, self._modules.tensors))
             outputs.calling(module, lambda: self._modules.weights(module), arguments)
