@@ -278,11 +278,12 @@ STAGED = """
         ("INPUT", "features = features + late", "batch"),
         ("GRADIENT", "model.layers[0].bias.grad += late", "backward"),
         pytest.param("INPUT", "targets = targets + late", "batch", marks=pytest.mark.full),
+        ("INPUT", "targets, error = targets + late, torch.nn.functional.mse_loss", "batch"),
         pytest.param("INPUT", "np.random.seed(int(1 + late * 1e6))", "rng", marks=pytest.mark.full),
         pytest.param("LOSS", "loss = loss * (1 + late)", "forward", marks=pytest.mark.full),
         pytest.param("WEIGHTS", "with torch.no_grad(): model.layers[0].bias += late", None, marks=pytest.mark.full),
     ],
-    ids=["inputs", "gradients", "targets", "generator", "loss", "weights"],
+    ids=["inputs", "gradients", "targets", "targets of a function", "generator", "loss", "weights"],
 )
 def test_the_first_stage_that_differs_is_named(project: Project, place: str, code: str, stage: str | None) -> None:
     text = STAGED

@@ -15,6 +15,7 @@ from .modules import ModuleStates, in_loader_worker
 from .reader import TorchReader
 from .scaling import ScaledLosses
 from .steps import Steps, ThreadSteps, leaves_of
+from .targets import targets_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,6 +137,8 @@ class TorchWatcher:
             steps.leaves, steps.versions = leaves, [leaf._version for leaf in leaves]
             if steps.training.steps == 0 and not steps.training.pending:
                 steps.training.initial(leaves)
+        if self._training.wants("batch"):
+            steps.training.inputs(targets_of(self._torch, losses))
         for loss in losses:
             steps.training.loss(self._reader.plain(self._scaled.unscaled(loss)).clone())
 
