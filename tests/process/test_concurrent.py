@@ -93,3 +93,44 @@ def test_a_probe_for_a_batch_size_is_no_broken_record(project: Project, seeded: 
     done = project.run("main.py", "--runs", "2")
     assert done.code == 0, done.out
     assert [rank["framework"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == ["script"]
+
+
+IN_THREADS = {
+    "fit": """
+        class Wait(keras.callbacks.Callback):
+            def on_train_batch_end(self, *_, **__): time.sleep(random.random() / 100)
+        def train(seed):
+            kernel = keras.initializers.GlorotUniform(seed)
+            model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1, kernel_initializer=kernel)])
+            model.compile("sgd", "mse")
+            model.fit(x, y, batch_size=16, shuffle=False, verbose=0, callbacks=[Wait()])
+    """,
+    "tape": """
+        def train(seed):
+            weight, optimizer = tf.Variable(tf.random.stateless_normal((8, 1), (seed, 0))), keras.optimizers.SGD(0.01)
+            for i in range(8):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean((x @ weight - y) ** 2)
+                optimizer.apply_gradients([(tape.gradient(loss, weight), weight)])
+                time.sleep(random.random() / 100)
+    """,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", IN_THREADS)
+def test_equal_trainings_of_tensorflow_in_threads_match(project: Project, way: str) -> None:
+    head = """
+        import random, threading, time, keras, numpy as np, tensorflow as tf
+        x = np.random.default_rng(0).normal(size=(128, 8)).astype("float32")
+        y = x.sum(1, keepdims=True)
+    """
+    end = """
+        threads = [threading.Thread(target=train, args=(seed,)) for seed in (1, 2)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    """
+    project.write("train.py", head + IN_THREADS[way] + end)
+    done = project.run("train.py", "--runs", "3")
+    assert done.code == 0, done.out
+    assert [rank["steps"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == [8, 8]

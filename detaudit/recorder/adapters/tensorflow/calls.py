@@ -30,7 +30,7 @@ METHODS = ("predict", "evaluate", "predict_on_batch", "test_on_batch")
 class CallOutputs:
     """Records the output of each outermost call in eager code; what is traced into a graph returns no values."""
 
-    def __init__(self, tf: Any, sink: Sink, training: Training, inside: threading.local) -> None:
+    def __init__(self, tf: Any, sink: Sink, training: Callable[[], Training], inside: threading.local) -> None:
         self._tf, self._sink, self._training, self._inside = tf, sink, training, inside
         self._trackable: Any = importlib.import_module("tensorflow.python.trackable.base").Trackable
         self._composite: Any = importlib.import_module("tensorflow.python.framework.composite_tensor").CompositeTensor
@@ -43,13 +43,13 @@ class CallOutputs:
         if getattr(inside, "call", False) or not ours:
             return call(model, *args, **kwargs)
         inside.call = True
-        steps = self._training.losses_seen
+        steps = self._training().losses_seen
         try:
             self._sink.guarded("output", lambda: self._calling(model, (args, kwargs)))
             result = call(model, *args, **kwargs)
         finally:
             inside.call = False
-        if self._training.losses_seen == steps:  # otherwise it trained, and this is its loss
+        if self._training().losses_seen == steps:  # otherwise it trained, and this is its loss
             self._sink.guarded("output", lambda: self._returned(result))
         return result
 
@@ -71,15 +71,17 @@ class CallOutputs:
         return recorded
 
     def _calling(self, model: Any, call: Any) -> None:
-        with self._training.lock:
-            self._training.outputs.entered()
-            if self._training.outputs.each:
+        training = self._training()
+        with training.lock:
+            training.outputs.entered()
+            if training.outputs.each:
                 weights = getattr(model, "weights", ())
-                self._training.outputs.calling(model, lambda: list(weights), list(values_in(call, self._tensors)))
+                training.outputs.calling(model, lambda: list(weights), list(values_in(call, self._tensors)))
 
     def _returned(self, result: Any) -> None:
-        with self._training.lock:
-            self._training.outputs.returned(list(values_in(result, self._tensors)))
+        training = self._training()
+        with training.lock:
+            training.outputs.returned(list(values_in(result, self._tensors)))
 
     def _tensors(self, value: Any) -> list[Any] | None:
         """Return the parts of a tensor that have values, None for what is not a tensor."""

@@ -21,6 +21,7 @@ from .inputs import InputData, ScaledLosses, watch_layers
 from .models import LayerStates, ModuleStates, watch_state
 from .reader import TensorFlowReader
 from .sessions import watch_sessions
+from .steps import Steps, ThreadSteps
 from .symbolic import watch_symbolic_gradients
 from .tapes import watch_tapes
 
@@ -47,19 +48,14 @@ class TensorFlowWatcher:
         generators.watch("tensorflow", self._generator_state)
         self._reader = TensorFlowReader()
         self._training = Training("tensorflow", recorder, self._reader)
-        self._rings = Rings(tf, self._reader.array)
+        self._threads = ThreadSteps(self._training, lambda: Rings(tf, self._reader.array))
         self._data = InputData(tf)
         # Whether this thread is in the outermost tf.function (and called it under a tape), layer or gradient.
         self._inside = threading.local()
         self._scaled = ScaledLosses(self._sink, self._inside)
-        self._outputs = CallOutputs(tf, self._sink, self._training, self._inside)
+        self._outputs = CallOutputs(tf, self._sink, lambda: self._threads.now().training, self._inside)
         self._layers: list[LayerStates] = []
-        self._noted: list[Any] = []
-        self._of_function: weakref.WeakKeyDictionary[Any, tuple[int, list[Any]]] = weakref.WeakKeyDictionary()
-        self._latest: tuple[int, list[Any]] = (0, [])
-        self._eager: list[Any] = []
         self._started: dict[int, Any] = {}
-        self._sets = 0
         self._pid = os.getpid()
         recorder.at_end(self._finish, self._forget)
 
@@ -81,7 +77,7 @@ class TensorFlowWatcher:
         self._outputs.watch_trainers()
         if self._training.wants("state"):
             self._training.states.append(ModuleStates(self._tf, self._reader, self._training.freed))
-        watch_exports(self._sink, lambda functions: self._rings.used_by(functions))
+        watch_exports(self._sink, self._threads.used_by)
         sessions = watch_sessions(self._tf, self._sink, self._training)
 
         def observe(losses: Any, sources: Any, gradients: Any) -> None:
@@ -121,32 +117,34 @@ class TensorFlowWatcher:
         parts = [part for part in flatten(gradients, expand_composites=True) if part is not None]
         parts = parts if self._training.wants("backward") else []
         with self._training.lock:
+            now = self._threads.now()
+            self._threads.keep(now)
             if isinstance(losses[0], self._ops.EagerTensor):
-                self._note_eager(losses, variables, parts)
+                self._note_eager(now, losses, variables, parts)
             elif self._ops.get_default_graph().building_function:  # otherwise a graph for sessions
-                self._note_in_graph(losses, variables, parts)
+                self._note_in_graph(now, losses, variables, parts)
 
-    def _note_eager(self, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
-        self._end_eager_step()
-        self._initial(variables)
-        self._eager = variables
+    def _note_eager(self, now: Steps, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
+        now.end_eager()
+        self._initial(now, variables)
+        now.eager = variables
         if gradients:
-            self._training.gradients(gradients)
+            now.training.gradients(gradients)
         for loss in losses:
-            self._training.loss(loss)
+            now.training.loss(loss)
 
-    def _note_in_graph(self, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
+    def _note_in_graph(self, now: Steps, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
         with self._ops.init_scope():  # tracing comes before the first execution
-            self._end_eager_step()
-            self._initial(variables)
-        self._noted += [v for v in variables if not any(v is noted for noted in self._noted)]
-        self._rings.write(losses, gradients)
+            now.end_eager()
+            self._initial(now, variables)
+        now.noted += [v for v in variables if not any(v is noted for noted in now.noted)]
+        now.rings.write(losses, gradients)
 
-    def _initial(self, variables: list[Any]) -> None:
+    def _initial(self, now: Steps, variables: list[Any]) -> None:
         new = [v for v in variables if self._started.get(id(v), lambda: None)() is not v]
         self._started.update([(id(v), weakref.ref(v)) for v in new])
         if new:
-            self._training.initial(new)
+            now.training.initial(new)
 
     def _on_layer(self, layer: Any, call: Any) -> None:
         with self._training.lock:
@@ -157,66 +155,57 @@ class TensorFlowWatcher:
         inside = self._inside
         if getattr(inside, "gradient", False) or getattr(inside, "forward", False) or not self._data.under_tape():
             return
-        data = self._data.of(call)
+        data, now = self._data.of(call), self._threads.now()
         with self._training.lock:
             if self._context.executing_eagerly():
-                self._end_eager_step()
-                self._training.inputs(data)
+                now.end_eager()
+                now.training.inputs(data)
             elif data and self._ops.get_default_graph().building_function:
-                self._rings.inputs([part for part in data if isinstance(part, self._tf.Tensor)])
-
-    def _end_eager_step(self) -> None:
-        with self._training.lock:
-            if self._eager and self._training.pending:
-                self._training.step(("eager", *[id(v) for v in self._eager]), self._eager)
+                now.rings.inputs([part for part in data if isinstance(part, self._tf.Tensor)])
 
     def _before_call(self, function: Any, call: Any) -> None:
         forward = (
             self._training.wants("batch") and not getattr(self._inside, "layer", False) and self._data.under_tape()
         )
         self._inside.forward = forward
-        if forward or function in self._of_function:
-            self._end_eager_step()
+        now = self._threads.now()
+        if forward or now.trains(function):
+            now.end_eager()
         if forward:  # called under a tape, so its arguments are the batch
             with self._training.lock:
-                self._training.inputs(self._data.of(call))
+                now.training.inputs(self._data.of(call))
 
     def _after_call(self, function: Any, call: Any) -> None:
         with self._training.lock:
-            self._keep_noted(function)
-            self._end_graph_steps(self._of_function.get(function, self._latest), function, call)
+            self._threads.traced(function)
+            steps = self._threads.of_function(function)
+            self._end_graph_steps(steps, steps.end_traced(function), function, call)
 
-    def _end_graph_steps(self, weights: tuple[int, list[Any]], owner: Any, call: Any = ()) -> None:
-        added, rows = self._rings.new()
+    def _end_graph_steps(self, steps: Steps, weights: tuple[int, list[Any]], owner: Any, call: Any = ()) -> None:
+        added, rows = steps.rings.new()
         if not added:
             return
+        training = steps.training
         if owner is not None:
-            self._of_function.setdefault(owner, weights)
+            steps.keep(owner, weights)
         if added > len(rows):
             lost = added - len(rows)
             error = f"one call of a tf.function ran too many steps: {lost} of {added} were not recorded"
             self._sink.write({"k": "trouble", "where": "losses", "error": error})
-            self._training.steps += lost
-        if not rows[0].batch and self._training.wants("batch"):
-            self._training.inputs(self._data.of(call))
+            training.steps += lost
+        if not rows[0].batch and training.wants("batch"):
+            training.inputs(self._data.of(call))
         for row in rows:
             if row is not rows[0]:
-                self._training.unseen_step()
+                training.unseen_step()
             if row.batch:
-                self._training.inputs([row.batch])
+                training.inputs([row.batch])
             if row.gradients:
-                self._training.gradients([row.gradients])
+                training.gradients([row.gradients])
             if row.losses:
-                self._training.loss(row.losses)
-            self._training.loss(row.loss)
-        self._training.step(*weights, owner)
-
-    def _keep_noted(self, function: Any) -> None:
-        noted, self._noted = self._noted, []
-        known = self._of_function.get(function, (0, []))[1]
-        if noted and (len(noted) != len(known) or any(a is not b for a, b in zip(noted, known))):
-            self._sets += 1
-            self._of_function[function] = self._latest = (self._sets, noted)
+                training.loss(row.losses)
+            training.loss(row.loss)
+        training.step(*weights, owner)
 
     def _generator_state(self) -> bytes:
         # After tf.random.set_seed, eager operations take their seeds from this generator.
@@ -225,16 +214,20 @@ class TensorFlowWatcher:
 
     def _finish(self) -> None:
         with self._training.lock, self._ops.init_scope():
-            self._end_eager_step()
-            self._end_graph_steps(self._latest, None)
-            self._training.finish()
+            for steps in (*self._threads.beside, self._threads.main):
+                steps.end_eager()
+                self._end_graph_steps(steps, steps.latest, None)
+            for steps in self._threads.beside:
+                steps.training.finish()
+            self._training.finish(any([steps.training.steps for steps in self._threads.beside]))
 
     def _forget(self) -> None:
         self._training.forget()
-        self._noted, self._eager = [], []
+        self._threads.forget()
+        self._threads.main.noted, self._threads.main.eager = [], []
         if self._pid != os.getpid():  # otherwise a task of a pool ended, and the next one calls the same functions
-            self._pid, self._rings = os.getpid(), Rings(self._tf, self._reader.array)
-            self._of_function, self._latest = weakref.WeakKeyDictionary(), (0, [])
+            self._pid = os.getpid()
+            self._threads.start_over()
 
 
 def install(tf: ModuleType, recorder: Recorder) -> None:
