@@ -367,6 +367,36 @@ jax.jit(jax.grad(lambda x: x.missing))(1.0)
 """
 
 
+THREADS = (
+    BEGIN
+    + """
+import os, threading, time
+step = STEP
+def fit(width):
+    global loss
+    weights = init(width, seed=width)
+    state = optimizer.init(weights)
+    for x, y in batches * 3:
+        weights, state, loss = step(weights, state, x, y)
+        time.sleep(os.urandom(1)[0] / 25500)
+    found[width] = weights
+found = {}
+threads = [threading.Thread(target=fit, args=(width,)) for width in (8, 9)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+end(24, found[8], found[9])
+"""
+)
+
+
+@pytest.mark.parametrize("step", ["update", "jit(update)", "jit(update, donate_argnums=(0, 1))"])
+def test_equal_trainings_in_threads_match(project: Project, step: str) -> None:
+    project.write("train.py", THREADS.replace("STEP", step))
+    done = project.run("train.py", "--runs", "3", "--", "1")
+    assert done.code == 0, done.out
+    assert [rank["steps"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == [12, 12]
+
+
 def test_what_a_script_can_see_of_jax_is_the_same(project: Project) -> None:
     project.write("train.py", LOOKS)
     alone, recorded = bare_and_recorded(project, "train.py")

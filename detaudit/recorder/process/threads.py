@@ -59,6 +59,34 @@ def end_task() -> None:
     _here.ended = ended_tasks() + 1
 
 
+class PerThread:
+    """One object for the main thread and a framework's own, and one for each other thread or task of a pool.
+
+    ``beside`` are those of the others that have something to record.
+    """
+
+    def __init__(self, main: Any, make: Callable[[], Any]) -> None:
+        import threading  # not at the top: this module is imported before the script, which may not need it
+
+        self.main, self._make = main, make
+        self.beside: list[Any] = []
+        self._here = threading.local()
+
+    def now(self) -> Any:
+        """Return the object of this thread."""
+        if not in_background():
+            return self.main
+        here, task = self._here, ended_tasks()
+        if getattr(here, "task", -1) != task:
+            here.task, here.found = task, self._make()
+        return here.found
+
+    def keep(self, one: Any) -> None:
+        """Keep the object of a thread to the end, because it has something to record."""
+        if one is not self.main and one not in self.beside:
+            self.beside.append(one)
+
+
 def number_futures(base: Any) -> None:
     """Give each future a NUMBER, by a hook in ``concurrent.futures._base``."""
 

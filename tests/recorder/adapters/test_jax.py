@@ -10,7 +10,7 @@ import pytest
 
 from detaudit import wire
 from detaudit.recorder.adapters.jax.plan import Plan
-from detaudit.recorder.adapters.jax.steps import Steps
+from detaudit.recorder.adapters.jax.steps import ThreadSteps
 from detaudit.recorder.adapters.jax.tracing import Frames
 
 
@@ -236,11 +236,11 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def steps(recorder: Recorder) -> Steps:
-    return Steps(recorder)  # type: ignore[arg-type]
+def steps(recorder: Recorder) -> ThreadSteps:
+    return ThreadSteps(recorder)  # type: ignore[arg-type]
 
 
-def test_weights_that_are_passed_back_show_where_a_function_returns_them(steps: Steps, recorder: Recorder) -> None:
+def test_weights_that_are_passed_back_show_where_a_function_returns_them(steps: ThreadSteps, recorder: Recorder) -> None:
     by_hand, w = plan(weights=[0], losses=[1], passed={2}), Array(1)
     for value in (2, 3, 4):
         steps.before(by_hand, [w])
@@ -252,14 +252,14 @@ def test_weights_that_are_passed_back_show_where_a_function_returns_them(steps: 
     assert recorder.of("init") == [0]
 
 
-def test_without_an_update_the_weights_are_those_of_the_next_gradient(steps: Steps, recorder: Recorder) -> None:
+def test_without_an_update_the_weights_are_those_of_the_next_gradient(steps: ThreadSteps, recorder: Recorder) -> None:
     for value in (1, 2, 3):
         steps.gradient([Array(value)], [Array(9)])
     assert recorder.end == (3, 3.0)
     assert (recorder.of("forward"), recorder.of("update")) == ([1, 2, 3], [1, 2])
 
 
-def test_the_same_weights_again_accumulate(steps: Steps, recorder: Recorder) -> None:
+def test_the_same_weights_again_accumulate(steps: ThreadSteps, recorder: Recorder) -> None:
     w = Array(1)
     for _ in range(2):
         steps.gradient([w], [Array(9)])
@@ -267,7 +267,7 @@ def test_the_same_weights_again_accumulate(steps: Steps, recorder: Recorder) -> 
     assert recorder.end == (1, 2.0)
 
 
-def test_weights_that_are_only_passed_through_are_not_updated(steps: Steps, recorder: Recorder) -> None:
+def test_weights_that_are_only_passed_through_are_not_updated(steps: ThreadSteps, recorder: Recorder) -> None:
     gradients, w = plan(weights=[0], losses=[0], passed={1}), Array(1)
     for _ in range(2):
         steps.before(gradients, [w])
@@ -277,7 +277,7 @@ def test_weights_that_are_only_passed_through_are_not_updated(steps: Steps, reco
     assert recorder.end == (1, 2.0)
 
 
-def test_outputs_that_are_plain_numbers_are_not_weights(steps: Steps, recorder: Recorder) -> None:
+def test_outputs_that_are_plain_numbers_are_not_weights(steps: ThreadSteps, recorder: Recorder) -> None:
     by_hand = plan(weights=[0], losses=[1])
     for value in (1, 2):
         steps.before(by_hand, [Array(value)])
@@ -285,7 +285,7 @@ def test_outputs_that_are_plain_numbers_are_not_weights(steps: Steps, recorder: 
     assert recorder.end == (2, 2.0)
 
 
-def test_each_iteration_of_a_loop_is_a_step(steps: Steps, recorder: Recorder) -> None:
+def test_each_iteration_of_a_loop_is_a_step(steps: ThreadSteps, recorder: Recorder) -> None:
     loop = plan(weights=[0], histories=[1], updated=[0])
     steps.before(loop, [Array(1)])
     steps.after(loop, [Array(5), Array(7, 8, 9)])
@@ -294,7 +294,7 @@ def test_each_iteration_of_a_loop_is_a_step(steps: Steps, recorder: Recorder) ->
     assert recorder.of("update") == [3]
 
 
-def test_weights_whose_buffer_is_reused_are_kept(steps: Steps, recorder: Recorder) -> None:
+def test_weights_whose_buffer_is_reused_are_kept(steps: ThreadSteps, recorder: Recorder) -> None:
     w = Array(6)
     steps.update([w])
     steps.donated([Array(1), w])
@@ -302,7 +302,7 @@ def test_weights_whose_buffer_is_reused_are_kept(steps: Steps, recorder: Recorde
     assert recorder.end == (1, 6.0)
 
 
-def test_what_comes_back_beside_the_weights_is_the_state(steps: Steps, recorder: Recorder) -> None:
+def test_what_comes_back_beside_the_weights_is_the_state(steps: ThreadSteps, recorder: Recorder) -> None:
     train, w, mean = plan(weights=[0], losses=[1], updated=[0], passed={3}), Array(1), Array(10)
     data, count = Array(7), Array(0)
     count.dtype = np.dtype("i8")

@@ -43,11 +43,11 @@ class CarriedState:
                 outputs = enumerate([reference() for reference in references])
                 returned = [place for place, array in outputs if id(array) in given and _has_floats(array)]
                 known = {*earlier.updated, *earlier.passed}
-                earlier.carried = [place for place in returned if place not in known]
+                earlier.carried += [place for place in returned if place not in known]  # other traces share the list
 
     def leave(self, plan: Plan, outputs: Sequence[Any]) -> None:
         """Handle the outputs of that call."""
-        if plan.carried:
+        if plan.carried and self._latest:  # at the first call it may be known from another thread, by chance
             self._keep({plan.names[place]: outputs[place] for place in plan.carried})
         self._latest[plan] = [reference_to(array) for array in outputs]
 

@@ -71,7 +71,7 @@ class Plan(Roles):
         self.carried: list[int] = []
 
     def inherit(self, before: Plan) -> None:
-        """Copy what calls of an earlier trace showed, such as one for a different batch size."""
+        """Take over what calls of an earlier trace showed, or will show, such as one for a different batch size."""
         if (self.weights, self.names, self.passed) == (before.weights, before.names, before.passed):
             self.updated, self.carried = self.updated or before.updated, before.carried
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import sys
 
-from .steps import Steps
+from .steps import ThreadSteps
 from .tracing import Frames
 from .transforms import watch_ahead_of_time, watched_jit, watched_loops, watched_vmap
 
@@ -31,7 +31,7 @@ class JaxWatcher:
     """Hooks gradients, and handles the updates that an optimizer's hook reports."""
 
     def __init__(self, jax: Any, recorder: Recorder) -> None:
-        self._steps = Steps(recorder)
+        self._steps = ThreadSteps(recorder)
         self._guarded = recorder.sink.guarded
         self._frames = Frames(jax, recorder.sink.guarded, self._steps)
 

@@ -6,7 +6,6 @@ belongs to the training of that thread.
 
 from __future__ import annotations
 
-import threading
 import weakref
 
 from ...process import threads
@@ -64,33 +63,32 @@ class ThreadSteps:
     def __init__(self, training: Training, rings: Callable[[], Rings]) -> None:
         self._rings = rings
         self._owners: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
-        self.main = Steps(training, rings())
-        self.forget()
+        self._start(Steps(training, rings()))
 
-    def forget(self) -> None:
-        """Forget what other threads than the main one trained."""
-        self.beside: list[Steps] = []
-        self._here = threading.local()
+    def _start(self, main: Steps) -> None:
+        self.main = main
+        self._of = threads.PerThread(main, lambda: Steps(main.training.beside(), self._rings()))
 
-    def start_over(self) -> None:
-        """Start over in a forked child, with new rings."""
-        self.main = Steps(self.main.training, self._rings())
-        self._owners = weakref.WeakKeyDictionary()
+    @property
+    def beside(self) -> list[Steps]:
+        """The steps of other threads that train."""
+        return self._of.beside
+
+    def forget(self, functions: bool) -> None:
+        """Start over, and if ``functions``, forget those too: a forked child traces its own."""
+        self.main.noted, self.main.eager = [], []
+        if functions:
+            self._owners = weakref.WeakKeyDictionary()
+        self._start(Steps(self.main.training, self._rings()) if functions else self.main)
 
     def now(self) -> Steps:
         """Return the steps of this thread."""
-        if not threads.in_background():
-            return self.main
-        here, task = self._here, threads.ended_tasks()
-        if getattr(here, "task", -1) != task:
-            here.task, here.steps = task, Steps(self.main.training.beside(), self._rings())
-        found: Steps = here.steps
+        found: Steps = self._of.now()
         return found
 
     def keep(self, steps: Steps) -> None:
         """Keep the steps of a thread to the end, because it trains."""
-        if steps is not self.main and steps not in self.beside:
-            self.beside.append(steps)
+        self._of.keep(steps)
 
     def of_function(self, function: Any) -> Steps:
         """Return the steps in which a tf.function was traced."""

@@ -223,11 +223,9 @@ class TensorFlowWatcher:
 
     def _forget(self) -> None:
         self._training.forget()
-        self._threads.forget()
-        self._threads.main.noted, self._threads.main.eager = [], []
-        if self._pid != os.getpid():  # otherwise a task of a pool ended, and the next one calls the same functions
-            self._pid = os.getpid()
-            self._threads.start_over()
+        forked = self._pid != os.getpid()  # otherwise a task of a pool ended, and the next one calls the same functions
+        self._pid = os.getpid()
+        self._threads.forget(functions=forked)
 
 
 def install(tf: ModuleType, recorder: Recorder) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 
 from ...process import threads
@@ -39,9 +38,13 @@ class ThreadSteps:
         self._start(training)
 
     def _start(self, training: Training) -> None:
-        self.main = Steps(training)
-        self.beside: list[Steps] = []
-        self._here = threading.local()
+        self._of = threads.PerThread(Steps(training), lambda: Steps(training.beside()))
+        self.main: Steps = self._of.main
+
+    @property
+    def beside(self) -> list[Steps]:
+        """The steps of other threads that train."""
+        return self._of.beside
 
     def forget(self) -> None:
         """Start over, as in a forked child, in which all optimizers that were ``constructed`` exist too."""
@@ -50,18 +53,12 @@ class ThreadSteps:
 
     def now(self) -> Steps:
         """Return the steps of this thread."""
-        if not threads.in_background():
-            return self.main
-        here, task = self._here, threads.ended_tasks()
-        if getattr(here, "task", -1) != task:
-            here.task, here.steps = task, Steps(self.main.training.beside())
-        found: Steps = here.steps
+        found: Steps = self._of.now()
         return found
 
     def keep(self, steps: Steps) -> None:
         """Keep the steps of a thread to the end, because it trains."""
-        if steps is not self.main and steps not in self.beside:
-            self.beside.append(steps)
+        self._of.keep(steps)
 
     def written(self, steps: Steps) -> bool:
         """Return whether the last backward pass was for weights that were written to since, or may have been.
