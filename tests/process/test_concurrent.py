@@ -95,6 +95,34 @@ def test_a_probe_for_a_batch_size_is_no_broken_record(project: Project, seeded: 
     assert [rank["framework"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == ["script"]
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("threads", ["joblib.Parallel(2, prefer='threads')", "joblib.Parallel(2)"])
+def test_equal_fits_in_threads_and_workers_match(project: Project, threads: str) -> None:
+    project.write(
+        "fits.py",
+        """
+        import random, time
+        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.datasets import load_digits
+        x, y = load_digits(return_X_y=True)
+        def fit(seed):
+            time.sleep(random.random() / 10)
+            return RandomForestClassifier(3, random_state=seed).fit(x[:200], y[:200])
+        """,
+    )
+    project.write(
+        "train.py",
+        f"""
+        import joblib, fits
+        if __name__ == "__main__":
+            {threads}(joblib.delayed(fits.fit)(seed) for seed in range(4))
+        """,
+    )
+    done = project.run("train.py", "--runs", "3")
+    assert done.code == 0, done.out
+    assert sum(rank["steps"] for rank in done.json["groups"][0]["runs"][0]["ranks"]) == 4
+
+
 IN_THREADS = {
     "fit": """
         class Wait(keras.callbacks.Callback):

@@ -242,17 +242,17 @@ import warnings
 warnings.simplefilter("ignore")
 import numpy as np
 from sklearn.utils import all_estimators
-from detaudit.recorder.training import digest, fits
+from detaudit.recorder.training import digest, estimators
 generator = np.random.RandomState(0)
 x, y = np.abs(generator.normal(size=(40, 6))), generator.randint(0, 2, 40)
-reader = fits.ArrayReader()
+reader = estimators.ArrayReader()
 for name, kind in all_estimators():
     try:
         np.random.seed(0)
         model = kind().fit(x, y)
     except Exception:
         continue
-    print(name, digest.of_parts(reader.parts(fits.read(model))))
+    print(name, digest.of_parts(reader.parts(estimators.read(model))))
 """
 
 

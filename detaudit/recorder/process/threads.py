@@ -66,11 +66,13 @@ class PerThread:
     """
 
     def __init__(self, main: Any, make: Callable[[], Any]) -> None:
-        import threading  # not at the top: this module is imported before the script, which may not need it
-
         self.main, self._make = main, make
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the objects of other threads than the main one, as in a forked child."""
         self.beside: list[Any] = []
-        self._here = threading.local()
+        self._here = _thread._local()
 
     def now(self) -> Any:
         """Return the object of this thread."""

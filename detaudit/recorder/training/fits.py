@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-import weakref
 
+from ..process import threads
 from . import digest, learned
-from .record import ValueReader
+from .estimators import ArrayReader, Estimators, read
 from .steps import Training
-from .weights import Weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,84 +28,25 @@ class _Inside(threading.local):
 inside = _Inside()
 
 
-class ArrayReader(ValueReader):
-    """Reads arrays of any type, text too."""
-
-    def array(self, value: Any) -> Any:
-        """Return the array."""
-        return value
-
-
-class _Estimator:
-    """An estimator, or another result of a fit, with what it learned."""
-
-    def __init__(self, owner: Any, arrays: list[Any], parts: list[digest.Part]) -> None:
-        self.owner: Callable[[], Any] = weakref.ref(owner) if hasattr(owner, "__weakref__") else lambda: None
-        self.arrays, self.parts = arrays, parts
-        self.weights: list[Weight] = []
-
-
-class _Estimators:
-    """What all estimators of a process learned, in the order of their first fits, as HeldWeights holds weights.
-
-    The order must not depend on when one is freed, which may be up to the garbage collector.
-    """
-
-    def __init__(self, reader: ArrayReader) -> None:
-        self._reader = reader
-        self._fitted: list[_Estimator] = []
-
-    def hold(self, owner: Any, arrays: list[Any], parts: list[digest.Part]) -> None:
-        """Hold what ``owner`` learned until it is freed."""
-        found = _Estimator(owner, arrays, parts)
-        place = next((place for place, one in enumerate(self._fitted) if one.owner() is owner), None)
-        if place is None:
-            self._fitted.append(found)
-        else:
-            self._fitted[place] = found
-        for one in self._fitted:
-            if one is not found and one.owner() is None:
-                self._release(one)
-
-    def _release(self, one: _Estimator) -> None:
-        if not one.weights:
-            one.weights = [Weight(array, part, self._reader) for array, part in zip(one.arrays, one.parts)]
-            one.arrays = []
-
-    def sum_up(self) -> list[list[Weight]]:
-        """Return what each estimator learned; one that is alive is read again, because a script may change it."""
-        for one in self._fitted:
-            owner = one.owner()
-            if owner is not None:
-                one.arrays, one.weights = read(owner), []
-                one.parts = self._reader.parts(one.arrays)
-            self._release(one)
-        return [one.weights for one in self._fitted]
-
-
-def read(value: Any) -> list[Any]:
-    """Return the arrays that were learned, first one with the digest of everything else.
-
-    Raises UndigestedError if there is something else without a digest.
-    """
-    found = learned.Learned(value)
-    return [sys.modules["numpy"].frombuffer(found.rest, dtype="S16"), *found.arrays]
-
-
 class FitTraining(Training):
-    """The fits of one library."""
+    """The fits of one library, in one thread or task of a pool."""
 
-    def __init__(self, framework: str, recorder: Recorder) -> None:
+    def __init__(self, framework: str, recorder: Recorder, *, beside: FitTraining | None = None) -> None:
         self._recorder = recorder
         self._values = ArrayReader()
-        super().__init__(framework, recorder, self._values)
+        super().__init__(framework, recorder, self._values, beside=beside)
         self._observe, self._stepped = self._stepped, self._advance
-        recorder.at_end(self.finish, self.forget)
+
+    def beside(self) -> FitTraining:
+        """Return a training for the fits of the same library in a thread."""
+        other = FitTraining(self._framework, self._recorder, beside=self)
+        other.lock = self.lock
+        return other
 
     def forget(self) -> None:
         """Start over, as in a forked child."""
         super().forget()
-        self._weights: Any = _Estimators(self._values)
+        self._weights: Any = Estimators(self._values)
 
     def _alone(self) -> bool:
         """Whether steps are fits: a scaler that is fitted before a training is no step of that training."""
@@ -163,14 +102,30 @@ class Fits:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._trainings: dict[str, FitTraining] = {}
+        self._threads: dict[str, threads.PerThread] = {}
 
     def training(self, library: str) -> FitTraining:
-        """Return the training that the fits of a library belong to."""
+        """Return the training that the fits of a library in this thread belong to."""
         library = library if library in _LIBRARIES else "sklearn"
-        if library not in self._trainings:
-            self._trainings[library] = FitTraining(library, self._recorder)
-        return self._trainings[library]
+        if library not in self._threads:
+            self._threads[library] = self._start(FitTraining(library, self._recorder))
+        every = self._threads[library]
+        found: FitTraining = every.now()
+        every.keep(found)
+        return found
+
+    def _start(self, main: FitTraining) -> threads.PerThread:
+        def finish() -> None:
+            for one in (*every.beside, main):
+                one.finish()
+
+        def forget() -> None:
+            main.forget()
+            every.forget()
+
+        every = threads.PerThread(main, main.beside)
+        self._recorder.at_end(finish, forget)
+        return every
 
     def call(
         self, function: Callable[..., Any], args: Any, kwargs: Any, *, name: str, library: str, learner: Any = None

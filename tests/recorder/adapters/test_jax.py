@@ -240,7 +240,9 @@ def steps(recorder: Recorder) -> ThreadSteps:
     return ThreadSteps(recorder)  # type: ignore[arg-type]
 
 
-def test_weights_that_are_passed_back_show_where_a_function_returns_them(steps: ThreadSteps, recorder: Recorder) -> None:
+def test_weights_that_are_passed_back_show_where_a_function_returns_them(
+    steps: ThreadSteps, recorder: Recorder
+) -> None:
     by_hand, w = plan(weights=[0], losses=[1], passed={2}), Array(1)
     for value in (2, 3, 4):
         steps.before(by_hand, [w])

@@ -1,5 +1,6 @@
 """What a loss function of torch compares with belongs to the batch, however it was called."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from detaudit.recorder.adapters.torch.targets import targets_of
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
 
+SMOOTH: Any = torch.nn.SmoothL1Loss()
 CLASSES = torch.tensor([0, 2, 1, 2])
 SHARES = torch.tensor([[0.1, 0.9], [0.5, 0.5], [0.3, 0.7], [1.0, 0.0]])
 
@@ -17,11 +19,11 @@ def out(width: int) -> Any:
     return torch.ones(4, width, requires_grad=True) * 2
 
 
-LOSSES = {
+LOSSES: dict[str, tuple[Callable[[], Any], list[Any]]] = {
     "cross entropy": (lambda: F.cross_entropy(out(3), CLASSES), [CLASSES]),
     "a weighted sum": (lambda: (0.5 * F.nll_loss(out(3), CLASSES) + F.mse_loss(out(2), SHARES)) / 2, [SHARES, CLASSES]),
     "binary": (lambda: F.binary_cross_entropy_with_logits(out(2), SHARES), [SHARES]),
-    "in a module": (lambda: torch.nn.SmoothL1Loss()(out(2), SHARES), [SHARES]),
+    "in a module": (lambda: SMOOTH(out(2), SHARES), [SHARES]),
     "ctc": (lambda: F.ctc_loss(out(3).view(2, 2, 3), CLASSES[1:3, None], (2, 2), (1, 1)), [CLASSES[1:3, None]]),
     "by hand": (lambda: (out(2) - SHARES).square().mean(), []),
     "an output of a model": (lambda: F.mse_loss(out(2), out(2)), []),

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from detaudit.recorder.training.fits import read
+from detaudit.recorder.training.estimators import read
 from detaudit.recorder.training.learned import UndigestedError
 
 X, Y = load_iris(return_X_y=True)

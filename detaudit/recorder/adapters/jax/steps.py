@@ -24,7 +24,7 @@ class ThreadSteps:
     def __init__(self, recorder: Recorder) -> None:
         self._reader = JaxReader()
         self._main = self._steps(Training("jax", recorder, self._reader))
-        self._forget()
+        self._of = threads.PerThread(self._main, lambda: self._steps(self._main.training.beside()))
         recorder.at_end(self._finish, self._forget)
 
     def _steps(self, training: Training) -> Steps:
@@ -34,7 +34,7 @@ class ThreadSteps:
 
     def _forget(self) -> None:
         self._main.forget()
-        self._of = threads.PerThread(self._main, lambda: self._steps(self._main.training.beside()))
+        self._of.forget()
 
     def _now(self) -> Steps:
         found: Steps = self._of.now()

@@ -40,7 +40,7 @@ class Steps:
                 self.training.step(("eager", *[id(v) for v in self.eager]), self.eager)
 
     def end_traced(self, function: Any) -> tuple[int, list[Any]]:
-        """Return what an outermost tf.function trains, after a call that may have traced it anew."""
+        """Return what an outermost tf.function trains, after a call that may have traced it."""
         noted, self.noted = self.noted, []
         known = self._of_function.get(function, (0, []))[1]
         if noted and (len(noted) != len(known) or any(a is not b for a, b in zip(noted, known))):
