@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NUMBER = "_detaudit_number"
 """The attribute that identifies a future: the name of the thread or task that made it, and a count, from 1."""
 
+_FRAMEWORKS = frozenset(("jax", "keras", "tensorflow", "torch"))
+
 _tasks: dict[int, str | None] = {}
 _here = _thread._local()
 _made: dict[str, int] = {}
@@ -46,7 +48,11 @@ def in_background() -> bool:
     if threading is None:
         return False
     thread = threading._active.get(_thread.get_ident())
-    return not (thread is None or thread is threading.main_thread() or type(thread).__name__ == "_DummyThread")
+    if thread is None or thread is threading.main_thread():
+        return False
+    # Each replica of a tf.distribute.MirroredStrategy has a thread.
+    kind = type(thread)
+    return kind.__name__ != "_DummyThread" and kind.__module__.partition(".")[0] not in _FRAMEWORKS
 
 
 def ended_tasks() -> int:
