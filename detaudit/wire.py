@@ -101,7 +101,7 @@ Its kinds of lines are:
     - ``uninitialized``: it returns uninitialized memory
     - ``shared``: the storages that another thread or process may write to at the same time
     - ``scalars``: the numbers that it is given besides tensors, or in tensors without dimensions, as text: by the
-      place of the argument, from 1, or its name; ``2[0]`` is an element of a list
+      place of the argument, from 1, or its name; ``2[0]`` is an element of a list; and START
     - ``state``: the digest of the random generator before the operation
     - ``listed``: it may race, and its tensors were not recorded
 ``path``: ``thread, id, lines``
@@ -196,6 +196,9 @@ DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update", "state", "output"
 
 INFERENCE = " inference"
 """What follows the name of a framework whose models are called and not trained: its steps are calls of models."""
+
+START = "start of input "
+"""In ``scalars``, where an input that is part of its memory begins; its place follows, from 1."""
 
 MOST_WEIGHTS = 10_000
 """The number of tensors that ``final`` lists at most, which keeps the line below a few MiB."""

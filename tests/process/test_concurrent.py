@@ -95,6 +95,44 @@ def test_a_probe_for_a_batch_size_is_no_broken_record(project: Project, seeded: 
     assert [rank["framework"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == ["script"]
 
 
+THROWN_AWAY = {
+    "zero_grad": "optimizer.zero_grad()",
+    "by hand": "for p in model.parameters(): p.grad = None",
+    "accumulated": "pass",  # then the gradients of the probe are part of the first step
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("way", THROWN_AWAY)
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_probe_on_noise_before_a_step_is_no_part_of_it(project: Project, way: str, before: int) -> None:
+    project.write(
+        "train.py",
+        f"""
+        import os, torch
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for step in range(4):
+            if step == {before}:
+                for size in (2, 4):
+                    model(torch.full((size, 4), float(os.getpid()))).sum().backward()
+                {THROWN_AWAY[way]}
+            model(torch.randn(8, 4)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    group = done.json["groups"][0]
+    assert group["runs"][0]["steps"] == 4
+    if way == "accumulated":
+        found = group["first_difference"]
+        assert (done.code, found["step"], found["stage"]) == (1, before + 1, "batch")
+    else:
+        assert done.code == 0, done.out
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("threads", ["joblib.Parallel(2, prefer='threads')", "joblib.Parallel(2)"])
 def test_equal_fits_in_threads_and_workers_match(project: Project, threads: str) -> None:

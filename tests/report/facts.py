@@ -1,5 +1,6 @@
 """An example of every fact, for the sentences in golden/messages.txt."""
 
+from detaudit import wire
 from detaudit.model import (
     Argument,
     Boundary,
@@ -252,6 +253,7 @@ ARGUMENTS = (
     Argument(name="2", values=("0.31415926535897931", "0.71828182845904509")),
     Argument(name="alpha", values=("-0.3", "-0.30000000000000004")),
     Argument(name="4[0]", values=("True", "False")),
+    Argument(name=f"{wire.START}1", values=("15232", "98176")),
 )
 CULPRITS = (
     *map(a_culprit, How),

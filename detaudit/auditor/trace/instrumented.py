@@ -92,8 +92,9 @@ class InstrumentedRuns:
         while found is None and runs < most and not self.failures:
             other, beside = self._run(level, window, self.numbers[1])
             runs += 1
+            through = window.last if window.last < ALL_STEPS else None  # else what is left at the end counts too
             differs = (
-                comparer.first_difference(reference.record, other.record, through=window.last)
+                comparer.first_difference(reference.record, other.record, through=through)
                 if not self.failures
                 else None
             )

@@ -48,7 +48,7 @@ def differing_number(a: OpLine, b: OpLine, ins: Sequence[int]) -> str:
     Nor is there one if another of the inputs ``ins``, which differ, or the state of a generator may be why.
     """
     differing = [name for name, value in a.scalars.items() if b.scalars.get(name, value) != value]
-    if {str(place + 1) for place in ins} - {*differing} or a.state != b.state:
+    if {str(place + 1) for place in ins} - {name.removeprefix(wire.START) for name in differing} or a.state != b.state:
         return ""
     return next(iter(differing), "")
 

@@ -102,7 +102,7 @@ class Tracer:
             if self._group.differs or result.run.status is not Status.OK:
                 break
         found = self._group.result().first_difference
-        return windows.around(found.step, found.stage, self._request.window) if found else None
+        return windows.around(found.difference, self._request.window) if found else None
 
     def _take(self, result: Result) -> None:
         self._runs += 1

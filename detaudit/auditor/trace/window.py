@@ -1,8 +1,8 @@
 """Choose the steps to record: those around a first difference, and better ones if two runs give no answer."""
 
 from detaudit.auditor.trace import op_diff
-from detaudit.auditor.trace.instrumented import RunPair, Window
-from detaudit.model import How, Stage
+from detaudit.auditor.trace.instrumented import EVERY_STEP, RunPair, Window
+from detaudit.model import ALL_STEPS, UNHOOKED, Difference, How, Stage
 
 ATTEMPTS = 5
 """How often another window is tried: a race may show at a different step in each pair of runs."""
@@ -11,10 +11,15 @@ WIDE = 8
 """Steps before and after the window that are recorded too if two runs match in it."""
 
 
-def around(step: int, stage: Stage, size: int) -> Window:
-    """Return the ``size`` steps from a first difference on, including what runs before the first step."""
-    first = 0 if stage is Stage.INIT or step <= 1 else step
-    return Window(first, max(1, step) + size - 1)
+def around(found: Difference, size: int) -> Window:
+    """Return the ``size`` steps from a first difference on, including what runs before the first step.
+
+    What only differs at the end may come from all that follows the last step, what no step shows from anything.
+    """
+    if found.stage in UNHOOKED:
+        return EVERY_STEP
+    first = 0 if found.stage is Stage.INIT or found.step <= 1 else found.step
+    return Window(first, ALL_STEPS if found.at_end else max(1, found.step) + size - 1)
 
 
 def better(
@@ -29,10 +34,10 @@ def better(
         return Window(max(0, window.first - WIDE), window.last + WIDE)
     if pair.differs.step < window.first:
         size = window.last - window.first + 1
-        return around(pair.differs.step, pair.differs.stage, size) if attempt == 0 else Window(0, window.last)
+        return around(pair.differs, size) if attempt == 0 else Window(0, window.last)
     if found is not None and _from_before(found, window):
         return Window(0, window.last)
-    if found is None and attempt + 1 < ATTEMPTS and not explained:
+    if found is None and attempt + 1 < ATTEMPTS and not explained and window.last < ALL_STEPS:
         return Window(window.first, window.last + 4 * (attempt + 1))  # the steps of threads are hard to count
     return None
 

@@ -33,9 +33,9 @@ class PendingEvents:
 
         self._lines.append((0, json.dumps(fields) + "\n"))
 
-    def clear(self) -> None:
-        """Drop all events."""
-        self._lines = []
+    def clear(self, after: int = -1) -> None:
+        """Drop the events of all steps after this one; by default, all events."""
+        self._lines = [(step, line) for step, line in self._lines if step <= after]
 
     def through(self, steps: int) -> str:
         """Return and drop the lines up to this step.

@@ -7,7 +7,7 @@ import threading
 from . import digest, generators
 from .outputs import Outputs
 from .pending import PendingEvents
-from .weights import HeldWeights, summary
+from .weights import HeldWeights, is_due, summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from .digest import Part
     from .reader import FrameworkReader
     from .states import State
-
-EVERY_STEP_BYTES = 256 * 2**20
-"""Weights of up to this size are digested at every step, larger ones at steps 1, 2, 4, 8, … and at the end.
-
-Their size is the same in all runs of an audit, and so are the steps at which they are digested.
-"""
-
-
-def is_due(step: int, reader: FrameworkReader, tensors: Sequence[Any]) -> bool:
-    """Return whether tensors are digested at this step."""
-    return step & (step - 1) == 0 or sum([reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES
 
 
 class Training:
@@ -96,6 +85,12 @@ class Training:
         self._inputs, other._inputs = self._inputs + other._inputs, []
         self._used_inputs, other._used_inputs = len(self._inputs), 0
         other._events.clear()
+
+    def discard(self) -> None:
+        """Drop what was recorded of the current step: its gradients were thrown away, as after a probe."""
+        self._losses, self._inputs, self._used_inputs = [], self._inputs[self._used_inputs :], 0
+        self._rng_step = min(self._rng_step, self.steps)
+        self._events.clear(after=self.steps)
 
     def current_step(self, after_loss: bool) -> int:
         """Return the number of the current step.

@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 
 _MOST_UNOWNED = 4
 
+EVERY_STEP_BYTES = 256 * 2**20
+"""Weights of up to this size are digested at every step, larger ones at steps 1, 2, 4, 8, … and at the end.
+
+Their size is the same in all runs of an audit, and so are the steps at which they are digested.
+"""
+
+
+def is_due(step: int, reader: FrameworkReader, tensors: Sequence[Any]) -> bool:
+    """Return whether tensors are digested at this step."""
+    return step & (step - 1) == 0 or sum([reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES
+
 
 class Weight:
     """The sum and digest of a weight. ``tensor()`` is None once the weight was freed."""

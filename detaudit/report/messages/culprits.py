@@ -1,5 +1,6 @@
 """What the culprit of a trace does, and between which events a difference enters if there is no culprit."""
 
+from detaudit import wire
 from detaudit.model import Argument, Boundary, Cause, Culprit, How, Narrowed, Stage
 from detaudit.report.messages import sources
 
@@ -68,6 +69,8 @@ def argument(found: Argument) -> str:
     a, b = found.values
     short = [f"{float(value):.6g}" if _is_number(value) else value for value in (a, b)]
     shown = short if short[0] != short[1] else [a, b]
+    if found.name.startswith(wire.START):
+        return f"input {found.name.removeprefix(wire.START)} starts at elements {shown[0]} and {shown[1]} of its memory"
     return f"argument {found.name} differs: {shown[0]} and {shown[1]}"
 
 

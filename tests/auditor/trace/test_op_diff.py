@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit import wire
 from detaudit.auditor.trace import op_diff, op_memory
 from detaudit.auditor.trace.op_diff import OpFinding, first_differing_operation
 from detaudit.auditor.trace.op_records import OpLine
@@ -306,6 +307,18 @@ def test_a_tensor_that_differs_comes_before_a_number() -> None:
     a = [op("mul", [("x", 0)], [("y", 1)], scalars={"2": "0.31"}), READ]
     b = [op("mul", [("w", 0)], [("z", 1)], scalars={"2": "0.72"}), READ_B]
     assert found(a, b).how is How.INPUT
+
+
+def test_a_part_of_a_tensor_that_is_taken_elsewhere_is_no_concurrent_write() -> None:
+    made = op("rand", outs=[("m", 0)], line=1)
+
+    def run(start: str, part: str, result: str) -> list[OpLine]:
+        scalars = {f"{wire.START}1": start}
+        return [made, op("mul", [(part, 0)], [(result, 1)], line=4, scalars=scalars), op("sum", [(result, 1)], line=5)]
+
+    finding = found(run("64", "p", "y"), run("128", "q", "z"))
+    assert (finding.how, finding.argument, finding.op.line) == (How.ARGUMENT, f"{wire.START}1", 4)
+    assert found(run("64", "p", "y"), run("64", "q", "z")).how is How.CONCURRENT_WRITE
 
 
 def test_a_generator_in_a_different_state_comes_before_a_number() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from detaudit import wire
-from detaudit.recorder.training import steps
+from detaudit.recorder.training import weights
 from detaudit.recorder.training.reader import FrameworkReader
 from detaudit.recorder.training.steps import Training
 
@@ -219,7 +219,7 @@ def test_new_tensors_at_every_step_are_not_kept_forever(recorder: Recorder, trai
 def test_large_weights_are_digested_at_powers_of_two(
     recorder: Recorder, trained: Training, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "EVERY_STEP_BYTES", 100)
+    monkeypatch.setattr(weights, "EVERY_STEP_BYTES", 100)
     w = [Tensor(1.0, 101)]
     for _ in range(20):
         trained.loss(Tensor(0.5))

@@ -297,6 +297,20 @@ torch.relu(x)
     }  # fmt: skip
 
 
+def test_where_parts_of_a_tensor_begin(tmp_path: Path) -> None:
+    script = """
+import torch
+x = torch.ones(4, 3)
+torch.stack([x[2], x[0], x.new_ones(3)])
+x[1:, 1:] * 2
+x * 1.0
+"""
+    ops = run(tmp_path, script, {"level": "ops", "first": 0, "last": 1})
+    given = {op.line: op.scalars for op in ops if op.line > 3 and op.ins}
+    start = wire.START
+    assert given == {4: {f"{start}1": "6", f"{start}2": "0"}, 5: {"2": "2", f"{start}1": "4"}, 6: {"2": "1.0"}}
+
+
 @pytest.mark.parametrize("option", ["foreach=False", "foreach=True", "fused=True"])
 def test_the_hyperparameters_of_an_optimizer_are_recorded(tmp_path: Path, option: str) -> None:
     script = f"""

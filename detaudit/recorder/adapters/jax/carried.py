@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 
 from ...training import digest
-from ...training.steps import is_due
+from ...training.weights import is_due
 from .reader import Held
 
 TYPE_CHECKING = False

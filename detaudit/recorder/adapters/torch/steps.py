@@ -24,10 +24,12 @@ class Steps:
         self.unscaled: tuple[Callable[[], Any], Any] | None = None
         self.leaves: list[Any] = []
         self.versions: list[int] = []
+        self.accumulated = False
+        """Whether the last backward pass left gradients with the weights."""
 
     def forget_leaves(self) -> None:
         """Forget the leaves of the last backward pass: its step has ended."""
-        self.leaves, self.versions = [], []
+        self.leaves, self.versions, self.accumulated = [], [], False
 
 
 class ThreadSteps:
@@ -70,6 +72,21 @@ class ThreadSteps:
             return True
         owned = {id(p) for optimizer in self.constructed for group in optimizer.param_groups for p in group["params"]}
         return not any([id(leaf) in owned for leaf in steps.leaves])
+
+    def thrown_away(self, steps: Steps) -> bool:
+        """Return whether nothing was done with the gradients of the last backward pass, and no weight has one any more.
+
+        So it was a probe, such as for a batch size, or its loss was not finite.
+        """
+        if (
+            not steps.accumulated
+            or steps.stepping
+            or not steps.training.pending
+            or (steps.leaves and self.written(steps))
+        ):
+            return False
+        owned = [p for optimizer in self.constructed for group in optimizer.param_groups for p in group["params"]]
+        return bool(owned) and not any(leaf.grad is not None for leaf in steps.leaves or owned)
 
     def of_leaves(self, leaves: Iterable[Any], optimized: Iterable[tuple[Any, Steps]]) -> Steps | None:
         """Return the steps in which these weights are trained already, None if there are none.

@@ -62,13 +62,14 @@ class TorchWatcher:
         if run is None or graph is None:
             raise AttributeError(f"cannot record losses: torch {torch.__version__} has no _engine_run_backward")
         before, after = self._hook(self._before_backward), self._hook(self._after_backward)
-        gradients = self._training.wants("backward")
+        gradients, now = self._training.wants("backward"), self._threads.now
 
         def run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
             before(t_outputs)
             result = run(t_outputs, *args, **kwargs)
             if gradients:
                 after(result)
+            now().accumulated = bool(kwargs.get("accumulate_grad"))
             return result
 
         never_compile(torch, run_backward, callees=False)
@@ -130,6 +131,9 @@ class TorchWatcher:
             return  # inside another backward pass: checkpoint recomputation
         losses = [output for output in outputs if isinstance(output, self._torch.Tensor)]
         steps = self._threads.now()
+        if self._threads.thrown_away(steps):
+            steps.training.discard()
+            steps.forget_leaves()
         if not steps.optimizers or self._updated_by_hand(steps):
             leaves = leaves_of(self._torch, losses)
             steps = self._training_them(leaves, steps)

@@ -12,7 +12,7 @@ from .. import in_threads
 from .kinds import OpKind
 from .memory import Memory, is_whole, tensors_in
 from .places import TorchPlaces
-from .scalars import entering, scalars
+from .scalars import entering, scalars, starts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ class OperationWatcher:
             fields["shared"] = shared
         if kind.random:
             fields["random"], fields["state"] = True, self._generator_state(kwargs, tensors)
-        numbers_given = scalars(args, kwargs) or (entering(self._torch, args) if kind.enters else {})
-        if numbers_given:
-            fields["scalars"] = numbers_given
+        given_numbers = scalars(args, kwargs) or (entering(self._torch, args) if kind.enters else {})
+        if given_numbers := {**given_numbers, **starts(tensors, numbers)}:
+            fields["scalars"] = given_numbers
         if wanted:
             self._keep("in", given, [texts[id(tensor)] for tensor in given])
         return fields, [wanted]

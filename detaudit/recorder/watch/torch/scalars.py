@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from .... import wire
+from .memory import is_whole
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
 _NUMBERS = (bool, int, float, complex)
@@ -32,6 +35,18 @@ def _elements(name: str, values: Any) -> Iterator[tuple[str, str]]:
     for place, value in enumerate(values[:_MOST]):
         if type(value) in _NUMBERS:
             yield "%s[%d]" % (name, place), repr(value)
+
+
+def starts(tensors: Sequence[Any], numbers: Sequence[int]) -> dict[str, str]:
+    """Return where inputs begin in their memory, in elements, for those that are parts of it: ``x[i]`` is a view.
+
+    ``numbers`` are those of their storages, negative if they have none.
+    """
+    return {
+        wire.START + str(place + 1): str(tensor.storage_offset())
+        for place, (tensor, number) in enumerate(zip(tensors, numbers))
+        if number >= 0 and not is_whole(tensor)
+    }
 
 
 def entering(torch: Any, args: Any) -> dict[str, str]:
