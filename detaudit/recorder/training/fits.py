@@ -103,13 +103,15 @@ class Fits:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._threads: dict[str, threads.PerThread] = {}
+        self._lock = threading.Lock()
 
     def training(self, library: str) -> FitTraining:
         """Return the training that the fits of a library in this thread belong to."""
         library = library if library in _LIBRARIES else "sklearn"
-        if library not in self._threads:
-            self._threads[library] = self._start(FitTraining(library, self._recorder))
-        every = self._threads[library]
+        with self._lock:
+            if library not in self._threads:
+                self._threads[library] = self._start(FitTraining(library, self._recorder))
+            every = self._threads[library]
         found: FitTraining = every.now()
         every.keep(found)
         return found
@@ -120,6 +122,7 @@ class Fits:
                 one.finish()
 
         def forget() -> None:
+            self._lock = threading.Lock()  # another thread may hold it in the moment of a fork
             main.forget()
             every.forget()
 
