@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -38,12 +38,12 @@ def detaudit(verb: str, script: str, options: Iterable[str]) -> dict[str, Any]:
     return printed
 
 
-def audit(script: str, runs: int) -> Audited:
+def audit(script: str, runs: int, recipes: Sequence[str] = RECIPES) -> Audited:
     """Return the verdicts of one audit of a script."""
-    recipes = [word for recipe in RECIPES for word in ("--recipe", recipe)]
-    found = detaudit("run", script, ["--runs", str(runs), "--fail-fast", *recipes])
+    options = [word for recipe in recipes for word in ("--recipe", recipe)]
+    found = detaudit("run", script, ["--runs", str(runs), "--fail-fast", *options])
     verdicts = {group["recipe"]["name"]: LETTERS[group["verdict"]] for group in found["groups"]}
-    return Audited(letters="".join(verdicts[recipe] for recipe in RECIPES), named=named(found))
+    return Audited(letters="".join(verdicts[recipe] for recipe in recipes), named=named(found))
 
 
 def named(audit: dict[str, Any]) -> str:
@@ -93,6 +93,7 @@ def main() -> int:
     parser.add_argument("scripts", nargs="*", help="names without .py; all of them by default")
     parser.add_argument("--repeats", type=int, default=3, help="audits of each script")
     parser.add_argument("--rare-repeats", type=int, default=10, help="audits of a script whose difference is rare")
+    parser.add_argument("--more", type=int, default=0, help="audits without flags of each script, beside those")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
@@ -104,7 +105,11 @@ def main() -> int:
         while len(kept.of(script, options.runs)) < repeats:
             kept.add(script, options.runs, audit(script, options.runs))
             print(script, *kept.of(script, options.runs)[-1], file=sys.stderr, flush=True)
-        seen[script] = kept.of(script, options.runs)[:repeats]
+        plain = f"{options.runs} without flags"
+        while len(kept.of(script, plain)) < options.more:
+            kept.add(script, plain, audit(script, options.runs, RECIPES[:1]))
+            print(script, *kept.of(script, plain)[-1], file=sys.stderr, flush=True)
+        seen[script] = [*kept.of(script, options.runs)[:repeats], *kept.of(script, plain)[: options.more]]
     text = table(seen, labels, measured, options.runs)
     print(text)
     if options.write:

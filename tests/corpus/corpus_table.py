@@ -18,7 +18,7 @@ and call.
 
 
 class Audited(NamedTuple):
-    """The result of one audit: a letter for each of RECIPES, and what it names."""
+    """The result of one audit: a letter for each of RECIPES, or only for the first, and what it names."""
 
     letters: str
     named: str
@@ -29,7 +29,7 @@ def right(label: Mapping[str, Any], audits: Sequence[Audited]) -> bool:
     return not any(
         letter != label[recipe] and not (label.get("rare") and (label[recipe], letter) == ("N", "D"))
         for audited in audits
-        for recipe, letter in zip(RECIPES, audited.letters, strict=True)
+        for recipe, letter in zip(RECIPES, audited.letters, strict=False)
     )
 
 
@@ -76,7 +76,7 @@ def _machine(facts: Mapping[str, Any]) -> str:
 def _row(script: str, audits: Sequence[Audited], label: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     cells = []
     for place, recipe in enumerate(RECIPES):
-        letters = "".join(audited.letters[place] for audited in audits)
+        letters = "".join(audited.letters[place : place + 1] for audited in audits)
         cells.append(letters if set(letters) == {label[recipe]} else f"**{letters}**")
     fix = ", ".join(label.get("fix", ())) or ("" if label["cause"] == "control" else "an edit")
     named = next((audited.named for audited in audits if audited.named), "")
@@ -98,7 +98,7 @@ def _score(seen: Mapping[str, Sequence[Audited]], labels: Mapping[str, Mapping[s
         (labels[script][recipe], letter)
         for script, audits in seen.items()
         for audited in audits
-        for recipe, letter in zip(RECIPES, audited.letters, strict=True)
+        for recipe, letter in zip(RECIPES, audited.letters, strict=False)
     )
     caught = pairs["N", "N"]
     wanted = {want: sum(n for (label, _), n in pairs.items() if label == want) for want in "ND?"}

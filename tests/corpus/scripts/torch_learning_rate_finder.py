@@ -1,4 +1,4 @@
-"""A range test of the learning rate on a copy of the model, with batches that nobody seeded; then the training."""
+"""A range test of the learning rate on a copy of the model, which is dropped; then the training."""
 
 import copy
 
@@ -17,7 +17,7 @@ model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
 
 def range_test(model: nn.Module) -> list[tuple[float, float]]:
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-    generator, curve = np.random.default_rng(), []
+    generator, curve = np.random.default_rng(0), []
     for rate in np.geomspace(1e-4, 10, 20).tolist():
         optimizer.param_groups[0]["lr"] = rate
         batch = torch.from_numpy(generator.choice(1600, 64, replace=False))
