@@ -77,6 +77,7 @@ bench: $(VENV)/.dev ## Benchmark startup, the recorder and digests
 	$(BIN)/python benchmarks/digest.py
 	$(BIN)/python benchmarks/keras.py
 	$(BIN)/python benchmarks/files.py
+	$(BIN)/python benchmarks/processes.py
 
 # picire needs a setuptools that still has pkg_resources.
 bench-bisect: $(VENV)/.dev ## Count the runs per bisection against ddmin and one flag at a time

@@ -16,6 +16,9 @@ from detaudit.launch.environment import BOOTSTRAP
 INTERVAL_S = 0.2
 """Seconds between two looks. A framework takes longer to load."""
 
+_REREAD = 50
+"""Looks after which all processes are read again: the number of one that ended may be given to one of the run."""
+
 _MAPPED = {
     "/libtorch": "torch",
     "/libtensorflow_": "tensorflow",
@@ -37,7 +40,8 @@ class Descendants:
     def __init__(self, leader: int) -> None:
         self._pids = {leader}
         self._session = leader
-        self._next = 0.0
+        self._next, self._looks = 0.0, 0
+        self._others: set[int] = set()
         self._found: dict[tuple[int, tuple[int, ...]], Program] = {}
 
     @property
@@ -50,18 +54,31 @@ class Descendants:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + INTERVAL_S
-        stats = _stats()
+        stats = self._stats()
         grown = True
         while grown:
             of_run = {pid for pid, (parent, session, _) in stats.items() if self._is_of_run(pid, parent, session)}
             grown = bool(of_run - self._pids)
             self._pids |= of_run
         self._pids &= stats.keys()  # the number of a process that is gone may be given to one of another tree
+        self._others |= stats.keys() - self._pids
         for pid in self._pids:
             key = pid, stats[pid][2]
             if key not in self._found:
                 with contextlib.suppress(OSError):
                     self._look_at(*key)
+
+    def _stats(self) -> dict[int, tuple[int, int, tuple[int, ...]]]:
+        """Return the parent, the session and the addresses of all processes but those known to be of others."""
+        running = {int(name) for name in os.listdir(_PROC) if name.isdigit()} if _PROC.is_dir() else set()
+        self._looks += 1
+        self._others &= running if self._looks % _REREAD else set()
+        found = {}
+        for pid in running - self._others:
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+                found[pid] = int(fields[1]), int(fields[3]), wire.addresses(fields)
+        return found
 
     def _is_of_run(self, pid: int, parent: int, session: int) -> bool:
         return pid in self._pids or parent in self._pids or session == self._session
@@ -82,14 +99,3 @@ class Descendants:
             has_variables=wire.ENV_LOGS in env,
             has_path=str(BOOTSTRAP) in env.get("PYTHONPATH", "").split(os.pathsep),
         )
-
-
-def _stats() -> dict[int, tuple[int, int, tuple[int, ...]]]:
-    """Return of all processes the parent, the session, and the addresses of the program."""
-    found = {}
-    for name in os.listdir(_PROC) if _PROC.is_dir() else ():
-        if name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                fields = (_PROC / name / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                found[int(name)] = int(fields[1]), int(fields[3]), wire.addresses(fields)
-    return found

@@ -64,3 +64,23 @@ def test_what_a_program_was_started_with_is_known(proc: Proc) -> None:
     tree.look()
     found = {one.pid: (one.command, one.has_variables, one.has_path) for one in tree.programs}
     assert found == {10: (("python", "train.py"), True, False), 11: (("python", "train.py"), False, True)}
+
+
+def test_the_number_of_another_process_that_ended_may_be_given_to_one_of_the_run(proc: Proc) -> None:
+    proc.add(10, 1, 10, 100)
+    proc.add(14, 1, 14, 114, "/torch/lib/libtorch_cpu.so")
+    tree = Descendants(10)
+    tree.look()
+    proc.add(14, 10, 10, 200, "/torch/lib/libtorch_cpu.so")
+    for _ in range(descendants._REREAD):
+        tree.look()
+    assert [(one.pid, one.addresses[0]) for one in tree.programs] == [(14, 200)]
+
+
+def test_other_processes_are_not_read_at_each_look(proc: Proc) -> None:
+    proc.add(10, 1, 10, 100)
+    proc.add(14, 1, 14, 114)
+    tree = Descendants(10)
+    tree.look()
+    (proc.folder / "14" / "stat").unlink()
+    assert set(tree._stats()) == {10}
