@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from detaudit import wire
 from detaudit.auditor.trace.op_memory import MOST_KEPT, Entry, MemoryState
 from detaudit.auditor.trace.op_records import OpLine, differing_number
 from detaudit.model import How
@@ -187,9 +188,11 @@ class _Comparison:
     def _finding(
         self, a: Entry, b: Entry, ins: Sequence[int], outs: Sequence[int], number: str, nth: int | None
     ) -> OpFinding:
-        if number:
+        if number and not (number.startswith(wire.START) and ins):
             return OpFinding(How.ARGUMENT, a.op, b.op, nth=nth, argument=number)
-        return self._input(a, b, ins[0], nth) if ins else _output(a.op, b.op, outs[0], nth)
+        found = self._input(a, b, ins[0], nth) if ins else _output(a.op, b.op, outs[0], nth)
+        elsewhere = number and found.how in (How.INPUT, How.CONCURRENT_WRITE)  # a part of the same memory
+        return replace(found, how=How.ARGUMENT, argument=number) if elsewhere else found
 
     def _input(self, a: Entry, b: Entry, place: int, nth: int | None) -> OpFinding:
         mine, other = a.inputs[place], b.inputs[place]
@@ -209,7 +212,8 @@ class _Comparison:
         """Return ``found`` as a reordering if each run has both values somewhere."""
         if found.how is How.CONCURRENT_WRITE and found.before is None:
             return replace(found, before=self._sides[0].writers.get(found.op.ins[found.place][1]))
-        if found.how not in (How.INPUT, How.CONCURRENT_WRITE) or found.a is None or found.b is None:
+        unexplained = found.how in (How.INPUT, How.CONCURRENT_WRITE) or found.argument.startswith(wire.START)
+        if not unexplained or found.a is None or found.b is None:
             return found
         if found.how is How.CONCURRENT_WRITE and (found.a.shared or found.b.shared or _updates(found.a, found.place)):
             return found

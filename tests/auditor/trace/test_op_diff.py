@@ -319,6 +319,8 @@ def test_a_part_of_a_tensor_that_is_taken_elsewhere_is_no_concurrent_write() -> 
     finding = found(run("64", "p", "y"), run("128", "q", "z"))
     assert (finding.how, finding.argument, finding.op.line) == (How.ARGUMENT, f"{wire.START}1", 4)
     assert found(run("64", "p", "y"), run("64", "q", "z")).how is How.CONCURRENT_WRITE
+    both = [[*run("64", "p", "y"), *run("128", "q", "z")], [*run("128", "q", "z"), *run("64", "p", "y")]]
+    assert found(*both).how is How.REORDERED
 
 
 def test_a_generator_in_a_different_state_comes_before_a_number() -> None:
