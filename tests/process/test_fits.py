@@ -85,7 +85,8 @@ def test_each_outermost_fit_is_a_step_and_times_and_workers_do_not_count(project
     done = project.run("train.py", "--runs", "2")
     assert done.code == 0, done.out + done.err
     run = first_run(done)
-    assert run["warnings"] == []
+    warnings = {one["kind"] for one in run["warnings"]}
+    assert warnings <= {"processes-killed"}  # joblib's workers may outlive the script on a busy machine
     assert fits(Path(run["log_dir"])) == EXPECTED
     (rank,) = run["ranks"]
     assert (rank["framework"], rank["steps"]) == ("sklearn", len(EXPECTED))
