@@ -316,13 +316,19 @@ IN_PLACE = """
             w.grad = None
 """
 THROUGH_DATA = IN_PLACE.replace("w -= 0.1 * w.grad", "w.data -= 0.1 * w.grad")
+THROUGH_THE_MODEL = (
+    IN_PLACE.replace("loss_of(w)", "model((w * torch.randn(4, 1)).T).sum()")
+    + """
+            optimizer.zero_grad()
+"""
+)
 FUNCTIONAL = """
             w = w - 0.1 * torch.func.grad(loss_of)(w)
 """
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("update", [IN_PLACE, THROUGH_DATA, FUNCTIONAL])
+@pytest.mark.parametrize("update", [IN_PLACE, THROUGH_DATA, THROUGH_THE_MODEL, FUNCTIONAL])
 @pytest.mark.parametrize(("seed", "code"), [("torch.manual_seed(1)", 0), ("torch.seed()", 1)])
 def test_a_training_by_hand_after_one_with_an_optimizer(project: Project, update: str, seed: str, code: int) -> None:
     project.write(

@@ -8,7 +8,7 @@ from ...process import threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from ...training.steps import Training
@@ -24,12 +24,12 @@ class Steps:
         self.unscaled: tuple[Callable[[], Any], Any] | None = None
         self.leaves: list[Any] = []
         self.versions: list[int] = []
-        self.accumulated = False
-        """Whether the last backward pass left gradients with the weights."""
+        self.accumulated: tuple[Callable[[], Any], int] | None = None
+        """A weight of an optimizer that has a gradient since the last backward pass, and its version."""
 
     def forget_leaves(self) -> None:
         """Forget the leaves of the last backward pass: its step has ended."""
-        self.leaves, self.versions, self.accumulated = [], [], False
+        self.leaves, self.versions, self.accumulated = [], [], None
 
 
 class ThreadSteps:
@@ -70,23 +70,34 @@ class ThreadSteps:
         """
         if [leaf._version for leaf in steps.leaves] != steps.versions:
             return True
-        owned = {id(p) for optimizer in self.constructed for group in optimizer.param_groups for p in group["params"]}
+        owned = {id(p) for p in self._owned()}
         return not any([id(leaf) in owned for leaf in steps.leaves])
 
-    def thrown_away(self, steps: Steps) -> bool:
+    def _owned(self) -> Iterator[Any]:
+        """Yield the weights of all optimizers."""
+        for optimizer in self.constructed:
+            for group in optimizer.param_groups:
+                yield from group["params"]
+
+    def accumulated(self) -> tuple[Callable[[], Any], int] | None:
+        """Return a weight of an optimizer that has a gradient, and its version; None if there is none."""
+        return next(((weakref.ref(p), p._version) for p in self._owned() if p.grad is not None), None)
+
+    def thrown_away(self, steps: Steps, leaves: Callable[[], list[Any]]) -> bool:
         """Return whether nothing was done with the gradients of the last backward pass, and no weight has one any more.
 
-        So it was a probe, such as for a batch size, or its loss was not finite.
+        So it was a probe, such as for a batch size, or its loss was not finite. If the ``leaves`` of the next one are
+        not all of optimizers, weights may be updated by hand.
         """
-        if (
-            not steps.accumulated
-            or steps.stepping
-            or not steps.training.pending
-            or (steps.leaves and self.written(steps))
-        ):
+        if steps.accumulated is None or steps.stepping or not steps.training.pending:
             return False
-        owned = [p for optimizer in self.constructed for group in optimizer.param_groups for p in group["params"]]
-        return bool(owned) and not any(leaf.grad is not None for leaf in steps.leaves or owned)
+        weight = steps.accumulated[0]()
+        if weight is not None and weight._version != steps.accumulated[1]:
+            return False
+        if any(p.grad is not None for p in (*steps.leaves, *self._owned())):
+            return False
+        owned = {id(p) for p in self._owned()}
+        return all(id(leaf) in owned for leaf in leaves())
 
     def of_leaves(self, leaves: Iterable[Any], optimized: Iterable[tuple[Any, Steps]]) -> Steps | None:
         """Return the steps in which these weights are trained already, None if there are none.

@@ -62,14 +62,14 @@ class TorchWatcher:
         if run is None or graph is None:
             raise AttributeError(f"cannot record losses: torch {torch.__version__} has no _engine_run_backward")
         before, after = self._hook(self._before_backward), self._hook(self._after_backward)
-        gradients, now = self._training.wants("backward"), self._threads.now
+        gradients, ended = self._training.wants("backward"), self._hook(self._note_accumulated)
 
         def run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
             before(t_outputs)
             result = run(t_outputs, *args, **kwargs)
             if gradients:
                 after(result)
-            now().accumulated = bool(kwargs.get("accumulate_grad"))
+            ended(kwargs.get("accumulate_grad"))
             return result
 
         never_compile(torch, run_backward, callees=False)
@@ -131,7 +131,7 @@ class TorchWatcher:
             return  # inside another backward pass: checkpoint recomputation
         losses = [output for output in outputs if isinstance(output, self._torch.Tensor)]
         steps = self._threads.now()
-        if self._threads.thrown_away(steps):
+        if self._threads.thrown_away(steps, lambda: leaves_of(self._torch, losses)):
             steps.training.discard()
             steps.forget_leaves()
         if not steps.optimizers or self._updated_by_hand(steps):
@@ -145,6 +145,9 @@ class TorchWatcher:
             steps.training.inputs(targets_of(self._torch, losses))
         for loss in losses:
             steps.training.loss(self._reader.plain(self._scaled.unscaled(loss)).clone())
+
+    def _note_accumulated(self, accumulates: Any) -> None:
+        self._threads.now().accumulated = self._threads.accumulated() if accumulates else None
 
     def _training_them(self, leaves: list[Any], steps: Steps) -> Steps:
         """Return the steps in which these weights are trained, those of this thread if there are no others."""
