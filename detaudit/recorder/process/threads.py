@@ -72,11 +72,12 @@ class PerThread:
     """
 
     def __init__(self, main: Any, make: Callable[[], Any]) -> None:
-        self.main, self._make = main, make
-        self.forget()
+        self._make = make
+        self.restart(main)
 
-    def forget(self) -> None:
+    def restart(self, main: Any) -> None:
         """Forget the objects of other threads than the main one, as in a forked child."""
+        self.main = main
         self.beside: list[Any] = []
         self._here = _thread._local()
 

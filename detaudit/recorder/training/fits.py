@@ -118,13 +118,12 @@ class Fits:
 
     def _start(self, main: FitTraining) -> threads.PerThread:
         def finish() -> None:
-            for one in (*every.beside, main):
-                one.finish()
+            main.finish_all(every.beside)
 
         def forget() -> None:
             self._lock = threading.Lock()  # another thread may hold it in the moment of a fork
             main.forget()
-            every.forget()
+            every.restart(main)
 
         every = threads.PerThread(main, main.beside)
         self._recorder.at_end(finish, forget)

@@ -56,9 +56,8 @@ class LastCalls:
 
     def updated(self) -> None:
         """Drop what the update of the weights, in this thread, makes obsolete."""
-        here = (
-            self.of_thread() if threads.in_background() else None
-        )  # a framework's own thread updates for the main one
+        # A framework's own thread updates for the main one.
+        here = self.of_thread() if threads.in_background() else None
         with self._lock:
             if here is None:
                 self._main_trains = True

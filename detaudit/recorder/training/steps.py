@@ -146,9 +146,7 @@ class Training:
 
         ``key`` identifies the set of weights. Once its ``owner`` is freed, the set is summed up and released.
         """
-        self.steps += 1
-        self.outputs.began = True
-        self._forward(self.steps)
+        self._end_step()
         if self.wants("update") and self._due(self.steps, tensors):
             self.event(self.steps, "update", self._digest(tensors))
         for states in self.states:
@@ -179,9 +177,7 @@ class Training:
 
     def unseen_step(self) -> None:
         """Count a step with known losses but unknown weights, such as one inside a compiled loop."""
-        self.steps += 1
-        self.outputs.began = True
-        self._forward(self.steps)
+        self._end_step()
         self._stepped(self.steps)
 
     def write(self) -> None:
@@ -190,21 +186,29 @@ class Training:
         if ended:
             self._sink.append(ended)
 
-    def _forward(self, step: int) -> None:
+    def _end_step(self) -> None:
+        self.steps += 1
+        self.outputs.began = True
         # Without an optimizer, the end of a step is detected only after the inputs of the next forward pass.
         used = self._used_inputs if self._losses else len(self._inputs)
         losses, self._losses, self._used_inputs = self._losses, [], 0
         inputs, self._inputs = self._inputs[:used], self._inputs[used:]
         if inputs:
-            self.event(step, "batch", digest.of_parts(inputs))
+            self.event(self.steps, "batch", digest.of_parts(inputs))
         if losses:
             value = self._reader.scalar(losses[-1])
             if self.wants("forward"):
-                self.event(step, "forward", self._digest(losses), value)
+                self.event(self.steps, "forward", self._digest(losses), value)
             self._final_loss = self._final_loss if value is None else value
 
     def _digest(self, tensors: Sequence[Any]) -> str:
         return digest.of_parts(self._reader.parts(tensors))
+
+    def finish_all(self, beside: Sequence[Training]) -> None:
+        """Write the ends of the trainings of other threads, and of this one."""
+        for other in beside:
+            other.finish()
+        self.finish(any([other.steps for other in beside]))
 
     def finish(self, others_trained: bool = False) -> None:
         """Write the final weights and states. A later call writes them again only if there were more steps.

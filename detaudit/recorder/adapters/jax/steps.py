@@ -34,7 +34,7 @@ class ThreadSteps:
 
     def _forget(self) -> None:
         self._main.forget()
-        self._of.forget()
+        self._of.restart(self._main)
 
     def _now(self) -> Steps:
         found: Steps = self._of.now()
@@ -70,9 +70,7 @@ class ThreadSteps:
         with self._main.training.lock:
             for steps in (*self._of.beside, self._main):
                 steps.end_last()
-            for steps in self._of.beside:
-                steps.training.finish()
-            self._main.training.finish(any([steps.training.steps for steps in self._of.beside]))
+            self._main.training.finish_all([steps.training for steps in self._of.beside])
 
 
 class Steps:

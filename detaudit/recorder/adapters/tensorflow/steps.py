@@ -57,38 +57,28 @@ class Steps:
         self._of_function.setdefault(function, weights)
 
 
-class ThreadSteps:
+class ThreadSteps(threads.PerThread):
     """The steps of all threads. What the main thread trains, and threads of TensorFlow, is one training."""
+
+    main: Steps
+    beside: list[Steps]
 
     def __init__(self, training: Training, rings: Callable[[], Rings]) -> None:
         self._rings = rings
         self._owners: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
-        self._start(Steps(training, rings()))
-
-    def _start(self, main: Steps) -> None:
-        self.main = main
-        self._of = threads.PerThread(main, lambda: Steps(main.training.beside(), self._rings()))
-
-    @property
-    def beside(self) -> list[Steps]:
-        """The steps of other threads that train."""
-        return self._of.beside
+        super().__init__(Steps(training, rings()), lambda: Steps(training.beside(), rings()))
 
     def forget(self, functions: bool) -> None:
         """Start over, and if ``functions``, forget those too: a forked child traces its own."""
         self.main.noted, self.main.eager = [], []
         if functions:
             self._owners = weakref.WeakKeyDictionary()
-        self._start(Steps(self.main.training, self._rings()) if functions else self.main)
+        self.restart(Steps(self.main.training, self._rings()) if functions else self.main)
 
     def now(self) -> Steps:
         """Return the steps of this thread."""
-        found: Steps = self._of.now()
+        found: Steps = super().now()
         return found
-
-    def keep(self, steps: Steps) -> None:
-        """Keep the steps of a thread to the end, because it trains."""
-        self._of.keep(steps)
 
     def of_function(self, function: Any) -> Steps:
         """Return the steps in which a tf.function was traced."""

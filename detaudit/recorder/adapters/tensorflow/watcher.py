@@ -217,9 +217,7 @@ class TensorFlowWatcher:
             for steps in (*self._threads.beside, self._threads.main):
                 steps.end_eager()
                 self._end_graph_steps(steps, steps.latest, None)
-            for steps in self._threads.beside:
-                steps.training.finish()
-            self._training.finish(any([steps.training.steps for steps in self._threads.beside]))
+            self._training.finish_all([steps.training for steps in self._threads.beside])
 
     def _forget(self) -> None:
         self._training.forget()

@@ -32,35 +32,25 @@ class Steps:
         self.leaves, self.versions, self.accumulated = [], [], None
 
 
-class ThreadSteps:
+class ThreadSteps(threads.PerThread):
     """The steps of all threads. What the main thread trains, and threads of torch, is one training."""
+
+    main: Steps
+    beside: list[Steps]
 
     def __init__(self, training: Training) -> None:
         self.constructed: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._start(training)
-
-    def _start(self, training: Training) -> None:
-        self._of = threads.PerThread(Steps(training), lambda: Steps(training.beside()))
-        self.main: Steps = self._of.main
-
-    @property
-    def beside(self) -> list[Steps]:
-        """The steps of other threads that train."""
-        return self._of.beside
+        super().__init__(Steps(training), lambda: Steps(training.beside()))
 
     def forget(self) -> None:
         """Start over, as in a forked child, in which all optimizers that were ``constructed`` exist too."""
         self.main.training.forget()
-        self._start(self.main.training)
+        self.restart(Steps(self.main.training))
 
     def now(self) -> Steps:
         """Return the steps of this thread."""
-        found: Steps = self._of.now()
+        found: Steps = super().now()
         return found
-
-    def keep(self, steps: Steps) -> None:
-        """Keep the steps of a thread to the end, because it trains."""
-        self._of.keep(steps)
 
     def written(self, steps: Steps) -> bool:
         """Return whether the last backward pass was for weights that were written to since, or may have been.
@@ -70,14 +60,17 @@ class ThreadSteps:
         """
         if [leaf._version for leaf in steps.leaves] != steps.versions:
             return True
-        owned = {id(p) for p in self._owned()}
-        return not any([id(leaf) in owned for leaf in steps.leaves])
+        return not any(self._are_owned(steps.leaves))
 
     def _owned(self) -> Iterator[Any]:
         """Yield the weights of all optimizers."""
         for optimizer in self.constructed:
             for group in optimizer.param_groups:
                 yield from group["params"]
+
+    def _are_owned(self, leaves: list[Any]) -> list[bool]:
+        owned = {id(p) for p in self._owned()}
+        return [id(leaf) in owned for leaf in leaves]
 
     def accumulated(self) -> tuple[Callable[[], Any], int] | None:
         """Return a weight of an optimizer that has a gradient, and its version; None if there is none."""
@@ -96,8 +89,7 @@ class ThreadSteps:
             return False
         if any(p.grad is not None for p in (*steps.leaves, *self._owned())):
             return False
-        owned = {id(p) for p in self._owned()}
-        return all(id(leaf) in owned for leaf in leaves())
+        return all(self._are_owned(leaves()))
 
     def of_leaves(self, leaves: Iterable[Any], optimized: Iterable[tuple[Any, Steps]]) -> Steps | None:
         """Return the steps in which these weights are trained already, None if there are none.

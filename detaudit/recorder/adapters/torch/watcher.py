@@ -234,9 +234,7 @@ class TorchWatcher:
         with self._reader.undisturbed():
             for steps in (*self._threads.beside, self._threads.main):
                 self._end_undetected_step(steps)
-            for steps in self._threads.beside:
-                steps.training.finish()
-            self._training.finish(any([steps.training.steps for steps in self._threads.beside]))
+            self._training.finish_all([steps.training for steps in self._threads.beside])
 
     def _forget(self) -> None:
         self._threads.forget()
