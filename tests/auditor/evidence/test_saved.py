@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from detaudit.auditor.evidence import saved
 from detaudit.auditor.evidence.formats import MODEL_READERS, reader_for
@@ -120,6 +121,26 @@ def test_a_checkpoint_of_torch(tmp_path: Path) -> None:
     assert [name for name in first.beside if first.beside[name] != later.beside[name]] == ["saved_at"]
     other = saved.read(torch_file(tmp_path / "c.pt", weights[::-1], 1.0))
     assert other.tensors != first.tensors
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_a_model_of_torch_in_a_pickle(tmp_path: Path, protocol: int) -> None:
+    def found(last: float, unseen: float = 0.0) -> saved.Contents:
+        layers = torch.nn.Sequential(torch.nn.Linear(30, 2), torch.nn.BatchNorm1d(2))
+        for name, tensor in layers.state_dict().items():
+            tensor.copy_(torch.arange(tensor.numel()).reshape(tensor.shape) + len(name))
+        layers.state_dict()["0.bias"][-1] = last
+        memory = torch.tensor([unseen, 1, 2, unseen])
+        small = torch.arange(24, dtype=torch.bfloat16).reshape(4, 6)
+        tensors = {"view": memory[1:3], "turned": small.T, "of unknown size": small.to(torch.float8_e4m3fn)}
+        return pickled(tmp_path, {"net": layers, **tensors}, protocol=protocol)
+
+    first, again = found(1.0), found(1.0, unseen=5.0)  # each with storages at addresses of its own
+    assert again.tensors == first.tensors
+    assert again.beside == first.beside
+    net = ["net.0.weight", "net.0.bias", *[f"net.1.{name}" for name in torch.nn.BatchNorm1d(2).state_dict()]]
+    assert {name for name, _ in first.tensors} == {*net, "view", "turned", "of unknown size"}
+    assert [name for name, _ in set(first.tensors) - set(found(2.0).tensors)] == ["net.0.bias"]
 
 
 def test_a_truncated_file_says_so(tmp_path: Path) -> None:

@@ -11,7 +11,10 @@ from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, G
 _SHOWN = 2
 """Keys by which what lies beside the arrays is named: ``optimizer.param_groups``."""
 
-_RECONSTRUCT, _FROM_BUFFER = "multiarray _reconstruct", "numeric _frombuffer"
+_HELD_BY_MODULES = ("_modules", "_parameters", "_buffers")
+"""Attributes of torch's modules that a name leaves out: ``encoder.weight``."""
+
+_RECONSTRUCT, _FROM_BUFFER, _REBUILD = "multiarray _reconstruct", "numeric _frombuffer", "torch._utils _rebuild_"
 
 Tensor = Callable[[str, Any], Part | None]
 """Returns a tensor of this name if torch is called so; arguments are those of ``torch._utils._rebuild_tensor_v2``."""
@@ -38,7 +41,8 @@ def held(root: Any, tensor: Tensor = lambda name, arguments: None) -> Iterator[P
     beside: dict[str, list[str]] = {}
     names: Counter[str] = Counter()
     for keys, value in _leaves(root):
-        part = _array(".".join(keys), value) or _of_torch(".".join(keys), value, tensor)
+        shown = ".".join([key for key in keys if key not in _HELD_BY_MODULES])
+        part = _array(shown, value) or _of_torch(shown, value, tensor)
         if part is None:
             beside.setdefault(".".join(keys[:_SHOWN]), []).append(_text(keys, value))
         else:
@@ -72,6 +76,8 @@ def _inside(keys: Keys, value: Any) -> list[tuple[Keys, Any]] | None:
     match value:
         case Call() if _is_array(value) or _is_tensor(value):
             return None
+        case Call(arguments=tuple([first, *_])) if _called(value).startswith(_REBUILD):
+            return [(keys, value.function), (keys, first), *_listed(keys, value.arguments)[1:]]
         case Call():
             state = value.state if isinstance(value.state, tuple) else (value.state,)
             called = [(keys, one) for one in (value.function, value.arguments, *state) if one is not None]
@@ -122,7 +128,7 @@ def _array(name: str, value: Any) -> Part | None:
 
 def _is_tensor(value: Call) -> bool:
     arguments = value.arguments
-    rebuilt = _called(value).startswith("torch._utils _rebuild_") and isinstance(arguments, tuple)
+    rebuilt = _called(value).startswith(_REBUILD) and isinstance(arguments, tuple)
     return rebuilt and len(arguments) >= 4 and isinstance(arguments[0], Persistent)
 
 

@@ -11,6 +11,7 @@ from typing import IO, Any
 from detaudit.auditor.evidence.formats import Part, pickles, pieces, torch
 from detaudit.auditor.evidence.formats.arrays import held
 from detaudit.auditor.evidence.formats.standins import Persistent
+from detaudit.auditor.evidence.formats.storages import layout_of, span
 
 _LOCAL_HEADER = 30
 """Bytes before the name in the header of a member of a zip: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT."""
@@ -46,32 +47,11 @@ def _of_zip(path: Path) -> Iterator[Part]:
             if kind is None:  # elements of an unknown size
                 return Part(name, _bytes(archive, raw, member, 0, member.file_size), storage.key[1].name, tuple(shape))
             item = member.file_size // max(storage.key[4], 1)
-            start, size = _span(offset, shape, strides, item, member.file_size)
-            layout = "" if _contiguous(shape, strides) else f" {tuple(strides)}"
-            dtype = f"{'<>'[big]}{kind}{layout}"
+            start, size = span(offset, shape, strides, item, member.file_size)
+            dtype = f"{'<>'[big]}{kind}{layout_of(shape, strides)}"
             return Part(name, _bytes(archive, raw, member, start, size), dtype, tuple(shape))
 
         yield from held(found, tensor)
-
-
-def _span(offset: int, shape: Any, strides: Any, size: int, whole: int) -> tuple[int, int]:
-    """Return where the elements of a tensor begin and how many bytes they span."""
-    if 0 in shape:
-        return 0, 0
-    last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
-    start, length = offset * size, (last + 1) * size
-    if start < 0 or length < 0 or start + length > whole:
-        raise ValueError("a tensor ends after its storage")
-    return start, length
-
-
-def _contiguous(shape: Any, strides: Any) -> bool:
-    expected = 1
-    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if extent != 1 and stride != expected:
-            return False
-        expected *= extent
-    return True
 
 
 def _bytes(archive: zipfile.ZipFile, raw: IO[bytes], member: zipfile.ZipInfo, start: int, size: int) -> Iterator[bytes]:

@@ -10,14 +10,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from detaudit.auditor.evidence.formats import Part, pieces
+from detaudit.auditor.evidence.formats import Part, pieces, storages
 from detaudit.auditor.evidence.formats.arrays import held, item_size, kind_of
 from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
+from detaudit.auditor.evidence.formats.torch import LEGACY
 
 MOST_OPCODES = 4_000_000
 _MARK = object()
 _SHORT = 64
 """Of more bytes than these, only a digest is kept."""
+
+_VIEW = 4
+"""Arguments of ``torch._utils._rebuild_tensor`` and its variants: storage, offset, shape, strides."""
 
 
 def parts(path: Path) -> Iterator[Part] | None:
@@ -97,10 +101,7 @@ class _Machine:
     def call(self, count: int) -> None:
         function, *arguments = self._pop(count)
         found = arguments[0] if len(arguments) == 1 else tuple(arguments)
-        if function == _ENCODE:  # how protocol 2 writes bytes
-            self._stack.append(_brief(found[0].encode(found[1])))
-        else:
-            self._stack.append(Call(function, found))
+        self._stack.append(_result(function, found))
 
     def build(self, _: None) -> None:
         (state,) = self._pop(1)
@@ -136,6 +137,17 @@ class _Machine:
         self._stack.append(self._stack[-1])
 
 
+def _result(function: Any, found: Any) -> Any:
+    """Return the stand-in for what a function returns for these arguments."""
+    if function == _ENCODE:  # how protocol 2 writes bytes
+        return _brief(found[0].encode(found[1]))
+    if function == _STORAGE and isinstance(found[0], bytes):
+        return storages.storage_in(found[0], read) or Call(function, found)
+    if isinstance(found, tuple) and len(found) >= _VIEW and isinstance(found[0], storages.Storage):
+        return Call(function, (storages.shown(*found[:_VIEW]), *found[_VIEW:]))
+    return Call(function, found)
+
+
 def _mapping(flat: list[Any]) -> Mapping:
     return Mapping(list(zip(flat[::2], flat[1::2], strict=True)))
 
@@ -155,7 +167,7 @@ def _of_joblib(state: Mapping, file: IO[bytes]) -> Any:
     return Array(f"{dtype}{order}", shape, digest_of(pieces(file, size)))
 
 
-_ENCODE = Global("_codecs encode")
+_ENCODE, _STORAGE = Global("_codecs encode"), Global("torch.storage _load_from_bytes")
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _EMPTY: dict[str, Callable[[], Any]] = {
     "EMPTY_LIST": list,
@@ -172,7 +184,7 @@ def _constant(name: str, argument: Any) -> Any:
 
 
 def _brief(found: Any) -> Any:
-    if isinstance(found, bytes | bytearray) and len(found) > _SHORT:
+    if isinstance(found, bytes | bytearray) and len(found) > _SHORT and not found.startswith(LEGACY):
         return Blob(len(found), digest_of([bytes(found)]))
     return found
 

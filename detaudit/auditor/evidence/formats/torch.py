@@ -13,8 +13,8 @@ from detaudit.auditor.evidence.formats import BROKEN, Part, UnusableError, zip_p
 MOST_STRUCTURE = 64 * 2**20
 """Bytes of ``data.pkl`` up to which the names and types of storages are looked up in it."""
 
-# Pickled 0x1950a86a20f9469cfc6c, torch.serialization.MAGIC_NUMBER.
-_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+"""How torch's format of before 1.6 begins: pickled 0x1950a86a20f9469cfc6c, torch.serialization.MAGIC_NUMBER."""
 
 # torch (>= 2.1) derives it from the archive's records to distinguish files; it adds nothing to them.
 _IDENTITY = ".data/serialization_id"
@@ -46,7 +46,7 @@ def parts(path: Path) -> Iterator[Part] | None:
 def check_format(path: Path) -> None:
     """Raise UnusableError for a file in a format that holds memory addresses."""
     with path.open("rb") as file:
-        if file.read(len(_LEGACY)) == _LEGACY:
+        if file.read(len(LEGACY)) == LEGACY:
             raise UnusableError(
                 "is in torch's format of before 1.6, which holds memory addresses: equal weights differ in their "
                 "bytes. Save it without _use_new_zipfile_serialization=False"
