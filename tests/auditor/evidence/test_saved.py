@@ -1,5 +1,6 @@
 """Of a saved file, tensors decide; times, states of generators and all else only explain."""
 
+import gzip
 import io
 import pickle
 import random
@@ -8,6 +9,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 import torch
@@ -41,6 +43,28 @@ def test_the_arrays_of_a_pickle_by_their_names(tmp_path: Path, protocol: int) ->
     vars(model)["coef_"][1, 2] = np.nextafter(5, 6)
     again = pickled(tmp_path, model, protocol=protocol)
     assert [a == b for a, b in zip(found.tensors, again.tensors, strict=True)] == [False, True, True]
+
+
+@pytest.mark.parametrize("compress", [("zlib", 3), ("gzip", 3), ("bz2", 3), ("xz", 3), ("lzma", 3), 0])
+@pytest.mark.parametrize("suffix", [".joblib", ".gz"])
+def test_a_compressed_pickle(tmp_path: Path, compress: Any, suffix: str) -> None:
+    path, weights = tmp_path / f"model{suffix}", np.random.default_rng(0).normal(size=300_000)
+    joblib.dump({"w": weights, "x": np.ones(2)}, path, compress=compress)
+    first = saved.read(path)
+    assert [name for name, _ in first.tensors] == ["w", "x"]
+    weights[-1] += 1
+    joblib.dump({"w": weights, "x": np.ones(2)}, path, compress=compress)
+    assert [a == b for a, b in zip(first.tensors, saved.read(path).tensors, strict=True)] == [False, True]
+    path.write_bytes(path.read_bytes()[:-20_000])
+    assert "cannot be read as" in saved.read(path).problem
+
+
+def test_what_is_compressed_and_no_pickle_is_compared_by_its_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(b"step 1"))
+    found = saved.read(path)
+    assert found.raw
+    assert not found.problem
 
 
 def test_nothing_in_a_pickle_is_called(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ _BOOSTERS = "detaudit.auditor.evidence.formats.boosters"
 MODEL_READERS = {
     **READERS,
     **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), _CHECKPOINT),
-    **dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLES),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib", ".gz", ".z", ".bz2", ".xz", ".lzma"), _PICKLES),
     **dict.fromkeys((".json", ".ubj", ".model", ".txt", ".lgb", ".xgb"), _BOOSTERS),
 }
 """The suffixes of files that may hold a model, and that are compared without --artifact."""

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from detaudit.auditor.evidence.formats import Part, pieces, storages
 from detaudit.auditor.evidence.formats.arrays import held, item_size, kind_of
+from detaudit.auditor.evidence.formats.compressed import opened
 from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
 from detaudit.auditor.evidence.formats.torch import LEGACY
 
@@ -26,14 +27,14 @@ _VIEW = 4
 
 def parts(path: Path) -> Iterator[Part] | None:
     """See Reader.parts."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         if file.read(1) != b"\x80":  # protocol 2 and later
             return None
     return _of_file(path)
 
 
 def _of_file(path: Path) -> Iterator[Part]:
-    with path.open("rb") as file:
+    with opened(path) as file:
         yield from held(read(file))
 
 
@@ -108,8 +109,7 @@ class _Machine:
         target = self._stack[-1]
         target.state = state
         if isinstance(target.function, Global) and target.function.name.endswith(" NumpyArrayWrapper"):
-            target.state = None
-            target.items.append(_of_joblib(state, self._file))
+            target.state = _of_joblib(state, self._file)
 
     def glob(self, argument: str | None) -> None:
         self._stack.append(Global(argument if argument is not None else " ".join(map(str, self._pop(2)))))
