@@ -6,6 +6,8 @@ import os
 import sys
 
 from ... import wire
+from . import handlers
+from .log_file import LogFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ class Sink:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._path = ""
-        self._descriptor = -1
+        self._file: LogFile | None = None
+        self._failed = False
         self._pid = os.getpid()
         self._troubles = 0
         self._identity: list[int] = []
@@ -73,20 +76,21 @@ class Sink:
     @property
     def started(self) -> bool:
         """Whether this process has an event log."""
-        return self._descriptor >= 0
+        return self._file is not None
 
     @property
     def path(self) -> str:
         """The event log of this process, which is created if necessary."""
         if self._pid != os.getpid():
             self.reopen()
-        if self._descriptor == -1:
+        if self._file is None and not self._failed:
             self.hello()
         return self._path
 
     def hello(self) -> None:
         """Open the event log and identify this process in its first line."""
-        self._descriptor = self._open()
+        self._file = self._open()
+        self._failed = self._file is None
         self._identity = _identity()
         stat = _stat()
         line = {
@@ -104,25 +108,24 @@ class Sink:
         }
         self._put(encode(line) + "\n")
 
-    def _open(self) -> int:
-        options = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+    def _open(self) -> LogFile | None:
         for number in range(1000):  # a process that calls exec keeps its ID and opens another log
             path = os.path.join(self._directory, "%d.%d%s" % (os.getpid(), number, wire.LOG_SUFFIX))
             try:
-                descriptor = os.open(path, options, 0o644)
+                found = LogFile(path, new=True)
                 self._path = path
-                return descriptor
+                return found
             except FileExistsError:
                 continue
             except OSError:
                 break
-        return -1
+        return None
 
     def reopen(self) -> None:
         """Detach a forked child from the log of its parent. Its own log is created with its first line."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor, self._pid, self._troubles = -1, os.getpid(), 0
+        if self._file is not None:
+            self._file.close()
+        self._file, self._failed, self._pid, self._troubles = None, False, os.getpid(), 0
 
     def write(self, *lines: dict[str, object]) -> None:
         """Append the lines with one system call."""
@@ -132,31 +135,37 @@ class Sink:
         """Append whole lines of JSON with one system call."""
         if self._pid != os.getpid():  # a fork that ran no hook
             self.reopen()
-        if self._descriptor < 0:
-            self.hello()
+        if self._file is None:
+            if not self._failed:
+                self.hello()
         elif not self._identity and _identity():  # a spawned child gets its identity after its start
             self._identity = _identity()
             text = encode({"k": "identity", "identity": self._identity}) + "\n" + text
         self._put(text)
 
     def _put(self, text: str) -> None:
-        if self._descriptor < 0:
+        if self._file is None:
             return
         try:
-            os.write(self._descriptor, text.encode("ascii"))
+            self._file.append(text)
         except OSError:
             # Stop writing, or more lines would follow one that may be torn. The log then counts as incomplete.
-            os.close(self._descriptor)
-            self._descriptor = -2
+            self._file.close()
+            self._file, self._failed = None, True
 
     def trouble(self, where: str, error: BaseException) -> None:
-        """Record that the recorder failed, up to a maximum number of times."""
+        """Record that the recorder failed, up to a maximum number of times.
+
+        It did not if a signal handler of the script raised this error, which is raised again.
+        """
+        if handlers.raised(error):
+            raise error
         self._troubles += 1
         if self._troubles <= _MOST_TROUBLES:
             self.write({"k": "trouble", "where": where, "error": f"{type(error).__name__}: {error}"[:500]})
 
     def guarded(self, where: str, function: Callable[[], object]) -> None:
-        """Call ``function`` and record its exception, which never reaches the script."""
+        """Call ``function`` and record its exception, which never reaches the script; but see ``trouble``."""
         try:
             function()
         except Exception as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ..process import threads
+from ..process import handlers, threads
 from . import digest, learned
 from .estimators import ArrayReader, Estimators, read
 from .steps import Training
@@ -162,6 +162,8 @@ class Fits:
         try:
             function()
         except Exception as error:
+            if handlers.raised(error):
+                raise
             kind = "" if isinstance(error, learned.UndigestedError) else type(error).__name__ + ": "
             self._recorder.sink.write({"k": "undigested", "what": name, "why": (kind + str(error))[:500]})
 

@@ -180,7 +180,7 @@ class Learned:
         if "torch.nn.modules.module.Module" in names:
             self._walk(value.state_dict())
         elif "torch.Tensor" in names or "torch._tensor.Tensor" in names:
-            self._walk(value.detach().cpu().numpy())
+            self._walk(value.detach().to("cpu", copy=True).numpy())
         elif names[0].startswith("pandas.") and hasattr(value, "to_numpy"):
             self._table(value)
         else:

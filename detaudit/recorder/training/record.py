@@ -29,7 +29,8 @@ class ValueReader(FrameworkReader):
         Raises TypeError for anything else.
         """
         np: Any = sys.modules["numpy"]
-        value = value.detach().cpu() if hasattr(value, "detach") else value
+        if hasattr(value, "detach"):
+            value = value.detach().to("cpu", copy=True)  # NumPy would mark the storage of the tensor itself
         try:
             array = np.asarray(value)
         except TypeError:

@@ -6,6 +6,8 @@ import os
 import threading
 
 from ... import wire
+from ..process import handlers
+from ..process.log_file import LogFile
 from ..process.sink import encode
 
 TYPE_CHECKING = False
@@ -43,7 +45,7 @@ class OpStream:
         self.number = 0
         self._lines: list[str] = []
         self._size = 0
-        self._descriptor = -1
+        self._file: LogFile | None = None
         self._pid = os.getpid()
         self._troubles = 0
         for observe in self._forked:
@@ -105,12 +107,11 @@ class OpStream:
                 return
             text, self._lines, self._size = "".join(self._lines), [], 0
             try:
-                if self._descriptor < 0:
-                    options = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-                    self._descriptor = os.open(self.path(wire.OPS_SUFFIX), options, 0o644)
-                os.write(self._descriptor, text.encode("ascii"))
+                if self._file is None:
+                    self._file = LogFile(self.path(wire.OPS_SUFFIX))
+                self._file.append(text)
             except OSError:
-                self._descriptor = -1
+                self._file = None
 
     def keep(self, role: str, digest: str, dtype: str, shape: list[int], data: bytes) -> None:
         """Write a requested tensor to its own file, unless that exists."""
@@ -129,5 +130,5 @@ class OpStream:
     def trouble(self, where: str, error: BaseException) -> None:
         """Record that the instrumentation failed, up to a maximum number of times."""
         self._troubles += 1
-        if self._troubles <= _MOST_TROUBLES:
+        if self._troubles <= _MOST_TROUBLES or handlers.raised(error):
             self._recorder.sink.trouble(where, error)

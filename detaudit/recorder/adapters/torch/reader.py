@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 class _Undisturbed:
-    """Disables gradients, modes and transforms. It runs at every hook, so it is not a generator, which is slower."""
+    """Disables gradients, modes, transforms and ``__torch_function__``, so that the script does not see what is read.
 
-    __slots__ = ("_c", "_enabled", "_functorch", "_modes")
+    It runs at every hook, so it is not a generator, which is slower.
+    """
+
+    __slots__ = ("_c", "_enabled", "_functorch", "_modes", "_off")
 
     def __init__(self, c: Any, functorch: Any) -> None:
         self._c, self._functorch = c, functorch
@@ -25,6 +28,8 @@ class _Undisturbed:
         self._modes: contextlib.ExitStack | None = None
 
     def __enter__(self) -> None:
+        self._off = self._c.DisableTorchFunction()
+        self._off.__enter__()
         self._enabled = self._c.is_grad_enabled()
         self._c._set_grad_enabled(False)
         transformed = self._functorch is not None and self._functorch.peek_interpreter_stack() is not None
@@ -40,10 +45,25 @@ class _Undisturbed:
         if self._modes is not None:
             self._modes.close()
         self._c._set_grad_enabled(self._enabled)
+        self._off.__exit__(None, None, None)
 
 
 def _dense(tensor: Any) -> Any:
     return tensor.resolve_conj().resolve_neg().contiguous()
+
+
+def _is_freed(tensor: Any) -> bool:
+    """Return whether the storage of a tensor was emptied, as FSDP2 does with weights that it will gather again."""
+    return not tensor.data_ptr() and tensor.numel() > 0
+
+
+class _Bytes:
+    """Memory that NumPy can read in place. Tensor.numpy() would mark the storage as one that cannot be resized."""
+
+    __slots__ = ("__array_interface__",)
+
+    def __init__(self, start: int, size: int) -> None:
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (size,), "data": (start, True)}
 
 
 class TorchReader(FrameworkReader):
@@ -93,16 +113,20 @@ class TorchReader(FrameworkReader):
         return int(digest.of_parts(parts)[:16], 16)
 
     def _host_words(self, tensor: Any) -> int | None:
-        """Return the digest of a tensor that NumPy can read in place, None for others."""
+        """Return the digest of a tensor that NumPy can read in place, 0 without memory, None for others."""
+        # A subclass with __torch_dispatch__ may have no memory of its own.
+        if type(tensor).__torch_dispatch__ is not self._torch.Tensor.__torch_dispatch__:
+            return None
+        if _is_freed(tensor):
+            return 0
         on_host = self._numpy() if tensor.is_cpu else None
         if on_host is None:
             return None
-        if tensor.nbytes <= digest.SMALL:
-            try:
-                return digest.small(tensor.numpy())
-            except (TypeError, ValueError, BufferError, RuntimeError):
-                pass  # not contiguous, a conjugate view, or a dtype that NumPy lacks
-        return on_host.words(_dense(tensor).reshape(-1).view(self._torch.uint8).numpy())
+        tensor = _dense(tensor)
+        size, start = tensor.nbytes, tensor.data_ptr()
+        if size <= digest.SMALL:
+            return digest.small(sys.modules["ctypes"].string_at(start, size))  # torch imports ctypes
+        return on_host.words(sys.modules["numpy"].asarray(_Bytes(start, size)))
 
     def raw(self, state: Any) -> bytes:
         """Return the bytes of the state of a generator, which is a short byte tensor on the CPU."""
@@ -122,6 +146,8 @@ class TorchReader(FrameworkReader):
         tensor = self.plain(tensor)
         if tensor.layout != self._torch.strided:
             tensor = tensor.to_dense()
+        if type(tensor) is self._torch.Tensor and _is_freed(tensor):
+            return 0.0
         return self._digest.total(tensor)
 
     def size(self, tensor: Any) -> int:

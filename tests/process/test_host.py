@@ -1,0 +1,182 @@
+"""What the recorder reads stays as it was: tensors, descriptors, signal handlers. And what it needs it keeps."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.process.conftest import Project
+from tests.process.test_neutral import bare_and_recorded
+
+TRAINING = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6), nn.Linear(6, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+"""
+
+TENSORS = """
+    from torch.overrides import TorchFunctionMode
+    from training import *
+
+    seen = []
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(function.__name__)
+            return function(*args, **(kwargs or {}))
+
+    class Wrapped(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            seen.append(function.__name__)
+            return super().__torch_function__(function, types, args, kwargs)
+
+    buffer = torch.empty(0)
+    for size in (5, 9, 3):
+        buffer.resize_(size, 6).normal_()
+        step(buffer)
+    with Mode():
+        step(torch.randn(4, 6))
+    step(torch.randn(4, 6).as_subclass(Wrapped))
+    step(torch.empty(0).set_(buffer.untyped_storage(), 0, (3, 6), (6, 1)))
+    step(torch.randn(8, 6).share_memory_())
+    step(torch.randn(6, 7).T)
+    model.eval()
+    with torch.inference_mode():
+        model(torch.randn(2, 6))
+    print(torch.func.vmap(model)(torch.randn(2, 3, 6)).sum().item())
+    model(buffer)
+    print(seen, buffer._version, [(p._version, p.untyped_storage().resizable()) for p in model.parameters()])
+    nn.Module.double(model)
+    torch.utils.swap_tensors(model[0].weight, nn.Parameter(torch.ones(6, 6, dtype=torch.double)))
+    step(torch.randn(4, 6).double())
+    model[2].weight.untyped_storage().resize_(0)
+    print([float(p.detach().sum()) for p in model[0].parameters()])
+"""
+
+
+def recorded_lines(project: Project) -> list[dict[str, Any]]:
+    logs = sorted((project.folder / "logs").glob("*.jsonl"))
+    return [json.loads(line) for path in logs for line in path.read_text().splitlines()]
+
+
+def test_no_tensor_is_changed_by_being_read(project: Project) -> None:
+    project.write("training.py", TRAINING)
+    project.write("train.py", TENSORS)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert bare.returncode == 0, bare.stderr
+    assert (bare.stdout, bare.stderr, bare.returncode) == (recorded.stdout, recorded.stderr, recorded.returncode)
+    lines = recorded_lines(project)
+    assert not [line for line in lines if line["k"] == "trouble"]
+    assert max(line["step"] for line in lines if line.get("stage") == "update") == 9
+
+
+SHARDED = """
+    import os
+    import torch, torch.distributed as dist
+    from torch import nn
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    mesh = init_device_mesh("cpu", (2,))
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    for layer in (model[0], model[2], model):
+        fully_shard(layer, mesh=mesh)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    generator = torch.Generator().manual_seed(int(os.environ["RANK"]))
+    for step in range(3):
+        x = torch.randn(16, 8, generator=generator)
+        optimizer.zero_grad()
+        loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
+        loss.backward()
+        optimizer.step()
+    dist.destroy_process_group()
+"""
+
+
+@pytest.mark.full
+def test_a_sharded_model_whose_storages_are_freed_and_filled_again(project: Project) -> None:
+    project.write("train.py", SHARDED)
+    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py")
+    stages = ("--stages", "init,rng,batch,forward,backward,update,state")
+    done = project.run("--runs", "2", *stages, "--", *project.command()[:1], *launcher)
+    assert (done.code, done.json["groups"][0]["verdict"]) == (0, "deterministic"), done.err
+    assert [rank["steps"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == [3, 3]
+
+
+DESCRIPTORS = """
+    import os
+    import training
+
+    training.train(steps=1, seed=0)
+    if "daemon" in os.sys.argv:
+        if os.fork():
+            os.wait()
+            os._exit(0)
+        os.setsid()
+    os.closerange(3, 4096)
+    files = [open(f"{number}.csv", "w") for number in range(8)]
+    print(training.train(seed=1))
+    for file in files:
+        file.write("a,b")
+        file.close()
+    print([os.path.getsize(file.name) for file in files])
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("daemon",)])
+def test_a_script_that_closes_all_descriptors(project: Project, words: tuple[str, ...]) -> None:
+    project.write("train.py", DESCRIPTORS)
+    bare, recorded = bare_and_recorded(project, "train.py", *words)
+    assert bare.stdout.endswith("[3, 3, 3, 3, 3, 3, 3, 3]\n")
+    assert (bare.stdout, bare.stderr) == (recorded.stdout, recorded.stderr)
+    steps = [line["step"] for line in recorded_lines(project) if line.get("stage") == "update"]
+    assert sorted(steps)[-3:] == ([1, 2, 3] if words else [2, 3, 4])
+
+
+TIMEOUTS = """
+    import functools, signal
+    import training
+
+    class Timeout(Exception):
+        pass
+
+    class Alarm:
+        def handle(self, *_):
+            raise Timeout
+
+        __call__ = handle
+
+    def handle(number, frame, why=""):
+        raise Timeout
+
+    training.train(steps=1, seed=0)
+    caught = 0
+    for number in range(60):
+        handlers = handle, functools.partial(handle, why="late"), Alarm().handle, Alarm()
+        signal.signal(signal.SIGALRM, handlers[number % 4])
+        signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0001 * number)
+        try:
+            while True:
+                training.train(steps=1, seed=0)
+        except Timeout:
+            caught += 1
+    print(caught)
+"""
+
+
+def test_what_a_signal_handler_raises_in_a_hook_reaches_the_script(project: Project) -> None:
+    project.write("train.py", TIMEOUTS)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert (bare.stdout, recorded.stdout) == ("60\n", "60\n")
