@@ -117,13 +117,16 @@ def test_trainer(project: Project, trainer: str) -> None:
     alone = bare(project, "train.py", "7")
     group = audited(project, "train.py", "--", "7", code=0)
     run = group["runs"][0]
-    (rank,) = run["ranks"]
+    rank, *saved = run["ranks"]
+    assert {one["framework"] for one in saved} <= {"saved"}  # checkpoints
     assert run["warnings"] == []
     assert printed(project) == alone
     assert rank["steps"] == alone.steps > 1
     assert rank["sum_of_weights"] == pytest.approx(alone.sum, rel=1e-12)
     assert math.isfinite(rank["final_loss"])
-    assert group["stages"] == ["init", "rng", "batch", "forward", "update", "state"]
+    validates = ["output"] if trainer in ("lightning", "skorch") else []  # after the last update too
+    stages = ["init", "rng", "batch", "forward", "update", "state", *validates]
+    assert group["stages"] == [*stages, *(one["framework"] for one in saved)]
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)
