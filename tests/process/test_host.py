@@ -108,7 +108,7 @@ SHARDED = """
 @pytest.mark.full
 def test_a_sharded_model_whose_storages_are_freed_and_filled_again(project: Project) -> None:
     project.write("train.py", SHARDED)
-    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py")
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py")
     stages = ("--stages", "init,rng,batch,forward,backward,update,state")
     done = project.run("--runs", "2", *stages, "--", *project.command()[:1], *launcher)
     assert (done.code, done.json["groups"][0]["verdict"]) == (0, "deterministic"), done.err

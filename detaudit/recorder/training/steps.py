@@ -50,7 +50,7 @@ class Training:
         self._inputs: list[Part] = []
         self._used_inputs = 0
         self._events = PendingEvents(self._framework)
-        self._weights = HeldWeights(self._reader, lambda: self.lock)
+        self._weights = HeldWeights(self._reader)
         self._final_loss: float | None = None
         self._final_steps = -1
         self._sparse = False

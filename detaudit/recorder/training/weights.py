@@ -46,41 +46,37 @@ class Weight:
 
 
 class _WeightSet:
-    """Weights that are trained together: the tensors, or their digests once their owner was freed."""
+    """Weights that are trained together, held until their owner is freed, since a script may drop its model early."""
 
     def __init__(self, tensors: Sequence[Any]) -> None:
         self.tensors = list(tensors)
         self.owner: weakref.ref[Any] | None = None
-        self.digested: list[Weight] = []
+        self.summed: list[Weight] = []
 
-    def members(self) -> list[tuple[Any, Weight | None]]:
-        """Return each tensor, None if it was freed, and its digest if it has one."""
-        if self.tensors:
-            return [(tensor, None) for tensor in self.tensors]
-        return [(weight.tensor(), weight) for weight in self.digested]
+    def leave_out(self, tensors: Sequence[Any]) -> None:
+        """Forget the sums of these weights, because training continues with them in another set."""
+        ids = {id(tensor) for tensor in tensors}
+        self.summed = [weight for weight in self.summed if id(weight.tensor()) not in ids]
 
 
 class HeldWeights:
-    """All sets of weights of one framework in one process.
+    """All sets of weights of one framework in one process."""
 
-    A set is held until its owner is freed, such as an optimizer: a script may drop its model early. Then it is digested
-    at once, if the reader can and no hook is running (``lock``), otherwise with the next step. When that is must not
-    change the result, so weights that are still alive at the end are read again.
-    """
-
-    def __init__(self, reader: FrameworkReader, lock: Callable[[], Any]) -> None:
-        self._reader, self._lock = reader, lock
+    def __init__(self, reader: FrameworkReader) -> None:
+        self._reader = reader
         self._sets: dict[Any, _WeightSet] = {}
 
     def hold(self, key: Any, tensors: Sequence[Any], owner: Any) -> None:
-        """Hold a set of weights until its ``owner`` is freed; without one, as long as it is among the last few."""
+        """Hold a set of weights. Once its ``owner`` is freed, it is summed up and released."""
         self._let_go(None)
         held = self._sets.get(key)
         if held is None or len(held.tensors) != len(tensors) or any(a is not b for a, b in zip(held.tensors, tensors)):
             self._sets[key] = held = _WeightSet(tensors)
+            for other in self._sets.values():
+                other.leave_out(tensors)
             if owner is not None:
                 self._let_go(owner)
-                held.owner = weakref.ref(owner, self._freed)
+                held.owner = weakref.ref(owner)
         if owner is None:
             # A functional update creates new tensors at every step. Keep only the last few sets.
             self._sets[key] = self._sets.pop(key)
@@ -88,45 +84,27 @@ class HeldWeights:
             for old in unowned[:-_MOST_UNOWNED]:
                 del self._sets[old]
 
-    def _freed(self, _: Any) -> None:
-        """Let go of the sets of an owner that was freed, which may happen in the middle of anything."""
-        lock = self._lock()
-        if not lock._is_owned() and lock.acquire(blocking=False):
-            try:
-                if self._reader.may_read():
-                    with self._reader.undisturbed():
-                        self._let_go(None)
-            except Exception:
-                return  # the next step, or the end, tries again, and records why it fails
-            finally:
-                lock.release()
+    def sum_up(self) -> list[list[Weight]]:
+        """Return the weights of each set that was released, then those that are still held, each once."""
+        alive = {id(t): t for held in self._sets.values() for t in held.tensors}
+        sets = [*[held.summed for held in self._sets.values()], self._summed(list(alive.values()))]
+        return [summed for summed in sets if summed]
 
     def _let_go(self, owner: Any) -> None:
-        """Digest and release the sets of ``owner``, or, if that is None, the sets whose owner was freed."""
+        """Sum up and release the sets of ``owner``, or, if that is None, the sets whose owner was freed."""
         for held in self._sets.values():
             if held.owner is not None and held.owner() is owner and held.tensors:
-                held.digested, held.tensors = self._digested(held.tensors), []
+                others = {id(t) for other in self._sets.values() if other is not held for t in other.tensors}
+                held.summed = self._summed([t for t in held.tensors if id(t) not in others])
+                held.tensors = []
 
-    def sum_up(self) -> list[list[Weight]]:
-        """Return the weights of each set; a weight that is in several counts for the last one of them."""
-        sets, taken = [], set()
-        for held in reversed(self._sets.values()):
-            members = [(tensor, weight) for tensor, weight in held.members() if id(tensor) not in taken]
-            alive = [tensor for tensor, _ in members if tensor is not None]
-            taken |= {id(tensor) for tensor in alive}
-            fresh = iter(self._digested(alive))
-            sets.append([next(fresh) if tensor is not None else weight for tensor, weight in members])
-        return [[weight for weight in found if weight is not None] for found in reversed(sets) if found]
-
-    def _digested(self, tensors: Sequence[Any]) -> list[Weight]:
+    def _summed(self, tensors: Sequence[Any]) -> list[Weight]:
         return [Weight(t, part, self._reader) for t, part in zip(tensors, self._reader.parts(tensors))]
 
 
 def summary(sets: Sequence[Sequence[Weight]]) -> dict[str, Any]:
     """Return what ``final`` says of weights; see wire.py."""
-    digests = [
-        digest.of_parts([(str(place), *weight.part[1:]) for place, weight in enumerate(summed)]) for summed in sets
-    ]
+    digests = [digest.of_parts([weight.part for weight in summed]) for summed in sets]
     weights = [weight for summed in sets for weight in summed]
     return {
         "digest": digests[0] if len(digests) == 1 else digest.of_bytes("".join(digests).encode()),

@@ -77,11 +77,6 @@ class TorchReader(FrameworkReader):
         self._kinds: dict[Any, str] = {}
         self._functorch = getattr(torch._C, "_functorch", None)
 
-    def may_read(self) -> bool:
-        """Return whether no CUDA graph is being captured, which must not contain our reading."""
-        cuda = self._torch.cuda
-        return not (cuda.is_initialized() and cuda.is_current_stream_capturing())
-
     def undisturbed(self) -> _Undisturbed:
         """Return a context for reading, in which no gradient, mode or transform of the script is active."""
         return _Undisturbed(self._torch._C, self._functorch)

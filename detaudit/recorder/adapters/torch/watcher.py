@@ -106,12 +106,12 @@ class TorchWatcher:
     def _on_calling(self, module: Any, call: Any) -> None:
         outputs = self._training.outputs
         outputs.entered()
-        if outputs.each and self._reader.may_read() and not in_loader_worker():
+        if outputs.each and not self._modules.untouchable() and not in_loader_worker():
             arguments = list(values_in(call, self._modules.tensors))
             outputs.calling(module, lambda: self._modules.weights(module), arguments)
 
     def _on_return(self, result: Any) -> None:
-        if self._reader.may_read() and not in_loader_worker():
+        if not self._modules.untouchable() and not in_loader_worker():
             self._training.outputs.returned(list(values_in(result, self._modules.tensors)))
 
     def _watch_optimizers(self, base: Any) -> None:
