@@ -41,10 +41,10 @@ def run(script: str, *, recorded: bool) -> Printed:
 
 
 def same(alone: Printed, again: Printed, recorded: Printed) -> bool:
-    """Return whether a recorded run printed what two runs alone did; its numbers may differ if theirs do."""
+    """Return whether a recorded run printed what two runs alone did; if theirs differ, numbers and repeats may too."""
     if alone == again:
         return recorded == alone
-    shapes = [(status, [_NUMBER.sub("#", line) for line in lines]) for status, lines in (alone, again, recorded)]
+    shapes = [(status, {_NUMBER.sub("#", line) for line in lines}) for status, lines in (alone, again, recorded)]
     return shapes[2] in shapes[:2]
 
 
