@@ -180,3 +180,36 @@ def test_what_a_signal_handler_raises_in_a_hook_reaches_the_script(project: Proj
     project.write("train.py", TIMEOUTS)
     bare, recorded = bare_and_recorded(project, "train.py")
     assert (bare.stdout, recorded.stdout) == ("60\n", "60\n")
+
+
+FITS = """
+    import signal
+    import numpy as np
+    from sklearn.naive_bayes import GaussianNB
+
+    class Timeout(Exception):
+        pass
+
+    def handle(number, frame):
+        raise Timeout
+
+    x = np.random.default_rng(0).normal(size=(400_001, 7))
+    y = x[:, 0] > 0
+    GaussianNB().fit(x[:101], y[:101])
+    signal.signal(signal.SIGALRM, handle)
+    caught = 0
+    for number in range(40):
+        signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.001 * number)
+        try:
+            for _ in range(300):
+                GaussianNB().fit(x, y)
+        except Timeout:
+            caught += 1
+    print(caught)
+"""
+
+
+def test_what_a_signal_handler_raises_in_a_fit_reaches_the_script(project: Project) -> None:
+    project.write("train.py", FITS)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert (bare.stdout, recorded.stdout) == ("40\n", "40\n")

@@ -9,6 +9,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def pass_on(error: BaseException) -> None:
+    """Raise the error again if a signal handler raised it: it is meant for the script."""
+    if raised(error):
+        raise error
+
+
 def raised(error: BaseException) -> bool:
     """Return whether a signal handler raised this error."""
     signals: Any = sys.modules.get("_signal")  # without it, there is no handler

@@ -158,8 +158,7 @@ class Sink:
 
         It did not if a signal handler of the script raised this error, which is raised again.
         """
-        if handlers.raised(error):
-            raise error
+        handlers.pass_on(error)
         self._troubles += 1
         if self._troubles <= _MOST_TROUBLES:
             self.write({"k": "trouble", "where": where, "error": f"{type(error).__name__}: {error}"[:500]})

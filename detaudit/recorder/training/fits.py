@@ -66,7 +66,8 @@ class FitTraining(Training):
         if self.wants("batch"):
             try:
                 parts = self._values.parts(read(data))
-            except Exception:
+            except Exception as error:
+                handlers.pass_on(error)
                 return  # such as of an iterator, which must not be used up; a batch explains, and does not decide
             self.event(self.steps + 1, "batch", "%s %s" % (digest.of_parts(parts), name))
 
@@ -162,8 +163,7 @@ class Fits:
         try:
             function()
         except Exception as error:
-            if handlers.raised(error):
-                raise
+            handlers.pass_on(error)
             kind = "" if isinstance(error, learned.UndigestedError) else type(error).__name__ + ": "
             self._recorder.sink.write({"k": "undigested", "what": name, "why": (kind + str(error))[:500]})
 

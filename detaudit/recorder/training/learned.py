@@ -11,6 +11,8 @@ import hashlib
 import sys
 import types
 
+from ..process import handlers
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -201,6 +203,7 @@ class Learned:
             reduce = copyreg.dispatch_table.get(kind)
             found = reduce(value) if reduce is not None else value.__reduce_ex__(4)
         except Exception as error:
+            handlers.pass_on(error)
             raise UndigestedError("%s: %s" % ("".join(self._path), error)) from None
         if isinstance(found, str):
             self._put(found)

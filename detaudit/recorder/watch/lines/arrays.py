@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
+from ...process import handlers
 from ...training import digest
 
 TYPE_CHECKING = False
@@ -45,7 +46,8 @@ class MemoryDigest:
             dtype, array = read
             described = "%s:%s[%s]" % (kind, dtype, ",".join([str(size) for size in array.shape]))
             words, bag = self._words(array, numpy)
-        except Exception:  # such as for a tensor inside a transform, which has no memory
+        except Exception as error:  # such as for a tensor inside a transform, which has no memory
+            handlers.pass_on(error)
             return kind, ""
         return described + words, bag
 
