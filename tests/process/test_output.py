@@ -117,19 +117,3 @@ def test_help_and_version_answer_without_loading_the_auditor(project: Project) -
     code = "import sys, detaudit.cli as c; c.main(['--help']); print('msgspec' in sys.modules, 'psutil' in sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.splitlines()[-1] == "False False"
-
-
-def test_the_wheel_holds_the_configs_and_the_bootstrap(project: Project) -> None:
-    import zipfile
-    from pathlib import Path
-
-    root = Path(__file__).parents[2]
-    words = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", ".", str(root)]
-    subprocess.run(words, cwd=project.folder, check=True, capture_output=True)
-    names = zipfile.ZipFile(next(project.folder.glob("*.whl"))).namelist()
-    shipped = {path.relative_to(root).as_posix() for path in (root / "configs").rglob("*") if path.is_file()}
-    assert {f"detaudit/{path}" for path in shipped} <= set(names)
-    assert {"detaudit/configs/flags/torch.yaml", "detaudit/configs/recipe.schema.json"} <= set(names)
-    assert "detaudit/configs/recipes/all.yaml" in names
-    assert "detaudit/recorder/bootstrap/sitecustomize.py" in names
-    assert not [name for name in names if name.startswith(("tests", "configs", "examples"))]
