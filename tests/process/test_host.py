@@ -213,3 +213,125 @@ def test_what_a_signal_handler_raises_in_a_fit_reaches_the_script(project: Proje
     project.write("train.py", FITS)
     bare, recorded = bare_and_recorded(project, "train.py")
     assert (bare.stdout, recorded.stdout) == ("40\n", "40\n")
+
+
+DROPPED = """
+    import resource
+    import torch
+    from torch import nn
+
+    def train(size):
+        model = nn.Linear(size, 1000)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model(torch.randn(2, size)).square().mean().backward()
+        optimizer.step()
+        return model.weight
+
+    def peak():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 2**10
+
+    torch.manual_seed(0)
+    train(10)
+    train(20_000)
+    before = peak()
+    model = nn.Linear(40_000, 1000)  # as large as the weights and gradients that were dropped
+    print(peak() - before < 40)
+
+    weight = train(10)
+    torch.utils.swap_tensors(weight, nn.Parameter(torch.ones(1000, 10)))
+    for _ in range(1000):
+        train(3)
+"""
+
+
+def test_a_model_that_was_dropped_is_not_kept(project: Project) -> None:
+    project.write("train.py", DROPPED)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert (bare.stdout, bare.stderr) == ("True\n", "")
+    assert (recorded.stdout, recorded.stderr) == ("True\n", "")
+    final = next(line for line in recorded_lines(project) if line["k"] == "final")
+    assert (final["steps"], final["params"]) == (1003, 2006)
+
+
+DEEP = """
+    import sys
+    import torch
+    from torch import nn
+
+    class Deep(nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            return x.square().mean() if self.inner is None else self.inner(x)
+
+    def runs(depth):
+        model = None
+        for _ in range(depth):
+            model = Deep(model)
+        try:
+            return model(torch.ones(3)) is not None
+        except RecursionError:
+            return False
+
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    x = torch.randn(5, 3)
+    reached = 0
+
+    def recurse(depth):
+        global reached
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        reached = depth
+        recurse(depth + 1)
+
+    if "nested" in sys.argv:
+        print(max(depth for depth in range(200, 340) if runs(depth)))
+    else:
+        try:
+            recurse(0)
+        except RecursionError:
+            print(reached, sys.getrecursionlimit())
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("nested",)])
+def test_a_script_recurses_as_deep_as_without_the_recorder(project: Project, words: tuple[str, ...]) -> None:
+    project.write("train.py", DEEP)
+    bare, recorded = bare_and_recorded(project, "train.py", *words)
+    assert (bare.returncode, bare.stderr) == (recorded.returncode, recorded.stderr) == (0, "")
+    if words:
+        assert int(recorded.stdout) >= int(bare.stdout) > 200
+    else:
+        assert bare.stdout == recorded.stdout
+    assert not [line for line in recorded_lines(project) if line["k"] == "trouble"]
+
+
+CAPTURE = """
+    import torch
+    from training import *
+
+    def forbidden(*_):
+        raise SystemExit("read during a capture")
+
+    capturing = False
+    torch.cuda.is_initialized = lambda: capturing
+    torch.cuda.is_current_stream_capturing = lambda: True
+    torch.cuda.get_rng_state_all = forbidden
+    x = torch.randn(4, 6)
+    for number in range(6):
+        capturing = number == 3
+        step(x)
+"""
+
+
+def test_nothing_is_read_while_a_cuda_graph_is_captured(project: Project) -> None:
+    project.write("training.py", TRAINING)
+    project.write("train.py", CAPTURE)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert bare.returncode == 0, bare.stderr
+    assert (bare.stdout, bare.stderr, bare.returncode) == (recorded.stdout, recorded.stderr, recorded.returncode)
+    assert max(line["step"] for line in recorded_lines(project) if line.get("stage") == "update") == 5

@@ -117,7 +117,7 @@ def test_a_state_that_differs_is_named(project: Project, name: str) -> None:
     found = done.json["groups"][0]["first_difference"]
     assert (found["step"], found["stage"], found["site"]) == (step, "state", site)
     first, second = (run["ranks"][0] for run in done.json["groups"][0]["runs"])
-    assert first["digest"] == second["digest"]
+    assert (first["digest"] == second["digest"]) == ("weights edited" not in name)
     assert first["state_digest"] != second["state_digest"]
 
 

@@ -154,6 +154,9 @@ def _end_stage(pair: Matched) -> Stage:
     if pair.a.framework in UNHOOKED:
         return Stage(pair.a.framework)
     a, b = (part.final or FinalState() for part in (pair.a, pair.b))
+    if a.digest != b.digest and pair.a.steps in pair.a.digests.get(Stage.UPDATE, {}):
+        # Written to after their last update. If models hold them, that has their names.
+        return Stage.STATE if site(pair.a, pair.b, 0, Stage.STATE) else Stage.UPDATE
     if a.digest != b.digest or (a.state_digest == b.state_digest and a.outputs == b.outputs):
         return Stage.UPDATE
     return Stage.STATE if a.state_digest != b.state_digest else Stage.OUTPUT

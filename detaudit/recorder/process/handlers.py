@@ -9,6 +9,23 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_postponed: list[BaseException] = []
+
+
+def postpone(error: BaseException) -> None:
+    """Keep an error for the next hook if it is meant for the script: here, Python would ignore it."""
+    if not isinstance(error, Exception) or raised(error):
+        _postponed.append(error)
+
+
+def raise_postponed() -> None:
+    """Raise what was postponed, if this is the main thread, which runs the signal handlers."""
+    if _postponed and sys.modules["threading"].current_thread() is sys.modules["threading"].main_thread():
+        error = _postponed[0]
+        _postponed.clear()
+        raise error
+
+
 def pass_on(error: BaseException) -> None:
     """Raise the error again if a signal handler raised it: it is meant for the script."""
     if raised(error):

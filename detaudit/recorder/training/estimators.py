@@ -5,14 +5,18 @@ from __future__ import annotations
 import sys
 import weakref
 
-from . import digest, learned
+from . import learned
 from .record import ValueReader
-from .weights import Weight
+from .summary import Summary, Weight, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from . import digest
+
+_FOLD_FROM = 64
 
 
 class ArrayReader(ValueReader):
@@ -24,50 +28,66 @@ class ArrayReader(ValueReader):
 
 
 class _Estimator:
-    """An estimator, or another result of a fit, with what it learned."""
+    """An estimator, or another result of a fit, with the digests of what it learned."""
 
-    def __init__(self, owner: Any, arrays: list[Any], parts: list[digest.Part]) -> None:
+    def __init__(self, owner: Any, reader: ArrayReader) -> None:
         self.owner: Callable[[], Any] = weakref.ref(owner) if hasattr(owner, "__weakref__") else lambda: None
-        self.arrays, self.parts = arrays, parts
-        self.weights: list[Weight] = []
+        self._reader = reader
+        self._weights: list[Weight] = []
+
+    def learned(self, arrays: list[Any], parts: list[digest.Part]) -> None:
+        """Note what it learned last."""
+        self._weights = [Weight(array, part, self._reader) for array, part in zip(arrays, parts)]
+
+    def read(self) -> None:
+        """Read it again, because a script may change it."""
+        owner = self.owner()
+        if owner is not None:
+            arrays = read(owner)
+            self.learned(arrays, self._reader.parts(arrays))
+
+    @property
+    def gone(self) -> bool:
+        """Whether it was freed."""
+        return self.owner() is None
+
+    def summary(self) -> Summary:
+        """Return what remains of it."""
+        return Summary(weights=self._weights)
 
 
 class Estimators:
-    """What all estimators of a process learned, in the order of their first fits, as HeldWeights holds weights.
+    """What all estimators of a process learned, in the order of their first fits.
 
     The order must not depend on when one is freed, which may be up to the garbage collector.
     """
 
     def __init__(self, reader: ArrayReader) -> None:
         self._reader = reader
-        self._fitted: list[_Estimator] = []
+        self._fitted: list[_Estimator | Summary] = []
+        self._known: dict[int, _Estimator] = {}
+        self._fold_from = _FOLD_FROM
 
     def hold(self, owner: Any, arrays: list[Any], parts: list[digest.Part]) -> None:
-        """Hold what ``owner`` learned until it is freed."""
-        found = _Estimator(owner, arrays, parts)
-        place = next((place for place, one in enumerate(self._fitted) if one.owner() is owner), None)
-        if place is None:
+        """Hold what ``owner`` learned."""
+        found = self._known.get(id(owner))
+        if found is None or found.owner() is not owner:
+            found = self._known[id(owner)] = _Estimator(owner, self._reader)
             self._fitted.append(found)
-        else:
-            self._fitted[place] = found
-        for one in self._fitted:
-            if one is not found and one.owner() is None:
-                self._release(one)
+        found.learned(arrays, parts)
+        if len(self._fitted) > self._fold_from:
+            self._fitted = fold(self._fitted)
+            self._known = {place: one for place, one in self._known.items() if not one.gone}
+            self._fold_from = 2 * len(self._fitted) + _FOLD_FROM
 
-    def _release(self, one: _Estimator) -> None:
-        if not one.weights:
-            one.weights = [Weight(array, part, self._reader) for array, part in zip(one.arrays, one.parts)]
-            one.arrays = []
-
-    def sum_up(self) -> list[list[Weight]]:
-        """Return what each estimator learned; one that is alive is read again, because a script may change it."""
+    def sum_up(self) -> Summary:
+        """Return what to write of all estimators."""
+        total = Summary()
         for one in self._fitted:
-            owner = one.owner()
-            if owner is not None:
-                one.arrays, one.weights = read(owner), []
-                one.parts = self._reader.parts(one.arrays)
-            self._release(one)
-        return [one.weights for one in self._fitted]
+            if isinstance(one, _Estimator):
+                one.read()
+            total.join(one.summary())
+        return total
 
 
 def read(value: Any) -> list[Any]:

@@ -46,7 +46,7 @@ class FitTraining(Training):
     def forget(self) -> None:
         """Start over, as in a forked child."""
         super().forget()
-        self._weights: Any = Estimators(self._values)
+        self.weights: Any = Estimators(self._values)
 
     def _alone(self) -> bool:
         """Whether steps are fits: a scaler that is fitted before a training is no step of that training."""
@@ -80,7 +80,7 @@ class FitTraining(Training):
         self._final_loss = value
         if self.wants("update"):
             self.event(self.steps, "update", "%s %s" % (digest.of_parts(parts), name), value)
-        self._weights.hold(result, arrays, parts)
+        self.weights.hold(result, arrays, parts)
         self._stepped(self.steps)
         self.write()
 

@@ -11,6 +11,7 @@ import weakref
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
+from ..process import handlers
 from . import digest
 
 TYPE_CHECKING = False
@@ -66,10 +67,6 @@ class ModelStates(ABC):
         """Return the buffers of a part. This is asked at each step, so a framework may have a faster way."""
         return [held.tensor for held in self.held(part) if held.buffer]
 
-    def untouchable(self) -> bool:
-        """Return whether nothing can be read now."""
-        return False
-
     def forget(self) -> None:
         """Start over, as in a forked child."""
         self._here, self._anywhere, self._over = threading.local(), {}, False
@@ -90,7 +87,10 @@ class ModelStates(ABC):
             if finalize is not None:
                 finalize(model)
             if not self._over and id(model) in self._ran:
-                freed(model)
+                try:
+                    freed(model)
+                except BaseException as error:  # Python would ignore it here
+                    handlers.postpone(error)
 
         self._base.__del__ = __del__
 
@@ -128,8 +128,7 @@ class ModelStates(ABC):
     def _freed(self, model: Any) -> None:
         known = self._ran.pop(id(model))
         self._recent.pop(id(model), None)
-        if not self.untouchable():
-            self._write(self._records(model, known.name))
+        self._write(self._records(model, known.name))
 
     def end(self) -> None:
         """Record no model that is freed from now on: the process ends."""
@@ -140,8 +139,6 @@ class ModelStates(ABC):
 
         At the end of a task of a pool, only what ran in it counts: the worker may keep models of earlier tasks.
         """
-        if not of_task:
-            gc.collect()  # otherwise chance decides which of the unreachable ones are alive
         self.end()
         alive = [one for one in gc.get_objects() if issubclass(type(one), self._base)]
         alive = [one for one in alive if id(one) in self._ran] if of_task else alive

@@ -11,7 +11,18 @@ if TYPE_CHECKING:
 
 
 class FrameworkReader:
-    """Reads the tensors of one framework. An adapter overrides all methods except ``parts`` and ``kept``."""
+    """Reads the tensors of one framework. An adapter overrides all methods except ``parts`` and ``kept``.
+
+    If ``may_read()``, it reads wherever the script is, in the context of its ``undisturbed()``.
+    """
+
+    def may_read(self) -> bool:
+        """Return whether tensors can be read now, not only in the hooks of the framework."""
+        return False
+
+    def undisturbed(self) -> Any:
+        """Return a context in which nothing that the script set affects, or observes, what is read."""
+        raise NotImplementedError
 
     def parts(self, tensors: Sequence[Any]) -> list[Part]:
         """Return the part of each tensor in a digest, named by its index."""

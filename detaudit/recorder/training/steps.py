@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
+from ..process import handlers
 from . import digest, generators
+from .current import CurrentStep
 from .outputs import Outputs
 from .pending import PendingEvents
-from .weights import HeldWeights, is_due, summary
+from .weights import HeldWeights, is_due
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..process.recorder import Recorder
-    from .digest import Part
     from .reader import FrameworkReader
     from .states import State
 
@@ -46,11 +48,9 @@ class Training:
         for states in self.states:
             states.forget()
         self.steps = self.losses_seen = 0
-        self._losses: list[Any] = []
-        self._inputs: list[Part] = []
-        self._used_inputs = 0
+        self._current = CurrentStep(self._reader)
         self._events = PendingEvents(self._framework)
-        self._weights = HeldWeights(self._reader)
+        self.weights = HeldWeights(self._reader, lambda: self.lock)
         self._final_loss: float | None = None
         self._final_steps = -1
         self._sparse = False
@@ -61,7 +61,7 @@ class Training:
     @property
     def pending(self) -> bool:
         """Whether a loss was recorded whose step has not been written."""
-        return bool(self._losses)
+        return self._current.pending
 
     @property
     def under_way(self) -> bool:
@@ -81,14 +81,12 @@ class Training:
 
     def take_over(self, other: Training) -> None:
         """Take over what was recorded of a step that another training began, and that ends in this one."""
-        self._losses, other._losses = self._losses + other._losses, []
-        self._inputs, other._inputs = self._inputs + other._inputs, []
-        self._used_inputs, other._used_inputs = len(self._inputs), 0
+        self._current.take_over(other._current)
         other._events.clear()
 
     def discard(self) -> None:
         """Drop what was recorded of the current step: its gradients were thrown away, as after a probe."""
-        self._losses, self._inputs, self._used_inputs = [], self._inputs[self._used_inputs :], 0
+        self._current.discard()
         self._rng_step = min(self._rng_step, self.steps)
         self._events.clear(after=self.steps)
 
@@ -113,7 +111,8 @@ class Training:
 
     def inputs(self, tensors: Sequence[Any]) -> None:
         """Record the inputs of the model in the current step."""
-        self._inputs += self._reader.parts(tensors)
+        handlers.raise_postponed()
+        self._current.add_inputs(self._reader.parts(tensors))
 
     def gradients(self, tensors: Sequence[Any]) -> None:
         """Record the gradients of the current step."""
@@ -131,10 +130,10 @@ class Training:
     def loss(self, tensor: Any) -> None:
         """Keep a loss of the current step. Its value is read when the step is written."""
         self.generators()
-        self._losses.append(tensor)
+        handlers.raise_postponed()
+        self._current.add_loss(tensor)
         self.losses_seen += 1
         self.outputs.updated()
-        self._used_inputs = len(self._inputs)
 
     def initial(self, tensors: Sequence[Any]) -> None:
         """Record weights before their first training step."""
@@ -146,6 +145,7 @@ class Training:
 
         ``key`` identifies the set of weights. Once its ``owner`` is freed, the set is summed up and released.
         """
+        handlers.raise_postponed()
         self._end_step()
         if self.wants("update") and self._due(self.steps, tensors):
             self.event(self.steps, "update", self._digest(tensors))
@@ -153,7 +153,7 @@ class Training:
             state = states.at_step()
             if state is not None:
                 self.event(self.steps, "state", state)
-        self._weights.hold(key, tensors, owner)
+        self.weights.hold(key, tensors, owner)
         self._stepped(self.steps)
         self.write()
 
@@ -189,16 +189,13 @@ class Training:
     def _end_step(self) -> None:
         self.steps += 1
         self.outputs.began = True
-        # Without an optimizer, the end of a step is detected only after the inputs of the next forward pass.
-        used = self._used_inputs if self._losses else len(self._inputs)
-        losses, self._losses, self._used_inputs = self._losses, [], 0
-        inputs, self._inputs = self._inputs[:used], self._inputs[used:]
+        inputs, losses, last = self._current.take()
         if inputs:
             self.event(self.steps, "batch", digest.of_parts(inputs))
         if losses:
-            value = self._reader.scalar(losses[-1])
+            value = self._reader.scalar(last)
             if self.wants("forward"):
-                self.event(self.steps, "forward", self._digest(losses), value)
+                self.event(self.steps, "forward", digest.of_parts(losses), value)
             self._final_loss = self._final_loss if value is None else value
 
     def _digest(self, tensors: Sequence[Any]) -> str:
@@ -206,6 +203,8 @@ class Training:
 
     def finish_all(self, beside: Sequence[Training]) -> None:
         """Write the ends of the trainings of other threads, and of this one."""
+        if self.states and not self.lane:  # at the end of the process, not of a task
+            gc.collect()  # otherwise chance decides which of the unreachable models are alive
         for other in beside:
             other.finish()
         self.finish(any([other.steps for other in beside]))
@@ -231,7 +230,7 @@ class Training:
                     "steps": self.steps,
                     "loss": None if self._final_loss is None else self._final_loss.hex(),
                     "sparse": self._sparse,
-                    **summary(self._weights.sum_up()),
+                    **self.weights.sum_up().as_record(),
                     "outputs": self.outputs.summary() if self.owns_states else None,
                 }
             )

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 
-from ... import wire
-from . import digest
+from ..process import handlers
+from .summary import Summary, Weight, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from .digest import Part
     from .reader import FrameworkReader
 
 _MOST_UNOWNED = 4
+_FOLD_FROM = 64
 
 EVERY_STEP_BYTES = 256 * 2**20
 """Weights of up to this size are digested at every step, larger ones at steps 1, 2, 4, 8, … and at the end.
@@ -29,87 +30,135 @@ def is_due(step: int, reader: FrameworkReader, tensors: Sequence[Any]) -> bool:
     return step & (step - 1) == 0 or sum([reader.size(tensor) for tensor in tensors]) <= EVERY_STEP_BYTES
 
 
-class Weight:
-    """The sum and digest of a weight. ``tensor()`` is None once the weight was freed."""
-
-    def __init__(self, tensor: Any, part: Part, reader: FrameworkReader) -> None:
-        self.part, self.sum, self.device = part, reader.total(tensor), reader.device(tensor)
-        try:
-            self.tensor: Callable[[], Any] = weakref.ref(tensor)
-        except TypeError:  # such as a NumPy scalar
-            self.tensor = lambda: None
-
-    def as_record(self) -> list[Any]:
-        """Return dtype, shape, digest and sum, as described for ``final`` in wire.py."""
-        _, dtype, shape, words = self.part
-        return [dtype, [int(size) for size in shape], "%016x" % words, float(self.sum).hex()]
-
-
 class _WeightSet:
-    """Weights that are trained together, held until their owner is freed, since a script may drop its model early."""
+    """Weights that are trained together: the tensors, or their digests once their owner was freed."""
 
-    def __init__(self, tensors: Sequence[Any]) -> None:
-        self.tensors = list(tensors)
+    def __init__(self, number: int, key: Any, tensors: Sequence[Any]) -> None:
+        self.number, self.key, self.tensors = number, key, list(tensors)
         self.owner: weakref.ref[Any] | None = None
-        self.summed: list[Weight] = []
+        self.weights: list[Weight] = []
 
-    def leave_out(self, tensors: Sequence[Any]) -> None:
-        """Forget the sums of these weights, because training continues with them in another set."""
-        ids = {id(tensor) for tensor in tensors}
-        self.summed = [weight for weight in self.summed if id(weight.tensor()) not in ids]
+    def consists_of(self, tensors: Sequence[Any]) -> bool:
+        """Return whether these are its tensors, in this order."""
+        return len(self.tensors) == len(tensors) and all([a is b for a, b in zip(self.tensors, tensors)])
+
+    def members(self) -> list[tuple[Any, Weight | None]]:
+        """Return each tensor, None if it was freed, and its digest if it has one."""
+        if self.tensors:
+            return [(tensor, None) for tensor in self.tensors]
+        return [(weight.tensor(), weight) for weight in self.weights]
+
+    @property
+    def gone(self) -> bool:
+        """Whether all its tensors were freed."""
+        return not self.tensors and not any([weight.tensor() is not None for weight in self.weights])
+
+    def summary(self) -> Summary:
+        """Return what remains of a set that is gone."""
+        return Summary(self.number, self.weights)
 
 
 class HeldWeights:
-    """All sets of weights of one framework in one process."""
+    """All sets of weights of one framework in one process.
 
-    def __init__(self, reader: FrameworkReader) -> None:
-        self._reader = reader
-        self._sets: dict[Any, _WeightSet] = {}
+    A set is held until its owner is freed, such as an optimizer: a script may drop its model early. Then it is digested
+    at once, if the reader can and no hook is running (``lock``), otherwise with the next step. When that is must not
+    change the result, so weights that are still alive at the end are read again.
+    """
+
+    def __init__(self, reader: FrameworkReader, lock: Callable[[], Any]) -> None:
+        self._reader, self._lock = reader, lock
+        self._numbers = itertools.count()
+        self._owned: dict[Any, _WeightSet] = {}
+        self._of_owner: dict[int, _WeightSet] = {}
+        self._unowned: dict[Any, _WeightSet] = {}
+        self._ended: list[_WeightSet] = []
+        self._released: list[_WeightSet | Summary] = []
+        self._fold_from = _FOLD_FROM
 
     def hold(self, key: Any, tensors: Sequence[Any], owner: Any) -> None:
-        """Hold a set of weights. Once its ``owner`` is freed, it is summed up and released."""
-        self._let_go(None)
-        held = self._sets.get(key)
-        if held is None or len(held.tensors) != len(tensors) or any(a is not b for a, b in zip(held.tensors, tensors)):
-            self._sets[key] = held = _WeightSet(tensors)
-            for other in self._sets.values():
-                other.leave_out(tensors)
-            if owner is not None:
-                self._let_go(owner)
-                held.owner = weakref.ref(owner)
+        """Hold a set of weights until its ``owner`` is freed; without one, as long as it is among the last few."""
+        self._release_ended()
         if owner is None:
-            # A functional update creates new tensors at every step. Keep only the last few sets.
-            self._sets[key] = self._sets.pop(key)
-            unowned = [k for k, s in self._sets.items() if s.owner is None]
-            for old in unowned[:-_MOST_UNOWNED]:
-                del self._sets[old]
+            # A functional update creates new tensors at every step.
+            self._unowned.pop(key, None)
+            self._unowned[key] = _WeightSet(next(self._numbers), key, tensors)
+            if len(self._unowned) > _MOST_UNOWNED:
+                del self._unowned[next(iter(self._unowned))]
+            return
+        known = self._owned.get(key)
+        if known is None or not known.consists_of(tensors):
+            self._owned[key] = held = _WeightSet(next(self._numbers), key, tensors)
+            place = id(owner)
+            before = self._of_owner.pop(place, None)
+            if before is not None and before.key != key:
+                self._release(before)
+            self._of_owner[place] = held
+            held.owner = weakref.ref(owner, lambda _: self._freed(place))
 
-    def sum_up(self) -> list[list[Weight]]:
-        """Return the weights of each set that was released, then those that are still held, each once."""
-        alive = {id(t): t for held in self._sets.values() for t in held.tensors}
-        sets = [*[held.summed for held in self._sets.values()], self._summed(list(alive.values()))]
-        return [summed for summed in sets if summed]
+    def drop_references(self, tensors: Sequence[Any]) -> None:
+        """Drop all weak references to these tensors. Those of sets that were released count as they were then."""
+        for held in self._released:
+            if isinstance(held, _WeightSet):
+                for weight in held.weights:
+                    if any([weight.tensor() is one for one in tensors]):
+                        weight.tensor = lambda: None
 
-    def _let_go(self, owner: Any) -> None:
-        """Sum up and release the sets of ``owner``, or, if that is None, the sets whose owner was freed."""
-        for held in self._sets.values():
-            if held.owner is not None and held.owner() is owner and held.tensors:
-                others = {id(t) for other in self._sets.values() if other is not held for t in other.tensors}
-                held.summed = self._summed([t for t in held.tensors if id(t) not in others])
-                held.tensors = []
+    def _freed(self, owner: int) -> None:
+        """Let go of the set of an owner that was freed, which may happen in the middle of anything."""
+        self._ended.append(self._of_owner.pop(owner))
+        lock = self._lock()
+        if lock._is_owned() or not lock.acquire(blocking=False):
+            return
+        try:
+            if self._reader.may_read():
+                with self._reader.undisturbed():
+                    self._release_ended()
+        except BaseException as error:  # the next step, or the end, tries again, and records why it fails
+            handlers.postpone(error)
+        finally:
+            lock.release()
 
-    def _summed(self, tensors: Sequence[Any]) -> list[Weight]:
+    def _release_ended(self) -> None:
+        while self._ended:
+            self._release(self._ended[-1])
+            self._ended.pop()
+        if len(self._released) > self._fold_from:
+            self._released = [one for one in fold(self._in_order()) if not self._is_held(one)]
+            self._fold_from = 2 * len(self._released) + _FOLD_FROM
+
+    def _release(self, held: _WeightSet) -> None:
+        held.weights, held.tensors, held.owner = self._digested(held.tensors), [], None
+        self._released.append(held)
+        if self._owned.get(held.key) is held:
+            del self._owned[held.key]
+
+    def _is_held(self, one: _WeightSet | Summary) -> bool:
+        return isinstance(one, _WeightSet) and bool(one.tensors)
+
+    def _in_order(self) -> list[_WeightSet | Summary]:
+        held = [*self._released, *self._owned.values(), *self._unowned.values()]
+        return sorted(held, key=lambda one: one.number)
+
+    def sum_up(self) -> Summary:
+        """Return what to write of all sets; a weight that is in several counts for the last one of them."""
+        self._release_ended()
+        found: list[Summary] = []
+        taken: set[int] = set()
+        for held in reversed(self._in_order()):
+            if isinstance(held, Summary):
+                found.append(held)
+                continue
+            members = [(tensor, weight) for tensor, weight in held.members() if id(tensor) not in taken]
+            alive = [tensor for tensor, _ in members if tensor is not None]
+            taken.update([id(tensor) for tensor in alive])
+            fresh = iter(self._digested(alive))
+            weights = [next(fresh) if tensor is not None else weight for tensor, weight in members]
+            found.append(Summary(held.number, [weight for weight in weights if weight is not None]))
+        total = Summary()
+        for one in reversed(found):
+            total.join(one)
+        return total
+
+    def _digested(self, tensors: Sequence[Any]) -> list[Weight]:
         return [Weight(t, part, self._reader) for t, part in zip(tensors, self._reader.parts(tensors))]
-
-
-def summary(sets: Sequence[Sequence[Weight]]) -> dict[str, Any]:
-    """Return what ``final`` says of weights; see wire.py."""
-    digests = [digest.of_parts([weight.part for weight in summed]) for summed in sets]
-    weights = [weight for summed in sets for weight in summed]
-    return {
-        "digest": digests[0] if len(digests) == 1 else digest.of_bytes("".join(digests).encode()),
-        "sum": sum([weight.sum for weight in weights], 0.0).hex(),
-        "params": len(weights),
-        "devices": sorted({weight.device for weight in weights}),
-        "weights": [weight.as_record() for weight in weights[: wire.MOST_WEIGHTS]],
-    }

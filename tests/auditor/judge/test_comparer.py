@@ -65,10 +65,10 @@ def test_weights_changed_after_the_last_step() -> None:
     assert found == Difference(rank=0, step=3, stage=Stage.UPDATE, at_end=True)
 
 
-def held(mean: str, model: str = "Net") -> Training:
-    tensors = [ModelTensor(name=f"{model}.fc.weight", buffer=False, digest="w")]
+def held(mean: str, model: str = "Net", weight: str = "w") -> Training:
+    tensors = [ModelTensor(name=f"{model}.fc.weight", buffer=False, digest=weight)]
     tensors.append(ModelTensor(name=f"{model}.bn.running_mean", buffer=True, digest=mean))
-    final = FinalState(digest="end", loss=1.0, state=tuple(tensors))
+    final = FinalState(digest=f"end {weight}", loss=1.0, state=tuple(tensors))
     return Training(framework="torch", steps=3, digests={Stage.UPDATE: {3: ("3 update",)}}, final=final)
 
 
@@ -76,6 +76,13 @@ def test_buffers_changed_after_the_last_step() -> None:
     found = first_difference([held("a")], [held("b")])
     assert found == Difference(rank=0, step=3, stage=Stage.STATE, site="Net.bn.running_mean", at_end=True)
     assert result_key([held("a")]) != result_key([held("b")])
+
+
+def test_weights_of_a_model_changed_after_the_last_step() -> None:
+    found = first_difference([held("a")], [held("a", weight="v")])
+    assert found == Difference(rank=0, step=3, stage=Stage.STATE, site="Net.fc.weight", at_end=True)
+    large = [replace(held("a", weight=weight), digests={Stage.UPDATE: {2: ("u",)}}) for weight in "wv"]
+    assert first_difference(large[:1], large[1:]) == Difference(rank=0, step=3, stage=Stage.UPDATE)
 
 
 def evaluated(outputs: str | None, **changed: Any) -> Training:

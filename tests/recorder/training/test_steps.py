@@ -1,7 +1,9 @@
 """Steps are written with their weights, which are held, released and digested at the right times, tested with fakes."""
 
+import contextlib
 import gc
 import json
+import weakref
 from typing import Any
 
 import pytest
@@ -168,10 +170,82 @@ def test_a_dropped_model_is_recorded_with_its_last_weights(recorder: Recorder, t
     gc.collect()
     second = Owner()
     trained.step(2, [Tensor(2.0)], second)
-    w[0].value = 100.0
+    del w
     trained.finish()
     assert recorder.final["sum"] == (7.0).hex()
     assert recorder.final["params"] == 2
+
+
+def test_weights_that_are_edited_after_their_owner_was_freed_count_as_they_are(
+    recorder: Recorder, trained: Training
+) -> None:
+    owner, second, w = Owner(), Owner(), [Tensor(1.0), Tensor(2.0)]
+    trained.step(1, w, owner)
+    del owner
+    trained.step(2, [Tensor(3.0)], second)
+    w[0].value = 100.0
+    trained.finish()
+    assert recorder.final["sum"] == (105.0).hex()
+
+
+def test_it_does_not_matter_when_an_owner_is_freed() -> None:
+    def final(early: bool) -> dict[str, Any]:
+        recorder = Recorder()
+        trained = Training("torch", recorder, FakeReader())  # type: ignore[arg-type]
+        first, second, shared, others = Owner(), Owner(), Tensor(3.0), [Tensor(4.0), Tensor(5.0)]
+        trained.step("a", [shared, others[0]], first)
+        trained.step("b", [shared, others[1]], second)
+        if early:
+            del first
+            gc.collect()
+        trained.step("b", [shared, others[1]], second)
+        trained.finish()
+        return recorder.final
+
+    assert final(early=True) == final(early=False)
+
+
+def test_a_set_is_digested_as_soon_as_its_owner_is_freed_but_not_within_a_hook(
+    trained: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeReader, "may_read", lambda self: True)
+    monkeypatch.setattr(FakeReader, "undisturbed", lambda self: contextlib.nullcontext())
+    for busy in (False, True):
+        owner, tensor = Owner(), Tensor(1.0)
+        kept = weakref.ref(tensor)
+        trained.step(busy, [tensor], owner)
+        del tensor
+        with trained.lock if busy else contextlib.nullcontext():
+            del owner
+            gc.collect()
+        assert (kept() is not None) == busy
+        trained.step(2, [Tensor(2.0)], None)
+        assert kept() is None
+
+
+def final_of(dropped: int, often: bool, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr(weights, "_FOLD_FROM", 2 if often else 10**6)
+    recorder = Recorder()
+    trained = Training("torch", recorder, FakeReader())  # type: ignore[arg-type]
+    outer, kept, owner = Owner(), [Tensor(0.5)], Owner()
+    for number in range(dropped):
+        owner = Owner()
+        trained.step(("inner", number), [Tensor(number / 7), Tensor(1.0)], owner)
+        if number == dropped // 2:
+            trained.step("outer", kept, outer)
+    del owner
+    trained.finish()
+    held = trained.weights
+    assert len(held._in_order()) <= (8 if often else dropped + 1)
+    return recorder.final
+
+
+def test_any_number_of_dropped_sets_takes_little_room_and_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    folded, kept = (final_of(200, often, monkeypatch) for often in (True, False))
+    assert folded == kept
+    assert folded["params"] == 401
+    assert len(folded["weights"]) == 401
+    assert folded["digest"] != final_of(199, True, monkeypatch)["digest"]
 
 
 def test_weights_of_a_released_set_count_once(recorder: Recorder, trained: Training) -> None:

@@ -6,6 +6,7 @@ import functools
 import threading
 import types
 
+from ...process.headroom import headroom
 from ...training.nested import leaves
 from .compiling import compiling, never_compile
 
@@ -67,22 +68,23 @@ class Calls:
     def _outermost(self, call: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
         torch = self._torch
         self._inside.now = True
-        try:
-            # In a backward pass a checkpoint is recomputed, and a call that is traced returns no values.
-            counts = torch._C._current_graph_task_id() == -1
-            reads = counts and torch._C._get_tracing_state() is None
-            if counts:
-                self._ran(module)
-            if reads:
-                if torch.is_grad_enabled():
-                    self._observe((args, kwargs))
-                self._calling(module, (args, kwargs))
-            result = call(module, *args, **kwargs)
-            if reads:
-                self._returned(result)
-            return result
-        finally:
-            self._inside.now = False
+        with headroom:
+            try:
+                # In a backward pass a checkpoint is recomputed, and a call that is traced returns no values.
+                counts = torch._C._current_graph_task_id() == -1
+                reads = counts and torch._C._get_tracing_state() is None
+                if counts:
+                    self._ran(module)
+                if reads:
+                    if torch.is_grad_enabled():
+                        self._observe((args, kwargs))
+                    self._calling(module, (args, kwargs))
+                result = call(module, *args, **kwargs)
+                if reads:
+                    self._returned(result)
+                return result
+            finally:
+                self._inside.now = False
 
     def _watch_classes(self, module: Any) -> None:
         """Wrap the method ``generate`` of each class of modules, when the class is made."""

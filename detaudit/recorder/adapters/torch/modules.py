@@ -90,11 +90,6 @@ class ModuleStates(ModelStates):
             return None
         return [value] if self._readable(value) and not value.is_nested and not value.is_quantized else []
 
-    def untouchable(self) -> bool:
-        """Return whether a CUDA graph is being captured, which must not contain our reading."""
-        cuda = self._torch.cuda
-        return bool(cuda.is_initialized() and cuda.is_current_stream_capturing())
-
     def named(self, parameters: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
         """Return parameters in the order of the modules that ran since the last step, then of the leaves of the loss.
 

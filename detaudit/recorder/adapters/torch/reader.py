@@ -77,6 +77,11 @@ class TorchReader(FrameworkReader):
         self._kinds: dict[Any, str] = {}
         self._functorch = getattr(torch._C, "_functorch", None)
 
+    def may_read(self) -> bool:
+        """Return whether no CUDA graph is being captured, which must not contain our reading."""
+        cuda = self._torch.cuda
+        return not (cuda.is_initialized() and cuda.is_current_stream_capturing())
+
     def undisturbed(self) -> _Undisturbed:
         """Return a context for reading, in which no gradient, mode or transform of the script is active."""
         return _Undisturbed(self._torch._C, self._functorch)
@@ -128,9 +133,13 @@ class TorchReader(FrameworkReader):
             return digest.small(sys.modules["ctypes"].string_at(start, size))  # torch imports ctypes
         return on_host.words(sys.modules["numpy"].asarray(_Bytes(start, size)))
 
-    def raw(self, state: Any) -> bytes:
-        """Return the bytes of the state of a generator, which is a short byte tensor on the CPU."""
-        return bytes(state.numpy()) if self._numpy() is not None else bytes(state.tolist())
+    def generator_states(self) -> bytes:
+        """Return the states of the generators of all devices, which are short byte tensors on the CPU."""
+        torch = self._torch
+        states = [torch.get_rng_state()]
+        if torch.cuda.is_initialized():  # is_available() could break CUDA in a child that is forked later
+            states += torch.cuda.get_rng_state_all()
+        return b"".join([bytes(one.numpy() if self._numpy() is not None else one.tolist()) for one in states])
 
     def _numpy(self) -> digest.NumpyDigest | None:
         # NumPy is faster on a CPU. torch imports it, so it is not installed if it is missing in sys.modules.

@@ -8,7 +8,7 @@ from ...process import threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from ...training.steps import Training
@@ -75,6 +75,14 @@ class ThreadSteps(threads.PerThread):
     def accumulated(self) -> tuple[Callable[[], Any], int] | None:
         """Return a weight of an optimizer that has a gradient, and its version; None if there is none."""
         return next(((weakref.ref(p), p._version) for p in self._owned() if p.grad is not None), None)
+
+    def drop_references(self, tensors: Sequence[Any]) -> None:
+        """Drop all weak references to these tensors."""
+        for steps in (self.main, *self.beside):
+            steps.training.weights.drop_references(tensors)
+            weight = steps.accumulated[0]() if steps.accumulated is not None else None
+            if any([weight is one for one in tensors]):
+                steps.accumulated = None
 
     def thrown_away(self, steps: Steps, leaves: Callable[[], list[Any]]) -> bool:
         """Return whether nothing was done with the gradients of the last backward pass, and no weight has one any more.

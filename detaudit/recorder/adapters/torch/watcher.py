@@ -6,6 +6,7 @@ import functools
 import sys
 import weakref
 
+from ...process.headroom import headroom
 from ...training import generators
 from ...training.outputs import values_in
 from ...training.steps import Training
@@ -15,6 +16,7 @@ from .modules import ModuleStates, in_loader_worker
 from .reader import TorchReader
 from .scaling import ScaledLosses
 from .steps import Steps, ThreadSteps, leaves_of
+from .swaps import watch_swaps
 from .targets import targets_of
 
 TYPE_CHECKING = False
@@ -37,7 +39,7 @@ class TorchWatcher:
         self._torch = torch
         self._sink = recorder.sink
         self._reader = TorchReader(torch)
-        generators.watch("torch", self._generator_states)
+        generators.watch("torch", self._reader.generator_states)
         self._training = Training("torch", recorder, self._reader)
         self._modules = ModuleStates(torch, self._reader, self._training.freed)
         self._threads = ThreadSteps(self._training)
@@ -57,6 +59,7 @@ class TorchWatcher:
             self._watch_optimizers(torch.optim.Optimizer)
         scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
         self._scaled.watch(scaler)
+        watch_swaps(torch, self._hook(self._threads.drop_references))
         graph = sys.modules.get("torch.autograd.graph")
         run = torch.autograd._engine_run_backward if hasattr(torch.autograd, "_engine_run_backward") else None
         if run is None or graph is None:
@@ -65,53 +68,56 @@ class TorchWatcher:
         gradients, ended = self._training.wants("backward"), self._hook(self._note_accumulated)
 
         def run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            before(t_outputs)
-            result = run(t_outputs, *args, **kwargs)
-            if gradients:
-                after(result)
-            ended(kwargs.get("accumulate_grad"))
+            with headroom:
+                before(t_outputs)
+                result = run(t_outputs, *args, **kwargs)
+                if gradients:
+                    after(result)
+                ended(kwargs.get("accumulate_grad"))
             return result
 
         never_compile(torch, run_backward, callees=False)
         torch.autograd._engine_run_backward = run_backward
         graph._engine_run_backward = run_backward  # type: ignore[attr-defined]
-        hooks = (self._modules.ran, self._on_call, self._on_calling, self._on_return)
-        Calls(torch, *[self._hook(hook) for hook in hooks]).watch()
+        hook = self._hook
+        Calls(
+            torch, hook(self._modules.ran), hook(self._on_call), hook(self._on_calling), hook(self._on_return)
+        ).watch()
         if self._training.wants("state"):
             self._training.states.append(self._modules)
             self._modules.install(self._hook)
 
     def _hook(self, observe: Callable[..., None]) -> Callable[..., None]:
         """Return a hook that records its failures, and that torch.compile skips."""
-        is_compiling, training, undisturbed = compiling(self._torch), self._training, self._reader.undisturbed
+        is_compiling, training, reader = compiling(self._torch), self._training, self._reader
 
         def guarded(*args: Any) -> None:
-            if is_compiling():
+            if is_compiling() or not reader.may_read():
                 return
-            try:
-                with training.lock, undisturbed():
-                    observe(*args)
-            except Exception as error:
-                self._sink.trouble(observe.__name__, error)
+            with headroom:
+                try:
+                    with training.lock, reader.undisturbed():
+                        observe(*args)
+                except Exception as error:
+                    self._sink.trouble(observe.__name__, error)
 
         never_compile(self._torch, guarded, callees=True)
         return guarded
 
     def _on_call(self, call: Any) -> None:
         if self._training.wants("batch"):
-            self._threads.now().training.inputs(
-                [one for one in data_in(self._torch, call) if self._modules.tensors(one)]
-            )
+            data = [one for one in data_in(self._torch, call) if self._modules.tensors(one)]
+            self._threads.now().training.inputs(data)
 
     def _on_calling(self, module: Any, call: Any) -> None:
         outputs = self._training.outputs
         outputs.entered()
-        if outputs.each and not self._modules.untouchable() and not in_loader_worker():
+        if outputs.each and not in_loader_worker():
             arguments = list(values_in(call, self._modules.tensors))
             outputs.calling(module, lambda: self._modules.weights(module), arguments)
 
     def _on_return(self, result: Any) -> None:
-        if not self._modules.untouchable() and not in_loader_worker():
+        if not in_loader_worker():
             self._training.outputs.returned(list(values_in(result, self._modules.tensors)))
 
     def _watch_optimizers(self, base: Any) -> None:
@@ -223,13 +229,6 @@ class TorchWatcher:
         steps.forget_leaves()
         now.stepping = False
 
-    def _generator_states(self) -> bytes:
-        torch = self._torch
-        states = [torch.get_rng_state()]
-        if torch.cuda.is_initialized():  # is_available() could break CUDA in a child that is forked later
-            states += torch.cuda.get_rng_state_all()
-        return b"".join([self._reader.raw(state) for state in states])
-
     def _finish(self) -> None:
         with self._reader.undisturbed():
             for steps in (*self._threads.beside, self._threads.main):
@@ -237,6 +236,7 @@ class TorchWatcher:
             self._training.finish_all([steps.training for steps in self._threads.beside])
 
     def _forget(self) -> None:
+        headroom.forget()
         self._threads.forget()
         self._modules.forget()
         self._optimizers = weakref.WeakKeyDictionary()

@@ -1,0 +1,61 @@
+"""The inputs and losses of a step, however many gradients no step follows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detaudit.recorder.training import current
+from detaudit.recorder.training.current import CurrentStep
+from detaudit.recorder.training.reader import FrameworkReader
+
+
+class Reader(FrameworkReader):
+    def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
+        return name, "i8", (), int(tensor)
+
+
+def collected(values: Sequence[int]) -> tuple[Any, Any, Any]:
+    step = CurrentStep(Reader())
+    for value in values:
+        step.add_inputs([("0", "i8", (), value)])
+        step.add_loss(value)
+    return step.take()
+
+
+def test_a_few_are_kept_as_they_are() -> None:
+    inputs, losses, last = collected([1, 2, 3])
+    assert [part[3] for part in inputs] == [part[3] for part in losses] == [1, 2, 3]
+    assert last == 3
+
+
+def test_any_number_takes_little_room() -> None:
+    step = CurrentStep(Reader())
+    for value in range(10_000):
+        step.add_inputs([("0", "i8", (), value)])
+        step.add_loss(value)
+        assert len(step._losses) + len(step._folded) + len(step._inputs) <= 3 * current._MOST
+    inputs, losses, last = step.take()
+    assert last == 9_999
+    assert step.take() == ([], [], None)
+    assert inputs
+    assert losses
+
+
+@given(st.lists(st.integers(0, 99), min_size=700, max_size=701), st.integers(0, 699))
+def test_each_of_them_counts(values: list[int], place: int) -> None:
+    other = [*values[:place], values[place] + 1, *values[place + 1 :]]
+    assert collected(values)[:2] == collected(list(values))[:2]
+    ours, theirs = collected(values), collected(other)
+    assert ours[0] != theirs[0]
+    assert ours[1] != theirs[1]
+
+
+def test_inputs_after_the_last_loss_belong_to_the_next_step() -> None:
+    step = CurrentStep(Reader())
+    step.add_inputs([("0", "i8", (), 1)])
+    step.add_loss(1)
+    step.add_inputs([("0", "i8", (), 2)])
+    assert [part[3] for part in step.take()[0]] == [1]
+    assert [part[3] for part in step.take()[0]] == [2]
