@@ -28,7 +28,7 @@ class LeftoverFiles:
     def before_run(self, present: Stamps) -> None:
         """Watch the files that earlier runs wrote and that are ``present``."""
         if self._watch is not None:
-            self._watch.start([path for path in self._written if path in present][:MOST_WATCHED])
+            self._watch.start([path for path in self._written if path in present.files][:MOST_WATCHED])
 
     def after_run(self, written: Iterable[str]) -> tuple[str, ...]:
         """Take in what this run wrote; return the files that an earlier run wrote and this one read first."""

@@ -4,8 +4,9 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -118,11 +119,28 @@ class IsolatedWorkspace:
         for entry in walk(self._root, self._results):
             target = self._copy / Path(entry.path).relative_to(self._root)
             if entry.is_symlink():
-                target.symlink_to(os.readlink(entry.path))
+                target.symlink_to(self._link(entry))
             elif entry.is_dir():
                 target.symlink_to(entry.path) if is_venv(entry) else target.mkdir()
             elif entry.is_file() and not _clone(Path(entry.path), target):
                 shutil.copy2(entry.path, target)
+
+    def _link(self, entry: os.DirEntry[str]) -> str:
+        """Return what a copied link points to: the same file of the copy. Raises WorkspaceError if it leaves the root.
+
+        A run would write through such a link to a folder that all runs share.
+        """
+        said = os.readlink(entry.path)
+        direct = os.path.normpath(os.path.join(os.path.dirname(entry.path), said))
+        if is_venv(entry):
+            return direct
+        for place in (direct, os.path.realpath(entry.path)):
+            if not Path(place).is_relative_to(self._root):
+                raise WorkspaceError(
+                    f"--isolate cannot copy {entry.path}: it is a link to {place}, outside of {self._root}",
+                    "Copy a folder that contains both with --isolate-root DIR, or replace the link by its target.",
+                )
+        return self.inside(said)
 
 
 Workspaces: TypeAlias = SharedWorkspace | IsolatedWorkspace
@@ -133,24 +151,32 @@ def repository_root(cwd: Path) -> Path:
     return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
 
 
-def walk(root: Path, results: Path, skipped: Collection[str] = ()) -> Iterator[os.DirEntry[str]]:
+def walk(
+    root: Path,
+    results: Path,
+    skipped: Collection[str] = (),
+    leads_away: Callable[[os.DirEntry[str]], bool] = lambda _: False,
+) -> Iterator[os.DirEntry[str]]:
     """Yield everything below ``root`` except detaudit's ``results``; a virtual environment is a single entry.
 
-    Nothing in folders whose names are ``skipped`` is yielded.
+    Nothing in folders whose names are ``skipped``, or that lead away, is yielded. What is nearer to the root is first.
     """
     ours = os.fspath(results)
-    folders = [os.fspath(root)]
+    folders = deque([os.fspath(root)])
     while folders:
         try:
-            entries = sorted(os.scandir(folders.pop()), key=lambda entry: entry.name)
+            entries = sorted(os.scandir(folders.popleft()), key=lambda entry: entry.name)
         except OSError:
             continue
         for entry in entries:
             if entry.name == RESULTS or entry.path == ours:
                 continue
             yield entry
-            if entry.name not in skipped and entry.is_dir(follow_symlinks=False) and not is_venv(entry):
-                folders.append(entry.path)
+            if entry.name in skipped or not entry.is_dir(follow_symlinks=False) or is_venv(entry):
+                continue
+            with suppress(OSError):
+                if not leads_away(entry):
+                    folders.append(entry.path)
 
 
 def is_venv(entry: os.DirEntry[str]) -> bool:

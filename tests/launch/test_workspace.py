@@ -7,6 +7,7 @@ import pytest
 
 from detaudit.errors import WorkspaceError
 from detaudit.launch import workspace
+from detaudit.launch.changes import Stamps, stamps, written
 from detaudit.launch.leftovers import LeftoverFiles
 from detaudit.launch.workspace import IsolatedWorkspace, repository_root, walk
 
@@ -83,5 +84,51 @@ def test_the_size_does_not_matter_if_blocks_are_shared(repository: Path, monkeyp
 def test_without_inotify_nothing_is_reported(repository: Path) -> None:
     files = LeftoverFiles()
     assert not files.watching
-    files.before_run({})
+    files.before_run(Stamps({}))
     assert files.after_run([str(repository / "a.txt")]) == ()
+
+
+def test_a_copied_link_points_into_the_copy(repository: Path) -> None:
+    (repository / "absolute").symlink_to(repository / "src" / "b.txt")
+    (repository / "src" / "up").symlink_to("../a.txt")
+    space = IsolatedWorkspace(repository, repository, repository / "results")
+    with space.fresh():
+        (space.workspace.cwd / "absolute").write_text("changed")
+        (space.workspace.cwd / "src" / "up").write_text("changed")
+    assert (repository / "src" / "b.txt").read_text() == "src/b.txt"
+    assert (repository / "a.txt").read_text() == "a.txt"
+
+
+@pytest.mark.parametrize("target", ["../data", "{outside}", "src/out/data"])
+def test_a_link_that_leaves_the_repository_is_refused(repository: Path, target: str) -> None:
+    outside = repository.parent / "data"
+    outside.mkdir()
+    (repository / "src" / "out").mkdir()
+    if target.startswith("src"):
+        (repository / "src" / "out").rmdir()
+        (repository / "src" / "out").symlink_to(repository.parent)
+    (repository / "link to data").symlink_to(target.format(outside=outside))
+    with (
+        pytest.raises(WorkspaceError, match="outside of") as raised,
+        IsolatedWorkspace(repository, repository, repository / "results").fresh(),
+    ):
+        pass
+    assert "--isolate-root" in raised.value.hint
+
+
+def test_the_search_for_written_files_is_bounded(repository: Path) -> None:
+    results = repository / "results"
+    whole = stamps(repository, results)
+    assert whole.complete
+    assert set(whole.files) == {str(repository / "a.txt"), str(repository / "src" / "b.txt")}
+    part = stamps(repository, results, most=2)
+    assert (set(part.files), part.complete) == ({str(repository / "a.txt")}, False)
+    assert written(part, whole) == [str(repository / "src" / "b.txt")]  # it was made a moment ago
+    old = Stamps(part.files, False, part.at_ns + 10**12)
+    assert written(old, whole) == []
+    (repository / "a.txt").write_text("changed")
+    assert written(old, stamps(repository, results)) == [str(repository / "a.txt")]
+
+
+def test_the_search_leaves_other_file_systems_out() -> None:
+    assert not [path for path in stamps(Path("/"), Path("/nowhere"), most=20_000).files if path.startswith("/proc/")]
