@@ -20,6 +20,8 @@ FILES = ("detaudit.yaml", "pyproject.toml")
 Policy = Literal["fail", "warn", "rebase"]
 """How to treat a difference from a baseline of a different environment; ``rebase`` replaces the baseline."""
 
+_YEAR_S = 366 * 24 * 3600
+
 _HINT = "See docs/ci.md for the allowed keys."
 
 Command = Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -40,7 +42,7 @@ class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     flags: tuple[str, ...] = ()
     no_flags: tuple[str, ...] = ()
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] | None = None
-    timeout: Annotated[float, Meta(gt=0)] | None = None
+    timeout: Annotated[float, Meta(gt=0, le=_YEAR_S)] | None = None
     env: dict[str, str] = {}
     python: str | None = None
     isolate: bool = False

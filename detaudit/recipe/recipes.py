@@ -1,6 +1,6 @@
 """Recipes: named sets of flags with a seed, from configs/recipes/ or from a user's own YAML file."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -95,10 +95,26 @@ def _applicable_id(flag: Flag) -> str:
     return flag.id
 
 
-def _check_values(flags: Iterable[Flag]) -> None:
+def _check(flags: Sequence[Flag], name: str, recipe: RecipeFile) -> None:
+    """Raise UsageError for a flag without its value, and for two that conflict, at the line of the recipe file."""
     for flag in flags:
         if flag.needs_value:
-            raise UsageError(f"flag {flag.id!r} needs a value", f"Write {flag.id}={flag.parameter}.")
+            error = UsageError(f"flag {flag.id!r} needs a value", f"Write {flag.id}={flag.parameter}.")
+            raise _placed(error, name, recipe, (flag.id,))
+    if (two := conflict(flags)) is not None:
+        a, b = (flag.id for flag in two)
+        error = UsageError(
+            f"recipe {recipe.name!r}: flags {a!r} and {b!r} conflict",
+            f"Remove one: --no-flag {a} or --no-flag {b}",
+        )
+        raise _placed(error, name, recipe, (b, a))
+
+
+def _placed(error: UsageError, name: str, recipe: RecipeFile, flags: Sequence[str]) -> UsageError:
+    """Return the error with the place of the first of these flags that the file itself has."""
+    listed = [one.partition("=")[0] for one in recipe.flags] if recipe.flags != "all" else []
+    number = next((listed.index(flag) for flag in flags if flag in listed), None)
+    return error if number is None else _at(error, _locate(name), f".flags[{number}]")
 
 
 def load_recipe(
@@ -126,13 +142,7 @@ def load_recipe(
     while more := {needed for flag in catalogue.select(ids) for needed in flag.requires} - ids:
         ids |= more
     flags = catalogue.select(ids - remove)
-    _check_values(flags)
-    if (two := conflict(flags)) is not None:
-        a, b = (flag.id for flag in two)
-        raise UsageError(
-            f"recipe {recipe.name!r}: flags {a!r} and {b!r} conflict",
-            f"Remove one: --no-flag {a} or --no-flag {b}",
-        )
+    _check(flags, name, recipe)
     changes = [f"+{flag_id}" for flag_id in sorted(add)] + [f"-{flag_id}" for flag_id in sorted(remove)]
     options = ["--recipe", name] if name != "none" else []
     options += [word for flag_id in sorted(add) for word in ("--flag", flag_id)]

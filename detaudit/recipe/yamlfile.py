@@ -1,9 +1,11 @@
 """Read a YAML file into typed values; every error names the file, the line and the column."""
 
+import difflib
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import msgspec.inspect
 import yaml
 
 from detaudit.errors import ConfigError, UnknownNameError
@@ -14,6 +16,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of libyaml is ten times faster; PyYAML has it if it is installed as a wheel."""
 
 _HINT = "See configs/ for valid examples."
+_UNKNOWN_FIELD = "Object contains unknown field `"
 
 
 def configs_dir() -> Path:
@@ -43,8 +46,9 @@ def load(path: Path, kind: type[T], hint: str = _HINT) -> T:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         problem, where = split(error)
-        mark = _mark(yaml.compose(text), where)
-        raise ConfigError(_at(path, mark, problem), hint) from error
+        key = problem.removeprefix(_UNKNOWN_FIELD).rstrip("`") if problem.startswith(_UNKNOWN_FIELD) else ""
+        mark = _mark(yaml.compose(text), where, key)
+        raise ConfigError(_at(path, mark, problem), _nearest(key, kind) or hint) from error
 
 
 def _parse(text: str) -> Any:
@@ -71,8 +75,31 @@ def _at(path: Path, mark: Any, problem: str) -> str:
     return f"{path}{place}: {problem}"
 
 
-def _mark(node: Any, where: str) -> Any:
-    """Return the mark of the node at a msgspec path such as ``[2].flags[0]``, or of the nearest one above it."""
+def _nearest(key: str, kind: Any) -> str:
+    """Return a hint with the key that was meant, "" if none is near."""
+    near = difflib.get_close_matches(key, sorted(_fields(kind)), n=1) if key else []
+    return f"Did you mean {near[0]!r}?" if near else ""
+
+
+def _fields(kind: Any) -> set[str]:
+    """Return the names of all keys that ``kind`` may have, at any depth."""
+    found: set[str] = set()
+    stack: list[Any] = [msgspec.inspect.type_info(kind)]
+    while stack:
+        info = stack.pop()
+        for field in getattr(info, "fields", ()):
+            found.add(field.encode_name)
+            stack.append(field.type)
+        stack += [*getattr(info, "types", ()), *getattr(info, "item_types", ())]
+        stack += [inner for name in ("item_type", "value_type") if (inner := getattr(info, name, None)) is not None]
+    return found
+
+
+def _mark(node: Any, where: str, key: str = "") -> Any:
+    """Return the mark of the node at a msgspec path such as ``[2].flags[0]``, or of the nearest one above it.
+
+    If that is a mapping with ``key``, it is the mark of the key.
+    """
     for step in where.replace("[", ".[").split("."):
         if not step or node is None:
             continue
@@ -85,4 +112,6 @@ def _mark(node: Any, where: str) -> Any:
         if child is None:
             break
         node = child
+    if key and isinstance(node, yaml.MappingNode):
+        node = next((one for one, _ in node.value if one.value == key), node)
     return node.start_mark if node is not None else None

@@ -50,7 +50,7 @@ def test_no_such_recipe_names_the_nearest(project: Project, seeded: str) -> None
     [
         ("name: mine\nflags: [torch-seed\n", "mine.yaml:3:1"),
         ("name: mine\nflags:\n  - torch-seed\n  - 7\n", "mine.yaml:4:5"),
-        ("name: mine\nflagz: []\n", "mine.yaml:1:1"),
+        ("name: mine\nflagz: []\n", "mine.yaml:2:1"),
     ],
 )
 def test_an_invalid_recipe_is_reported_with_line_and_column(
