@@ -1,5 +1,6 @@
 """Options that several subcommands share."""
 
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,20 @@ class TargetCommand(click.Command):
         end = args.index("--") if "--" in args else len(args)
         ctx.params["after_dashes"] = tuple(args[end + 1 :])
         return super().parse_args(ctx, args[:end])
+
+
+class _Seconds(click.FloatRange):
+    """A positive number of seconds. NaN and infinity would never be reached."""
+
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See click.ParamType.convert."""
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is not a number of seconds; leave --timeout out for no limit.", param, ctx)
+        return found
 
 
 def _stages(ctx: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
@@ -74,7 +89,7 @@ target_options = _all_of(
 run_options = _all_of(
     click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="N",
                  help="Seed used by the flags of a recipe. [default: 0]"),
-    click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Kill a run after S seconds."),
+    click.option("--timeout", type=_Seconds(), metavar="S", help="Kill a run after S seconds."),
     click.option("--stages", metavar="NAMES", default=",".join(wire.DEFAULT_STAGES), show_default=True,
                  callback=_stages,
                  help="Stages to record at each step, separated by commas, or `all` (adds backward)."),

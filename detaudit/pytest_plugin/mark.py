@@ -1,5 +1,6 @@
 """The arguments of ``@pytest.mark.deterministic(…)``."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def _check(mark: Mark) -> None:
         raise _error(f"flags must be flag IDs (see `detaudit recipes`), got {mark.flags!r}")
     if mark.seed is not None and (not _is_whole(mark.seed) or mark.seed < 0):
         raise _error(f"seed must be an integer of at least 0, got {mark.seed!r}")
-    if mark.timeout is not None and (not _is_number(mark.timeout) or not mark.timeout > 0):
+    if mark.timeout is not None and (not _is_number(mark.timeout) or not 0 < mark.timeout < math.inf):
         raise _error(f"timeout must be a positive number of seconds, got {mark.timeout!r}")
 
 
