@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from detaudit.auditor import store
+from detaudit.auditor.bisect import edited
 from detaudit.auditor.bisect.flags import Bisector, Question
 from detaudit.auditor.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.auditor.judge.confidence import ERROR_RATE
@@ -77,6 +78,7 @@ def _resumed(ctx: click.Context, folder: Path) -> tuple[Question | VaryQuestion,
             "cannot resume a bisection that used --artifact: the files of its runs are gone",
             "Start it again without --resume.",
         )
+    edited.refuse_edited(folder)
     question = _question(**options)
     settings = replace(question.settings, out=folder.resolve(), command=earlier.command)
     return replace(question, settings=settings), earlier.groups

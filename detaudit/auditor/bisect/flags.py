@@ -126,8 +126,10 @@ class Bisector:
         return _Known(tuple(flag for flag in flags if flag.id not in refused), reasons)
 
     def _explain(self, answer: Answer) -> None:
-        """Measure what each needed flag costs, and try its alternatives if that was requested."""
+        """Keep the answer, then measure what each needed flag costs, and try alternatives if that was requested."""
         trials, rules, catalogue = self._trials, self._rules, self._question.catalogue
+        self._needed = flag_answer.needed(answer, trials, rules, catalogue)
+        self._file = flag_answer.write_recipe(self._question.settings.out, answer, rules, self._question.seed)
         flag_answer.measure(answer, trials, rules)
         applying = {flag.id for flag in self._known.flags} if self._known else set()
         runs = self._question.confirm if self._question.alternatives else 0
@@ -137,7 +139,6 @@ class Bisector:
             alternatives = flag_answer.alternatives(one.flag, answer, others, trials, rules, catalogue, runs)
             found.append(replace(one, alternatives=alternatives))
         self._needed = tuple(found)
-        self._file = flag_answer.write_recipe(self._question.settings.out, answer, rules, self._question.seed)
 
     def _save(self) -> None:
         store.save(self._question.settings.out, self.result())
@@ -155,7 +156,7 @@ class Bisector:
             environment=self._environment,
             verdict=VERDICTS[outcome],
             groups=groups,
-            warnings=advice.warnings(groups, self._runner.leftovers, unwatched=self._runner.unwatched),
+            warnings=advice.warnings(groups, self._runner.leftovers, self._runner.warnings),
             next_steps=self._next(file, interrupted),
             interrupted=interrupted,
             target=question.settings.target.words,
@@ -172,12 +173,11 @@ class Bisector:
 
     def _next(self, file: str | None, interrupted: bool) -> tuple[NextStep, ...]:
         settings = self._question.settings
-        if interrupted:
-            return advice.resume_step(settings)
+        resume = advice.resume_step(settings) if interrupted else ()
         if file is None:
-            return ()
+            return resume
         command = advice.command(settings, "--recipe", file)
-        return (NextStep(command=command, purpose=Purpose.AUDIT_WITH_RECIPE),)
+        return (NextStep(command=command, purpose=Purpose.AUDIT_WITH_RECIPE), *resume)
 
 
 def rules_of(catalogue: Catalogue) -> Rules:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from detaudit.auditor.bisect import edited
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.judge.group import GroupInProgress
@@ -103,6 +104,8 @@ class Trials:
             trial.group.add(stopped(number, spec), (), RunRecord())
             raise
         self._take(trial, result)
+        if self.total_runs == 1:
+            edited.note(self._settings.out, self._settings.cwd, spec.cwd, result.processes)
         self._keep()
         self._observer.run_finished(trial.group.result().runs[-1])
 

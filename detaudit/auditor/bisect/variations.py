@@ -110,7 +110,7 @@ class VariationBisector:
             environment=self._environment,
             verdict=VERDICTS[outcome],
             groups=groups,
-            warnings=advice.warnings(groups, self._runner.leftovers, unwatched=self._runner.unwatched),
+            warnings=advice.warnings(groups, self._runner.leftovers, self._runner.warnings),
             next_steps=advice.resume_step(question.settings)
             if interrupted
             else sensitivity_report.next_steps(question.settings, question.recipe, outcome, effects),

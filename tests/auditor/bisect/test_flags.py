@@ -182,3 +182,17 @@ def test_a_run_that_fails_is_no_match(tmp_path: Path) -> None:
     assert audit.outcome is BisectOutcome.INCONCLUSIVE
     assert audit.verdict is Verdict.INCONCLUSIVE
     assert audit.groups[0].runs[0].status is Status.FAILED
+
+
+def test_an_interruption_while_costs_are_measured_keeps_the_answer(tmp_path: Path) -> None:
+    for name in ("whole", "cut"):
+        (tmp_path / name).mkdir()
+    runs = bisect(tmp_path / "whole", Training(KERNEL)).total_runs
+    bisector = Bisector(question(tmp_path / "cut"), Training(KERNEL, stop_after=runs - 2))
+    with pytest.raises(KeyboardInterrupt):
+        bisector.run()
+    found = bisector.result(interrupted=True)
+    assert found.outcome is BisectOutcome.FIXED
+    assert [one.flag for one in found.needed or ()] == [KERNEL]
+    assert (tmp_path / "cut" / "out" / "detaudit-recipe.yaml").exists()
+    assert [step.purpose for step in found.next_steps] == [Purpose.AUDIT_WITH_RECIPE, Purpose.RESUME]
