@@ -1,8 +1,11 @@
 """The progress line on stderr: run k of n, step, loss, elapsed, remaining."""
 
+import sys
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+import click
 
 from detaudit.auditor.runs.observer import Observer
 from detaudit.model import Run
@@ -12,8 +15,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+EVERY_S = 60.0
+"""Seconds between two lines without a terminal, such as in the log of a CI system, which may end a job without any."""
+
+
 class ProgressLine(Observer):
-    """One line, rewritten in place; prints nothing if ``silent``."""
+    """One line, rewritten in place, or without a terminal a new one each minute; prints nothing if ``silent``."""
 
     def __init__(self, silent: bool) -> None:
         self._silent = silent
@@ -22,9 +29,10 @@ class ProgressLine(Observer):
         self._started = 0.0
         self._took: list[float] = []
         self._step, self._loss = 0, ""
+        self._next = time.monotonic() + EVERY_S
 
     def __enter__(self) -> "ProgressLine":
-        if not self._silent:
+        if not self._silent and sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
 
@@ -55,6 +63,9 @@ class ProgressLine(Observer):
     def progress(self, step: int, loss: float | None) -> None:
         """See Observer."""
         self._step, self._loss = step, "" if loss is None else f"{loss:.6g}"
+        if self._live is None and not self._silent and time.monotonic() >= self._next:
+            self._next = time.monotonic() + EVERY_S
+            click.echo(self._text(), err=True)
 
     def run_finished(self, run: Run) -> None:
         """See Observer."""
