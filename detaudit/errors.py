@@ -1,5 +1,6 @@
 """Error classes, each with an exit code and a hint."""
 
+import errno
 from enum import IntEnum
 
 
@@ -9,6 +10,7 @@ class ExitCode(IntEnum):
     DETERMINISTIC = 0
     NONDETERMINISTIC = 1
     USAGE = 2
+    INTERNAL = 70
     INCONCLUSIVE = 125
     INTERRUPTED = 130
 
@@ -53,6 +55,24 @@ class WorkspaceError(DetauditError):
 
 class StorageError(DetauditError):
     """Results cannot be written, for example because the disk is full or a permission is missing."""
+
+    @classmethod
+    def of(cls, doing: str, error: OSError, instead: str = "another --out") -> "StorageError":
+        """Return the error of ``doing`` something, such as "write x": what the system says, with a hint.
+
+        ``instead`` is what else the user could choose.
+        """
+        return cls(f"cannot {doing}: {error.strerror or error}", f"{_HINTS.get(error.errno or 0, 'C')}hoose {instead}.")
+
+
+_HINTS = {
+    errno.ENOSPC: "Free disk space, or c",
+    errno.EDQUOT: "Free disk space, or c",
+    errno.EACCES: "Make it writable, or c",
+    errno.EPERM: "Make it writable, or c",
+    errno.EROFS: "Mount it writable, or c",
+    errno.ENOENT: "Keep that folder while an audit runs, or c",
+}
 
 
 class AuditNotFoundError(UsageError):

@@ -35,7 +35,7 @@ def write(path: Path, data: bytes) -> None:
         finally:
             half.unlink(missing_ok=True)
     except OSError as error:
-        raise StorageError(f"cannot write {path}: {error.strerror}", "Free space, or choose another --out.") from error
+        raise StorageError.of(f"write {path}", error) from error
 
 
 def append(path: Path, data: bytes) -> None:
@@ -44,7 +44,7 @@ def append(path: Path, data: bytes) -> None:
         with path.open("ab") as file:
             file.write(data)
     except OSError as error:
-        raise StorageError(f"cannot add to {path}: {error.strerror}", "Free space, or choose another file.") from error
+        raise StorageError.of(f"extend {path}", error, "another file") from error
 
 
 def new_folder(mark: str) -> Path:
@@ -62,7 +62,7 @@ def prepare(out: Path) -> None:
         if any(out.iterdir()):
             raise UsageError(f"results folder {out} is not empty", "Remove it, or choose another --out.")
     except OSError as error:
-        raise StorageError(f"cannot make {out}: {error.strerror}", "Choose another --out.") from error
+        raise StorageError.of(f"make {out}", error) from error
     if out.parent.name == RESULTS and not (out.parent / ".gitignore").exists():
         write(out.parent / ".gitignore", b"*\n")
 

@@ -7,7 +7,7 @@ from typing import cast
 import click
 
 from detaudit import __version__
-from detaudit.cli.errors import print_error
+from detaudit.cli.errors import color, print_error, print_internal_error
 from detaudit.errors import DetauditError, ExitCode
 
 COMMANDS = {
@@ -44,14 +44,15 @@ class _Group(click.Group):
 def cli() -> None:
     """Audit a training script for determinism, without editing it.
 
-    Exit status: 0 deterministic, 1 nondeterministic, 2 usage error, 125 inconclusive, 130 interrupted.
+    Exit status: 0 deterministic, 1 nondeterministic, 2 usage error, 70 internal error, 125 inconclusive,
+    130 interrupted.
     """
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     try:
-        status = cli.main(arguments, prog_name="detaudit", standalone_mode=False)
+        status = cli.main(arguments, prog_name="detaudit", standalone_mode=False, color=color())
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
@@ -65,4 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     except DetauditError as error:
         print_error(error)
         return error.exit_code
+    except Exception as error:  # noqa: BLE001 - a traceback, with exit status 1, would look like a nondeterministic run
+        print_internal_error(error)
+        return ExitCode.INTERNAL
     return status if isinstance(status, int) else ExitCode.DETERMINISTIC

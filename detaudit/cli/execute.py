@@ -1,7 +1,6 @@
 """Run an audit or a check, save its report and print it."""
 
 import signal
-import sys
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -13,6 +12,7 @@ from detaudit.cli.progress import ProgressLine
 from detaudit.errors import StorageError
 from detaudit.launch.plan import Settings
 from detaudit.launch.processes import Reaper
+from detaudit.launch.shield import shielded
 from detaudit.model import Audit, Check, exit_code
 
 R = TypeVar("R", bound=Audit | Check, covariant=True)
@@ -35,18 +35,25 @@ def execute(
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP, and so does the audit
             signal.signal(number, _interrupt)
-    with ProgressLine(quiet or not sys.stderr.isatty()) as progress, Reaper(mark):
+    with ProgressLine(quiet) as progress, Reaper(mark):
         job = make_job(progress)
         try:
             report = job.run()
         except KeyboardInterrupt:
-            report = job.result(interrupted=True)
-    try:
-        save(report)
-    except StorageError as error:  # The report is still printed.
-        print_error(error)
+            with shielded():
+                report = job.result(interrupted=True)
+                _attempt(lambda: save(report))
+        else:
+            _attempt(lambda: save(report))
     print_report(report, format_)
     return exit_code(report)
+
+
+def _attempt(save: Callable[[], None]) -> None:
+    try:
+        save()
+    except StorageError as error:  # The report is still printed.
+        print_error(error)
 
 
 def audit(settings: Settings, make_job: Callable[[Observer], Job[Audit]], *, format_: str, quiet: bool) -> int:

@@ -1,18 +1,20 @@
 """Launch runs on this machine: each in its own session, output into files, a time limit, no process left behind."""
 
 import contextlib
+import errno
 import shutil
 import subprocess
 import time
 from collections.abc import Callable
 
 from detaudit import wire
-from detaudit.errors import StorageError, UnknownNameError
+from detaudit.errors import StorageError, UnknownNameError, WorkspaceError
 from detaudit.launch import SCRATCH, RunOutcome, RunSpec, processes
 from detaudit.launch.aslr import no_aslr
 from detaudit.launch.descendants import Descendants
 from detaudit.launch.load import busy
 from detaudit.launch.log import Log
+from detaudit.launch.shield import shielded
 
 TICK_S = 0.1
 
@@ -27,11 +29,10 @@ class LocalLauncher:
             with Log(spec.live / "stdout.log") as stdout, Log(spec.live / "stderr.log") as stderr, busy(spec.load):
                 outcome = self._run(spec, stdout, stderr, tick)
         except OSError as error:
-            raise StorageError(
-                f"cannot write to {spec.live}: {error}", "Free disk space, or choose another --out."
-            ) from error
+            raise StorageError.of(f"write to {spec.live}", error) from error
         finally:
-            _keep_files(spec)
+            with shielded():
+                _keep_files(spec)
         return outcome
 
     def _run(self, spec: RunSpec, stdout: Log, stderr: Log, tick: Callable[[], None]) -> RunOutcome:
@@ -54,7 +55,8 @@ class LocalLauncher:
                 processes.end_group(leader, spec.mark)
             left = processes.end_left_processes(spec.mark)
         except BaseException:
-            processes.end_group(leader, spec.mark)
+            with shielded():
+                processes.end_group(leader, spec.mark)
             raise
         return RunOutcome(leader.returncode, wall_s, timed_out, left, tree.programs)
 
@@ -71,8 +73,17 @@ def _start(spec: RunSpec, stdout: Log, stderr: Log) -> subprocess.Popen[bytes]:
                 stderr=stderr.file,
                 start_new_session=True,
             )
-        except (FileNotFoundError, PermissionError) as error:
-            raise UnknownNameError(f"cannot run {spec.argv[0]!r}: {error.strerror}", "Check the command.") from error
+        except OSError as error:
+            if not spec.cwd.is_dir():
+                raise WorkspaceError(
+                    f"the working folder {spec.cwd} is gone", "Keep it while an audit runs."
+                ) from error
+            hint = "Check the command."
+            if error.errno == errno.ENOEXEC:
+                hint = "Add a first line such as #!/bin/sh to it, or start it with its interpreter: -- bash train.sh"
+            elif isinstance(error, PermissionError):
+                hint = "Make it executable with chmod +x, or start it with its interpreter."
+            raise UnknownNameError(f"cannot run {spec.argv[0]!r}: {error.strerror}", hint) from error
 
 
 def _wait(leader: subprocess.Popen[bytes]) -> None:
@@ -84,5 +95,8 @@ def _keep_files(spec: RunSpec) -> None:
     """Move the files of a finished run to its own folder, because the next run writes to the same paths."""
     if spec.live.exists():
         shutil.rmtree(spec.live / SCRATCH, ignore_errors=True)
-        spec.folder.parent.mkdir(parents=True, exist_ok=True)
-        spec.live.rename(spec.folder)
+        try:
+            spec.folder.parent.mkdir(parents=True, exist_ok=True)
+            spec.live.rename(spec.folder)
+        except OSError as error:
+            raise StorageError.of(f"write to {spec.folder}", error) from error

@@ -1,5 +1,6 @@
 """Plan the runs that the settings of an audit ask for."""
 
+import hashlib
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -94,11 +95,19 @@ def plan_group(
         recipe=recipe,
         run=_run(settings, flags, recipe.seed, space),
         runs=settings.runs,
-        folder=settings.out / "runs" / re.sub(r"[^A-Za-z0-9.+-]+", "_", recipe.name),
+        folder=settings.out / "runs" / folder_name(recipe.name),
         refused=refused,
         varying=varying,
         elsewhere=tuple(_run(settings, flags, recipe.seed, space, name) for name in varying.folders),
     )
+
+
+def folder_name(name: str) -> str:
+    """Return the name of a folder for ``name``, a different one for each."""
+    found = re.sub(r"[^A-Za-z0-9.+-]+", "_", name)[:100]
+    if found == name and found.strip("."):
+        return found
+    return f"{found}-{hashlib.blake2b(name.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"
 
 
 def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspaces, place: str = "") -> RunSpec:

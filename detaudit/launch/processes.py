@@ -5,11 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import TracebackType
 
 import psutil
 
+import detaudit
 from detaudit import wire
+from detaudit.launch.shield import shielded
 
 GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL."""
@@ -89,8 +92,11 @@ class Reaper:
 
     def __init__(self, mark: str) -> None:
         env = {key: value for key, value in os.environ.items() if key != wire.ENV_MARK}
+        # Isolated, or it would import a file of the user with the name of a module that it needs.
+        packages = [str(Path(module.__file__ or "").parents[1]) for module in (detaudit, psutil)]
+        start = f"import sys; sys.path += {packages!r}; from detaudit.launch.reaper import main; main()"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "detaudit.launch.reaper", mark],
+            [sys.executable, "-I", "-c", start, mark],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -105,8 +111,10 @@ class Reaper:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         pipe = self._process.stdin
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.write(b"done")
-                pipe.close()
-        self._process.wait()
+        with shielded():
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    if error is None:
+                        pipe.write(b"done")
+                    pipe.close()
+            self._process.wait()

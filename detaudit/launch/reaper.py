@@ -1,4 +1,4 @@
-"""``python -m detaudit.launch.reaper MARK``: outlive an audit that is killed, and end its runs."""
+"""``reaper.main`` in a process with the argument MARK: outlive an audit that is killed, and end its runs."""
 
 import sys
 
@@ -9,7 +9,3 @@ def main() -> None:
     """Wait until the audit closes the pipe, and end its runs unless it wrote that it is done."""
     if sys.stdin.buffer.read() != b"done":
         kill_marked(sys.argv[1])
-
-
-if __name__ == "__main__":
-    main()
