@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from detaudit import wire
 from detaudit.launch.plan import Settings
 from detaudit.model import FlagOutcome, Group, NextStep, Purpose, Run, Status, Verdict, Warning
-from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead, LeftoversUnchecked
+from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 
 _SHOWN = 5
 """Files that a warning names."""
@@ -120,10 +120,10 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def warnings(groups: Sequence[Group], leftovers: Sequence[str], *, unwatched: bool) -> tuple[Warning, ...]:
+def warnings(groups: Sequence[Group], leftovers: Sequence[str], unnoticed: Sequence[Warning]) -> tuple[Warning, ...]:
     """Return what casts doubt on these groups.
 
-    ``leftovers`` are files that one run wrote and a later one read; ``unwatched`` says that none could be noticed.
+    ``leftovers`` are files that one run wrote and a later one read; ``unnoticed`` is what else the runner has to say.
     """
     found: list[Warning] = []
     for group in groups:
@@ -138,6 +138,4 @@ def warnings(groups: Sequence[Group], leftovers: Sequence[str], *, unwatched: bo
     if leftovers:
         shown_ = tuple(leftovers[:_SHOWN])
         found.append(LeftoverFilesRead(files=shown_, more=len(leftovers) - len(shown_)))
-    if unwatched and sum(len(group.runs) for group in groups) > 1:
-        found.append(LeftoversUnchecked())
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys((*found, *unnoticed)))

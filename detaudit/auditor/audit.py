@@ -16,8 +16,8 @@ from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
-from detaudit.model import SCHEMA_VERSION, Audit, Group, Recording, RunRecord, Status, Verdict, Warning
-from detaudit.model.warnings import AuditStopped
+from detaudit.model import SCHEMA_VERSION, Audit, Group, Recording, Run, RunRecord, Status, Verdict, Warning
+from detaudit.model.warnings import AuditStopped, RunsFailAlike
 
 
 class Auditor:
@@ -65,8 +65,20 @@ class Auditor:
                 self._first = self._groups[-1], result
             store.save(self._settings.out, self.result())
             self._observer.run_finished(self._groups[-1].runs[-1])
-            if group.differs and self._settings.fail_fast:
+            if (group.differs and self._settings.fail_fast) or self._fails_again(number < plan.runs):
                 break
+
+    def _fails_again(self, more: bool) -> bool:
+        """Return whether all runs of this recipe failed, the last two alike, so that more would not help."""
+        group = self._groups[-1]
+        if len(group.runs) < 2 or any(run.status not in (Status.FAILED, Status.TIMEOUT) for run in group.runs):
+            return False
+        before, last = group.runs[-2:]
+        if _failure(before) != _failure(last):
+            return False
+        if more:
+            self._stopped.append(RunsFailAlike(recipe=group.recipe.name, runs=(before.id, last.id)))
+        return True
 
     @property
     def recording(self) -> Recording | None:
@@ -80,7 +92,7 @@ class Auditor:
     def result(self, interrupted: bool = False) -> Audit:
         """Return the audit so far."""
         settings, groups = self._settings, tuple(self._groups)
-        warnings = advice.warnings(groups, self._runner.leftovers, unwatched=self._runner.unwatched)
+        warnings = advice.warnings(groups, self._runner.leftovers, self._runner.warnings)
         unfinished = self._stopped or len(groups) < len(settings.recipes)
         verdicts = [*(group.verdict for group in groups), *([Verdict.INCONCLUSIVE] if unfinished else [])]
         return Audit(
@@ -94,3 +106,9 @@ class Auditor:
             interrupted=interrupted,
             target=settings.target.words,
         )
+
+
+def _failure(run: Run) -> tuple[object, ...]:
+    """Return how a run failed: how it ended, and the class of its exception if its last line names one."""
+    last = run.stderr_tail[-1] if run.stderr_tail else ""
+    return run.status, run.exit_code, last.partition(":")[0]

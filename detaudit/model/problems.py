@@ -33,6 +33,10 @@ class Failed(Fact, frozen=True, kw_only=True):
     exit_code: int
 
 
+class InputExpected(Fact, frozen=True, kw_only=True):
+    """It asked for input, of which a run has none."""
+
+
 class Killed(Fact, frozen=True, kw_only=True):
     """A signal ended the script; ``signal`` is its name, or its number."""
 
@@ -43,6 +47,13 @@ class RecorderNotLoaded(Fact, frozen=True, kw_only=True):
     """The Python that ran ``program`` did not load the recorder."""
 
     program: str
+
+
+class RecorderMismatch(Fact, frozen=True, kw_only=True):
+    """The recorder of another version of detaudit was loaded; ``schema`` is that of its event log."""
+
+    program: str
+    schema: int
 
 
 class ProbesIncomplete(Fact, frozen=True, kw_only=True):
@@ -145,8 +156,10 @@ RunError: TypeAlias = (
     | EndedAfterStep
     | TimedOut
     | Failed
+    | InputExpected
     | Killed
     | RecorderNotLoaded
+    | RecorderMismatch
     | ProbesIncomplete
     | NoTraining
     | FitUndigested

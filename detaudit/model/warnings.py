@@ -87,6 +87,19 @@ class LeftoversUnchecked(_Warning, frozen=True, kw_only=True):
     """Nobody can say whether runs read each other's files: inotify is unavailable."""
 
 
+class FilesUnsearched(_Warning, frozen=True, kw_only=True):
+    """The search for files that runs write and read stopped after ``limit`` entries below ``folder``."""
+
+    folder: str
+    limit: int
+
+
+class RunsFailAlike(_Warning, frozen=True, kw_only=True):
+    """Two runs failed in the same way, so that no more were started."""
+
+    runs: tuple[int, int]
+
+
 class AuditStopped(_Warning, frozen=True, kw_only=True):
     """The audit ended before its last run; ``message`` and ``hint`` are the error's."""
 
@@ -183,6 +196,8 @@ Warning: TypeAlias = (  # the term for it, in the report and here
     | ArtifactsSkipped
     | LeftoverFilesRead
     | LeftoversUnchecked
+    | FilesUnsearched
+    | RunsFailAlike
     | AuditStopped
     | InstrumentedRunUnusable
     | BaselineNotWritten

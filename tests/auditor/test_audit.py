@@ -12,7 +12,15 @@ from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Audit, FlagOutcome, Purpose, Run, Stage, Status, Verdict
 from detaudit.model.applicability import AddressesRandom, RefusedInProcess
-from detaudit.model.problems import Failed, LogIncomplete, NoTraining, OnlyLosses, RecorderNotLoaded, RunUnusable
+from detaudit.model.problems import (
+    Failed,
+    LogIncomplete,
+    NoTraining,
+    OnlyLosses,
+    RecorderMismatch,
+    RecorderNotLoaded,
+    RunUnusable,
+)
 from detaudit.model.warnings import AuditStopped, FlagNotApplied
 from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
 
@@ -91,6 +99,13 @@ def test_the_recorded_grandchild_of_an_unrecorded_target_is_no_record(tmp_path: 
     assert result.groups[0].runs[0].status is Status.NOT_RECORDED
     assert result.groups[0].runs[0].errors == (RecorderNotLoaded(program="train.py"),)
     assert result.groups[0].runs[0].ranks == ()
+
+
+def test_the_recorder_of_another_version_is_never_compared(tmp_path: Path) -> None:
+    other = [run([hello(schema=99), *training()[1:]])] * 3
+    result = audit(tmp_path, *other)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.groups[0].runs[0].errors == (RecorderMismatch(program="train.py", schema=99),)
 
 
 def test_every_run_of_a_group_gets_the_same_environment(tmp_path: Path) -> None:

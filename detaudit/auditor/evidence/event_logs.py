@@ -79,6 +79,8 @@ def _process(path: Path) -> Process | None:
     for line in lines(path):
         if isinstance(line, Hello):
             process = Process(line, line.identity)
+            if line.schema != wire.SCHEMA:  # what follows may mean something else
+                return process
         elif process is None:
             return None
         elif isinstance(line, Event | Final | State):

@@ -179,7 +179,10 @@ DECODER = msgspec.json.Decoder(
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of an event log up to the first that is torn or cannot be decoded."""
+    """Yield the lines of an event log up to the first that is torn or cannot be decoded.
+
+    Of the log of another version, only the first line is certain.
+    """
     with path.open("rb") as file:
         for raw in file:
             try:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from detaudit import wire
 from detaudit.auditor.evidence.event_logs import Process, matching, trainings
 from detaudit.auditor.evidence.unhooked import Unhooked
 from detaudit.auditor.judge.unseen import unseen
@@ -14,11 +15,13 @@ from detaudit.model import Run, RunError, RunRecord, Status, Training, Warning, 
 from detaudit.model.problems import (
     Failed,
     FitUndigested,
+    InputExpected,
     Interrupted,
     Killed,
     LogIncomplete,
     NoTraining,
     ProbesIncomplete,
+    RecorderMismatch,
     RecorderNotLoaded,
     TimedOut,
 )
@@ -91,7 +94,8 @@ def _status(
         hung = bool(trained) and all(one.final for one in trained)
         return Status.TIMEOUT, (TimedOut(seconds=spec.timeout or 0.0, step=step, hung=hung),)
     if outcome.exit_code:
-        return Status.FAILED, (_exit(outcome.exit_code),)
+        asked = any(line.startswith("EOFError") for line in tail(spec.folder / "stderr.log"))
+        return Status.FAILED, (_exit(outcome.exit_code), *([InputExpected()] if asked else []))
     if unhooked.errors:
         return Status.NOT_RECORDED, unhooked.errors
     unrecorded = _unrecorded(processes, spec, shown=bool(unhooked.parts))
@@ -112,6 +116,9 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> Run
 
     What was ``shown`` without a hook needs no recorder, but does not make up for an event log that was cut off.
     """
+    other = next((one.hello for one in processes if one.hello.schema != wire.SCHEMA), None)
+    if other is not None:
+        return RecorderMismatch(program=" ".join(other.argv[1:2]), schema=other.schema)
     if not matching(processes, spec.expected):
         return None if shown else RecorderNotLoaded(program=spec.expected or spec.argv[0])
     undigested = next((one for process in processes for one in process.undigested), None)

@@ -15,12 +15,13 @@ from detaudit.auditor.judge.follow import Follower
 from detaudit.auditor.judge.run_status import compared, ended, judge
 from detaudit.auditor.runs.observer import Observer
 from detaudit.launch import Launcher, RunSpec
-from detaudit.launch.changes import Stamps, stamps, written
+from detaudit.launch.changes import MOST_ENTRIES, Stamps, stamps, written
 from detaudit.launch.leftovers import LeftoverFiles
 from detaudit.launch.plan import Settings, workspace_for
 from detaudit.launch.workspace import Workspaces
-from detaudit.model import Run, RunError, RunRecord, Training
+from detaudit.model import Run, RunError, RunRecord, Training, Warning
 from detaudit.model.problems import EndedAfterStep, EndedAtDifference
+from detaudit.model.warnings import FilesUnsearched, LeftoversUnchecked
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Runner:
         self._settings, self._launcher, self._observer = settings, launcher, observer
         self._watch_files = None if settings.isolate else LeftoverFiles()
         self._collector = Collector()
+        self._unsearched, self._runs = False, 0
 
     @property
     def leftovers(self) -> list[str]:
@@ -56,9 +58,13 @@ class Runner:
         return sorted({os.path.relpath(path, self._settings.cwd) for path in self._read})
 
     @property
-    def unwatched(self) -> bool:
-        """Whether leftover files cannot be detected."""
-        return self._watch_files is not None and not self._watch_files.watching
+    def warnings(self) -> tuple[Warning, ...]:
+        """What was not noticed of the files that runs write and read."""
+        unwatched = self._watch_files is not None and not self._watch_files.watching and self._runs > 1
+        found: list[Warning] = [LeftoversUnchecked()] if unwatched else []
+        if self._unsearched:
+            found.append(FilesUnsearched(folder=str(self._settings.cwd), limit=MOST_ENTRIES))
+        return tuple(found)
 
     def run(
         self,
@@ -76,6 +82,7 @@ class Runner:
         caller has made the folder.
         """
         self._observer.run_started(number, spec.timeout)
+        self._runs += 1
         space = self.space.elsewhere(spec.place)
         tick = _Followed(spec, Follower(reference), last_step, trained_by, self._observer)
         leftovers = None if carry_on else self._watch_files
@@ -106,7 +113,11 @@ class Runner:
     def _stamps(self, spec: RunSpec) -> Stamps:
         wanted = self._settings.files or self._watch_files is not None
         results = self._settings.out
-        return stamps(spec.cwd, results if not spec.cwd.is_relative_to(results) else Path()) if wanted else {}
+        if not wanted:
+            return Stamps({})
+        found = stamps(spec.cwd, results if not spec.cwd.is_relative_to(results) else Path())
+        self._unsearched = self._unsearched or not found.complete
+        return found
 
     def _collect(
         self,

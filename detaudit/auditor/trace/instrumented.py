@@ -68,7 +68,7 @@ class InstrumentedRuns:
     ``numbers`` are those of the two runs that differ, whose environments are different if something varies.
     ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window. ``calls``
     says that nothing is trained, so that steps are calls of models. ``racing`` are the operations that are known to
-    race. ``failures`` are the instrumented runs that failed.
+    race. ``failures`` are the instrumented runs that failed, ``matching`` those of the last pass if they all match.
     """
 
     def __init__(self, runner: Runner, plan: GroupPlan, observer: Observer, most: int) -> None:
@@ -79,6 +79,7 @@ class InstrumentedRuns:
         self.calls = False
         self.racing: tuple[str, ...] = ()
         self.failures: list[Warning] = []
+        self.matching: list[Result] = []
         self._latest: dict[str, tuple[Result, Path]] = {}
         self._runner, self._plan, self._observer, self._most = runner, plan, observer, most
 
@@ -87,7 +88,7 @@ class InstrumentedRuns:
         most = most or self._most
         self._observer.group_started(f"{level} of steps {window.first} to {window.last}", most)
         reference, folder = self._run(level, window, self.numbers[0])
-        runs, found = 1, None
+        runs, found, self.matching = 1, None, [reference]
         self._latest[level] = reference, folder
         while found is None and runs < most and not self.failures:
             other, beside = self._run(level, window, self.numbers[1])
@@ -99,6 +100,7 @@ class InstrumentedRuns:
                 else None
             )
             found = RunPair(reference, other, (folder, beside), differs) if differs else None
+            self.matching = [] if found else [*self.matching, other]
         differs = found.differs if found else None
         self.passes.append(
             Pass(level=level, first_step=window.first, last_step=window.last, runs=runs, first_difference=differs)

@@ -1,6 +1,7 @@
 """Run one trace: two runs that differ, two instrumented ones around that step, the culprit, its tensors."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from detaudit.auditor.trace import window as windows
 from detaudit.auditor.trace.culprit_line import Fixes, Known
 from detaudit.auditor.trace.culprit_search import CulpritSearch
 from detaudit.auditor.trace.flag_trial import FlagTrials
-from detaudit.auditor.trace.instrumented import InstrumentedRuns, RunPair, Window
+from detaudit.auditor.trace.instrumented import InstrumentedRuns, Window
 from detaudit.auditor.trace.user_code import UserCode
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings, plan_group
@@ -81,6 +82,7 @@ class Tracer:
         window = self._coarse() if request.first is None else Window(request.first, request.first + request.window - 1)
         if window is not None:
             self._narrow(window)
+            self._take_instrumented(self._instrumented.matching)
         if self._culprit is not None:
             self._culprit = self._trials.tried(self._culprit, (1, max(2, self._instrumented.numbers[1])))
         return self.result()
@@ -150,7 +152,7 @@ class Tracer:
             found = pair.first_operation() if pair else None
             better = windows.better(window, pair, found, attempt, bool(self._group.result().sources))
             if pair is not None and better is None:
-                self._take_pair(pair)
+                self._take_instrumented((pair.a, pair.b))
                 return self._search.named(found, pair, window)
             window = better or window
         return None
@@ -175,11 +177,12 @@ class Tracer:
         found = self._group.result().first_difference
         return found.difference if found else None
 
-    def _take_pair(self, pair: RunPair) -> None:
-        """Add the runs of a pair to the group if there are no others."""
-        if self._request.first is not None and not self._runs:
-            self._take(pair.a)
-            self._take(pair.b)
+    def _take_instrumented(self, results: Sequence[Result]) -> None:
+        """Add instrumented runs to the group if there are no others. They are counted elsewhere."""
+        if not self._group.result().runs:
+            for result in results:
+                self._take(result)
+            self._runs = 0
 
     def result(self, interrupted: bool = False) -> Trace:
         """Return the trace so far."""
@@ -194,7 +197,7 @@ class Tracer:
             verdict=verdict,
             groups=groups,
             warnings=(
-                *advice.warnings(groups, self._runner.leftovers, unwatched=self._runner.unwatched),
+                *advice.warnings(groups, self._runner.leftovers, self._runner.warnings),
                 *dict.fromkeys(self._instrumented.failures),
             ),
             next_steps=self._next_steps(),

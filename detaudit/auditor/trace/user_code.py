@@ -1,5 +1,6 @@
 """The user's files: how people name them, what a line says, and how to edit it."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,7 @@ class UserCode:
         if not file or not line:
             return ""
         try:
-            lines = (self.root / file).read_text(errors="replace").splitlines()
+            lines = re.split(r"\r\n?|\n", (self.root / file).read_bytes().decode(errors="replace"))
         except OSError:
             return ""
         return lines[line - 1].strip() if line <= len(lines) else ""

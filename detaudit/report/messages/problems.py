@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
+from detaudit import wire
 from detaudit.model import Reason, RunError
 from detaudit.model.problems import (
     ArtifactMissing,
@@ -12,6 +13,7 @@ from detaudit.model.problems import (
     EndedAtDifference,
     Failed,
     FitUndigested,
+    InputExpected,
     Interrupted,
     Killed,
     LogIncomplete,
@@ -24,6 +26,7 @@ from detaudit.model.problems import (
     ProbesIncomplete,
     ProcessUnseen,
     RanksUnseen,
+    RecorderMismatch,
     RecorderNotLoaded,
     RunsMissing,
     RunUnusable,
@@ -43,8 +46,10 @@ LOOKED_FOR = (
 )
 """What the recorder takes for a training."""
 
-_Ended: TypeAlias = Interrupted | EndedAtDifference | EndedAfterStep | TimedOut | Failed | Killed
-_NotRecorded: TypeAlias = RecorderNotLoaded | ProbesIncomplete | NoTraining | FitUndigested | LogIncomplete
+_Ended: TypeAlias = Interrupted | EndedAtDifference | EndedAfterStep | TimedOut | Failed | InputExpected | Killed
+_NotRecorded: TypeAlias = (
+    RecorderNotLoaded | RecorderMismatch | ProbesIncomplete | NoTraining | FitUndigested | LogIncomplete
+)
 _Losses: TypeAlias = LossPatternUnmatched | LossPatternMisfit | LossPatternFlood | StdoutTruncated | StdoutUnreadable
 _Artifacts: TypeAlias = ArtifactsNotWritten | ArtifactMissing | ArtifactUnusable
 
@@ -106,6 +111,8 @@ def _ended(found: _Ended) -> str:
             return f"timed out after {seconds:g} s, at step {step}"
         case Failed(exit_code=code):
             return f"the script failed with exit status {code}"
+        case InputExpected():
+            return "it asked for input, and a run has none: pass a file, or arguments, instead"
         case Killed(signal=signal):
             return f"the script was killed by {f'signal {signal}' if signal.isdecimal() else signal}"
         case _:
@@ -118,6 +125,11 @@ def _not_recorded(found: _NotRecorded) -> str:
             return (
                 f"nothing was recorded: the Python that ran {program} did not load the recorder. It was started with "
                 "-I, -E or -S, PYTHONPATH was overwritten, or it is not Python"
+            )
+        case RecorderMismatch(program=program, schema=schema):
+            return (
+                f"{program} loaded the recorder of another version of detaudit (event log version {schema}, here "
+                f"{wire.SCHEMA}); use the same version for both, and take the other out of PYTHONPATH"
             )
         case ProbesIncomplete():
             return "the event log with the probes is incomplete: the disk is full, or the process ended abruptly"

@@ -8,6 +8,7 @@ from detaudit.model.warnings import (
     ArtifactsSkipped,
     AuditStopped,
     BaselineNotWritten,
+    FilesUnsearched,
     FlagNotApplied,
     FlagOverridden,
     FrameworksDiffer,
@@ -21,6 +22,7 @@ from detaudit.model.warnings import (
     RecipesDiffer,
     RecorderFailed,
     RunsDiffer,
+    RunsFailAlike,
     SameRecording,
     SettingsDiffer,
     SetTooLate,
@@ -35,9 +37,9 @@ from detaudit.report.messages.wording import shortened
 
 _Settings: TypeAlias = FlagOverridden | FlagNotApplied | VariationFailed | SetTooLate | SettingsDiffer
 _Runs: TypeAlias = (
-    RecorderFailed | ProcessesKilled | ArtifactsSkipped | LeftoverFilesRead | LeftoversUnchecked
-    | AuditStopped | InstrumentedRunUnusable | BaselineNotWritten
-)  # fmt: skip
+    RecorderFailed | ProcessesKilled | RunsFailAlike | AuditStopped | InstrumentedRunUnusable | BaselineNotWritten
+)
+_Files: TypeAlias = ArtifactsSkipped | LeftoverFilesRead | LeftoversUnchecked | FilesUnsearched
 _Weights: TypeAlias = RanksDiffer | FrameworksDiffer | TensorCountsDiffer | TensorLayoutsDiffer | WeightsSampled
 _Recordings: TypeAlias = (
     SameRecording | RecipesDiffer | StagesNotShared | PartNotShared | RunsDiffer | PrintedLossesSkipped
@@ -72,6 +74,8 @@ def _text(found: Warning) -> str:
         return _settings(found)
     if isinstance(found, _Runs):
         return _runs(found)
+    if isinstance(found, _Files):
+        return _files(found)
     if isinstance(found, _Weights):
         return _weights(found)
     return _recordings(found)
@@ -103,6 +107,20 @@ def _runs(found: _Runs) -> str:
             return f"the recorder failed at {where}: {error}"
         case ProcessesKilled(commands=commands):
             return f"killed processes that the run left behind: {'; '.join(commands)}"
+        case RunsFailAlike(runs=(a, b)):
+            return f"runs {a} and {b} failed in the same way, so no more were started"
+        case AuditStopped(message=message, hint=hint):
+            return f"the audit ended before its last run: {message}{f'. {hint}' if hint else ''}"
+        case InstrumentedRunUnusable(level=level, errors=errors):
+            return f"an instrumented run (level {level}) was unusable: {problems.errors(errors)}"
+        case BaselineNotWritten():
+            return "no baseline written: the runs were not shown to match"
+        case _:
+            assert_never(found)
+
+
+def _files(found: _Files) -> str:
+    match found:
         case ArtifactsSkipped(files=files, more=more):
             return f"skipped files that this run did not write: {shortened(files, more)}"
         case LeftoverFilesRead(files=files, more=more):
@@ -115,12 +133,11 @@ def _runs(found: _Runs) -> str:
                 "cannot check whether runs read each other's files: inotify is unavailable or exhausted. "
                 "Use --isolate to be safe."
             )
-        case AuditStopped(message=message, hint=hint):
-            return f"the audit ended before its last run: {message}{f'. {hint}' if hint else ''}"
-        case InstrumentedRunUnusable(level=level, errors=errors):
-            return f"an instrumented run (level {level}) was unusable: {problems.errors(errors)}"
-        case BaselineNotWritten():
-            return "no baseline written: the runs were not shown to match"
+        case FilesUnsearched(folder=folder, limit=limit):
+            return (
+                f"the search for files that runs write and read stopped after {limit:,} entries of {folder}: others "
+                "were not compared. Start the audit in a smaller folder, or use --no-files."
+            )
         case _:
             assert_never(found)
 
