@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from detaudit.launch import orphans
+
 BUSY = Path(__file__).resolve().parent / "busy.py"
 
 
@@ -16,7 +18,8 @@ def busy(processes: int) -> Iterator[None]:
     started: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(processes):
-            started.append(_start())  # noqa: PERF401 - so that all are known if the next one fails to start
+            started.append(_start())
+            orphans.keep(started[-1].pid)
         yield
     finally:
         for process in started:

@@ -12,6 +12,7 @@ import psutil
 
 import detaudit
 from detaudit import wire
+from detaudit.launch import orphans
 from detaudit.launch.shield import shielded
 
 GRACE_S = 2.0
@@ -19,9 +20,12 @@ GRACE_S = 2.0
 
 
 def marked(mark: str) -> list[psutil.Process]:
-    """Return the living processes that carry ``mark`` in their environment."""
-    found = []
+    """Return the living processes that carry ``mark`` in their environment, or descend from a run in another way."""
+    found = orphans.descendants()
+    known = {process.pid for process in found}
     for process in psutil.process_iter():
+        if process.pid in known:
+            continue
         try:
             if process.environ().get(wire.ENV_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
@@ -60,6 +64,7 @@ def end_left_processes(mark: str) -> tuple[str, ...]:
             _send(process, signal.SIGTERM)
         psutil.wait_procs(alive, timeout=GRACE_S)
         kill_marked(mark)
+    orphans.bury()
     return names
 
 
@@ -103,6 +108,8 @@ class Reaper:
             start_new_session=True,
             env=env,
         )
+        orphans.adopt()
+        orphans.keep(self._process.pid)
 
     def __enter__(self) -> "Reaper":
         return self
