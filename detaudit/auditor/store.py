@@ -60,7 +60,11 @@ def prepare(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(out.iterdir()):
-            raise UsageError(f"results folder {out} is not empty", "Remove it, or choose another --out.")
+            raise FileExistsError
+        (out / "runs").mkdir()  # two audits that start at once cannot both
+    except FileExistsError as error:
+        why = "is not empty" if out.is_dir() else "is a file"
+        raise UsageError(f"results folder {out} {why}", "Remove it, or choose another --out.") from error
     except OSError as error:
         raise StorageError.of(f"make {out}", error) from error
     if out.parent.name == RESULTS and not (out.parent / ".gitignore").exists():

@@ -16,7 +16,7 @@ from tests.process.test_bad_input import marked_processes
 BROKEN = """
     import sys
     from detaudit.auditor.judge import group
-    from detaudit.cli import main
+    from detaudit.__main__ import main
 
     def result(self):
         return {}["no such key"]

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
+from detaudit.auditor import store
 from detaudit.auditor.evidence import saved
 from detaudit.auditor.evidence.file_names import matched
 from detaudit.auditor.evidence.formats import MODEL_READERS
@@ -96,8 +97,8 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def keep(files: Sequence[File], folder: Path) -> None:
-    """Write what was read to the folder of the run."""
-    (folder / WRITTEN).write_bytes(msgspec.json.encode(files))
+    """Write what was read to the folder of the run. Raises StorageError if that fails."""
+    store.write(folder / WRITTEN, msgspec.json.encode(files))
 
 
 def kept(folder: Path) -> tuple[File, ...]:
