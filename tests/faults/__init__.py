@@ -1,0 +1,1 @@
+"""Faults injected into real audits, and what must hold after each."""
