@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Self
 
 LIMIT = 64 * 2**20
 """Maximum size of a log in bytes. Of a longer output, the end is kept."""
@@ -26,7 +25,7 @@ class Log:
         self._emptied = 0
         self._tail = b""
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Log":
         return self
 
     def __exit__(self, *_: object) -> None:

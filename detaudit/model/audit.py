@@ -1,10 +1,10 @@
 """The parts of an audit; ``Audit`` is also the layout of audit.json."""
 
-from enum import StrEnum
 from typing import Any
 
 import msgspec
 
+from detaudit.compat import StrEnum
 from detaudit.model.applicability import Inapplicable, NotVaried
 from detaudit.model.enums import NAMED, UNHOOKED, Stage, Status, Verdict
 from detaudit.model.evidence import Confidence

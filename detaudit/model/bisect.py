@@ -1,9 +1,8 @@
 """What a bisection adds to an audit."""
 
-from enum import StrEnum
-
 import msgspec
 
+from detaudit.compat import StrEnum
 from detaudit.model.applicability import Inapplicable
 from detaudit.model.audit import Audit
 from detaudit.model.enums import Stage

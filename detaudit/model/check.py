@@ -1,10 +1,10 @@
 """What ``detaudit check`` finds: the gates of each audit that a project defines."""
 
-from enum import StrEnum
 from typing import TypeAlias
 
 import msgspec
 
+from detaudit.compat import StrEnum
 from detaudit.model.audit import Audit, Difference, Divergence, RankRecord
 from detaudit.model.compare import Change
 from detaudit.model.enums import Stage

@@ -1,9 +1,8 @@
 """What the comparison of two recordings shows."""
 
-from enum import StrEnum
-
 import msgspec
 
+from detaudit.compat import StrEnum
 from detaudit.model.audit import AppliedRecipe, Difference, RankRecord
 from detaudit.model.enums import Stage
 from detaudit.model.explanation import Explanation

@@ -1,8 +1,7 @@
 """The enums of an audit: how a run ended, what a group shows, where a step differs, and why."""
 
-from enum import StrEnum
-
 from detaudit import wire
+from detaudit.compat import StrEnum
 
 
 class Status(StrEnum):

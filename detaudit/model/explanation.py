@@ -1,9 +1,8 @@
 """What a first difference points to."""
 
-from enum import StrEnum
-
 import msgspec
 
+from detaudit.compat import StrEnum
 from detaudit.model.enums import Stage
 
 

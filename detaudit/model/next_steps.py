@@ -1,8 +1,8 @@
 """What to type next."""
 
-from enum import StrEnum
-
 import msgspec
+
+from detaudit.compat import StrEnum
 
 
 class Purpose(StrEnum):

@@ -1,8 +1,8 @@
 """Lines of the user's code where a difference may enter."""
 
-from enum import StrEnum
-
 import msgspec
+
+from detaudit.compat import StrEnum
 
 
 class SourceKind(StrEnum):

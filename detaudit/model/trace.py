@@ -1,9 +1,8 @@
 """What a trace adds to an audit: the culprit, and what was recorded to find it."""
 
-from enum import StrEnum
-
 import msgspec
 
+from detaudit.compat import StrEnum
 from detaudit.model.audit import Audit, Difference
 from detaudit.model.enums import Cause, Stage
 from detaudit.model.sources import Source

@@ -1,10 +1,10 @@
 """What a bisection over variations adds to an audit."""
 
-from enum import StrEnum
 from typing import Literal
 
 import msgspec
 
+from detaudit.compat import StrEnum
 from detaudit.model.applicability import NotVaried
 from detaudit.model.audit import Audit
 from detaudit.model.enums import Cause, Stage

@@ -1,7 +1,6 @@
 """Read the audits of a project from detaudit.yaml, or from [tool.detaudit] in pyproject.toml."""
 
 import shlex
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from detaudit.compat import tomllib
 from detaudit.errors import ConfigError, NothingToAuditError, UnknownNameError
 from detaudit.recipe import yamlfile
 from detaudit.recipe.names import unknown
@@ -101,11 +101,12 @@ def _audit(path: Path, name: str, raw: dict[str, Any]) -> NamedAudit:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UnknownNameError(f"cannot read {path}: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}", "Fix the TOML syntax.") from error
+    return found
 
 
 def select(audits: dict[str, NamedAudit], names: Sequence[str]) -> dict[str, NamedAudit]:

@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
 
 import msgspec
 
+from detaudit.compat import StrEnum
 from detaudit.model import (
     Audit,
     Bisection,

@@ -1,7 +1,6 @@
 """What every report for people shows, and in which order; how it looks is for each format to decide."""
 
-from typing import assert_never
-
+from detaudit.compat import assert_never
 from detaudit.model import (
     Audit,
     Bisection,

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from typing import assert_never
 
+from detaudit.compat import assert_never
 from detaudit.model import Report
 from detaudit.report.blocks import (
     Answer,

@@ -1,10 +1,10 @@
 """A report for a terminal."""
 
 from collections.abc import Iterable
-from typing import assert_never
 
 import click
 
+from detaudit.compat import assert_never
 from detaudit.model import Report
 from detaudit.report.blocks import (
     Answer,

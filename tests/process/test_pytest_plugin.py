@@ -3,11 +3,12 @@
 import json
 import re
 import sys
-import tomllib
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from detaudit.compat import tomllib
 
 pytest_plugins = ("pytester",)
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TypeAlias
+
+from detaudit.compat import StrEnum
 
 Flags: TypeAlias = frozenset[str]
 NONE: Flags = frozenset()

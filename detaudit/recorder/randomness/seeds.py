@@ -64,10 +64,11 @@ def observe_call(sink: Sink, where: str, observe: Callable[[], None]) -> None:
 
 def has_room(what: str, place: tuple[str, int]) -> bool:
     """Count a call of a function on a line, and return whether it is one of the first, which are recorded."""
-    calls = _calls.get((what, *place), 0)
+    key = (what, *place)
+    calls = _calls.get(key, 0)
     if calls >= _MOST_OF_A_LINE or (calls == 0 and len(_calls) >= _MOST):
         return False
-    _calls[(what, *place)] = calls + 1
+    _calls[key] = calls + 1
     return True
 
 

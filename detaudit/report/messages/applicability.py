@@ -1,7 +1,6 @@
 """Why a flag is not applied, and why a variation does not vary."""
 
-from typing import assert_never
-
+from detaudit.compat import assert_never
 from detaudit.model import Inapplicable, NotVaried
 from detaudit.model.applicability import (
     AddressesRandom,

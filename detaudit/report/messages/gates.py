@@ -1,8 +1,9 @@
 """What a gate of a check found, and what changed in its baseline."""
 
 from collections.abc import Sequence
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
+from detaudit.compat import assert_never
 from detaudit.model import GateDetail, LockChange, RankRecord, Stage, digits
 from detaudit.model.check import (
     DiffersFromBaseline,

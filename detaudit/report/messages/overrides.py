@@ -1,7 +1,6 @@
 """How a script undid a flag."""
 
-from typing import assert_never
-
+from detaudit.compat import assert_never
 from detaudit.model import Override, ScriptCall, SourceKind
 
 

@@ -1,9 +1,10 @@
 """Why a run is not compared, and why a group is inconclusive."""
 
 from collections.abc import Iterable
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from detaudit import wire
+from detaudit.compat import assert_never
 from detaudit.model import Reason, RunError
 from detaudit.model.problems import (
     ArtifactMissing,

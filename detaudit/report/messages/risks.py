@@ -1,7 +1,6 @@
 """Why runs may differ on a machine, and what to do about it."""
 
-from typing import assert_never
-
+from detaudit.compat import assert_never
 from detaudit.model import Risk
 from detaudit.model.doctor import RandomAddresses, RetiredSetting, ThreadsFollowMachine, VariablesUnset
 from detaudit.report.messages.wording import both

@@ -1,7 +1,8 @@
 """What casts doubt on a result."""
 
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
+from detaudit.compat import assert_never
 from detaudit.model import Stage, Warning  # the term for it
 from detaudit.model.number import count
 from detaudit.model.warnings import (

@@ -65,7 +65,8 @@ def _slabs(dataset: Any, at: tuple[int, ...]) -> Iterator[bytes]:
         return
     step = PIECE // max(row, 1)
     for start in range(0, rest[0] if row else 0, step):
-        yield dataset[(*at, slice(start, start + step))].tobytes()
+        rows = *at, slice(start, start + step)
+        yield dataset[rows].tobytes()
 
 
 def _texts(dataset: Any) -> Iterator[bytes]:

@@ -1,0 +1,26 @@
+"""What Python 3.11 has and Python 3.10 lacks."""
+
+import sys
+
+if sys.version_info >= (3, 11):
+    from enum import StrEnum
+    from typing import assert_never
+
+    import tomllib
+else:
+    from enum import Enum
+    from typing import NoReturn
+
+    import tomli as tomllib
+
+    class StrEnum(str, Enum):
+        """An enumeration of texts: a member is formatted as its value."""
+
+        __str__ = str.__str__
+
+    def assert_never(value: NoReturn) -> NoReturn:
+        """State that this line cannot be reached."""
+        raise AssertionError(f"unexpected {value!r}")
+
+
+__all__ = ("StrEnum", "assert_never", "tomllib")
