@@ -130,6 +130,7 @@ Its kinds of lines are:
 from __future__ import annotations
 
 import math
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -234,6 +235,11 @@ def started(fields: Sequence[str]) -> int:
 def affects_determinism(variable: str) -> bool:
     """Return whether an environment variable may be recorded. All others may be secrets and are never recorded."""
     return variable in VARIABLES or variable.startswith(PREFIXES)
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file, and create it for this user alone, whatever the umask: an ``opener`` for the function open."""
+    return os.open(path, flags, 0o600)
 
 
 def add_up(parts: Sequence[float]) -> float:

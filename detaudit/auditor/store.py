@@ -6,8 +6,10 @@ from pathlib import Path
 
 import msgspec
 
+from detaudit import wire
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RESULTS
+from detaudit.launch.private import make_folder
 from detaudit.model import SCHEMA_VERSION, Audit, Bisection, Check, Trace, VariationBisection, to_json
 
 _STORED = Audit | Bisection | VariationBisection | Trace | Check
@@ -22,15 +24,18 @@ class _Versioned(msgspec.Struct):
     schema_version: str | int
 
 
-def write(path: Path, data: bytes) -> None:
+def write(path: Path, data: bytes, *, shared: bool = False) -> None:
     """Write a whole file, or leave the old one untouched. Only this and ``append`` open output files.
 
+    It is for this user alone, unless it is ``shared``: made to be committed, with the mode of any new file.
     Raises StorageError if that fails.
     """
     half = path.with_name(path.name + ".part")
     try:
         try:
-            half.write_bytes(data)
+            half.unlink(missing_ok=True)  # one that was left behind would keep its mode
+            with open(half, "wb", opener=None if shared else wire.private) as file:
+                file.write(data)
             os.replace(half, path)
         finally:
             half.unlink(missing_ok=True)
@@ -58,7 +63,7 @@ def prepare(out: Path) -> None:
     Raises StorageError if that fails, UsageError if it is not empty.
     """
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         if any(out.iterdir()):
             raise FileExistsError
         (out / "runs").mkdir()  # two audits that start at once cannot both
@@ -68,7 +73,7 @@ def prepare(out: Path) -> None:
     except OSError as error:
         raise StorageError.of(f"make {out}", error) from error
     if out.parent.name == RESULTS and not (out.parent / ".gitignore").exists():
-        write(out.parent / ".gitignore", b"*\n")
+        write(out.parent / ".gitignore", b"*\n", shared=True)
 
 
 def save(out: Path, audit: Audit) -> None:

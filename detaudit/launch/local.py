@@ -14,6 +14,7 @@ from detaudit.launch.aslr import no_aslr
 from detaudit.launch.descendants import Descendants
 from detaudit.launch.load import busy
 from detaudit.launch.log import Log
+from detaudit.launch.private import make_folder
 from detaudit.launch.shield import shielded
 
 TICK_S = 0.1
@@ -25,7 +26,7 @@ class LocalLauncher:
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
         """See Launcher.launch. Raises StorageError if the logs cannot be written."""
         try:
-            (spec.live / wire.LOGS).mkdir(parents=True)
+            make_folder(spec.live / wire.LOGS)
             with Log(spec.live / "stdout.log") as stdout, Log(spec.live / "stderr.log") as stderr, busy(spec.load):
                 outcome = self._run(spec, stdout, stderr, tick)
         except OSError as error:
@@ -96,7 +97,7 @@ def _keep_files(spec: RunSpec) -> None:
     if spec.live.exists():
         shutil.rmtree(spec.live / SCRATCH, ignore_errors=True)
         try:
-            spec.folder.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(spec.folder.parent)
             spec.live.rename(spec.folder)
         except OSError as error:
             raise StorageError.of(f"write to {spec.folder}", error) from error

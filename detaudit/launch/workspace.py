@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from detaudit.errors import WorkspaceError
 from detaudit.launch import RESULTS
+from detaudit.launch.private import make_folder
 
 COPY_LIMIT = 4 * 2**30
 """Bytes that --isolate may copy per run on a file system that cannot share them."""
@@ -81,10 +82,10 @@ class IsolatedWorkspace:
 
     def _make(self) -> None:
         try:
-            self._place.mkdir(parents=True, exist_ok=True)
+            make_folder(self._place)
             self._check_size()
             self._copy_tree()
-            self._temporary.mkdir()
+            make_folder(self._temporary)
         except OSError as error:
             raise WorkspaceError(
                 f"--isolate could not copy the repository: {error}",

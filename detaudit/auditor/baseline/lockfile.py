@@ -77,7 +77,7 @@ def find(path: Path, name: str) -> Recording:
 def write_lock(path: Path, audits: Mapping[str, Recording]) -> None:
     """Write a lock file. Raises StorageError if that fails."""
     lock = Lock(schema_version=SCHEMA_VERSION, audits=dict(sorted(audits.items())))
-    store.write(path, msgspec.json.format(msgspec.json.encode(lock), indent=2) + b"\n")
+    store.write(path, msgspec.json.format(msgspec.json.encode(lock), indent=2) + b"\n", shared=True)
 
 
 def changes(name: str, old: Recording | None, new: Recording) -> list[LockChange]:

@@ -114,7 +114,7 @@ def write_recipe(folder: Path, answer: Answer, rules: Rules, seed: int) -> Path 
     recipe = {"name": "detaudit-recipe", "seed": seed, "flags": sorted(rules.closed(answer.needed))}
     path = folder / RECIPE_FILE
     head = "# Found by detaudit bisect; use it with --recipe.\n"
-    store.write(path, (head + yaml.safe_dump(recipe, sort_keys=False)).encode())
+    store.write(path, (head + yaml.safe_dump(recipe, sort_keys=False)).encode(), shared=True)
     return path
 
 

@@ -119,7 +119,7 @@ class OpStream:
         with self.lock:
             if os.path.exists(path):
                 return
-            with open(path, "wb") as file:
+            with open(path, "wb", opener=wire.private) as file:
                 file.write(data)
         self.write("tensor", role=role, digest=digest, dtype=dtype, shape=shape, file=os.path.basename(path))
 
