@@ -12,10 +12,10 @@ called ``exec``, which keeps its ID. An event log is append-only and holds one J
 its kind. The last ``settings`` of a process, and the last ``final`` of a process and framework, replace earlier ones.
 
 ``hello``: ``schema, pid, ppid, argv, python, rank, world, identity, program, started``
-    The first line: the recorder was loaded. ``argv`` is the command line of the interpreter, ``rank`` and ``world`` are
-    RANK and WORLD_SIZE as set by a launcher, or null, ``identity`` is multiprocessing's numbering of the process, [] if
-    it did not start it, and ``program`` is where its arguments and variables are in memory (``addresses``), [] if that
-    is unknown. ``started`` is when the process started, in ticks of the system's clock.
+    The first line: the recorder was loaded. ``argv`` is the command line of the interpreter, without secrets, ``rank``
+    and ``world`` are RANK and WORLD_SIZE as set by a launcher, or null, ``identity`` is multiprocessing's numbering of
+    the process, [] if it did not start it, and ``program`` is where its arguments and variables are in memory
+    (``addresses``), [] if that is unknown. ``started`` is when the process started, in ticks of the system's clock.
 ``identity``: ``identity``
     The same value, written by a process that learned it after ``hello``.
 ``framework``: ``name, version``
@@ -130,7 +130,6 @@ Its kinds of lines are:
 from __future__ import annotations
 
 import math
-import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -235,11 +234,6 @@ def started(fields: Sequence[str]) -> int:
 def affects_determinism(variable: str) -> bool:
     """Return whether an environment variable may be recorded. All others may be secrets and are never recorded."""
     return variable in VARIABLES or variable.startswith(PREFIXES)
-
-
-def private(path: str, flags: int) -> int:
-    """Open a file, and create it for this user alone, whatever the umask: an ``opener`` for the function open."""
-    return os.open(path, flags, 0o600)
 
 
 def add_up(parts: Sequence[float]) -> float:

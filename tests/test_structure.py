@@ -28,14 +28,16 @@ LAYERS = {
     "wire": set(),
     "errors": set(),
     "compat": set(),
+    "private": set(),
+    "redact": set(),
     "probe": set(),
     "model": {"errors", "wire", "compat", "probe"},
     "recipe": {"errors", "wire", "compat", "model"},
-    "launch": {"errors", "wire", "model", "recipe"},
-    "auditor": {"errors", "wire", "compat", "model", "probe", "recipe", "launch"},
+    "launch": {"errors", "wire", "private", "redact", "model", "recipe"},
+    "auditor": {"errors", "wire", "private", "redact", "compat", "model", "probe", "recipe", "launch"},
     "report": {"errors", "wire", "compat", "model", "probe", "recipe", "launch"},
-    "cli": {"errors", "wire", "model", "recipe", "launch", "auditor", "report"},
-    "recorder": {"wire"},
+    "cli": {"errors", "wire", "redact", "model", "recipe", "launch", "auditor", "report"},
+    "recorder": {"wire", "private", "redact"},
     "pytest_plugin": {"model", "auditor", "report"},
     "callbacks": set(),
     "__main__": {"cli"},
@@ -181,8 +183,11 @@ def test_the_recorder_needs_only_the_standard_library_and_python_3_9(path: Path)
         assert "from __future__ import annotations" in path.read_text() or "def " not in path.read_text()
 
 
-def test_wire_reads_in_python_3_9() -> None:
-    ast.parse((PACKAGE / "wire.py").read_text(), feature_version=(3, 9))
+@pytest.mark.parametrize("name", ["wire", "private", "redact"])
+def test_what_the_recorder_imports_reads_in_python_3_9(name: str) -> None:
+    path = PACKAGE / f"{name}.py"
+    assert {found.split(".")[0] for found in imported(path)} <= set(sys.stdlib_module_names)
+    ast.parse(path.read_text(), feature_version=(3, 9))
 
 
 def test_nothing_of_the_corpus_is_known_to_the_package() -> None:

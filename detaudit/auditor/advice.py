@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from detaudit import wire
+from detaudit import redact, wire
 from detaudit.launch.plan import Settings
 from detaudit.model import FlagOutcome, Group, NextStep, Purpose, Run, Status, Verdict, Warning
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
@@ -28,7 +28,7 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
     words += _inherited_options(settings, verb)
     if target.arguments:
         words += ["--", *target.arguments]
-    return shlex.join(words)
+    return shlex.join(redact.command(words))
 
 
 def _inherited_options(settings: Settings, verb: str) -> list[str]:
@@ -104,7 +104,9 @@ def resume_step(settings: Settings) -> tuple[NextStep, ...]:
     """Return the command that resumes an interrupted bisection; one with artifacts cannot be resumed."""
     if settings.artifacts:
         return ()
-    text = f"detaudit bisect --resume {shlex.quote(shown(settings.out))}"
+    arguments = settings.target.arguments
+    hidden = ["--", *redact.command(arguments)] if redact.command(arguments) != arguments else []
+    text = shlex.join(["detaudit", "bisect", "--resume", shown(settings.out), *hidden])
     return (NextStep(command=text, purpose=Purpose.RESUME),)
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from detaudit import wire
+from detaudit import private
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RESULTS
-from detaudit.launch.private import make_folder
 from detaudit.model import SCHEMA_VERSION, Audit, Bisection, Check, Trace, VariationBisection, to_json
 
 _STORED = Audit | Bisection | VariationBisection | Trace | Check
@@ -34,7 +33,7 @@ def write(path: Path, data: bytes, *, shared: bool = False) -> None:
     try:
         try:
             half.unlink(missing_ok=True)  # one that was left behind would keep its mode
-            with open(half, "wb", opener=None if shared else wire.private) as file:
+            with open(half, "wb", opener=None if shared else private.opener) as file:
                 file.write(data)
             os.replace(half, path)
         finally:
@@ -63,7 +62,7 @@ def prepare(out: Path) -> None:
     Raises StorageError if that fails, UsageError if it is not empty.
     """
     try:
-        make_folder(out)
+        private.make_folder(out)
         if any(out.iterdir()):
             raise FileExistsError
         (out / "runs").mkdir()  # two audits that start at once cannot both

@@ -1,11 +1,13 @@
 """``detaudit bisect``: find a minimal set of flags that makes a training deterministic."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from detaudit import redact
 from detaudit.auditor import store
 from detaudit.auditor.bisect import edited
 from detaudit.auditor.bisect.flags import Bisector, Question
@@ -71,7 +73,8 @@ def _resumed(ctx: click.Context, folder: Path) -> tuple[Question | VaryQuestion,
     earlier = store.load(folder)
     if not isinstance(earlier, Bisection | VariationBisection):
         raise UsageError(f"no bisection in {folder}", "Pass the results folder of `detaudit bisect`.")
-    with command.make_context("bisect", list(earlier.command[2:]), parent=ctx.parent) as context:
+    words = _with_secrets(earlier.command, ctx.params["after_dashes"], folder)
+    with command.make_context("bisect", words, parent=ctx.parent) as context:
         options = {name: value for name, value in context.params.items() if name not in ("format_", "quiet", "resume")}
     if options["artifacts_"]:
         raise UsageError(
@@ -82,6 +85,21 @@ def _resumed(ctx: click.Context, folder: Path) -> tuple[Question | VaryQuestion,
     question = _question(**options)
     settings = replace(question.settings, out=folder.resolve(), command=earlier.command)
     return replace(question, settings=settings), earlier.groups
+
+
+def _with_secrets(earlier: tuple[str, ...], after_dashes: tuple[str, ...], folder: Path) -> list[str]:
+    """Return the arguments of an earlier bisection; secrets among those after ``--`` are as they are now."""
+    words = list(earlier[2:])
+    given = ["--", *after_dashes]
+    if not any(redact.HIDDEN in word for word in words):
+        return words
+    if words[-len(given) :] != [*redact.command(given)]:
+        end = words.index("--") if "--" in words else len(words)
+        raise UsageError(
+            f"cannot resume {folder} without its secrets: they are not stored",
+            f"Pass its arguments again, with the secrets: {shlex.join(words[end:])}",
+        )
+    return [*words[: -len(given)], *given]
 
 
 def _question(over: str, **options: Any) -> Question | VaryQuestion:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from detaudit import __version__
+from detaudit import __version__, redact
 from detaudit.errors import DetauditError, NothingToCompareError
 
 _PACKAGE = Path(__file__).parents[1]
@@ -20,9 +20,9 @@ def color() -> bool | None:
 
 def print_error(error: DetauditError) -> None:
     """Print the message of an error, and its hint below."""
-    click.echo(f"{click.style('error:', fg='red')} {error.message}{_why(error)}", err=True, color=color())
+    click.echo(f"{click.style('error:', fg='red')} {redact.text(error.message)}{_why(error)}", err=True, color=color())
     if error.hint:
-        click.echo(f"  {click.style('hint:', fg='cyan')} {error.hint}", err=True, color=color())
+        click.echo(f"  {click.style('hint:', fg='cyan')} {redact.text(error.hint)}", err=True, color=color())
 
 
 def print_internal_error(error: Exception) -> None:
@@ -42,7 +42,7 @@ def _save(text: str) -> str:
     try:
         number, path = tempfile.mkstemp(prefix="detaudit-error-", suffix=".txt")
         with os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
+            file.write(redact.text(text))
     except OSError:
         return ""
     return path

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from detaudit import redact
 from detaudit.auditor import store
 from detaudit.auditor.evidence import artifacts, printed
 from detaudit.errors import UsageError
@@ -21,8 +22,8 @@ from detaudit.report.messages import applicability
 
 
 def command_line() -> tuple[str, ...]:
-    """Return the command as the user typed it, for the report."""
-    return ("detaudit", *sys.argv[1:])
+    """Return the command as the user typed it, for the report, without secrets."""
+    return redact.command(("detaudit", *sys.argv[1:]))
 
 
 def loss_regex(text: str | None) -> re.Pattern[str] | None:

@@ -7,14 +7,13 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from detaudit import wire
+from detaudit import private, wire
 from detaudit.errors import StorageError, UnknownNameError, WorkspaceError
 from detaudit.launch import SCRATCH, RunOutcome, RunSpec, processes
 from detaudit.launch.aslr import no_aslr
 from detaudit.launch.descendants import Descendants
 from detaudit.launch.load import busy
 from detaudit.launch.log import Log
-from detaudit.launch.private import make_folder
 from detaudit.launch.shield import shielded
 
 TICK_S = 0.1
@@ -26,7 +25,7 @@ class LocalLauncher:
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
         """See Launcher.launch. Raises StorageError if the logs cannot be written."""
         try:
-            make_folder(spec.live / wire.LOGS)
+            private.make_folder(spec.live / wire.LOGS)
             with Log(spec.live / "stdout.log") as stdout, Log(spec.live / "stderr.log") as stderr, busy(spec.load):
                 outcome = self._run(spec, stdout, stderr, tick)
         except OSError as error:
@@ -97,7 +96,7 @@ def _keep_files(spec: RunSpec) -> None:
     if spec.live.exists():
         shutil.rmtree(spec.live / SCRATCH, ignore_errors=True)
         try:
-            make_folder(spec.folder.parent)
+            private.make_folder(spec.folder.parent)
             spec.live.rename(spec.folder)
         except OSError as error:
             raise StorageError.of(f"write to {spec.folder}", error) from error

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from detaudit import wire
+from detaudit import private
 
 LIMIT = 64 * 2**20
 """Maximum size of a log in bytes. Of a longer output, the end is kept."""
@@ -23,7 +23,7 @@ class Log:
     def __init__(self, path: Path) -> None:
         """Open the file. Raises OSError if it cannot be written."""
         # In append mode the run continues at the new end after the file was emptied.
-        self.file = open(path, "a+b", buffering=0, opener=wire.private)  # noqa: SIM115
+        self.file = open(path, "a+b", buffering=0, opener=private.opener)  # noqa: SIM115
         self._emptied = 0
         self._tail = b""
 

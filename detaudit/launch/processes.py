@@ -11,7 +11,7 @@ from types import TracebackType
 import psutil
 
 import detaudit
-from detaudit import wire
+from detaudit import redact, wire
 from detaudit.launch import orphans
 from detaudit.launch.shield import shielded
 
@@ -37,7 +37,7 @@ def marked(mark: str) -> list[psutil.Process]:
 def name(process: psutil.Process) -> str:
     """Return the shortened command line of a process, for a message."""
     try:
-        return " ".join(process.cmdline())[:120] or process.name()
+        return " ".join(redact.command(process.cmdline()))[:120] or process.name()
     except psutil.Error:
         return f"process {process.pid}"
 

@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from detaudit import redact
 from detaudit.errors import UnknownNameError, UsageError
 
 
@@ -28,8 +29,8 @@ class Target:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The command line without the interpreter, whose path differs between machines."""
-        return self.argv[1:] if self.script or self.module else self.argv
+        """The command line without secrets, and without the interpreter, whose path differs between machines."""
+        return redact.command(self.argv[1:] if self.script or self.module else self.argv)
 
     @property
     def program(self) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from detaudit import private
 from detaudit.errors import WorkspaceError
 from detaudit.launch import RESULTS
-from detaudit.launch.private import make_folder
 
 COPY_LIMIT = 4 * 2**30
 """Bytes that --isolate may copy per run on a file system that cannot share them."""
@@ -82,10 +82,10 @@ class IsolatedWorkspace:
 
     def _make(self) -> None:
         try:
-            make_folder(self._place)
+            private.make_folder(self._place)
             self._check_size()
             self._copy_tree()
-            make_folder(self._temporary)
+            private.make_folder(self._temporary)
         except OSError as error:
             raise WorkspaceError(
                 f"--isolate could not copy the repository: {error}",

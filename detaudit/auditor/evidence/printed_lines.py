@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from detaudit import redact
+
 MOST_BYTES = 8 * 2**20
 """Of a log, as much is compared."""
 
@@ -59,4 +61,4 @@ def _lines(log: Path) -> list[str]:
 
 
 def _first(lines: list[tuple[str, str]], alone: Counter[str]) -> str:
-    return next((line for key, line in lines if alone[key]), "")
+    return redact.text(next((line for key, line in lines if alone[key]), ""))

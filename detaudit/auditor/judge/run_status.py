@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from detaudit import wire
+from detaudit import redact, wire
 from detaudit.auditor.evidence.event_logs import Process, matching, trainings
 from detaudit.auditor.evidence.unhooked import Unhooked
 from detaudit.auditor.judge.unseen import unseen
@@ -152,4 +152,4 @@ def tail(path: Path) -> tuple[str, ...]:
             text = file.read().decode(errors="replace")
     except OSError:
         return ()
-    return tuple(text.rstrip().splitlines()[-TAIL_LINES:])
+    return tuple(map(redact.text, text.rstrip().splitlines()[-TAIL_LINES:]))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from detaudit import redact
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.launch import Program, RunOutcome
 from detaudit.model.problems import ProcessUnseen, RanksUnseen, Unseen
@@ -20,7 +21,7 @@ def _programs(outcome: RunOutcome, processes: Sequence[Process]) -> Iterator[Pro
     pids = {process.hello.pid for process in processes}
     for program in outcome.programs:
         if program.addresses not in recorded if program.addresses else program.pid not in pids:
-            command = " ".join(program.command)[:_SHOWN]
+            command = " ".join(redact.command(program.command))[:_SHOWN]
             yield ProcessUnseen(command=command, framework=program.framework, why=_why(program))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ... import wire
+from ... import private
 
 _OPTIONS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
 
@@ -18,7 +18,7 @@ class LogFile:
     def __init__(self, path: str, *, new: bool = False) -> None:
         """Open the file. Raises OSError, FileExistsError if it is to be ``new`` and exists."""
         self.path = path
-        self._attach(wire.private(path, _OPTIONS | (os.O_EXCL if new else 0)))
+        self._attach(private.opener(path, _OPTIONS | (os.O_EXCL if new else 0)))
 
     def _attach(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -35,7 +35,7 @@ class LogFile:
     def append(self, text: str) -> None:
         """Append ASCII text with one system call. Raises OSError if not all of it could be written."""
         if not self._is_own():
-            self._attach(wire.private(self.path, _OPTIONS))
+            self._attach(private.opener(self.path, _OPTIONS))
         data = text.encode("ascii")
         if os.write(self._descriptor, data) < len(data):
             raise OSError("the disk is full")

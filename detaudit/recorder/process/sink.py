@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ... import wire
+from ... import redact, wire
 from . import handlers
 from .log_file import LogFile
 
@@ -98,7 +98,7 @@ class Sink:
             "schema": wire.SCHEMA,
             "pid": os.getpid(),
             "ppid": os.getppid(),
-            "argv": list(getattr(sys, "orig_argv", None) or [sys.executable, *getattr(sys, "argv", [])]),
+            "argv": redact.command(getattr(sys, "orig_argv", None) or [sys.executable, *getattr(sys, "argv", [])]),
             "python": sys.version.split()[0],
             "rank": _number("RANK"),
             "world": _number("WORLD_SIZE"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from ... import wire
+from ... import private, wire
 from ..process import handlers
 from ..process.log_file import LogFile
 from ..process.sink import encode
@@ -119,7 +119,7 @@ class OpStream:
         with self.lock:
             if os.path.exists(path):
                 return
-            with open(path, "wb", opener=wire.private) as file:
+            with open(path, "wb", opener=private.opener) as file:
                 file.write(data)
         self.write("tensor", role=role, digest=digest, dtype=dtype, shape=shape, file=os.path.basename(path))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
+from .... import redact
 from ...training import digest
 from .arrays import MemoryDigest, is_array
 
@@ -47,6 +49,9 @@ _REPR_IS_VALUE = {
 
 _SECRETS = ("auth", "cookie", "credential", "key", "passw", "secret", "token")
 """Names that contain one of these are recorded without text; a digest is enough to compare them."""
+
+_KNOWN = redact.secrets(getattr(sys, "orig_argv", None) or getattr(sys, "argv", []), os.environ)
+"""Texts that contain one of these are left out too."""
 
 
 def can_change(value: Any) -> bool:
@@ -174,7 +179,8 @@ def _text(name: str, value: Any) -> str:
         return ""
     text = repr(value)
     secret = any([part in name.lower() or part in text.lower() for part in _SECRETS])
-    return text if len(text) <= _LONGEST_TEXT and not secret else ""
+    secret = secret or any([one in text for one in _KNOWN])
+    return redact.text(text) if len(text) <= _LONGEST_TEXT and not secret else ""
 
 
 def _is_short(value: Any) -> bool:

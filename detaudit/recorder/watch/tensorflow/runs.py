@@ -7,7 +7,7 @@ import threading
 from types import MappingProxyType
 from typing import NamedTuple
 
-from .... import wire
+from .... import private
 from ...adapters.tensorflow.reader import TensorFlowReader
 from .. import in_threads
 from .calls import Calls
@@ -145,7 +145,7 @@ class Runs:
     def _keep_tensor(self, role: str, tensor: Any) -> None:
         array = self._reader.array(tensor)
         path = self._stream.path(f".{role}.bin")
-        with open(path, "wb", opener=wire.private) as file:
+        with open(path, "wb", opener=private.opener) as file:
             file.write(self._reader.raw(array).tobytes())
         self._stream.write(
             "tensor",
