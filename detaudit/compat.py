@@ -23,4 +23,7 @@ else:
         raise AssertionError(f"unexpected {value!r}")
 
 
-__all__ = ("StrEnum", "assert_never", "tomllib")
+SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
+"""The option of Python that leaves the working folder out of ``sys.path``."""
+
+__all__ = ("SAFE_PATH", "StrEnum", "assert_never", "tomllib")

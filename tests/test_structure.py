@@ -38,7 +38,7 @@ LAYERS = {
     "report": {"errors", "wire", "compat", "model", "probe", "recipe", "launch"},
     "cli": {"errors", "wire", "redact", "model", "recipe", "launch", "auditor", "report"},
     "recorder": {"wire", "private", "redact"},
-    "pytest_plugin": {"model", "auditor", "report"},
+    "pytest_plugin": {"compat", "model", "auditor", "report"},
     "callbacks": set(),
     "__main__": {"cli"},
     "__init__": set(),

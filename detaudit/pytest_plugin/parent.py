@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from detaudit.auditor import store
+from detaudit.compat import SAFE_PATH
 from detaudit.model import Audit, NextStep, Purpose, Run, Status, Verdict
 from detaudit.pytest_plugin.child import SKIPPED, VARIABLE
 from detaudit.pytest_plugin.mark import NAME, Mark
@@ -39,7 +40,7 @@ def audit(item: pytest.Function, mark: Mark, environment: Mapping[str, str], opt
     with tempfile.TemporaryDirectory(prefix="detaudit-") as folder:
         run = ("run", "--format", "json", "--quiet", *mark.options, "--out", str(out))
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "detaudit", *run, "--", *_command(item, folder)],
+            [sys.executable, *SAFE_PATH, "-m", "detaudit", *run, "--", *_command(item, folder)],
             cwd=item.config.invocation_params.dir,
             env=_environment(environment, folder, options),
             stdin=subprocess.DEVNULL,
@@ -70,7 +71,7 @@ def _command(item: pytest.Function, folder: str) -> list[str]:
     here = {"", str(config.invocation_params.dir)} & set(sys.path)  # `python -m pytest` adds it, `pytest` does not.
     command = [
         sys.executable,
-        *([] if here else ["-P"]),
+        *([] if here else SAFE_PATH),
         "-m",
         "pytest",
         f"{item.path}::{item.nodeid.partition('::')[2]}",

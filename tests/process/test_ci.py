@@ -111,7 +111,8 @@ def test_the_action_installs_itself_and_annotates_the_culprit(runner: Runner) ->
     assert "train.py:6" in summary
 
     where = subprocess.run(
-        [sys.executable, "-P", "-c", "import detaudit; print(detaudit.__file__)"],
+        [sys.executable, "-c", "import detaudit; print(detaudit.__file__)"],
+        cwd=runner.project.folder,
         env=runner.env,
         capture_output=True,
         text=True,
