@@ -6,7 +6,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-corpus test-bisect test-trace measure-corpus check lint bench bench-bisect bench-trace clean
+.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint bench bench-bisect bench-trace clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -49,6 +49,9 @@ test-ecosystem: $(VENV)/.ecosystem ## Test with Lightning, transformers, JAX and
 
 test-faults: $(VENV)/.dev ## Inject every fault into an audit and write docs/faults.md (a quarter of an hour)
 	$(BIN)/python -m tests.faults --write docs/faults.md
+
+test-interpreters: $(VENV)/.dev ## Test without frameworks on each Python from 3.10 to 3.14 that is installed
+	$(BIN)/python -m tests.interpreters
 
 test-corpus: $(VENV)/.dev ## Audit every labeled script three times and write docs/corpus.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.audit_corpus --repeats 3 --write docs/corpus.md

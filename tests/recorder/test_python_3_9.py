@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from detaudit import wire
 from detaudit.launch.environment import BOOTSTRAP
+from tests.interpreters import find
 
 pytestmark = pytest.mark.launches
 
@@ -105,15 +105,9 @@ FLAGS = [
 
 @pytest.fixture(scope="module")
 def python() -> str:
-    found = shutil.which("python3.9")
+    found = find("3.9")
     if found is None:
-        pytest.skip("there is no python3.9 on PATH")
-    done = subprocess.run(
-        [found, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=False
-    )
-    if (done.returncode, done.stdout) != (0, "3 9\n"):
-        reason = (done.stderr or done.stdout).strip().partition("\n")[0]  # such as of a shim without that version
-        pytest.skip(f"python3.9 on PATH does not run: {reason}")
+        pytest.skip("no Python 3.9 is installed")
     return found
 
 
