@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
-LAWS := tests/test_structure.py tests/test_language.py
+LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
 .PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint bench bench-bisect bench-trace clean
 
