@@ -6,7 +6,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint bench bench-bisect bench-trace clean
+.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-bisect bench-trace clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -76,6 +76,11 @@ lint: $(VENV)/.dev ## Check style, types, structure and language
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q $(LAWS)
+
+# Asks a database on the network, so it is no part of lint.
+audit-dependencies: $(VENV)/.dev ## Look for known vulnerabilities in what detaudit depends on
+	$(BIN)/pip install --quiet pip-audit
+	$(BIN)/pip-audit --strict .
 
 bench: $(VENV)/.dev ## Benchmark startup, the recorder and digests
 	$(BIN)/python benchmarks/startup.py

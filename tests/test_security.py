@@ -101,3 +101,11 @@ def test_other_code_is_not(code: str) -> None:
 def test_a_file_of_yaml_makes_no_objects() -> None:
     with pytest.raises(yaml.YAMLError):
         yaml.load("!!python/object/apply:os.getcwd []", Loader=yamlfile._LOADER)
+
+
+@pytest.mark.parametrize("name", ["action.yml", "docs/ci.md"])
+def test_actions_of_others_are_pinned_by_their_hash(name: str) -> None:
+    used = re.findall(r"^[ -]+uses: *(.*)$", (ROOT / name).read_text(), re.MULTILINE)
+    others = [one for one in used if not one.startswith("OWNER/detaudit@REF")]
+    assert others
+    assert not [one for one in others if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", one)]
