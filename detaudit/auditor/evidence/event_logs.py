@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from detaudit import wire
+from detaudit import redact, wire
 from detaudit.auditor.evidence.event_records import (
     DECODER,
     Bye,
@@ -176,7 +176,8 @@ def trainings(processes: Iterable[Process]) -> list[tuple[Process, Training]]:
 
 def matching(processes: Iterable[Process], argument: str) -> list[Process]:
     """Return the processes whose command line contains ``argument``; all of them if it is empty."""
-    return [process for process in processes if not argument or argument in process.hello.argv]
+    written = redact.text(argument)  # as the recorder writes it
+    return [process for process in processes if not argument or written in process.hello.argv]
 
 
 def display_path(file: str, cwd: Path) -> str:

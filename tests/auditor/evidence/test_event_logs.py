@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit import redact
 from detaudit.auditor.evidence.event_logs import Growing, Tail, matching, read_run, trainings
 from detaudit.model import Stage
 
@@ -113,6 +114,12 @@ def test_matching_wants_the_argument_itself(tmp_path: Path) -> None:
     processes = read_run(tmp_path)
     assert matching(processes, "train.py") == processes == matching(processes, "")
     assert matching(processes, "other.py") == []
+
+
+def test_a_script_whose_path_looks_like_a_secret_matches(tmp_path: Path) -> None:
+    script = "runs/token=5/train.py"
+    write(tmp_path, lines({**HELLO, "argv": redact.command(["python", script])}))
+    assert [process.hello.pid for process in matching(read_run(tmp_path), script)] == [7]
 
 
 def test_the_tail_follows_a_growing_file(tmp_path: Path) -> None:
