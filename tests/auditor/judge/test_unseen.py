@@ -46,6 +46,12 @@ def test_a_program_without_a_record_is_named_with_its_reason(outcome: RunOutcome
     assert (found.command, found.why) == (" ".join(outcome.programs[0].command), why)
 
 
+def test_the_command_of_a_program_is_named_without_secrets() -> None:
+    (found,) = unseen(ran("python", "a.py", "--token", "abc"), [process()])
+    assert isinstance(found, ProcessUnseen)
+    assert found.command == "python a.py --token ***"
+
+
 def test_a_rank_without_a_record_is_missed() -> None:
     nothing = RunOutcome(0, 1.0)
     assert unseen(nothing, [process(rank=0, world=3), process(rank=2, world=3)]) == (RanksUnseen(ranks=(1,), world=3),)
