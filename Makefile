@@ -6,7 +6,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-bisect bench-trace clean
+.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-bisect bench-trace clean test-fuzz
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -52,6 +52,9 @@ test-faults: $(VENV)/.dev ## Inject every fault into an audit and write docs/fau
 
 test-interpreters: $(VENV)/.dev ## Test without frameworks on each Python from 3.10 to 3.14 that is installed
 	$(BIN)/python -m tests.interpreters
+
+test-fuzz: $(VENV)/.dev ## Read and print a million bad inputs (FUZZ_INPUTS=N for fewer, FUZZ_SEED=S for others)
+	$(BIN)/python -m pytest tests/fuzz -m fuzz
 
 test-corpus: $(VENV)/.dev ## Audit every labeled script three times and write docs/corpus.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.audit_corpus --repeats 3 --write docs/corpus.md

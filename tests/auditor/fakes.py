@@ -61,7 +61,8 @@ def run(lines: list[dict[str, Any]], exit_code: int = 0, stderr: str = "", **out
         (spec.folder / "logs").mkdir(parents=True)
         (spec.folder / "stderr.log").write_text(stderr)
         text = "".join(json.dumps(line) + "\n" for line in lines)
-        (spec.folder / "logs" / "7.0.jsonl").write_text(text)
+        if lines:  # without the recorder there is no event log
+            (spec.folder / "logs" / "7.0.jsonl").write_text(text)
         return RunOutcome(exit_code, 1.5, **outcome)
 
     return launched

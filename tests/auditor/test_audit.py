@@ -1,5 +1,6 @@
 """A whole audit, with a fake launcher instead of real runs."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,18 @@ def test_an_event_log_without_an_end_is_never_a_match(tmp_path: Path) -> None:
     assert result.groups[0].runs[1].status is Status.NOT_RECORDED
     assert result.groups[0].runs[1].errors == (LogIncomplete(pid=7),)
     assert result.groups[0].reason == RunUnusable(run=2, errors=(LogIncomplete(pid=7),))
+
+
+@pytest.mark.parametrize("child", [b"", b'{"k":"hello","schema":1,"pi', json.dumps(hello(pid=8)).encode()])
+def test_a_child_whose_event_log_is_cut_off_alike_in_all_runs_is_no_match(child: bytes, tmp_path: Path) -> None:
+    def with_child(spec: RunSpec) -> RunOutcome:
+        outcome = run(training())(spec)
+        (spec.folder / "logs" / "8.0.jsonl").write_bytes(child)
+        return outcome
+
+    result = audit(tmp_path, *[with_child] * 3)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.groups[0].reason == RunUnusable(run=1, errors=(LogIncomplete(pid=8),))
 
 
 def test_a_process_that_was_killed_after_its_training_is_no_record(tmp_path: Path) -> None:

@@ -148,5 +148,5 @@ def _reseeded(flag: Flag, seed: int, runs: Runs) -> tuple[Override | None, bool]
         return replace(found, differs=SourceKind.UNSEEDED), True
     calls = [{call[:4] for call in run} for run in given]  # a constant may have the value of a clock by chance
     if any(not (a <= b or b <= a) for a in calls for b in calls):
-        return replace(found, differs=SourceKind.CLOCK if kind == SourceKind.CLOCK else SourceKind.SEED), True
+        return replace(found, differs=SourceKind.CLOCK if kind == SourceKind.CLOCK.value else SourceKind.SEED), True
     return found, False

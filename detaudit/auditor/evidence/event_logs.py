@@ -1,5 +1,6 @@
 """Read event logs: what each process of a run recorded, as far as it got."""
 
+import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,12 +8,12 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from detaudit import redact, wire
 from detaudit.auditor.evidence.event_records import (
     DECODER,
+    UNREADABLE,
     Bye,
     Environ,
     Event,
@@ -27,6 +28,7 @@ from detaudit.auditor.evidence.event_records import (
     SettingsLine,
     SourceLine,
     State,
+    Torn,
     Trouble,
     Undigested,
     Wrote,
@@ -38,7 +40,7 @@ from detaudit.model import FITTED, Training, is_inference
 
 @dataclass
 class Process:
-    """The event log of one process."""
+    """The event log of one process; of one that is ``torn``, only the start can be read."""
 
     hello: Hello
     identity: tuple[int, ...] = ()
@@ -55,6 +57,7 @@ class Process:
     lanes: tuple[int, ...] = ()
     wrote: list[str] = field(default_factory=list)
     ended: bool = False
+    torn: bool = False
 
     @property
     def versions(self) -> dict[str, str]:
@@ -73,7 +76,18 @@ def versions(processes: Iterable[Process]) -> dict[str, str]:
     return {name: version for process in processes for name, version in process.versions.items()}
 
 
-def _process(path: Path) -> Process | None:
+def _logs(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*" + wire.LOG_SUFFIX) if path.is_file())
+
+
+def _unidentified(path: Path) -> Process:
+    """Return a process of which only the name of its event log is known."""
+    pid = path.name.partition(".")[0]
+    hello = Hello(wire.SCHEMA, int(pid) if pid.isdecimal() else 0, 0, (), "", None, ())
+    return Process(hello, torn=True)
+
+
+def _process(path: Path) -> Process:
     process: Process | None = None
     growing: dict[tuple[str, int], TrainingSoFar] = {}
     for line in lines(path):
@@ -82,15 +96,16 @@ def _process(path: Path) -> Process | None:
             if line.schema != wire.SCHEMA:  # what follows may mean something else
                 return process
         elif process is None:
-            return None
+            break
         elif isinstance(line, Event | Final | State):
             if not isinstance(line, State) and not is_inference(line.fw):
                 process.ended = False  # a task of a pool ended, and the next one began
             growing.setdefault((line.fw, line.lane), TrainingSoFar(line.fw)).take(line)
         else:
             _take(process, line)
-    if process is not None:
-        process.trainings, process.lanes = together(growing), tuple(lane for _, lane in growing)
+    if process is None:
+        return _unidentified(path)
+    process.trainings, process.lanes = together(growing), tuple(lane for _, lane in growing)
     return process
 
 
@@ -117,6 +132,8 @@ def _take(process: Process, line: Line) -> None:
             process.wrote.append(line.path)
         case Bye():
             process.ended = True
+        case Torn():
+            process.torn = True
         case _ if type(line) in _LISTS:
             getattr(process, _LISTS[type(line)]).append(line)
         case _:
@@ -129,8 +146,7 @@ def read_run(folder: Path) -> list[Process]:
     They are sorted by launcher rank, then by multiprocessing's numbering, then in the order of their start. Calls of
     models are trainings only if nothing was trained in any process.
     """
-    found = [_process(path) for path in sorted((folder / wire.LOGS).glob("*" + wire.LOG_SUFFIX))]
-    processes = [process for process in found if process is not None]
+    processes = [_process(path) for path in _logs(folder / wire.LOGS)]
     trained = any(not training.is_inference for process in processes for training in process.trained)
     for process in processes:
         # Calls before a training or in other processes are no results, nor calls before a backward pass that nothing
@@ -194,8 +210,9 @@ class Growing:
 
     def new(self) -> Iterator[tuple[Path, list[bytes]]]:
         """Yield each event log with the complete lines that were written to it since the last call."""
-        for path in sorted(self._folder.glob("*" + wire.LOG_SUFFIX)):
-            with path.open("rb") as file:
+        for path in _logs(self._folder):
+            data = b""
+            with contextlib.suppress(OSError), path.open("rb") as file:
                 file.seek(self._offsets.get(path, 0))
                 data = file.read()
             whole = data[: data.rfind(b"\n") + 1]
@@ -208,7 +225,7 @@ def events(raw: Iterable[bytes]) -> Iterator[Event]:
     for one in raw:
         try:
             line = DECODER.decode(one)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             continue
         if isinstance(line, Event):
             yield line

@@ -2,21 +2,35 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
+from detaudit import wire
 from detaudit.model import Stage
+
+Float = Annotated[
+    str, Meta(pattern=r"^(-?0x[01](\.[0-9a-f]{1,13})?p[+-](10[01][0-9]|102[0-3]|[0-9]{1,3})|nan|-?inf)\Z")
+]
+"""What float.hex() returns."""
+
+UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+"""What decoding raises for a line that the recorder did not write like this."""
 
 
 class Line(msgspec.Struct, frozen=True, tag_field="k"):
     """Any line; ``k`` is its kind."""
 
 
+class Torn(Line, frozen=True):
+    """Not in the file: from here on, it cannot be read."""
+
+
 class Hello(Line, frozen=True, tag="hello"):
     """The recorder was loaded."""
 
-    schema: int
+    schema: Annotated[int, Meta(ge=wire.SCHEMA, le=wire.SCHEMA)]
     pid: int
     ppid: int
     argv: tuple[str, ...]
@@ -45,14 +59,24 @@ class FlagLine(Line, frozen=True, tag="flag"):
     """A flag was applied, failed, or is unavailable."""
 
     id: str
-    state: str
+    state: Literal["applied", "failed", "unavailable"]
     detail: str
 
 
 class SourceLine(Line, frozen=True, tag="source"):
     """The script called something that introduces or fixes randomness."""
 
-    kind: str
+    kind: Literal[
+        "seed",
+        "clock",
+        "process-id",
+        "unseeded",
+        "entropy",
+        "listing-order",
+        "completion-order",
+        "completion-order-option",
+        "setting",
+    ]
     what: str
     file: str
     line: int
@@ -91,7 +115,7 @@ class Event(Line, frozen=True, tag="event"):
     step: int
     stage: Stage
     digest: str
-    value: str | None
+    value: Float | None
     lane: int = 0
 
 
@@ -112,12 +136,12 @@ class Final(Line, frozen=True, tag="final"):
     fw: str
     steps: int
     digest: str
-    sum: str
-    loss: str | None
+    sum: Float | Literal[""]
+    loss: Float | None
     params: int
     sparse: bool
     devices: tuple[str, ...]
-    weights: tuple[tuple[str, tuple[int, ...], str, str], ...] = ()
+    weights: tuple[tuple[str, tuple[int, ...], str, Float], ...] = ()
     outputs: str | None = None
     lane: int = 0
 
@@ -179,13 +203,12 @@ DECODER = msgspec.json.Decoder(
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of an event log up to the first that is torn or cannot be decoded.
-
-    Of the log of another version, only the first line is certain.
-    """
-    with path.open("rb") as file:
-        for raw in file:
-            try:
+    """Yield the lines of an event log up to the first that is torn or cannot be decoded, and then Torn."""
+    try:
+        with path.open("rb") as file:
+            for raw in file:
                 yield DECODER.decode(raw)
-            except msgspec.DecodeError:
-                return
+                if not raw.endswith(b"\n"):
+                    yield Torn()
+    except (*UNREADABLE, OSError):
+        yield Torn()

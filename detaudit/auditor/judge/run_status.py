@@ -119,6 +119,9 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> Run
     other = next((one.hello for one in processes if one.hello.schema != wire.SCHEMA), None)
     if other is not None:
         return RecorderMismatch(program=" ".join(other.argv[1:2]), schema=other.schema)
+    torn = next((process for process in processes if process.torn), None)
+    if torn is not None:
+        return LogIncomplete(pid=torn.hello.pid)
     if not matching(processes, spec.expected):
         return None if shown else RecorderNotLoaded(program=spec.expected or spec.argv[0])
     undigested = next((one for process in processes for one in process.undigested), None)

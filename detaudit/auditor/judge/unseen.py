@@ -1,6 +1,7 @@
 """Find what may have trained in a run without a record."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Literal
 
 from detaudit import redact
@@ -9,6 +10,7 @@ from detaudit.launch import Program, RunOutcome
 from detaudit.model.problems import ProcessUnseen, RanksUnseen, Unseen
 
 _SHOWN = 120
+_MOST_RANKS = 1000
 
 
 def unseen(outcome: RunOutcome, processes: Sequence[Process]) -> tuple[Unseen, ...]:
@@ -40,6 +42,7 @@ def _ranks(processes: Sequence[Process]) -> Iterator[RanksUnseen]:
     if not any(process.trained and process.hello.rank is not None for process in processes):
         return
     world = max((process.hello.world or 0 for process in processes), default=0)
-    missing = {*range(world)} - {process.hello.rank for process in processes}
+    recorded = {process.hello.rank for process in processes}
+    missing = tuple(islice((rank for rank in range(world) if rank not in recorded), _MOST_RANKS))
     if missing:
-        yield RanksUnseen(ranks=tuple(sorted(missing)), world=world)
+        yield RanksUnseen(ranks=missing, world=world)

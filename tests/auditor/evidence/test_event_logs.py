@@ -1,10 +1,12 @@
 """An event log is read as far as it got, whatever cut it off."""
 
 import json
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,9 +100,39 @@ def test_an_event_log_cut_off_anywhere_is_read_and_never_looks_whole(cut: int) -
         assert not any(process.ended for process in processes) or cut == len(WHOLE) - 1
 
 
-def test_garbage_is_no_process(tmp_path: Path) -> None:
-    write(tmp_path, b"\x00\xff\n" + WHOLE)
+def test_of_garbage_only_the_process_id_is_known(tmp_path: Path) -> None:
+    for garbage in (b"", b"\x00\xff\n" + WHOLE, WHOLE.replace(b'"schema": 1', b'"schema": 2')):
+        write(tmp_path, garbage)
+        (process,) = read_run(tmp_path)
+        assert (process.hello.pid, process.torn, process.trained) == (7, True, [])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"k":"trouble","where":"\xff","error":""}',
+        b'{"k":"bye","how":"exit","more":' + b"[" * 100_000,
+        lines({**LINES[2], "value": "1.5"}),
+        lines({**LINES[2], "value": "0x1p+1024"}),
+        lines({**LINES[4], "sum": "a"}),
+        lines({**LINES[4], "weights": [["f4", [1], "d", ""]]}),
+        lines({"k": "flag", "id": "x", "state": "new", "detail": ""}),
+        lines({"k": "source", "kind": "new", "what": "f", "file": "a.py", "line": 1, "value": ""}),
+        lines(LINES[1]).rstrip(),
+    ],
+)
+def test_a_log_is_torn_where_it_cannot_be_read(line: bytes, tmp_path: Path) -> None:
+    write(tmp_path, lines(HELLO) + line)
+    (process,) = read_run(tmp_path)
+    assert (process.hello.pid, process.torn, process.ended) == (7, True, False)
+    Tail().take([line])
+
+
+def test_what_is_no_file_is_no_event_log(tmp_path: Path) -> None:
+    (tmp_path / "logs" / "7.0.jsonl").mkdir(parents=True)
+    os.mkfifo(tmp_path / "logs" / "8.0.jsonl")
     assert read_run(tmp_path) == []
+    assert list(Growing(tmp_path).new()) == []
 
 
 def test_processes_come_in_the_order_of_their_identity_not_of_their_pid(tmp_path: Path) -> None:

@@ -57,3 +57,9 @@ def test_a_rank_without_a_record_is_missed() -> None:
     assert unseen(nothing, [process(rank=0, world=3), process(rank=2, world=3)]) == (RanksUnseen(ranks=(1,), world=3),)
     assert unseen(nothing, [process(rank=0, world=2), process(rank=1, world=2)]) == ()
     assert unseen(nothing, [process()]) == ()
+
+
+def test_of_a_world_of_any_size_the_first_ranks_are_listed() -> None:
+    (found,) = unseen(RunOutcome(0, 1.0), [process(rank=0, world=10**15)])
+    assert isinstance(found, RanksUnseen)
+    assert found.ranks == tuple(range(1, 1001))
