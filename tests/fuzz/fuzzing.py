@@ -167,7 +167,7 @@ HOSTILE: tuple[str, ...] = (
     "0x1p+9999",
     "-0x1.8p-3",
     "²",
-    "١",
+    "\u0661",
     "2020-13-45",
     "=",
     "!!python/object:os.system",

@@ -87,7 +87,10 @@ def values(dtype: str, raw: bytes) -> Sequence[Value] | None:
 
 
 def _unpacked(code: str, raw: bytes) -> tuple[Any, ...]:
-    return struct.unpack(f"={len(raw) // struct.calcsize(f'={code}')}{code}", raw)
+    size = struct.calcsize(f"={code}")
+    if len(raw) % size:
+        raise ValueError(f"{len(raw)} bytes do not make elements of {size} bytes")
+    return struct.unpack(f"={len(raw) // size}{code}", raw)
 
 
 @dataclass

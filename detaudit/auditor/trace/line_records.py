@@ -2,10 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
-from detaudit.auditor.evidence.event_records import Line
+from detaudit.auditor.evidence.event_records import UNREADABLE, Line
+
+_Count: TypeAlias = Annotated[int, Meta(ge=1)]
+_Lines: TypeAlias = Annotated[tuple[int, ...], Meta(min_length=1)]
 
 
 class Stretch(Line, frozen=True, tag="path"):
@@ -13,7 +18,7 @@ class Stretch(Line, frozen=True, tag="path"):
 
     thread: str
     id: int
-    lines: tuple[tuple[str, tuple[int, ...]], ...]
+    lines: Annotated[tuple[tuple[str, _Lines], ...], Meta(min_length=1)]
 
 
 class Ran(Line, frozen=True, tag="line"):
@@ -21,8 +26,8 @@ class Ran(Line, frozen=True, tag="line"):
 
     thread: str
     step: int
-    paths: tuple[tuple[int, int], ...]
-    more: tuple[int, str] | None = None
+    paths: tuple[tuple[int, _Count], ...]
+    more: tuple[_Count, str] | None = None
     ended: bool = False
 
 
@@ -60,5 +65,5 @@ def watched(path: Path) -> Iterator[Line]:
                 yield DECODER.decode(raw)
             except msgspec.ValidationError:
                 continue  # of another kind
-            except msgspec.DecodeError:
+            except UNREADABLE:
                 return

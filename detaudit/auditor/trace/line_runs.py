@@ -47,6 +47,8 @@ def _parts(lines: Iterable[Line]) -> Iterator[_Part]:
             case Assigned():
                 assigned.setdefault(line.thread, []).append(line)
             case Ran():
+                if any((line.thread, number) not in stretches for number, _ in line.paths):
+                    return  # the log is damaged
                 ran = [(stretches[line.thread, number], count) for number, count in line.paths]
                 if line.more is not None:
                     ran.append(((Rest(*line.more),), 1))

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from detaudit import wire
 from detaudit.auditor.evidence.event_logs import Process
+from detaudit.auditor.evidence.event_records import UNREADABLE
 
 
 class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
@@ -58,9 +61,9 @@ class TensorLine(msgspec.Struct, frozen=True, tag_field="k", tag="tensor"):
 
     role: str
     digest: str
-    dtype: str
-    shape: tuple[int, ...]
-    file: str
+    dtype: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_]{1,64}\Z")]
+    shape: tuple[Annotated[int, Meta(ge=0)], ...]
+    file: Annotated[str, Meta(pattern=r"^[^/\x00]+\Z")]
 
 
 _DECODER = msgspec.json.Decoder(OpLine | TensorLine)
@@ -74,7 +77,7 @@ def path_of(folder: Path, process: Process) -> Path | None:
 
 
 def read(path: Path | None) -> Iterator[OpLine | TensorLine]:
-    """Yield the operations and tensors of a file, up to the first torn line."""
+    """Yield the operations and tensors of a file, up to the first that is torn or cannot be decoded."""
     if path is None:
         return
     with path.open("rb") as file:
@@ -83,8 +86,8 @@ def read(path: Path | None) -> Iterator[OpLine | TensorLine]:
                 yield _DECODER.decode(raw)
             except msgspec.ValidationError:
                 if raw.startswith(_OURS):  # otherwise a line of a different level
-                    raise
-            except msgspec.DecodeError:
+                    return
+            except UNREADABLE:
                 return
 
 

@@ -131,3 +131,8 @@ def test_bytes_that_do_not_fill_the_shape_are_refused() -> None:
     with pytest.raises(ValueError, match="do not make"):
         difference("float32", (3,), bytes(10), bytes(10))
     assert difference("float32", (0, 4), b"", b"") is None
+
+
+def test_bytes_that_are_of_another_type_are_refused() -> None:
+    with pytest.raises(ValueError, match="6 bytes do not make elements of 8 bytes"):
+        difference("float64", (1,), b"123456", b"123457")

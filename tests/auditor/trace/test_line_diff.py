@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from detaudit.auditor.evidence.event_records import Line
 from detaudit.auditor.trace import line_runs
 from detaudit.auditor.trace.line_diff import Differing, Fork, assignments, fork
-from detaudit.auditor.trace.line_records import DECODER, Assigned, watched
+from detaudit.auditor.trace.line_records import DECODER, Assigned, Ran, watched
 from detaudit.auditor.trace.line_runs import Place
 from detaudit.recorder.watch.lines import paths
 
@@ -197,6 +197,29 @@ def test_other_kinds_are_skipped_and_a_torn_line_ends_the_file(tmp_path: Path) -
     lines = [json.dumps(line) for line in Run().ran([A, B]).ran([A], 2).stream.lines]
     file.write_text("\n".join(['{"k":"op","n":1}', *lines[:3], lines[3][:-5]]))
     assert [type(line).__name__ for line in watched(file)] == ["Stretch", "Ran", "Stretch"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"k": "path", "thread": "MainThread", "id": 7, "lines": []},
+        {"k": "path", "thread": "MainThread", "id": 7, "lines": [["a.py", []]]},
+        {"k": "line", "thread": "MainThread", "step": 1, "paths": [[0, 0]]},
+        {"k": "line", "thread": "MainThread", "step": 1, "paths": [[0, -1]]},
+        {"k": "line", "thread": "MainThread", "step": 1, "paths": [], "more": [0, "d"]},
+    ],
+)
+def test_what_the_recorder_never_writes_is_left_out(line: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "7.0.ops"
+    lines = [json.dumps(one) for one in Run().ran([A, B]).stream.lines]
+    file.write_text("\n".join([*lines, json.dumps(line), '{"k":"bye","more":' + "[" * 100_000]))
+    assert [type(one).__name__ for one in watched(file)] == ["Stretch", "Ran"]
+
+
+def test_a_sequence_that_nobody_wrote_ends_the_log() -> None:
+    a, b = Run().ran([A, B]), Run().ran([A, B])
+    stray = [Ran("MainThread", 1, ((99, 1),)), *a.ran([C], 2).lines()]
+    assert fork(stray, b.ran([A], 2).lines()) is None
 
 
 def test_only_what_waits_is_kept() -> None:
