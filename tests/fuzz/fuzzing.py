@@ -9,6 +9,7 @@ import re
 import resource
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,6 +93,7 @@ def limited() -> Iterator[None]:
 
 FORBIDDEN = ("pickle.", "os.", "shutil.", "subprocess.", "socket.", "ctypes.", "webbrowser.", "ftplib.", "urllib.")
 ALLOWED = ("os.listdir", "os.scandir", "os.walk", "os.fwalk", "pickle.dumps", "os.truncate")
+TEMPORARY = tempfile.gettempdir()
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -106,7 +108,7 @@ class Watch:
             return
         if event == "open":
             path, mode, flags = arguments
-            nameless = isinstance(flags, int) and flags & os.O_TMPFILE == os.O_TMPFILE
+            nameless = path == TEMPORARY  # a temporary file without a name
             if isinstance(flags, int) and flags & WRITING and not nameless:
                 self.events.append(f"open {path!r} {mode} {flags:o}")
         elif event.startswith(FORBIDDEN) and event not in ALLOWED:

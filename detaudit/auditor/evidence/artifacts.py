@@ -6,11 +6,20 @@ import hashlib
 import importlib.util
 import os
 import stat
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from detaudit.auditor.evidence.formats import BROKEN, NEEDS_H5PY, Part, UnusableError, pieces, reader_for
+from detaudit.auditor.evidence.formats import (
+    BROKEN,
+    NEEDS_H5PY,
+    Part,
+    UnusableError,
+    check_unpacked,
+    pieces,
+    reader_for,
+)
 from detaudit.auditor.evidence.formats.floats import Total
 from detaudit.errors import UsageError
 from detaudit.model import RunError, Warning  # the term for it
@@ -102,26 +111,29 @@ class Contents:
 def read(path: Path) -> Contents:
     """Return what is in a file. Raises UnusableError if there is nothing to compare, or no way to."""
     try:
-        if not path.stat().st_size:
+        reader, size = reader_for(path), path.stat().st_size
+        if not size:
             raise UnusableError("is empty")
-        reader = reader_for(path)
-        found = reader.parts(path) if reader else None
-        if found is not None:
-            return _contents(found, "tensors")
+        with warnings.catch_warnings(action="ignore"):  # such as of escapes in a text
+            found = reader.parts(path) if reader else None
+            if found is not None:
+                return _contents(found, "tensors", size)
         with path.open("rb") as file:
-            return _contents(iter([Part("", pieces(file))]), "bytes")
+            return _contents(iter([Part("", pieces(file))]), "bytes", size)
     except ModuleNotFoundError as error:
         raise UnusableError(f"needs {error.name} to be read: {H5PY_HINT}") from error
     except BROKEN as error:
         raise UnusableError(f"cannot be read as {path.suffix or 'a file'}: {type(error).__name__}: {error}") from error
 
 
-def _contents(parts: Iterator[Part], by: str) -> Contents:
-    total, found = Total(), []
+def _contents(parts: Iterator[Part], by: str, size: int) -> Contents:
+    total, found, unpacked = Total(), [], 0
     for part in parts:
         digest = hashlib.blake2b(repr((part.dtype, part.shape)).encode(), digest_size=16)
         for piece in part.pieces:
             digest.update(piece)
+            unpacked += len(piece)
+            check_unpacked(unpacked, size)
             total.add(part.dtype, piece)
         found.append((part.name, digest.hexdigest()))
     if not found:

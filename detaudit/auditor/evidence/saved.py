@@ -2,11 +2,20 @@
 
 import hashlib
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from detaudit.auditor.evidence.formats import BROKEN, MODEL_READERS, Part, UnusableError, pieces, reader_for
+from detaudit.auditor.evidence.formats import (
+    BROKEN,
+    MODEL_READERS,
+    Part,
+    UnusableError,
+    check_unpacked,
+    pieces,
+    reader_for,
+)
 
 MOST_BYTES = 16 * 2**20
 """Of a file without tensors, the bytes that are compared, with its size."""
@@ -54,22 +63,26 @@ def read(path: Path) -> Contents:
 
 def _read(path: Path) -> Contents:
     try:
-        reader = reader_for(path, MODEL_READERS)
-        found = reader.parts(path) if reader is not None and path.stat().st_size else None
-        return _contents(found) if found is not None else Contents()
+        reader, size = reader_for(path, MODEL_READERS), path.stat().st_size
+        with warnings.catch_warnings(action="ignore"):  # such as of escapes in a text
+            found = reader.parts(path) if reader is not None and size else None
+            return _contents(found, size) if found is not None else Contents()
     except ModuleNotFoundError as error:
         raise UnusableError(f"needs {error.name} to be read") from error
     except BROKEN as error:
         raise UnusableError(f"cannot be read as {path.suffix}: {type(error).__name__}: {error}") from error
 
 
-def _contents(parts: Iterator[Part]) -> Contents:
+def _contents(parts: Iterator[Part], size: int) -> Contents:
     tensors: list[tuple[str, str]] = []
     beside: dict[str, str] = {}
+    unpacked = 0
     for part in parts:
         digest = hashlib.blake2b(repr((part.dtype, part.shape)).encode(), digest_size=16)
         for piece in part.pieces:
             digest.update(piece)
+            unpacked += len(piece)
+            check_unpacked(unpacked, size)
         if _decides(part):
             tensors.append((part.name, digest.hexdigest()))
         else:

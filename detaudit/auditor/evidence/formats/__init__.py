@@ -8,13 +8,22 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
 PIECE = 4 * 2**20
 """Bytes that are held in memory at a time; a multiple of every item's size."""
 
+MOST_UNPACKED = 2**30
+"""Bytes that a file of any size may unpack to."""
+
+MOST_RATIO = 100
+"""A larger one may unpack to this many times its size: weights never get that much smaller, and bombs do."""
+
+MOST_DIMENSIONS = 64
+
 BROKEN = (
     ArithmeticError,
+    AttributeError,
     EOFError,
     LookupError,
     MemoryError,
@@ -109,6 +118,31 @@ def pieces(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
         if size is not None:
             size -= len(piece)
         yield piece
+
+
+def check_unpacked(unpacked: int, size: int) -> None:
+    """Raise ValueError if a file of ``size`` bytes unpacks to far more."""
+    if unpacked > max(MOST_UNPACKED, MOST_RATIO * size):
+        raise ValueError(f"it unpacks to {MOST_RATIO} times its size or more")
+
+
+def extents(numbers: Any) -> tuple[int, ...]:
+    """Return a shape or strides that a file names. Raises ValueError if they are none."""
+    found = tuple(numbers)
+    if len(found) > MOST_DIMENSIONS or not all(isinstance(one, int) and 0 <= one < 2**63 for one in found):
+        raise ValueError("a shape in it is none")
+    return found
+
+
+def unzipped(path: Path) -> zipfile.ZipFile:
+    """Open a zip. Nothing in it is ever written under its name. Raises ValueError for one that unpacks to too much."""
+    archive = zipfile.ZipFile(path)
+    try:
+        check_unpacked(sum(member.file_size for member in archive.infolist()), path.stat().st_size)
+    except ValueError:
+        archive.close()
+        raise
+    return archive
 
 
 def zip_part(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, dtype: str = "") -> Part:

@@ -5,11 +5,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from detaudit.auditor.evidence.formats import Part
+from detaudit.auditor.evidence.formats import Part, extents
 from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
 
 _SHOWN = 2
 """Keys by which what lies beside the arrays is named: ``optimizer.param_groups``."""
+
+MOST_TEXT = 2**27
+"""Characters of names and texts, each as often as it is met."""
+
+MOST_DEPTH = 500
+"""Containers within containers; pickle itself writes no more than about 1000."""
 
 _HELD_BY_MODULES = ("_modules", "_parameters", "_buffers")
 """Attributes of torch's modules that a name leaves out: ``encoder.weight``."""
@@ -22,9 +28,11 @@ Tensor = Callable[[str, Any], Part | None]
 
 def kind_of(dtype: Any) -> str:
     """Return a dtype of NumPy in NumPy's spelling, with the names of its fields if it has any."""
-    code, order, names = str(dtype.arguments[0]), "|", None
+    code, order, names = dtype.arguments[0], "|", None
     if dtype.state is not None:
         _, order, _, names = dtype.state[:4]
+    if not all(isinstance(one, str) for one in (code, order, *(names or ()))):
+        raise ValueError("its dtype is none")
     return f"{order if order != '=' else '<'}{code}{f' {names}' if names else ''}"
 
 
@@ -40,7 +48,11 @@ def held(root: Any, tensor: Tensor = lambda name, arguments: None) -> Iterator[P
     """Yield all arrays and tensors, then what lies beside them, in few parts with an empty dtype."""
     beside: dict[str, list[str]] = {}
     names: Counter[str] = Counter()
+    size = 0
     for keys, value in _leaves(root):
+        size += sum(map(len, keys)) + (len(value) if isinstance(value, str) else 0)
+        if size > MOST_TEXT:
+            raise ValueError("it holds too much text")
         shown = ".".join([key for key in keys if key not in _HELD_BY_MODULES])
         part = _array(shown, value) or _of_torch(shown, value, tensor)
         if part is None:
@@ -67,6 +79,8 @@ def _leaves(root: Any) -> Iterator[tuple[Keys, Any]]:
             if id(value) not in seen:
                 yield keys, value
             continue
+        if len(keys) > MOST_DEPTH:
+            raise ValueError("it is nested too deeply")
         seen[id(value)] = value
         rest += reversed(inside)
 
@@ -123,7 +137,7 @@ def _array(name: str, value: Any) -> Part | None:
     else:
         _, shape, dtype, fortran, data = value.state
     digest = data.digest if isinstance(data, Blob) else digest_of([data])
-    return Part(name, iter([digest.encode()]), f"{kind_of(dtype)}{' F' if fortran else ''}", tuple(shape))
+    return Part(name, iter([digest.encode()]), f"{kind_of(dtype)}{' F' if fortran else ''}", extents(shape))
 
 
 def _is_tensor(value: Call) -> bool:
@@ -139,5 +153,13 @@ def _of_torch(name: str, value: Any, tensor: Tensor) -> Part | None:
 
 
 def _text(keys: Keys, value: Any) -> str:
-    shown = value.name if isinstance(value, Global) else "outside" if isinstance(value, Persistent) else repr(value)
+    match value:
+        case Global(name=name):
+            shown = name
+        case Persistent():
+            shown = "outside"
+        case Call():
+            shown = _called(value)
+        case _:
+            shown = repr(value)
     return f"{'.'.join(keys)}={shown}"

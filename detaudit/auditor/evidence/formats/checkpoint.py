@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from detaudit.auditor.evidence.formats import Part, pickles, pieces, torch
+from detaudit.auditor.evidence.formats import Part, extents, pickles, pieces, torch, unzipped
 from detaudit.auditor.evidence.formats.arrays import held
 from detaudit.auditor.evidence.formats.standins import Persistent
 from detaudit.auditor.evidence.formats.storages import layout_of, span
@@ -31,25 +31,30 @@ def parts(path: Path) -> Iterator[Part] | None:
 
 def _of_zip(path: Path) -> Iterator[Part]:
     root = torch.root_of(path) or ""
-    with zipfile.ZipFile(path) as archive, path.open("rb") as raw:
+    with unzipped(path) as archive, path.open("rb") as raw:
         if archive.getinfo(f"{root}data.pkl").file_size > torch.MOST_STRUCTURE:
             raise ValueError("its data.pkl is too large")
-        big = f"{root}byteorder" in archive.namelist() and archive.read(f"{root}byteorder") == b"big"
+        big = torch.is_big(archive, root)
         with archive.open(f"{root}data.pkl") as structure:
             found = pickles.read(structure)
 
         def tensor(name: str, arguments: Any) -> Part | None:
             storage, offset, shape, strides = arguments[:4]
-            if not isinstance(storage, Persistent) or storage.key[0] != "storage":
+            if (
+                not isinstance(storage, Persistent)
+                or storage.key[0] != "storage"
+                or not isinstance(storage.key[2], str)
+            ):
                 return None
+            shape, strides, (offset,) = extents(shape), extents(strides), extents((offset,))
             member = archive.getinfo(f"{root}data/{storage.key[2]}")
             kind = torch.dtype_of(storage.key[1].name)
             if kind is None:  # elements of an unknown size
-                return Part(name, _bytes(archive, raw, member, 0, member.file_size), storage.key[1].name, tuple(shape))
+                return Part(name, _bytes(archive, raw, member, 0, member.file_size), storage.key[1].name, shape)
             item = member.file_size // max(storage.key[4], 1)
             start, size = span(offset, shape, strides, item, member.file_size)
             dtype = f"{'<>'[big]}{kind}{layout_of(shape, strides)}"
-            return Part(name, _bytes(archive, raw, member, start, size), dtype, tuple(shape))
+            return Part(name, _bytes(archive, raw, member, start, size), dtype, shape)
 
         yield from held(found, tensor)
 

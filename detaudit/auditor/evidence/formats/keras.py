@@ -3,12 +3,11 @@
 import json
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from detaudit.auditor.evidence.formats import Part, hdf5, zip_part
+from detaudit.auditor.evidence.formats import Part, hdf5, unzipped, zip_part
 
 MOST_CONFIG = 64 * 2**20
 _DATED = "metadata.json"
@@ -16,12 +15,13 @@ _DATED = "metadata.json"
 
 def parts(path: Path) -> Iterator[Part]:
     """See Reader.parts."""
-    with zipfile.ZipFile(path) as archive:
+    with unzipped(path) as archive:
         for member in sorted(archive.infolist(), key=lambda member: member.filename):
             name = member.filename
             if name.endswith(".h5"):
                 with tempfile.TemporaryFile() as file:  # HDF5 needs random access, which a member of a zip lacks
-                    shutil.copyfileobj(archive.open(member), file)
+                    with archive.open(member) as packed:
+                        shutil.copyfileobj(packed, file)
                     yield from hdf5.datasets(file, member.file_size, f"{name}: ")
             elif name == "config.json" and member.file_size <= MOST_CONFIG:
                 yield Part(name, iter([_without_addresses(archive.read(member))]))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from detaudit.auditor.evidence.formats import Part, pieces
+from detaudit.auditor.evidence.formats import Part, extents, pieces
 
 MOST_HEADER = 2**20
 _MAGIC = b"\x93NUMPY"
@@ -32,7 +32,7 @@ def array(file: IO[bytes], name: str) -> Part:
     header = ast.literal_eval(file.read(size).decode("utf-8").strip())
     order = " F" if header["fortran_order"] else ""
     dtype = header["descr"] if isinstance(header["descr"], str) else repr(header["descr"])
-    return Part(name, pieces(file), f"{dtype}{order}", tuple(header["shape"]))
+    return Part(name, pieces(file), f"{dtype}{order}", extents(header["shape"]))
 
 
 def written(dtype: str, shape: Sequence[int], data: bytes) -> bytes:

@@ -5,12 +5,12 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from detaudit.auditor.evidence.formats import Part, npy, zip_part
+from detaudit.auditor.evidence.formats import Part, npy, unzipped, zip_part
 
 
 def parts(path: Path) -> Iterator[Part]:
     """See Reader.parts."""
-    with zipfile.ZipFile(path) as archive:
+    with unzipped(path) as archive:
         for member in sorted(archive.infolist(), key=lambda member: member.filename):
             if member.filename.endswith(".npy"):
                 with archive.open(member) as file:

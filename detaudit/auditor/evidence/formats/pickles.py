@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from detaudit.auditor.evidence.formats import Part, pieces, storages
+from detaudit.auditor.evidence.formats import Part, extents, pieces, storages
 from detaudit.auditor.evidence.formats.arrays import held, item_size, kind_of
 from detaudit.auditor.evidence.formats.compressed import opened
 from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
@@ -18,6 +18,7 @@ from detaudit.auditor.evidence.formats.torch import LEGACY
 
 MOST_OPCODES = 4_000_000
 _MARK = object()
+_MOST_NAME = 1000
 _SHORT = 64
 """Of more bytes than these, only a digest is kept."""
 
@@ -51,6 +52,7 @@ class _Machine:
         self._file = file
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
+        self._made: dict[tuple[str, int], tuple[Any, Any]] = {}
 
     def run(self) -> Any:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(self._file)):
@@ -102,7 +104,17 @@ class _Machine:
     def call(self, count: int) -> None:
         function, *arguments = self._pop(count)
         found = arguments[0] if len(arguments) == 1 else tuple(arguments)
-        self._stack.append(_result(function, found))
+        if function in (_ENCODE, _STORAGE):
+            self._stack.append(self._made_once(function.name, found))
+        else:
+            self._stack.append(_result(function, found))
+
+    def _made_once(self, name: str, found: Any) -> Any:
+        """Return what is made of bytes, which a few opcodes may ask for a million times."""
+        key = (name, id(found[0]))
+        if key not in self._made:
+            self._made[key] = found[0], _result(Global(name), found)
+        return self._made[key][1]
 
     def build(self, _: None) -> None:
         (state,) = self._pop(1)
@@ -112,7 +124,10 @@ class _Machine:
             target.state = _of_joblib(state, self._file)
 
     def glob(self, argument: str | None) -> None:
-        self._stack.append(Global(argument if argument is not None else " ".join(map(str, self._pop(2)))))
+        if argument is None:
+            module, name = self._pop(2)
+            argument = f"{module:.{_MOST_NAME}s} {name:.{_MOST_NAME}s}"
+        self._stack.append(Global(argument))
 
     def instance(self, argument: str) -> None:
         self._stack.append(Call(Global(argument), self._to_mark()))
@@ -139,8 +154,8 @@ class _Machine:
 
 def _result(function: Any, found: Any) -> Any:
     """Return the stand-in for what a function returns for these arguments."""
-    if function == _ENCODE:  # how protocol 2 writes bytes
-        return _brief(found[0].encode(found[1]))
+    if function == _ENCODE and found[1] in _LATIN:  # how protocol 2 writes bytes
+        return _brief(found[0].encode("latin1"))
     if function == _STORAGE and isinstance(found[0], bytes):
         return storages.storage_in(found[0], read) or Call(function, found)
     if isinstance(found, tuple) and len(found) >= _VIEW and isinstance(found[0], storages.Storage):
@@ -155,7 +170,7 @@ def _mapping(flat: list[Any]) -> Mapping:
 def _of_joblib(state: Mapping, file: IO[bytes]) -> Any:
     """Return the array that joblib writes into the pickle, right after the object that describes it."""
     described = dict(state.pairs)
-    dtype, shape = kind_of(described["dtype"]), tuple(described["shape"])
+    dtype, shape = kind_of(described["dtype"]), extents(described["shape"])
     if dtype[1:].startswith("O"):
         return read(file)  # a pickle in the pickle
     if described.get("numpy_array_alignment_bytes") is not None:
@@ -168,6 +183,7 @@ def _of_joblib(state: Mapping, file: IO[bytes]) -> Any:
 
 
 _ENCODE, _STORAGE = Global("_codecs encode"), Global("torch.storage _load_from_bytes")
+_LATIN = ("latin1", "latin-1")
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _EMPTY: dict[str, Callable[[], Any]] = {
     "EMPTY_LIST": list,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from detaudit.auditor.evidence.formats import Part, pieces
+from detaudit.auditor.evidence.formats import Part, extents, pieces
 
 MOST_HEADER = 100 * 2**20
 """Bytes; the limit that the format itself sets."""
@@ -45,7 +45,7 @@ def parts(path: Path) -> Iterator[Part]:
             begin, end = tensor["data_offsets"]
             file.seek(start + begin)
             dtype = str(tensor["dtype"])
-            yield Part(name, pieces(file, end - begin), _DTYPES.get(dtype, dtype), tuple(tensor["shape"]))
+            yield Part(name, pieces(file, end - begin), _DTYPES.get(dtype, dtype), extents(tensor["shape"]))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

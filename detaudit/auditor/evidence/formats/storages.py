@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from detaudit.auditor.evidence.formats import torch
+from detaudit.auditor.evidence.formats import check_unpacked, extents, torch
 from detaudit.auditor.evidence.formats.standins import Array, Persistent, digest_of
 
 _PICKLES = 5
@@ -27,6 +27,7 @@ class Storage:
     size: int
     digest: str
     data: bytes = field(repr=False)
+    seen: int = 0
 
 
 def storage_in(pickled: bytes, read: Callable[[IO[bytes]], Any]) -> Storage | None:
@@ -41,24 +42,29 @@ def storage_in(pickled: bytes, read: Callable[[IO[bytes]], Any]) -> Storage | No
     if not isinstance(root, Persistent) or not isinstance(keys, list) or len(keys) != 1:
         return None
     _, kind, _, _, elements, *_ = root.key
+    if not isinstance(elements, int):
+        return None
     data = pickled[file.tell() + _COUNT :]
     return Storage(kind.name, elements, len(data), digest_of([data]), data)
 
 
 def shown(storage: Storage, offset: int, shape: Any, strides: Any) -> Array:
     """Return the elements that a tensor shows of its storage."""
+    shape, strides, (offset,) = extents(shape), extents(strides), extents((offset,))
     kind = torch.dtype_of(storage.kind)
     if kind is None:  # elements of an unknown size
-        return Array(storage.kind, tuple(shape), storage.digest)
+        return Array(storage.kind, shape, storage.digest)
     start, size = span(offset, shape, strides, storage.size // max(storage.elements, 1), storage.size)
     digest = storage.digest
     if size == storage.size:
         storage.data = b""
     elif storage.data:
+        storage.seen += size
+        check_unpacked(storage.seen, storage.size)
         digest = digest_of([storage.data[start : start + size]])
     else:
         raise ValueError("a part of a storage comes after the whole")
-    return Array(f"<{kind}{layout_of(shape, strides)}", tuple(shape), digest)
+    return Array(f"<{kind}{layout_of(shape, strides)}", shape, digest)
 
 
 def span(offset: int, shape: Any, strides: Any, size: int, whole: int) -> tuple[int, int]:

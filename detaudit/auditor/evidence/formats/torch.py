@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from detaudit.auditor.evidence.formats import BROKEN, Part, UnusableError, zip_part
+from detaudit.auditor.evidence.formats import BROKEN, Part, UnusableError, unzipped, zip_part
 
 MOST_STRUCTURE = 64 * 2**20
 """Bytes of ``data.pkl`` up to which the names and types of storages are looked up in it."""
@@ -18,6 +18,10 @@ LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
 # torch (>= 2.1) derives it from the archive's records to distinguish files; it adds nothing to them.
 _IDENTITY = ".data/serialization_id"
+
+_BIG = b"big"
+
+_MOST_NAME = 1000
 
 _DTYPES = {
     "torch DoubleStorage": "f8",
@@ -60,16 +64,24 @@ def dtype_of(storage: str) -> str | None:
 
 def root_of(path: Path) -> str | None:
     """Return the folder inside the archive, which is named like the file when it was saved."""
-    with zipfile.ZipFile(path) as archive:
+    with unzipped(path) as archive:
         found = [name for name in archive.namelist() if name.endswith("/data.pkl")]
     return min(found, key=len).removesuffix("data.pkl") if found else None
 
 
+def is_big(archive: zipfile.ZipFile, root: str) -> bool:
+    """Return whether the storages are in the byte order of big-endian machines."""
+    if f"{root}byteorder" not in archive.namelist():
+        return False
+    with archive.open(f"{root}byteorder") as file:
+        return file.read(len(_BIG) + 1) == _BIG
+
+
 def _of_zip(path: Path) -> Iterator[Part]:
     root = root_of(path) or ""
-    with zipfile.ZipFile(path) as archive:
+    with unzipped(path) as archive:
         storages = _look_up(archive, archive.getinfo(f"{root}data.pkl"))
-        big = f"{root}byteorder" in archive.namelist() and archive.read(f"{root}byteorder") == b"big"
+        big = is_big(archive, root)
         for member in sorted(archive.infolist(), key=lambda member: member.filename):
             name = member.filename.removeprefix(root)
             if name.startswith("data/"):
@@ -128,7 +140,8 @@ def storages_in(pickle: bytes) -> dict[str, _Storage]:
                 atoms.append(_Global(argument))
             case "STACK_GLOBAL":
                 name, module = atoms.pop(), atoms.pop()
-                atoms.append(_Global(f"{module} {name}"))
+                known = isinstance(module, str) and isinstance(name, str) and len(module) + len(name) < _MOST_NAME
+                atoms.append(_Global(f"{module} {name}") if known else None)
             case "MARK":
                 pass
             case _:  # a text or a number, or None for a container such as a tuple
