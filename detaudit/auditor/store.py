@@ -110,5 +110,5 @@ def load_report(place: Path) -> Audit | Check:
         return found
     except OSError as error:
         raise AuditNotFoundError(f"no audit in {place}: {error.strerror}", hint) from error
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise AuditNotFoundError(f"{path} is not an audit: {error}", hint) from error

@@ -20,9 +20,14 @@ def color() -> bool | None:
 
 def print_error(error: DetauditError) -> None:
     """Print the message of an error, and its hint below."""
-    click.echo(f"{click.style('error:', fg='red')} {redact.text(error.message)}{_why(error)}", err=True, color=color())
+    # --help has to answer without loading what reports need.
+    from detaudit.report.plain import plain
+
+    message = plain(redact.text(error.message) + _why(error))
+    click.echo(f"{click.style('error:', fg='red')} {message}", err=True, color=color())
     if error.hint:
-        click.echo(f"  {click.style('hint:', fg='cyan')} {redact.text(error.hint)}", err=True, color=color())
+        hint = plain(redact.text(error.hint))
+        click.echo(f"  {click.style('hint:', fg='cyan')} {hint}", err=True, color=color())
 
 
 def print_internal_error(error: Exception) -> None:

@@ -25,6 +25,7 @@ from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, Failing
 from detaudit.model.check import Check, CheckedAudit, CheckVerdict, Gate, GateDetail, GateName, GateStatus, LockChange
 from detaudit.model.compare import Change, ComparedSide, Comparison, ComparisonVerdict, LossPair, WeightPair
 from detaudit.model.doctor import Diagnosis, Risk
+from detaudit.model.encoding import encode
 from detaudit.model.enums import FITTED, NAMED, UNHOOKED, Cause, Stage, Status, Verdict, is_inference
 from detaudit.model.evidence import Confidence, Evidence
 from detaudit.model.exits import exit_code
@@ -161,4 +162,4 @@ __all__ = [
 
 def to_json(report: Report) -> bytes:
     """Return a report in the layout of its type: an audit as in audit.json."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+    return msgspec.json.format(encode(report), indent=2) + b"\n"

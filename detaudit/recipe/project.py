@@ -66,7 +66,7 @@ def find(folder: Path) -> Path:
     """Return the file that defines the project's audits. Raises NothingToAuditError if there is none."""
     for name in FILES:
         path = folder / name
-        if path.is_file() and (path.suffix == ".yaml" or "detaudit" in _toml(path).get("tool", {})):
+        if path.is_file() and (path.suffix == ".yaml" or "detaudit" in _tools(path)):
             return path
     raise NothingToAuditError(
         "no audits configured: no detaudit.yaml, and no [tool.detaudit] in pyproject.toml",
@@ -82,7 +82,7 @@ def read(path: Path) -> dict[str, NamedAudit]:
     if path.suffix != ".toml":
         return {name: _audit(path, name, raw) for name, raw in yamlfile.load(path, _Project, _HINT).audits.items()}
     try:
-        project = msgspec.convert(_toml(path).get("tool", {}).get("detaudit", {}), _Project)
+        project = msgspec.convert(_tools(path).get("detaudit", {}), _Project)
     except msgspec.ValidationError as error:
         problem, where = yamlfile.split(error)
         raise ConfigError(f"{path}, [tool.detaudit{where}]: {problem}", _HINT) from error
@@ -91,7 +91,7 @@ def read(path: Path) -> dict[str, NamedAudit]:
 
 def _audit(path: Path, name: str, raw: dict[str, Any]) -> NamedAudit:
     try:
-        return msgspec.convert(raw, NamedAudit)
+        return yamlfile.converted(path, raw, NamedAudit)
     except msgspec.ValidationError as error:
         problem, where = yamlfile.split(error)
         at = f".audits.{name}{where}"
@@ -99,14 +99,17 @@ def _audit(path: Path, name: str, raw: dict[str, Any]) -> NamedAudit:
         raise ConfigError(f"{place}: {problem}", _HINT) from error
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _tools(path: Path) -> dict[str, Any]:
+    """Return the table [tool] of a TOML file, nothing if there is none."""
     try:
-        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8")).get("tool")
     except (OSError, UnicodeDecodeError) as error:
         raise UnknownNameError(f"cannot read {path}: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}", "Fix the TOML syntax.") from error
-    return found
+    except (RecursionError, ValueError) as error:  # such as of a number with thousands of digits
+        raise ConfigError(f"{path}: {error}", _HINT) from error
+    return found if isinstance(found, dict) else {}
 
 
 def select(audits: dict[str, NamedAudit], names: Sequence[str]) -> dict[str, NamedAudit]:

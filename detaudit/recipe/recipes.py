@@ -1,5 +1,6 @@
 """Recipes: named sets of flags with a seed, from configs/recipes/ or from a user's own YAML file."""
 
+import contextlib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -51,8 +52,9 @@ def _locate(name: str) -> Path:
     if name in names():
         return configs_dir() / "recipes" / f"{name}.yaml"
     path = Path(name)
-    if path.suffix in (".yaml", ".yml") and path.is_file():
-        return path
+    with contextlib.suppress(OSError):  # the name is too long
+        if path.suffix in (".yaml", ".yml") and path.is_file():
+            return path
     raise unknown("recipe", name, names())
 
 

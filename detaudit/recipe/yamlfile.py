@@ -13,7 +13,12 @@ from detaudit.errors import ConfigError, UnknownNameError
 T = TypeVar("T")
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The loader of libyaml is ten times faster; PyYAML has it if it is installed as a wheel."""
+"""The loader of libyaml is ten times faster; PyYAML has it if it is installed as a wheel.
+
+It is for our own files, because the stack overflows at a file that is nested deeply enough.
+"""
+
+MOST_BYTES = 2**20
 
 _HINT = "See configs/ for valid examples."
 _UNKNOWN_FIELD = "Object contains unknown field `"
@@ -31,31 +36,46 @@ def load(path: Path, kind: type[T], hint: str = _HINT) -> T:
 
     Raises UnknownNameError if the file cannot be read, ConfigError if it is not YAML or has invalid contents.
     """
+    text = _read(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnknownNameError(f"cannot read {path}: {error}") from error
-    try:
-        data = _parse(text)
+        data = yaml.load(text, Loader=_LOADER if _is_ours(path) else yaml.SafeLoader)  # noqa: S506 - both are safe
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise ConfigError(_at(path, mark, error.problem or "not YAML"), "Fix the YAML syntax.") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: {error}", "Fix the YAML syntax.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply", hint) from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # such as the 45th day of a month
+        raise ConfigError(f"{path}: a value is not of its type: {error}", hint) from error
     try:
-        return msgspec.convert(data, kind)
+        return converted(path, data, kind)
     except msgspec.ValidationError as error:
         problem, where = split(error)
         key = problem.removeprefix(_UNKNOWN_FIELD).rstrip("`") if problem.startswith(_UNKNOWN_FIELD) else ""
-        mark = _mark(yaml.compose(text), where, key)
+        mark = _mark(yaml.compose(text, Loader=yaml.SafeLoader), where, key)
         raise ConfigError(_at(path, mark, problem), _nearest(key, kind) or hint) from error
 
 
-def _parse(text: str) -> Any:
+def converted(path: Path, data: Any, kind: type[T]) -> T:
+    """Return data from a file as ``kind``. Raises ValidationError if it is not, ConfigError for what is no text."""
     try:
-        return yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader, in C if available
-    except yaml.YAMLError:
-        return yaml.safe_load(text)  # Its errors say more.
+        return msgspec.convert(data, kind)
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{path}: half a surrogate pair is not text", _HINT) from error
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ConfigError(f"{path}: larger than {MOST_BYTES:,} bytes", _HINT)
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnknownNameError(f"cannot read {path}: {error}") from error
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_relative_to(configs_dir())
 
 
 def split(error: msgspec.ValidationError) -> tuple[str, str]:
@@ -106,7 +126,7 @@ def _mark(node: Any, where: str, key: str = "") -> Any:
         child = None
         if isinstance(node, yaml.SequenceNode) and step.startswith("["):
             digits = step[1:-1]
-            child = node.value[int(digits)] if digits.isdigit() and int(digits) < len(node.value) else None
+            child = node.value[int(digits)] if digits.isdecimal() and int(digits) < len(node.value) else None
         elif isinstance(node, yaml.MappingNode):
             child = next((value for key, value in node.value if key.value == step), None)
         if child is None:

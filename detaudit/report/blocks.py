@@ -1,11 +1,13 @@
 """The parts of a report for people. Each format draws them in its own way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tabulate import tabulate
+
+from detaudit.report.plain import row
 
 LEFT = frozenset(
     {
@@ -145,3 +147,17 @@ def _empty(block: Block) -> bool:
             return not steps
         case _:
             return not any(block.lines)
+
+
+B = TypeVar("B", bound=Block)
+
+
+def plain(block: B) -> B:
+    """Return a block in which each text is one plain line, whatever a script wrote."""
+    return replace(block, **{field.name: _plain(getattr(block, field.name)) for field in fields(block)})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return row(value)
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

@@ -10,6 +10,8 @@ from tabulate import tabulate
 
 from detaudit.recipe.flags import DEVICES, Flag
 from detaudit.recipe.recipes import Recipe, RecipeFile
+from detaudit.report.markdown import prose
+from detaudit.report.plain import line
 
 ACTIONS = {
     "standard": "part of the recipe `all`",
@@ -85,9 +87,11 @@ def one_recipe(known: Known, format_: str, width: int | None = None) -> str:
     if format_ == "json":
         return _json(_recipe_record(known))
     file, recipe = known
-    heading = f"## {file.name}" if format_ == "markdown" else click.style(file.name, bold=True)
-    parts = [heading, file.title] if file.title else [heading]
-    parts += [f"Extends: {', '.join(file.extends)}"] if file.extends else []
+    name, *texts = (line(text) for text in (file.name, file.title, ", ".join(file.extends)))
+    title, extends = map(prose, texts) if format_ == "markdown" else texts
+    heading = f"## {prose(name)}" if format_ == "markdown" else click.style(name, bold=True)
+    parts = [heading, title] if title else [heading]
+    parts += [f"Extends: {extends}"] if extends else []
     parts += [f"Seed: {recipe.seed}"]
     rows = [_flag_row(flag) for flag in recipe.flags]
     parts += [_TABLES[format_](rows, _FLAG_HEADERS, width)] if rows else []

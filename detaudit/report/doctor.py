@@ -6,6 +6,7 @@ from tabulate import tabulate
 
 from detaudit.model import Diagnosis
 from detaudit.report.messages import risks
+from detaudit.report.plain import line
 
 FORMATS = ("table", "json")
 
@@ -17,12 +18,16 @@ def render(found: Diagnosis, format_: str) -> str:
     lines = [
         "Expect bit-identical results only between environments where all of this matches:",
         "",
-        tabulate(list(found.relevant.items()), tablefmt="plain", disable_numparse=True),
+        tabulate(
+            [[line(name), line(value)] for name, value in found.relevant.items()],
+            tablefmt="plain",
+            disable_numparse=True,
+        ),
         "",
         click.style("Risks on this machine:" if found.risks else "No risks found on this machine.", bold=True),
     ]
     for risk in found.risks:
-        lines += ["", f"- {risks.sentence(risk)}", f"    {risks.fix(risk)}"]
+        lines += ["", f"- {line(risks.sentence(risk))}", f"    {line(risks.fix(risk))}"]
     if found.risks:
         lines += ["", "Run `detaudit run train.py` to see whether they affect your training."]
     return "\n".join(lines) + "\n"

@@ -27,6 +27,7 @@ from detaudit.report.blocks import (
     Section,
     Text,
     Warnings,
+    plain,
     section,
 )
 from detaudit.report.messages import next_steps, problems, warnings
@@ -45,7 +46,7 @@ _MOODS: dict[Verdict | ComparisonVerdict | CheckVerdict, Mood] = {
 
 
 def sections(report: Report) -> list[Section]:
-    """Return the sections of a report, none of them empty."""
+    """Return the sections of a report, none of them empty, with plain text."""
     steps = [(next_steps.comment(step), step.command) for step in report.next_steps]
     interrupted = not isinstance(report, Comparison) and report.interrupted
     found = [
@@ -54,7 +55,7 @@ def sections(report: Report) -> list[Section]:
         section(Interrupted("the report covers what had finished") if interrupted else None),
         section(NextSteps(steps)),
     ]
-    return [one for one in found if one]
+    return [[plain(block) for block in one] for one in found if one]
 
 
 def _sections(report: Report) -> list[Section]:

@@ -20,13 +20,18 @@ from detaudit.report.blocks import (
     Warnings,
 )
 from detaudit.report.layout import sections
+from detaudit.report.plain import row
 
-_BULLET = re.compile(r"^([*+-]) ")
+_START = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$)))?(#{1,6}(?=\s|$)|>|[*+-](?=\s|$)|[.)]|={2,}|-{2,}|~~~|\||\[)")
+"""What makes a line more than a line of text: a heading, a quotation, an item, a table, a definition."""
+
+_INSIDE = re.compile(r"<|(?<=\])\(")
+"""How an HTML element begins, and the target of a link."""
 
 
 def render(report: Report) -> str:
     """See Reporter.render."""
-    command = f"`{' '.join(report.command)}`" if report.command else ""
+    command = _span(row(" ".join(report.command))) if report.command else ""
     blocks = [_drawn(block) for section in sections(report) for block in section]
     return "\n\n".join(filter(None, [f"## detaudit: {report.verdict}", command, *blocks])) + "\n"
 
@@ -34,11 +39,12 @@ def render(report: Report) -> str:
 def _drawn(block: Block) -> str:
     match block:
         case Heading(text=text):
-            return f"### {text}"
-        case Table(note=note):
-            return _paragraphs([block.drawn("pipe"), note])
+            return f"### {prose(text)}"
+        case Table(headers=headers, rows=rows, note=note):
+            escaped = Table(headers, [[_cell(text) for text in cells] for cells in rows])
+            return "\n\n".join(filter(None, [escaped.drawn("pipe"), prose(note)]))
         case Answer(word=word, sentence=sentence, evidence=evidence):
-            return _paragraphs([f"**{word}**: {sentence}", evidence])
+            return _paragraphs([f"**{word}**: {prose(sentence)}", prose(evidence)])
         case Warnings() | Interrupted() | NextSteps():
             return _ending(block)
         case _:
@@ -48,13 +54,13 @@ def _drawn(block: Block) -> str:
 def _lines(block: Text | Items | Code | Stderr | Notes) -> str:
     match block:
         case Text(lines=lines) | Notes(lines=lines):
-            return _paragraphs(_capitalized(line) for line in lines)
+            return _paragraphs(prose(_capitalized(line)) for line in lines)
         case Items(lines=lines, code=code):
-            return "\n".join(f"- `{line}`" if code else f"- {line}" for line in lines)
+            return "\n".join(f"- {_span(line) if code else prose(line)}" for line in lines)
         case Code(lines=lines):
             return _fenced(lines)
         case Stderr(caption=caption, lines=lines):
-            return f"{_capitalized(caption)}\n\n{_fenced(lines)}"
+            return f"{prose(_capitalized(caption))}\n\n{_fenced(lines)}"
         case _:
             assert_never(block)
 
@@ -62,7 +68,7 @@ def _lines(block: Text | Items | Code | Stderr | Notes) -> str:
 def _ending(block: Warnings | Interrupted | NextSteps) -> str:
     match block:
         case Warnings(lines=lines):
-            return _paragraphs(f"> **Warning:** {line}" for line in lines)
+            return _paragraphs(f"> **Warning:** {prose(line)}" for line in lines)
         case Interrupted(text=text):
             return f"**interrupted**: {text}"
         case NextSteps(steps=steps):
@@ -73,7 +79,27 @@ def _ending(block: Warnings | Interrupted | NextSteps) -> str:
 
 
 def _paragraphs(texts: Iterable[str]) -> str:
-    return "\n\n".join(_BULLET.sub(r"\\\1 ", text) for text in texts if text)
+    return "\n\n".join(text for text in texts if text)
+
+
+def prose(text: str) -> str:
+    """Return plain text that Markdown shows as it is, but for code between backticks."""
+    return _START.sub(r"\1\\\2", _INSIDE.sub(r"\\\g<0>", text))
+
+
+def _cell(text: str) -> str:
+    return _INSIDE.sub(r"\\\g<0>", text).replace("|", r"\|")
+
+
+def _span(text: str) -> str:
+    """Return plain text as a span of code, between more backticks than it has in a row."""
+    ticks = _ticks(text, 1)
+    space = " " if "`" in text else ""
+    return f"{ticks}{space}{text}{space}{ticks}"
+
+
+def _ticks(text: str, least: int) -> str:
+    return "`" * max([least, *(len(found) + 1 for found in re.findall("`+", text) if len(found) >= least)])
 
 
 def _capitalized(text: str) -> str:
@@ -81,4 +107,6 @@ def _capitalized(text: str) -> str:
 
 
 def _fenced(lines: Iterable[str], language: str = "") -> str:
-    return "\n".join([f"```{language}", *lines, "```"])
+    lines = list(lines)
+    ticks = _ticks("\n".join(lines), 3)
+    return "\n".join([f"{ticks}{language}", *lines, ticks])

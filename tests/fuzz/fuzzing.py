@@ -35,16 +35,16 @@ MOST_MEMORY = 512 * 1024
 """KiB by which one input may raise the memory of the process."""
 
 SHARES = {
-    "event logs": 30,
-    "instrumentation logs": 7,
-    "lock files": 12,
-    "audits": 4,
-    "recipes": 6,
-    "project files": 5,
-    "archives": 12,
-    "arrays": 10,
-    "pickles": 12,
-    "reports": 2,
+    "event logs": 38,
+    "instrumentation logs": 6,
+    "lock files": 20,
+    "audits": 6,
+    "recipes": 1,
+    "project files": 1,
+    "archives": 9,
+    "arrays": 9,
+    "pickles": 9,
+    "reports": 1,
 }
 """The kinds of input, each with its part in a hundred."""
 

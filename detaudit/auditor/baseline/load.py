@@ -74,7 +74,7 @@ def _is_lock(path: Path) -> bool:
         return True
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, RecursionError, ValueError):
         return False
     return isinstance(found, dict) and "audits" in found
 

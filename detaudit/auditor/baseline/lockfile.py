@@ -12,6 +12,7 @@ from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import comparer
 from detaudit.errors import AuditNotFoundError, ConfigError, UnknownNameError
 from detaudit.model import LockChange, Recording
+from detaudit.model.encoding import encode
 from detaudit.recipe.names import unknown
 
 LOCK = "detaudit.lock.json"
@@ -44,7 +45,7 @@ def read_lock(path: Path) -> dict[str, Recording]:
         return msgspec.json.decode(data, type=Lock).audits
     except OSError as error:
         raise AuditNotFoundError(f"no lock file {path}: {error.strerror}", _WRITE) from error
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not a lock file: {error}", hint) from error
 
 
@@ -56,6 +57,8 @@ def _version(path: Path, data: bytes, hint: str) -> object:
         raise ConfigError(message, hint) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not a lock file: {error.reason}", hint) from error
+    except ValueError as error:  # such as a number with thousands of digits
+        raise ConfigError(f"{path} is not a lock file: {error}", hint) from error
 
 
 def find(path: Path, name: str) -> Recording:
@@ -77,7 +80,7 @@ def find(path: Path, name: str) -> Recording:
 def write_lock(path: Path, audits: Mapping[str, Recording]) -> None:
     """Write a lock file. Raises StorageError if that fails."""
     lock = Lock(schema_version=SCHEMA_VERSION, audits=dict(sorted(audits.items())))
-    store.write(path, msgspec.json.format(msgspec.json.encode(lock), indent=2) + b"\n", shared=True)
+    store.write(path, msgspec.json.format(encode(lock), indent=2) + b"\n", shared=True)
 
 
 def changes(name: str, old: Recording | None, new: Recording) -> list[LockChange]:

@@ -11,9 +11,11 @@ import msgspec
 
 from detaudit.auditor import store
 from detaudit.auditor.evidence import saved
+from detaudit.auditor.evidence.event_records import UNREADABLE
 from detaudit.auditor.evidence.file_names import matched
 from detaudit.auditor.evidence.formats import MODEL_READERS
 from detaudit.model import Artifact, FinalState, Stage, Training
+from detaudit.model.encoding import encode
 
 WRITTEN = "files.json"
 """The digests of what a run wrote, in its folder."""
@@ -98,14 +100,14 @@ def _is_below(path: str, folder: str) -> bool:
 
 def keep(files: Sequence[File], folder: Path) -> None:
     """Write what was read to the folder of the run. Raises StorageError if that fails."""
-    store.write(folder / WRITTEN, msgspec.json.encode(files))
+    store.write(folder / WRITTEN, encode(files))
 
 
 def kept(folder: Path) -> tuple[File, ...]:
     """Return what was read of a run, nothing if nothing was."""
     try:
         return msgspec.json.decode((folder / WRITTEN).read_bytes(), type=tuple[File, ...])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNREADABLE):
         return ()
 
 
