@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import pickle
+import zipfile
 from pathlib import Path
 
 import h5py
@@ -20,10 +21,8 @@ def archives(folder: Path) -> dict[str, bytes]:
     model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
     torch.save(model.state_dict(), folder / "model.pt")
     torch.save({"model": model.state_dict(), "epoch": 3, "optimizer": {"lr": 0.1}}, folder / "checkpoint.ckpt")
-    np.savez(folder / "plain.npz", **ARRAYS)
-    np.savez_compressed(folder / "packed.npz", **ARRAYS)
-    import zipfile
-
+    np.savez(folder / "plain.npz", a=ARRAYS["a"], b=ARRAYS["b"], c=ARRAYS["c"])
+    np.savez_compressed(folder / "packed.npz", a=ARRAYS["a"], c=ARRAYS["c"])
     with zipfile.ZipFile(folder / "model.keras", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("metadata.json", '{"date_saved": "2026-01-01"}')
         archive.writestr("config.json", '{"shared_object_id": 139636, "layers": [{"shared_object_id": 139636}]}')

@@ -122,7 +122,8 @@ sys.addaudithook(WATCH)
 @contextmanager
 def watched() -> Iterator[None]:
     """Fail if anything is written, started or loaded from a pickle meanwhile."""
-    WATCH.events = events = []
+    events: list[str] = []
+    WATCH.events = events
     try:
         yield
     finally:

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -101,8 +101,8 @@ def test_the_audits_of_any_project_are_read(inputs: int, tmp_path: Path) -> None
 
     def check(_: bytes) -> None:
         for audit in (checked(lambda: project.read(project.find(tmp_path))) or {}).values():
-            for command in (audit.command, audit.resume, audit.stop):
-                checked(lambda command=command: command and project.words(command))
+            for command in filter(None, (audit.command, audit.resume, audit.stop)):
+                checked(partial(project.words, command))
 
     fuzz("project files", inputs, make, check)
 

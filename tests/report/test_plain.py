@@ -88,7 +88,7 @@ def test_errors_machines_and_recipes_are_plain_too(capsys: pytest.CaptureFixture
     shown = catalogue.one_recipe((file, Recipe(name="a", seed=0, flags=())), "markdown")
     assert shown == "## a\\x07\n\n\\<b> # c\n\nExtends: d\n\nSeed: 0\n"
     assert "\x07" not in doctor.render(
-        Diagnosis(schema_version="1.0", python="python", relevant={"TZ": "\x07"}, risks=()), "table"
+        Diagnosis(schema_version="1.0", python="python", environment={}, relevant={"TZ": "\x07"}, risks=()), "table"
     )
 
 
