@@ -1,15 +1,19 @@
 """What matching runs prove, and how many of them prove enough."""
 
 import math
+from typing import Annotated, TypeAlias
 
 import msgspec
+from msgspec import Meta
+
+_Rate: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
 
 
 class Confidence(msgspec.Struct, frozen=True, kw_only=True):
     """n matching runs: at ``level``, the rate of differing runs is at most ``max_differing_rate``."""
 
-    level: float
-    max_differing_rate: float
+    level: Annotated[float, Meta(gt=0, lt=1)]
+    max_differing_rate: _Rate
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +24,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: int
     confidence: Confidence | None
-    assumed_rate: float
+    assumed_rate: _Rate
     miss_probability: float
 
 

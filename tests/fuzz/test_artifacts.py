@@ -7,10 +7,11 @@ from pathlib import Path
 from random import Random
 
 import msgspec
+import pytest
 
 from detaudit.auditor.evidence import artifacts as named
 from detaudit.auditor.evidence import saved, written
-from detaudit.auditor.evidence.formats import UnusableError
+from detaudit.auditor.evidence.formats import UnusableError, apart
 from tests.fuzz import artifacts
 from tests.fuzz.fuzzing import bent, fuzz, profiles
 
@@ -21,11 +22,12 @@ def read(kind: str, inputs: int, folder: Path, write: Callable[[Path], dict[str,
     originals.mkdir()
     work.mkdir()
     samples = write(originals)
-    samples.pop("weights.h5", None)  # libhdf5 itself may never return from a damaged file
+    slow = "weights.h5"  # it is read in a fork
+    names = [name for name in samples if name != slow] * 20 + [name for name in samples if name == slow]
     same_suffix = {name: [one for other, one in samples.items() if other[-3:] == name[-3:]] for name in samples}
 
     def make(random: Random) -> tuple[str, bytes]:
-        name = random.choice(list(samples))
+        name = random.choice(names)
         data = bent(random, samples[name], same_suffix[name])
         name = random.choice(list(samples)) if random.random() < 0.02 else name
         (work / name).write_bytes(data)
@@ -49,7 +51,8 @@ def test_any_archive_is_read(inputs: int, tmp_path: Path) -> None:
 
 
 @profiles("arrays")
-def test_any_file_of_arrays_is_read(inputs: int, tmp_path: Path) -> None:
+def test_any_file_of_arrays_is_read(inputs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "SECONDS", 2.0)
     read("arrays", inputs, tmp_path, artifacts.arrays)
 
 

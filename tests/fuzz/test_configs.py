@@ -20,6 +20,7 @@ from detaudit.model import Stage, to_json
 from detaudit.recipe import project
 from detaudit.recipe.flags import load_catalogue
 from detaudit.recipe.recipes import load_recipe
+from detaudit.report import render
 from tests.auditor.recorded import outside, recording, trained, weight
 from tests.fuzz.fuzzing import bent, changed, fuzz, profiles
 from tests.report.test_reporters import ALL
@@ -153,7 +154,9 @@ def test_any_audit_is_read(inputs: int, tmp_path: Path) -> None:
         return data
 
     def check(_: bytes) -> None:
-        checked(lambda: store.load_report(tmp_path))
+        report = checked(lambda: store.load_report(tmp_path))
+        if report is not None:
+            render(report, "table")
         checked(lambda: load.load(str(tmp_path)))
 
     fuzz("audits", inputs, make, check)

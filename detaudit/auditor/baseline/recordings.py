@@ -48,7 +48,8 @@ def _thin(part: Training) -> Training:
 
 
 def _some(steps: Mapping[int, T]) -> dict[int, T]:
-    stride, last = max(steps, default=0) // KEPT_STEPS + 1, max(steps, default=0)
+    last = max([0, *steps])
+    stride = last // KEPT_STEPS + 1
     return {
         step: value for step, value in steps.items() if step & (step - 1) == 0 or step % stride == 0 or step == last
     }

@@ -112,7 +112,7 @@ class Event(Line, frozen=True, tag="event"):
     """One stage of one step."""
 
     fw: str
-    step: int
+    step: Annotated[int, Meta(ge=0)]
     stage: Stage
     digest: str
     value: Float | None

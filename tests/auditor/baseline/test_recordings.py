@@ -15,6 +15,11 @@ from tests.auditor.recorded import RECIPE, STAGES, outside, recording, trained
 STEPS = st.integers(1, 400)
 
 
+def test_steps_before_the_first_one_are_kept_too() -> None:
+    negative = Training(framework="torch", digests={Stage.UPDATE: {-3: ("a",)}})
+    assert thinned(recording(negative)).run == record_of((negative,))
+
+
 def at(step: int, stage: Stage, rank: int = 0, *, end: bool = False) -> Difference:
     return Difference(rank=rank, step=step, stage=stage, at_end=end)
 

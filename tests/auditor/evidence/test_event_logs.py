@@ -114,6 +114,7 @@ def test_of_garbage_only_the_process_id_is_known(tmp_path: Path) -> None:
         b'{"k":"bye","how":"exit","more":' + b"[" * 100_000,
         lines({**LINES[2], "value": "1.5"}),
         lines({**LINES[2], "value": "0x1p+1024"}),
+        lines({**LINES[2], "step": -1}),
         lines({**LINES[4], "sum": "a"}),
         lines({**LINES[4], "weights": [["f4", [1], "d", ""]]}),
         lines({"k": "flag", "id": "x", "state": "new", "detail": ""}),

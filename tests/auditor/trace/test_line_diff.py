@@ -216,7 +216,7 @@ def test_what_the_recorder_never_writes_is_left_out(line: dict[str, Any], tmp_pa
     assert [type(one).__name__ for one in watched(file)] == ["Stretch", "Ran"]
 
 
-def test_a_sequence_that_nobody_wrote_ends_the_log() -> None:
+def test_an_unknown_sequence_ends_the_log() -> None:
     a, b = Run().ran([A, B]), Run().ran([A, B])
     stray = [Ran("MainThread", 1, ((99, 1),)), *a.ran([C], 2).lines()]
     assert fork(stray, b.ran([A], 2).lines()) is None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from detaudit.auditor.evidence.formats import PIECE, Part
+from detaudit.auditor.evidence.formats import PIECE, Part, apart
 
 MOST_CHUNK = 2**30
 """Bytes: h5py unpacks a chunk as a whole."""
@@ -21,6 +21,12 @@ def parts(path: Path) -> Iterator[Part]:
 
 def datasets(file: IO[bytes], size: int, prefix: str = "") -> Iterator[Part]:
     """Yield the datasets of an HDF5 file of ``size`` bytes, with ``prefix`` before their paths."""
+    import h5py  # noqa: F401 - once, and not in each fork
+
+    return apart.parts(lambda: _datasets(file, size, prefix))
+
+
+def _datasets(file: IO[bytes], size: int, prefix: str) -> Iterator[Part]:
     import h5py
 
     with h5py.File(file, "r") as root:
