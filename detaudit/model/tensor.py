@@ -1,6 +1,9 @@
 """How two tensors of one type and shape differ."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from detaudit.model.number import Number
 
@@ -22,7 +25,7 @@ class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     mismatched: int
-    total: int
+    total: Annotated[int, Meta(ge=1)]
     max_abs: Number
     max_rel: Number
     max_ulp: int | None

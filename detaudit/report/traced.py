@@ -27,6 +27,8 @@ def answer(trace: Trace) -> Answer:
         return Answer("culprit", _culprit(trace.culprit))
     if trace.narrowed_to is not None:
         return Answer("narrowed down", culprits.narrowed(trace.narrowed_to))
+    if not trace.groups:
+        return Answer("inconclusive", "no run finished")
     group = trace.groups[0]
     word = {
         Verdict.DETERMINISTIC: "nothing to trace",

@@ -90,7 +90,7 @@ def _effect_lines(found: VariationEffect) -> Iterator[str]:
         yield "expected: this variation may change results without a bug in the script"
     if found.fix:
         yield f"fix: {found.fix}"
-    for flag, line in zip(found.flags, found.by_hand, strict=True):
+    for flag, line in zip(found.flags, found.by_hand, strict=False):
         yield f"pin it with --flag {flag}, or by hand: {line}"
 
 
