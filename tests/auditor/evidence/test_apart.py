@@ -58,6 +58,12 @@ def test_what_goes_wrong_is_an_error(
         os.waitpid(-1, os.WNOHANG)
 
 
+def test_a_fork_ends_even_if_nobody_kills_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "ALONE", 1)
+    with pytest.raises(ValueError, match="reading it crashed"):
+        list(apart.parts(hangs))
+
+
 def test_a_reader_that_is_given_up_is_ended() -> None:
     found = apart.parts(two)
     next(found)

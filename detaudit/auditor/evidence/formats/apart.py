@@ -12,6 +12,9 @@ from detaudit.auditor.evidence.formats import BROKEN, Part
 SECONDS = 60.0
 """How long the next piece may take."""
 
+ALONE = 600
+"""How many seconds a fork lives on that nobody kills."""
+
 _MOST = 2**20
 _PART, _PIECE, _END, _ERROR = b"P", b"D", b"E", b"X"
 
@@ -36,6 +39,8 @@ def parts(read: Callable[[], Iterator[Part]]) -> Iterator[Part]:
 
 def _send(descriptor: int, read: Callable[[], Iterator[Part]]) -> NoReturn:
     try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(ALONE)
         with open(descriptor, "wb") as file:
             try:
                 for part in read():
@@ -50,6 +55,7 @@ def _send(descriptor: int, read: Callable[[], Iterator[Part]]) -> NoReturn:
 
 
 def _put(file: IO[bytes], kind: bytes, data: bytes) -> None:
+    signal.alarm(ALONE)
     file.write(kind + len(data).to_bytes(8, "little") + data)
 
 
