@@ -3,6 +3,7 @@
 ``python -m detaudit.report.schema`` writes it again after a change of the model.
 """
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ def report_schema() -> dict[str, Any]:
     """Return the schema of ``detaudit.model.Report``: audit.json, and the output of ``--format json``."""
     schema = msgspec.json.schema(Report)
     for definition in schema["$defs"].values():
+        if "description" in definition:  # a docstring, whose indentation Python removes from 3.13 on
+            definition["description"] = inspect.cleandoc(definition["description"])
         version = definition.get("properties", {}).get("schema_version")
         if version is not None:
             version["const"] = SCHEMA_VERSION
