@@ -65,7 +65,7 @@ def prepare(out: Path) -> None:
         private.make_folder(out)
         if any(out.iterdir()):
             raise FileExistsError
-        (out / "runs").mkdir()  # two audits that start at once cannot both
+        (out / "runs").mkdir(mode=0o700)  # two audits that start at once cannot both
     except FileExistsError as error:
         why = "is not empty" if out.is_dir() else "is a file"
         raise UsageError(f"results folder {out} {why}", "Remove it, or choose another --out.") from error
