@@ -38,7 +38,8 @@ def load(path: Path, kind: type[T], hint: str = _HINT) -> T:
     """
     text = _read(path)
     try:
-        data = yaml.load(text, Loader=_LOADER if _is_ours(path) else yaml.SafeLoader)  # noqa: S506 - both are safe
+        # The loader is a safe one, in C if available.
+        data = yaml.load(text, Loader=_LOADER) if _is_ours(path) else yaml.safe_load(text)  # noqa: S506
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise ConfigError(_at(path, mark, error.problem or "not YAML"), "Fix the YAML syntax.") from error

@@ -22,7 +22,8 @@ BROKEN = """
         return {}["no such key"]
 
     group.GroupInProgress.result = result
-    sys.exit(main(["run", "train.py", "--runs", "2", "--out", "results"]))
+    sys.argv[1:] = ["run", "train.py", "--runs", "2", "--out", "results"]
+    sys.exit(main())
 """
 
 

@@ -223,7 +223,7 @@ def test_a_summary_that_cannot_be_written_is_said_and_changes_nothing_else(proje
     env = {"GITHUB_STEP_SUMMARY": str(project.folder / "no" / "summary.md")}
     done = project.detaudit("run", "train.py", "--runs", "2", "--format", "github", env=env)
     assert (done.code, done.out.startswith("::error ")) == (1, True)
-    assert "cannot add to" in done.err
+    assert "cannot extend" in done.err
     quiet = project.detaudit("run", "train.py", "--runs", "1", "--format", "json", env=env)
     assert quiet.err == ""
 

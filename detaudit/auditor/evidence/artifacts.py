@@ -114,7 +114,8 @@ def read(path: Path) -> Contents:
         reader, size = reader_for(path), path.stat().st_size
         if not size:
             raise UnusableError("is empty")
-        with warnings.catch_warnings(action="ignore"):  # such as of escapes in a text
+        with warnings.catch_warnings():  # such as of escapes in a text
+            warnings.simplefilter("ignore")
             found = reader.parts(path) if reader else None
             if found is not None:
                 return _contents(found, "tensors", size)

@@ -94,6 +94,7 @@ def _process(path: Path) -> Process:
         if isinstance(line, Hello):
             process = Process(line, line.identity)
             if line.schema != wire.SCHEMA:  # what follows may mean something else
+                process.torn = True
                 return process
         elif process is None:
             break

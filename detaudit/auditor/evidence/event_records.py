@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from detaudit import wire
 from detaudit.model import Stage
 
 Float = Annotated[
@@ -30,7 +29,7 @@ class Torn(Line, frozen=True):
 class Hello(Line, frozen=True, tag="hello"):
     """The recorder was loaded."""
 
-    schema: Annotated[int, Meta(ge=wire.SCHEMA, le=wire.SCHEMA)]
+    schema: int
     pid: int
     ppid: int
     argv: tuple[str, ...]

@@ -64,7 +64,8 @@ def read(path: Path) -> Contents:
 def _read(path: Path) -> Contents:
     try:
         reader, size = reader_for(path, MODEL_READERS), path.stat().st_size
-        with warnings.catch_warnings(action="ignore"):  # such as of escapes in a text
+        with warnings.catch_warnings():  # such as of escapes in a text
+            warnings.simplefilter("ignore")
             found = reader.parts(path) if reader is not None and size else None
             return _contents(found, size) if found is not None else Contents()
     except ModuleNotFoundError as error:
