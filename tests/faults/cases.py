@@ -13,7 +13,7 @@ HARMLESS = (
     *("leave_at_once", "close_all_descriptors", "close_stdout", "print_gigabytes"),
     *("print_control_characters", "change_directory", "remove_the_working_directory", "replace_meta_path"),
     *("clear_the_environment", "set_umask", "leave_a_child", "leave_a_child_without_variables"),
-    *("leave_children_that_fork", "leave_a_zombie", "jump_the_clock", "litter_the_logs", "exec_itself"),
+    *("leave_children_that_fork", "leave_a_zombie", "jump_the_clock", "exec_itself"),
 )
 FATAL = (
     *("segv", "kill", "term", "abort", "interrupt", "stop", "hang", "hang_and_ignore_signals", "hang_in_a_thread"),
@@ -23,7 +23,7 @@ FATAL = (
 _RAISE = (*("raise_an_error", "recurse_for_ever", "sys_exit", "interrupt", "hang_in_a_thread", "run_out_of_memory"),)
 UNCERTAIN = (
     *("fork_and_leave", "daemonize", "forbid_files", "forbid_writing", "delete_the_logs", "damage_the_logs"),
-    *("remove_the_results", "replace_open"),
+    *("remove_the_results", "replace_open", "litter_the_logs"),
 )
 """What may or may not cost the record. None of it may turn a difference into a match."""
 
