@@ -365,11 +365,12 @@ def test_a_full_disk_is_reported_and_never_read_as_a_result(project: Project, se
     assert (error["kind"], type(error["pid"])) == ("log-incomplete", int)
 
 
-def test_results_that_cannot_be_saved_are_still_printed(project: Project, seeded: str) -> None:
+def test_results_that_can_not_be_saved_are_refused_before_any_run(project: Project, seeded: str) -> None:
     (project.folder / "results").write_text("in the way")
     done = project.run(seeded, "--runs", "2", "--out", "results/x")
-    assert done.code == 125
-    assert "results" in done.err
+    assert done.code == 2
+    assert "results/x is a file" in done.err
+    assert "choose another --out" in done.err
 
 
 def test_an_unreadable_report_folder(project: Project, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_a_cache_of_compiled_code_for_each_run(project: Project, tmp_path: Path)
         """,
     )
     assert codes(project, "torch-compile-cache-per-run") == (1, 0)
-    logs = [path.read_text() for path in (project.folder / ".detaudit").glob("*/runs/*cache-per-run/*/stdout.log")]
+    logs = [path.read_text() for path in (project.folder / ".detaudit").glob("*/runs/*cache-per-run*/*/stdout.log")]
     assert len(set(logs)) == 1
     assert not Path(logs[0].strip()).exists()
     assert not [*(project.folder / ".detaudit").glob("**/inductor")]

@@ -66,7 +66,7 @@ def errstate(all):
 """As much of NumPy as detaudit.record needs for numbers, for a Python that may not have it installed."""
 
 SCRIPT = """
-import datetime, importlib, os, pkgutil, queue, random, sys, threading, time
+import datetime, importlib, os, pkgutil, queue, random, sys, tempfile, threading, time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import _detaudit.recorder
@@ -84,6 +84,7 @@ os.listdir(".")
 with os.scandir(".") as entries:
     names = [entry.name for entry in entries]
 os.environ["OMP_NUM_THREADS"] = "1"
+tempfile.NamedTemporaryFile().close()
 with ThreadPoolExecutor(2) as pool:
     done = [future.result() for future in as_completed([pool.submit(abs, -1), pool.submit(abs, -2)])]
 items = queue.Queue()

@@ -9,10 +9,11 @@ from msgspec import Meta
 
 from detaudit.model import Stage
 
-Float = Annotated[
-    str, Meta(pattern=r"^(-?0x[01](\.[0-9a-f]{1,13})?p[+-](10[01][0-9]|102[0-3]|[0-9]{1,3})|nan|-?inf)\Z")
-]
+_HEX = r"-?0x[01](\.[0-9a-f]{1,13})?p[+-](10[01][0-9]|102[0-3]|[0-9]{1,3})|nan|-?inf"
+Float = Annotated[str, Meta(pattern=rf"^({_HEX})\Z")]
 """What float.hex() returns."""
+SumOrNone = Annotated[str, Meta(pattern=rf"^({_HEX}|)\Z")]
+"""A sum of weights; empty if there were no weights."""
 
 UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 """What decoding raises for a line that the recorder did not write like this."""
@@ -135,7 +136,7 @@ class Final(Line, frozen=True, tag="final"):
     fw: str
     steps: int
     digest: str
-    sum: Float | Literal[""]
+    sum: SumOrNone
     loss: Float | None
     params: int
     sparse: bool

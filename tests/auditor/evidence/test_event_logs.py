@@ -50,6 +50,12 @@ def write(folder: Path, data: bytes, name: str = "7.0.jsonl") -> None:
     (folder / "logs" / name).write_bytes(data)
 
 
+def test_a_training_without_weights_has_no_sum(tmp_path: Path) -> None:
+    write(tmp_path, lines(*LINES[:4], {**LINES[4], "sum": "", "params": 0}, LINES[5]))
+    (process,) = read_run(tmp_path)
+    assert (process.torn, process.ended) == (False, True)
+
+
 def test_a_whole_event_log(tmp_path: Path) -> None:
     write(tmp_path, WHOLE)
     (process,) = read_run(tmp_path)
