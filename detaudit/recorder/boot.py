@@ -75,6 +75,8 @@ def _watch_generator(recorder: Recorder, name: str) -> None:
         from .training import generators
 
         generators.watch(name)
+        if name == "random":
+            generators.watch_in_children(name)
 
     imports.when_imported(name, recorder.sink, watch)
 

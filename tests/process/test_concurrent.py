@@ -200,3 +200,23 @@ def test_equal_trainings_of_tensorflow_in_threads_match(project: Project, way: s
     done = project.run("train.py", "--runs", "3")
     assert done.code == 0, done.out
     assert [rank["steps"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == [8, 8]
+
+
+def test_a_generator_that_python_seeds_in_a_forked_child_explains_nothing(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import multiprocessing, os, random
+        import detaudit
+
+        def train():
+            for step in range(1, 4):
+                detaudit.record(loss=1.0 if step < 2 else os.getpid(), weights=[1.0])
+
+        child = multiprocessing.get_context("fork").Process(target=train)
+        child.start()
+        child.join()
+        """,
+    )
+    found = project.run("train.py", "--runs", "2").json["groups"][0]["first_difference"]
+    assert (found["step"], found["stage"]) == (2, "forward")

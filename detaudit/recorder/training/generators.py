@@ -1,11 +1,12 @@
 """Digest the states of the global random generators.
 
 A generator that was neither used nor seeded since the import of its module is left out: its state comes from entropy,
-differs in every process, and explains nothing.
+differs in every process, and explains nothing. The same holds for Python's own in a forked child, which Python seeds.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 from . import digest
@@ -52,6 +53,12 @@ def watch(name: str, read: Callable[[], bytes] | None = None) -> None:
     if read is not None:
         _readers[name] = read
     _untouched[name] = _readers[name]()
+
+
+def watch_in_children(name: str) -> None:
+    """Do so again in each forked child, after what the imported modules do there."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: watch(name))
 
 
 def leave_out(name: str, before: bytes) -> None:
