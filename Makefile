@@ -6,7 +6,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-bisect bench-trace clean test-fuzz
+.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-bisect bench-trace clean test-fuzz measure-planted
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -70,6 +70,9 @@ bench-trace: $(VENV)/.dev ## Benchmark tracing against torch's DebugMode
 
 measure-corpus: $(VENV)/.dev ## Run every labeled script alone, 20 times or more, and measure how often runs differ (resumable)
 	$(BIN)/python -m tests.corpus.measure
+
+measure-planted: $(VENV)/.dev ## Flip random bits in trainings, audit controls, and write docs/planted.md (hours, resumable)
+	$(BIN)/python -m tests.planted.measure --write docs/planted.md
 
 check: $(VENV)/.dev ## Audit the project's own example, as CI does
 	$(BIN)/detaudit check
