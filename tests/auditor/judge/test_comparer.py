@@ -51,8 +51,9 @@ def test_weights_before_the_first_step() -> None:
     )
 
 
-def test_generators_alone_are_no_result() -> None:
+def test_generators_and_batches_alone_are_no_result() -> None:
     assert first_difference([training()], [training(rng2="other")]) is None
+    assert first_difference([training()], [training(batch2="other")]) is None
     assert result_key([training()]) == result_key([training(rng2="other", batch1="other")])
 
 
