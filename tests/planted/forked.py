@@ -46,15 +46,18 @@ class ForkLauncher:
 
 
 @contextmanager
-def serving(out: Path, env: Mapping[str, str]) -> Iterator[ForkLauncher]:
-    """Start the process whose children train; ``out`` is the results folder of all audits, one after another."""
+def serving(out: Path, env: Mapping[str, str], *modules: str) -> Iterator[ForkLauncher]:
+    """Start the process whose children train; ``out`` is the results folder of all audits, one after another.
+
+    It imports ``modules`` beside torch.
+    """
     live = out / "live"
     base = {**env, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     variables = run_environment(
         base, (), 0, logs=live / wire.LOGS, scratch=out, mark="planted", stages=wire.DEFAULT_STAGES
     )
     with subprocess.Popen(
-        [sys.executable, str(SERVER)], env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(SERVER), *modules], env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as server:
         if server.stdout is None or server.stdout.readline() != "ready\n":
             raise RuntimeError("the server did not start")

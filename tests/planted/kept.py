@@ -10,7 +10,7 @@ from tests.corpus.audit_corpus import ROOT, state_of_detaudit
 from tests.planted.audits import Outcome
 from tests.planted.plants import Named, Plant
 
-_MEASURING = ("plants", "noted", "trainings", "without_framework")
+_MEASURING = ("plants", "noted", "trainings", "with_tape", "without_framework")
 
 
 def _state() -> str:

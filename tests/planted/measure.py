@@ -19,11 +19,11 @@ from tests.corpus.measure import HERE
 from tests.planted import audits, live
 from tests.planted.forked import ForkLauncher, serving
 from tests.planted.kept import Kept
-from tests.planted.plants import TRAININGS, Training, draw
+from tests.planted.plants import TAPE, TRAININGS, Training, draw
 from tests.planted.table import document
 
-PER_AUDIT = {"recorded": 20, "live": 10}
-PARTS = ("recorded", "live", "controls", "live controls")
+PER_AUDIT = {"recorded": 20, "tensorflow": 20, "live": 10}
+COUNTS = {"recorded": 4700, "tensorflow": 300, "live": 500, "controls": 1000, "live controls": 50}
 
 # How often each of TRAININGS comes in a round: those with several processes take longer, and live also those in torch.
 _RECORDED = (6, 5, 4, 4, 2, 2, 1, 1)
@@ -50,13 +50,13 @@ def _scripts() -> list[str]:
 def _audit(part: str, number: int, launcher: ForkLauncher | None, folder: Path) -> object:
     """Return the result of one audit: outcomes of plants, or what was audited and its verdict."""
     shares = {"recorded": _RECORDED, "controls": _CONTROLS}.get(part, _LIVE)
-    trainings = _round(shares)
+    trainings = _round(shares) if part != "tensorflow" else [TAPE]
     training = trainings[number % len(trainings)]
     if launcher is None:
         if part == "live":
             return live.planted(training, draw(training, number, PER_AUDIT[part]))
         return training.name, live.verdict(training)
-    if part == "recorded":
+    if part in PER_AUDIT:
         return audits.planted(launcher, folder, training, draw(training, number, PER_AUDIT[part]))
     if number % 5 == 4:
         script = _scripts()[number // 5 % len(_scripts())]
@@ -73,7 +73,8 @@ def _measure(kept: Kept, part: str, count: int, minutes: float) -> None:
         folder = Path(name)
         forks = not part.startswith("live")
         serve: Callable[[], AbstractContextManager[ForkLauncher | None]]
-        serve = (lambda: serving(folder / "out", os.environ)) if forks else nullcontext
+        modules = ("tensorflow",) if part == "tensorflow" else ()
+        serve = (lambda: serving(folder / "out", os.environ, *modules)) if forks else nullcontext
         with serve() as launcher:
             for number in (one for one in itertools.count() if one not in done):
                 if so_far >= count or time.monotonic() - started > 60 * minutes:
@@ -87,18 +88,19 @@ def _measure(kept: Kept, part: str, count: int, minutes: float) -> None:
 def main() -> int:
     """Measure what is not measured yet; the exit status is 1 if anything was missed or named wrongly."""
     parser = argparse.ArgumentParser(description=__doc__)
-    counts = dict(zip(PARTS, (5000, 500, 1000, 50), strict=True))
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all of them by default")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(COUNTS)}; all of them by default")
     parser.add_argument("--minutes", type=float, default=600, help="the longest time for each part")
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     kept = Kept()
-    for part in options.parts or PARTS:
-        _measure(kept, part, counts[part], options.minutes)
+    for part in options.parts or COUNTS:
+        _measure(kept, part, COUNTS[part], options.minutes)
     labels, measured = (yaml.safe_load((HERE / f"{name}.yaml").read_text()) for name in ("labels", "measured"))
     planted = {part: kept.outcomes(part) for part in PER_AUDIT}
-    controls = {part: [verdict for _, verdict in kept.results(part)] for part in PARTS if part not in PER_AUDIT}
-    text = document(planted, controls, counts, labels, measured)
+    planted["recorded"] += planted.pop("tensorflow")
+    controls = {part: [verdict for _, verdict in kept.results(part)] for part in COUNTS if part not in PER_AUDIT}
+    wanted = {**COUNTS, "recorded": COUNTS["recorded"] + COUNTS["tensorflow"]}
+    text = document(planted, controls, wanted, labels, measured)
     print(text)
     if options.write:
         options.write.write_text(text)

@@ -65,6 +65,9 @@ TRAININGS = (
     Training("gloo", 4, _WITH_OPTIMIZER),
 )
 
+TAPE = Training("tape", 1, (INITIAL, IN_UPDATE, AFTER_UPDATE, AFTER_STEP))
+"""The one that needs TensorFlow, which takes seconds to load."""
+
 KNOWN = {
     INITIAL: "init",
     BATCH: "batch",

@@ -47,8 +47,8 @@ _LATER = ("torch._dynamo", "torch.profiler._cupti_monitor", "torch.utils.seriali
 
 
 def main() -> None:
-    """Serve until the input ends."""
-    for name in _LATER:
+    """Serve until the input ends. The arguments are modules to import, too."""
+    for name in (*_LATER, *sys.argv[1:]):
         importlib.import_module(name)
     import detaudit  # noqa: F401  (the recorder waits for it)
 

@@ -19,9 +19,9 @@ runs must match.
 _PARTS = {
     "recorded": """## Recorded trainings
 
-Real trainings in torch, in NumPy with `detaudit.record`, in two child processes, and in two and four gloo ranks,
-recorded by the real recorder and compared by the same code as in an audit. For speed, each run is a forked child of one
-process that has imported torch.
+Real trainings in torch, in eager TensorFlow, in NumPy with `detaudit.record`, in two child processes, and in two and
+four gloo ranks, recorded by the real recorder and compared by the same code as in an audit. For speed, each run is a
+forked child of one process that has imported torch or TensorFlow.
 """,
     "live": """## Live trainings
 
@@ -34,7 +34,8 @@ _COLUMNS = "| flipped | planted | changed a result | detected | named right | at
 _NOTES = """
 - *At once*: the stage in which the flip is made, at its step. *Later*: the first stage after it whose value changed.
   A weight or a buffer that is flipped after its update is recorded at the next step; after the last one it shows at the
-  end. `detaudit.record` is given no initial weights.
+  end. Without an optimizer and in TensorFlow, weights are read as they enter the next gradient, so both flips of a
+  weight show at its own step. `detaudit.record` is given no initial weights.
 - *No change*: the bits of all losses, weights, buffers, outputs and files were those of the run without the flip,
   because a rounding, a ReLU or the next update removed it. detaudit says that the runs match, as
   [promised](promises.md).
@@ -92,7 +93,7 @@ def _table(outcomes: Sequence[Outcome]) -> list[str]:
 def _kind(one: Outcome) -> str:
     if one.world > 1:
         return f"{one.world} gloo ranks" if one.training == "gloo" else f"{one.world} children"
-    return {"record": "`detaudit.record`", "by-hand": "torch by hand"}.get(one.training, "torch")
+    return {"record": "`detaudit.record`", "by-hand": "torch by hand", "tape": "TensorFlow"}.get(one.training, "torch")
 
 
 def _row(name: str, outcomes: Sequence[Outcome]) -> str:

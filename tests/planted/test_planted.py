@@ -8,7 +8,7 @@ import pytest
 
 from tests.planted import audits, live, plants, rates
 from tests.planted.forked import ForkLauncher, serving
-from tests.planted.plants import KNOWN, TRAININGS, Named, Plant, draw, expected
+from tests.planted.plants import KNOWN, TAPE, TRAININGS, Named, Plant, draw, expected
 
 pytestmark = pytest.mark.launches
 
@@ -48,6 +48,14 @@ def test_a_flip_shows_at_once_in_the_stage_of_its_place(launcher: ForkLauncher, 
     assert found.pop(plants.INITIAL) == Named(1, 0, "init")
     assert found == {place: Named(1, steps.get(place, 3), KNOWN[place]) for place in found}
     assert len(found) == 5
+
+
+@pytest.mark.slow
+def test_a_flipped_bit_of_a_variable_of_tensorflow(tmp_path: Path) -> None:
+    with serving(tmp_path / "out", os.environ, "tensorflow") as launcher:
+        found = audits.planted(launcher, tmp_path, TAPE, draw(TAPE, 0, 8))
+    assert [one for one in found if not one.right] == []
+    assert any(one.found for one in found)
 
 
 def test_controls_are_deterministic(launcher: ForkLauncher, folder: Path) -> None:

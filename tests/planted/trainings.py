@@ -18,6 +18,7 @@ import torch.distributed
 from tests.planted import plants
 from tests.planted.noted import Values
 from tests.planted.plants import END, STEPS, Plant
+from tests.planted.with_tape import tape
 from tests.planted.without_framework import record
 
 nn: Any = torch.nn
@@ -210,4 +211,4 @@ def train(name: str, world: int, plant: Plant | None, folder: Path) -> None:
     elif name == "convolution":
         with_optimizer(_convolution(), torch.optim.SGD, values)
     else:
-        {"by-hand": by_hand, "record": record, "saving": saving}[name](values)
+        {"by-hand": by_hand, "record": record, "tape": tape, "saving": saving}[name](values)
