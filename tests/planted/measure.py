@@ -20,14 +20,14 @@ from tests.planted import audits, live
 from tests.planted.forked import ForkLauncher, serving
 from tests.planted.kept import Kept
 from tests.planted.plants import TAPE, TRAININGS, Training, draw
-from tests.planted.table import document
+from tests.planted.table import covered, document
 
 PER_AUDIT = {"recorded": 20, "tensorflow": 20, "live": 10}
 COUNTS = {"recorded": 4700, "tensorflow": 300, "live": 500, "controls": 1000, "live controls": 50}
 
 # How often each of TRAININGS comes in a round: those with several processes take longer, and live also those in torch.
 _RECORDED = (6, 5, 4, 4, 2, 2, 1, 1)
-_LIVE = (2, 1, 4, 2, 13, 1, 1, 1)
+_LIVE = (1, 1, 2, 1, 18, 1, 1, 0)
 _CONTROLS = (4, 3, 3, 3, 3, 2, 1, 1)
 
 _IMPORTED = ("torch", "sklearn", "python")
@@ -36,7 +36,7 @@ _IMPORTED = ("torch", "sklearn", "python")
 
 def _round(shares: tuple[int, ...]) -> list[Training]:
     """Return the trainings of a round, mixed."""
-    found = [(place / share, training) for training, share in zip(TRAININGS, shares, strict=True)
+    found = [((place + 0.5) / share, training) for training, share in zip(TRAININGS, shares, strict=True)
              for place in range(share)]  # fmt: skip
     return [training for _, training in sorted(found, key=lambda one: one[0])]
 
@@ -104,7 +104,7 @@ def main() -> int:
     print(text)
     if options.write:
         options.write.write_text(text)
-    right = all(one.right for part in planted.values() for one in part)
+    right = all(one.right for part in planted.values() for one in part if covered(one))
     return 0 if right and {verdict for part in controls.values() for verdict in part} == {"deterministic"} else 1
 
 

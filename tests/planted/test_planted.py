@@ -9,6 +9,7 @@ import pytest
 from tests.planted import audits, live, plants, rates
 from tests.planted.forked import ForkLauncher, serving
 from tests.planted.plants import KNOWN, TAPE, TRAININGS, Named, Plant, draw, expected
+from tests.planted.table import covered
 
 pytestmark = pytest.mark.launches
 
@@ -54,7 +55,7 @@ def test_a_flip_shows_at_once_in_the_stage_of_its_place(launcher: ForkLauncher, 
 def test_a_flipped_bit_of_a_variable_of_tensorflow(tmp_path: Path) -> None:
     with serving(tmp_path / "out", os.environ, "tensorflow") as launcher:
         found = audits.planted(launcher, tmp_path, TAPE, draw(TAPE, 0, 8))
-    assert [one for one in found if not one.right] == []
+    assert [one for one in found if covered(one) and not one.right] == []
     assert any(one.found for one in found)
 
 
