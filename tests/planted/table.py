@@ -40,8 +40,9 @@ _NOTES = """
 - *No change*: the bits of all losses, weights, buffers, outputs and files were those of the run without the flip,
   because a rounding, a ReLU or the next update removed it. detaudit says that the runs match, as
   [promised](promises.md).
-- Not in the table: {uncovered} flips of a frozen variable of a `tf.Module` that is dropped after the last step. They are
-  not detected, by design: such a module is read at the end of the process ([not covered](promises.md#not-covered)).
+- Not in the table: {uncovered} flips of a frozen variable of a `tf.Module` that is dropped after the last step. They
+  are not detected, by design: such a module is read at the end of the process
+  ([not covered](promises.md#not-covered)).
 """
 
 _CONTROLS = """## Controls
