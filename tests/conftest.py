@@ -8,13 +8,17 @@ from typing import Any, NoReturn
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 PROCESS_RINGS = {Path(__file__).parent / name for name in ("process", "ecosystem")}
 
 # How long an example takes says something of the machine and its load, and nothing of the code.
 settings.register_profile("no-time-limits", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no-time-limits")
+# The same examples for each mutant, and none is made smaller: that a test fails is enough.
+settings.register_profile(
+    "mutants", parent=settings.get_profile("no-time-limits"), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate]
+)
 
 
 @pytest.fixture(autouse=True)

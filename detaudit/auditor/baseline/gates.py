@@ -141,10 +141,9 @@ def _gate(name: GateName, status: GateStatus, detail: GateDetail, *, blocking: b
 
 
 def _loss_distance(then: Recording, now: Recording) -> float:
-    """Return the distance of the final losses, relative to the baseline's; infinite if there is none."""
-    ours, theirs = then.run.parts, now.run.parts
-    distances = [_relative(a.last_loss, b.last_loss) for a, b in zip(ours, theirs, strict=False)]
-    return max(distances, default=math.inf) if len(ours) == len(theirs) else math.inf
+    """Return the distance of the final losses of runs that differ, relative to the baseline's; infinite if one lacks."""
+    ours, theirs = ([part.last_loss for part in one.run.parts] for one in (then, now))
+    return max(map(_relative, ours, theirs)) if len(ours) == len(theirs) else math.inf
 
 
 def _relative(a: Number, b: Number) -> float:

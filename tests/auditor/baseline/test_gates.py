@@ -115,11 +115,12 @@ def test_runs_that_differ_are_not_and_the_gate_shows_where() -> None:
 
 def test_an_inconclusive_group_blocks() -> None:
     reason = RunUnusable(run=1, errors=BROKEN)
-    assert inconclusive(gates.repeatable(group(Verdict.INCONCLUSIVE, reason=reason)), RunsInconclusive(reason=reason))
+    gate = gates.repeatable(group(Verdict.INCONCLUSIVE, reason=reason))
+    assert gate == inconclusive(GateName.REPEATABLE, RunsInconclusive(reason=reason))
 
 
-def inconclusive(gate: Gate, detail: GateDetail) -> bool:
-    return (gate.status, gate.blocking, gate.detail) == (GateStatus.INCONCLUSIVE, True, detail)
+def inconclusive(name: GateName, detail: GateDetail) -> Gate:
+    return Gate(name=name, status=GateStatus.INCONCLUSIVE, blocking=True, detail=detail)
 
 
 def test_a_match_with_the_baseline_is_proof_in_any_environment() -> None:
@@ -142,6 +143,31 @@ def test_the_last_equal_step_is_shown_if_the_baseline_keeps_none_right_before_th
     thin = replace(whole, digests={Stage.UPDATE: {1: ("w1",), 4: ("u",)}})
     gate = against(recording(update="other"), recording(run=record_of((thin,))))
     assert gate.detail == replace(CODE_CHANGED, step=4, last_equal_step=1)
+    thin = replace(whole, digests={Stage.UPDATE: {1: ("w1",), 3: ("u",)}})
+    gate = against(recording(update="other"), recording(run=record_of((thin,))))
+    assert gate.detail == replace(CODE_CHANGED, last_equal_step=1)
+
+
+def test_the_stages_that_both_recorded_explain_a_difference() -> None:
+    (trained,) = recording().run.trainings
+    stages = ((Stage.RNG, Stage.BATCH), (Stage.RNG, Stage.FORWARD))
+    then, now = (
+        replace(
+            trained, digests={**{stage: {1: ("same",)} for stage in both}, Stage.UPDATE: {3: (update,)}}, final=None
+        )
+        for both, update in zip(stages, ("u", "other"), strict=True)
+    )
+    gate = against(recording(run=record_of((now,)), **ELSEWHERE), recording(run=record_of((then,))))
+    assert isinstance(gate.detail, DiffersFromBaseline)
+    assert gate.detail.explanation == replace(EXPLANATION, matching=(Stage.RNG,))
+
+
+def test_a_difference_at_the_end_is_shown_as_one() -> None:
+    (trained,) = recording().run.trainings
+    changed = replace(trained, final=FinalState(digest="written after the last step", loss=0.5))
+    gate = against(recording(run=record_of((changed,))))
+    explanation = Explanation(likely=(LikelyCause.AFTER_THE_LAST_STEP,))
+    assert gate.detail == replace(DIFFERS, step=4, at_end=True, explanation=explanation)
 
 
 def test_the_rank_that_differs_is_shown() -> None:
@@ -179,6 +205,42 @@ def test_a_tolerance_counts_if_bits_may_differ(loss: Number, status: GateStatus,
     assert (gate.status, gate.detail) == (GateStatus.FAILED, CODE_CHANGED)
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "status", "distance"),
+    [
+        (0.5, 0.5, GateStatus.PASSED, 0.0),
+        (0.0, 0.0, GateStatus.PASSED, 0.0),
+        (0.0, 0.5, GateStatus.INCOMPARABLE, "inf"),
+        (-0.5, -0.25, GateStatus.PASSED, 0.5),
+        (1, 0.5, GateStatus.PASSED, 0.5),
+        (0.5, 0.76, GateStatus.INCOMPARABLE, 0.52),
+        ("inf", 0.5, GateStatus.INCOMPARABLE, "inf"),
+    ],
+)
+def test_the_distance_of_losses_is_relative_to_the_baseline(
+    then: Number, now: Number, status: GateStatus, distance: Number
+) -> None:
+    audit = replace(AUDIT, loss_tolerance=0.5)
+    gate = against(recording(now, update="other", **ELSEWHERE), recording(then), audit)
+    assert isinstance(gate.detail, DiffersFromBaseline)
+    assert (gate.status, gate.detail.loss_distance) == (status, distance)
+
+
+def test_the_largest_distance_of_any_part_counts_and_none_if_a_part_is_missing() -> None:
+    audit = replace(AUDIT, loss_tolerance=0.9)
+
+    def distance(*losses: Number) -> Number:
+        parts = tuple(recording(loss, update="other").run.trainings[0] for loss in losses)
+        then = tuple(recording(loss).run.trainings[0] for loss in (0.5, 1.0))
+        gate = against(recording(run=record_of(parts), **ELSEWHERE), recording(run=record_of(then)), audit)
+        assert isinstance(gate.detail, DiffersFromBaseline)
+        return gate.detail.loss_distance
+
+    assert distance(0.5, 1.5) == 0.5
+    assert distance(0.75, 1.25) == 0.5
+    assert distance(0.5) == distance(0.5, 1.0, 1.0) == "inf"
+
+
 def test_a_different_command_is_no_regression() -> None:
     gate = against(recording(update="other", command=("train.py", "--epochs", "9")))
     assert gate.status is GateStatus.INCOMPARABLE
@@ -187,8 +249,11 @@ def test_a_different_command_is_no_regression() -> None:
 
 
 def test_without_a_baseline_or_without_matching_runs_nothing_is_compared() -> None:
-    assert inconclusive(gates.same_as_baseline(AUDIT, group(), recording(), None), NoBaseline())
-    assert inconclusive(against(recording(), verdict=Verdict.NONDETERMINISTIC), RunsMustMatch())
+    nothing = gates.same_as_baseline(AUDIT, group(), recording(), None)
+    assert nothing == inconclusive(GateName.BASELINE, NoBaseline())
+    mismatch = inconclusive(GateName.BASELINE, RunsMustMatch())
+    assert against(recording(), verdict=Verdict.NONDETERMINISTIC) == mismatch
+    assert gates.same_as_baseline(AUDIT, group(), None, recording()) == mismatch
 
 
 def test_a_resumed_run_is_judged_by_how_it_ends() -> None:
@@ -216,11 +281,13 @@ def test_a_resumed_run_is_judged_by_how_it_ends() -> None:
 def test_a_resume_that_did_not_happen_is_inconclusive(
     stopped: Run, resumed: Run, trained: int, detail: GateDetail
 ) -> None:
-    assert inconclusive(gates.same_after_resume(group(), stopped, resumed, trained), detail)
+    assert gates.same_after_resume(group(), stopped, resumed, trained) == inconclusive(GateName.RESUME, detail)
 
 
 def test_without_weights_or_matching_runs_no_resume_is_judged() -> None:
     blind = group(runs=(run(digest=None),))
-    assert inconclusive(gates.same_after_resume(blind, run(steps=2), run(digest=None), 2), NoWeights())
-    differing = group(Verdict.NONDETERMINISTIC)
-    assert inconclusive(gates.same_after_resume(differing, run(steps=2), run(), 2), RunsMustMatch())
+    gate = gates.same_after_resume(blind, run(steps=2), run(digest=None), 2)
+    assert gate == inconclusive(GateName.RESUME, NoWeights())
+    for changed in (group(Verdict.NONDETERMINISTIC), group(runs=())):
+        gate = gates.same_after_resume(changed, run(steps=2), run(), 2)
+        assert gate == inconclusive(GateName.RESUME, RunsMustMatch())

@@ -11,7 +11,7 @@ from detaudit.auditor.evidence.event_records import Hello
 from detaudit.auditor.judge import comparer
 from detaudit.auditor.judge.comparer import replicas
 from detaudit.auditor.judge.follow import DigestFollower
-from detaudit.auditor.judge.pairing import identity
+from detaudit.auditor.judge.pairing import Matched, identity
 from detaudit.model import UNHOOKED, Difference, FinalState, ModelTensor, Replicas, Stage, Training, record_of
 
 STAGES = tuple(stage for stage in Stage if stage not in (Stage.OUTPUT, *UNHOOKED, Stage.STEPS))
@@ -292,3 +292,73 @@ def test_what_differs_is_compared_with_what_began_like_it() -> None:
 
 def test_a_baseline_without_places_is_still_matched() -> None:
     assert first_difference([training(), training(init0="b")], [unplaced(init0="b"), unplaced()]) is None
+
+
+def last_equal(a: Training, b: Training, **difference: Any) -> int | None:
+    found = Difference(**{"rank": 0, "step": 3, "stage": Stage.UPDATE, **difference})
+    return comparer.last_equal_step(record_of((a,)), record_of((b,)), found)
+
+
+def test_the_last_equal_step_is_that_of_the_stage_that_differs() -> None:
+    assert last_equal(training(), training(update3="x")) == 2
+    assert last_equal(training(), training(update3="x"), stage=Stage.FORWARD) == 3
+    assert last_equal(training(), training(update1="x", update2="x", update3="x")) is None
+    assert last_equal(training(), training(), step=1) == 1
+    assert last_equal(training(), training(), step=0, stage=Stage.INIT) == 0
+
+
+def test_no_step_is_equal_if_only_one_run_has_the_training() -> None:
+    assert last_equal(training(), training(), rank=1, stage=Stage.STEPS, step=0) is None
+    assert last_equal(training(), training(), rank=0, stage=Stage.STEPS, step=0) is None
+
+
+def test_any_result_counts_for_a_step_that_one_run_lacks() -> None:
+    assert last_equal(training(3), training(5), stage=Stage.STEPS, step=4) == 3
+    assert last_equal(training(3), training(5, update3="x", state3="x"), stage=Stage.STEPS, step=4) == 3
+    other = training(5, **{f"{stage}3": "x" for stage in STAGES if stage is not Stage.RNG})
+    assert last_equal(training(3), other, stage=Stage.STEPS, step=4) == 2
+
+
+def test_any_result_counts_for_a_stage_that_was_recorded_at_the_end_only() -> None:
+    assert last_equal(held("a"), held("b"), stage=Stage.STATE, at_end=True) == 3
+    assert last_equal(held("a"), held("b"), stage=Stage.STATE) is None
+    fewer = replace(training(), digests={**training().digests, Stage.UPDATE: {1: ("1 update",), 2: ("2 update",)}})
+    assert last_equal(fewer, fewer, at_end=True) == 2
+    without = replace(training(), digests={Stage.FORWARD: {3: ("3 forward",)}})
+    assert last_equal(fewer, without, at_end=True) is None
+    assert last_equal(without, fewer, at_end=True) is None
+
+
+def test_shared_digests_are_in_the_order_of_time() -> None:
+    a = replace(training(2), digests={stage: training(2).digests[stage] for stage in STAGES if stage is not Stage.BATCH})
+    shared = list(comparer.shared_digests(Matched(0, a, training(update2="x"))))
+    stages = [stage for stage in STAGES[1:] if stage is not Stage.BATCH]
+    assert [(step, stage) for step, stage, _, _ in shared] == [
+        (0, Stage.INIT),
+        *((step, stage) for step in (1, 2) for stage in stages),
+    ]
+    assert [(x, y) for step, stage, x, y in shared if (step, stage) == (2, Stage.UPDATE)] == [(("2 update",), ("x",))]
+    assert [x for *_, x, _ in shared] == [a.digests[stage][step] for step, stage, _, _ in shared]
+
+
+def ended(digest: str = "end", loss: float = 1.0, outputs: str | None = None, mean: str = "m") -> Training:
+    """A training of which nothing was recorded but its end."""
+    state = (ModelTensor(name="Net.mean", buffer=True, digest=mean),)
+    return Training(
+        framework="torch", steps=3, final=FinalState(digest=digest, loss=loss, outputs=outputs, state=state)
+    )
+
+
+def test_what_differs_at_the_end_only_is_named() -> None:
+    at_end = Difference(rank=0, step=3, stage=Stage.UPDATE, at_end=True)
+    assert first_difference([ended()], [ended("other", 2.0, "o", "n")]) == at_end
+    assert first_difference([ended()], [ended(loss=2.0)]) == at_end
+    assert first_difference([ended()], [ended(loss=2.0, outputs="o")]) == replace(at_end, stage=Stage.OUTPUT)
+    state = replace(at_end, stage=Stage.STATE, site="Net.mean")
+    assert first_difference([ended()], [ended(mean="n", outputs="o")]) == state
+    assert first_difference([ended()], [ended(loss=2.0, mean="n")]) == state
+
+
+def test_files_that_differ_without_a_digest_of_their_own() -> None:
+    a, b = (Training(framework="artifact", final=FinalState(digest=digest)) for digest in "ab")
+    assert first_difference([a], [b]) == Difference(rank=0, step=0, stage=Stage.ARTIFACT)

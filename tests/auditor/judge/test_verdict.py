@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.judge.verdict import confidence, of_groups, of_runs
-from detaudit.model import Verdict
+from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST, miss_probability
+from detaudit.auditor.judge.verdict import LEVEL, confidence, evidence, of_groups, of_runs
+from detaudit.model import Confidence, Evidence, Verdict
 
 
 @given(st.integers(2, 1000), st.floats(0.01, 0.999))
@@ -32,13 +33,46 @@ def test_five_runs() -> None:
     assert confidence(1) is None
 
 
+def test_the_numbers_that_the_documents_promise() -> None:
+    assert (LEVEL, ERROR_RATE, RAREST, PROBE_ERROR) == (0.95, 0.05, 0.25, 0.2)
+
+
+def test_two_runs_are_the_fewest_that_prove_something() -> None:
+    assert confidence(2, 0.9) == Confidence(level=0.9, max_differing_rate=pytest.approx(0.9))
+    assert confidence(2) == Confidence(level=LEVEL, max_differing_rate=pytest.approx(LEVEL))
+
+
+@pytest.mark.parametrize(
+    ("matching", "rate", "expected"), [(0, 0.25, 1), (1, 0.25, 1), (2, 0.25, 0.75), (5, 0.5, 0.0625), (3, 1, 0)]
+)
+def test_what_matching_runs_may_miss(matching: int, rate: float, expected: float) -> None:
+    found = miss_probability(matching, rate)
+    assert (found, type(found)) == (pytest.approx(expected), float)
+
+
+def test_the_evidence_of_five_runs() -> None:
+    assert evidence(5) == Evidence(
+        runs=5, confidence=confidence(5), assumed_rate=0.25, miss_probability=pytest.approx(0.75**4)
+    )
+    assert evidence(1).confidence is None
+
+
 @given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
 def test_a_verdict_rests_on_what_finished(finished: int, planned: int, distinct: int) -> None:
     found = of_runs(finished, planned, distinct)
     if distinct > 1:
         assert found is Verdict.NONDETERMINISTIC
-    elif finished < planned or finished < 2:
+    elif finished != planned or finished < 2:
         assert found is Verdict.INCONCLUSIVE
+    else:
+        assert found is Verdict.DETERMINISTIC
+
+
+def test_runs_that_all_finished_and_match_are_deterministic() -> None:
+    assert of_runs(2, 2, 1) is Verdict.DETERMINISTIC
+    assert of_runs(2, 3, 1) is Verdict.INCONCLUSIVE
+    assert of_runs(1, 1, 1) is Verdict.INCONCLUSIVE
+    assert of_runs(2, 3, 2) is Verdict.NONDETERMINISTIC
 
 
 @given(st.lists(st.sampled_from(Verdict)))
@@ -46,3 +80,5 @@ def test_an_audit_is_as_good_as_its_worst_group(verdicts: list[Verdict]) -> None
     found = of_groups(verdicts)
     assert (found is Verdict.DETERMINISTIC) == (bool(verdicts) and set(verdicts) == {Verdict.DETERMINISTIC})
     assert (found is Verdict.NONDETERMINISTIC) == (Verdict.NONDETERMINISTIC in verdicts)
+    assert of_groups([Verdict.INCONCLUSIVE, Verdict.DETERMINISTIC]) is Verdict.INCONCLUSIVE
+    assert of_groups([]) is Verdict.INCONCLUSIVE

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detaudit.recorder.training.digest import CHUNK, SMALL, NumpyDigest, TorchDigest, of_parts
+from detaudit.recorder.training import digest
+from detaudit.recorder.training.digest import CHUNK, SMALL, NumpyDigest, TorchDigest, of_bytes, of_parts
 
 NUMPY, TORCH = NumpyDigest(np), TorchDigest(torch)
 
@@ -37,6 +38,45 @@ def some_bytes(size: int) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
 def test_numpy_and_torch_match(size: int) -> None:
     data = some_bytes(size)
     assert NUMPY.words(data) == TORCH.words([torch.from_numpy(data)])[0]
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (0, 0xB4B2797457A0A6E4),
+        (1, 0x4882EAD1CDD9F694),
+        (SMALL, 0xD7C0A298F81E63DD),
+        (SMALL + 8, 0xF785BB01FDD25E83),
+        (SMALL + 13, 0x9D1BF6001F6BC227),
+        (8 * CHUNK + 5, 0xCF958149357A4F2D),
+        (24 * CHUNK + 8, 0xFEDF12A8A04233BA),
+    ],
+)
+def test_a_baseline_of_an_older_version_has_the_same_digests(
+    size: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digest, "_keys", b"")
+    data = (np.arange(size) * 7 % 251).astype(np.uint8)
+    assert NumpyDigest(np).words(data) == expected
+    assert TorchDigest(torch).words([torch.from_numpy(data)]) == [expected]
+
+
+def test_the_digests_of_names_are_those_of_an_older_version_too() -> None:
+    assert of_bytes(b"abc") == "cf4ab791c62b8d2b2109c90275287816"
+    parts = [("w", "float32", (2, 3), 5), ("b", "float32", (3,), 2**64 - 1)]
+    assert of_parts(parts) == "cb518f96f8ea467b3f612ada292850e8"
+
+
+def test_tensors_are_digested_together_as_alone() -> None:
+    tensors = [torch.from_numpy(some_bytes(size)) for size in (SMALL + 9, 3, 0, 8 * CHUNK + 5, SMALL, SMALL + 16)]
+    assert TORCH.words(tensors) == [TORCH.words([tensor])[0] for tensor in tensors]
+    assert TORCH.words([]) == []
+
+
+def test_arrays_are_digested_in_c_order() -> None:
+    array = np.arange(2000, dtype=np.float64).reshape(40, 50)
+    assert NUMPY.words(array.T) == NUMPY.words(np.ascontiguousarray(array.T)) != NUMPY.words(array)
+    assert NUMPY.words(np.float64(2)) == NUMPY.words(np.array([2.0]))
 
 
 @pytest.mark.parametrize(
@@ -130,3 +170,63 @@ def test_sums_match() -> None:
     assert NUMPY.total(np.array([np.inf, 1.0])) == np.inf
     assert math.isnan(NUMPY.total(np.array([np.inf, -np.inf])))
     assert TORCH.total(torch.empty(0)) == 0.0
+
+
+def test_sums_are_exact_where_float64_is() -> None:
+    for array in (np.arange(300_000), np.full(200_000, 2.0**-20, np.float32), np.ones(5, bool), np.zeros(0)):
+        assert NUMPY.total(array) == TORCH.total(torch.from_numpy(array)) == float(array.astype(np.float64).sum())
+
+
+def test_of_complex_numbers_the_real_parts_are_added() -> None:
+    array = np.array([[1 + 2j, 3 - 5j], [0.5 + 1j, 0]])
+    assert NUMPY.total(array) == TORCH.total(torch.from_numpy(array)) == 4.5
+
+
+def test_numbers_of_a_type_that_numpy_lacks_are_added() -> None:
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    assert np.dtype(bfloat16).kind == "V"
+    assert NUMPY.total(np.array([1.5, 2.0], bfloat16)) == 3.5
+
+
+def test_what_is_no_number_has_no_sum() -> None:
+    for array in (np.array(["1", "2"]), np.array([b"1"]), np.array([1, 2], "m8[s]"), np.array([3], object)):
+        assert NUMPY.total(array) == 0.0
+
+
+def test_a_sum_that_overflows_warns_nobody() -> None:
+    big = np.full(3, np.finfo(np.float64).max)
+    assert NUMPY.total(big) == np.inf
+    assert math.isnan(NUMPY.total(np.array([np.inf, -np.inf])))
+
+
+def test_a_sum_is_added_in_chunks_of_a_fixed_size() -> None:
+    """Otherwise its last digit may change with the version of the library, and those of NumPy and torch differ."""
+    sizes: list[int] = []
+
+    class Sums:
+        """A tensor that reports the sizes of the parts that are added."""
+
+        def __init__(self, size: int) -> None:
+            self.size = size
+
+        def reshape(self, _shape: int) -> "Sums":
+            return self
+
+        def is_complex(self) -> bool:
+            return False
+
+        def numel(self) -> int:
+            return self.size
+
+        def __getitem__(self, part: slice) -> "Sums":
+            return Sums(len(range(*part.indices(self.size))))
+
+        def double(self) -> "Sums":
+            return self
+
+        def sum(self) -> torch.Tensor:
+            sizes.append(self.size)
+            return torch.tensor(float(self.size), dtype=torch.float64)
+
+    assert TORCH.total(Sums(4 * CHUNK + 3)) == 4 * CHUNK + 3
+    assert sizes == [4 * CHUNK, 3]
