@@ -218,7 +218,8 @@ class _Comparison:
         if found.how is How.CONCURRENT_WRITE and (found.a.shared or found.b.shared or _updates(found.a, found.place)):
             return found
         mine, theirs = (_came_in(op, found.place) for op in (found.a, found.b))
-        both = mine in self._sides[1].seen and theirs in self._sides[0].seen
+        differing = mine != theirs and mine and theirs
+        both = differing and mine in self._sides[1].seen and theirs in self._sides[0].seen
         return replace(found, how=How.REORDERED) if both else found
 
 
@@ -242,9 +243,11 @@ def _place_of(op: OpLine, storage: int) -> int:
 
 def _updates(op: OpLine, place: int) -> bool:
     """Whether an operation writes to the memory of one of its inputs, so that the operations before it matter."""
-    return place < len(op.ins) and op.ins[place][1] >= 0 and op.ins[place][1] in {number for _, number, _ in op.outs}
+    storage = op.ins[place][1]
+    return storage >= 0 and storage in {number for _, number, _ in op.outs}
 
 
 def _came_in(op: OpLine, place: int) -> str:
-    """Return what an operation got from outside the framework; some show it only as their output."""
-    return op.ins[place][0] if place < len(op.ins) and op.ins[place][0] else op.outs[place][0]
+    """Return what an operation got from outside the framework, if it shows it; some do only as their output."""
+    shown = [digest for digest, *_ in (*op.ins[place : place + 1], *op.outs[place : place + 1])]
+    return next(filter(None, shown), "")

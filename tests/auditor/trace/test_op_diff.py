@@ -344,3 +344,117 @@ def test_a_number_that_python_read_from_a_difference_is_its_consequence() -> Non
 
     finding = found(run("p"), run("q"))
     assert (finding.how, finding.op.line) == (How.OUTPUT, 2)
+
+
+def streams(*made: tuple[OpLine, OpLine]) -> tuple[list[OpLine], list[OpLine]]:
+    return [a for a, _ in made], [b for _, b in made]
+
+
+def both(made: OpLine) -> tuple[OpLine, OpLine]:
+    return made, made
+
+
+def reads(a: Tensor, b: Tensor, **fields: Any) -> tuple[OpLine, OpLine]:
+    """An operation that reads something different in either run, as its second input."""
+    first, second = (op("mul", [("x", 7), one], [(f"of {one[0]}", 8)], line=5, **fields) for one in (a, b))
+    return first, second
+
+
+def test_an_input_that_nobody_wrote_differs() -> None:
+    a, b = reads(("p", 1), ("q", 1))
+    finding = found(*streams(both(op("one")), (a, b)))
+    assert finding == OpFinding(How.INPUT, a, b, place=1, nth=1)
+    entered = [op("lift_fresh", [("x", 7), (one, 1)], [(one * 2, 2)]) for one in "pq"]
+    written = op("fill_", [("", 1)], [("w", 1)])
+    finding = found(*streams(both(written), (entered[0], entered[1])))
+    assert finding == OpFinding(How.INPUT, entered[0], entered[1], place=1, nth=1)
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "how"),
+    [
+        (("p", "q"), How.REORDERED),
+        (("p", ""), How.CONCURRENT_WRITE),
+        (("", "q"), How.CONCURRENT_WRITE),
+        (("", ""), How.CONCURRENT_WRITE),
+    ],
+)
+def test_a_tensor_was_taken_for_another_one_if_each_run_has_both(elsewhere: tuple[str, str], how: How) -> None:
+    """``p`` is read by the first run and was seen by the second, ``q`` the other way round."""
+    writer = op("fill_", [("", 1)], [("w", 1)], line=3)
+    # The operation that reads gives the same, so only what it saw counts.
+    seen = [op("all", [(one or "x", 5)], [("1", 6)]) for one in reversed(elsewhere)]
+    a, b = reads(("p", 1), ("q", 1))
+    finding = found(*streams(both(writer), (seen[0], seen[1]), (a, b)))
+    assert finding == OpFinding(how, a, b, place=1, nth=2, before=writer)
+
+
+@pytest.mark.parametrize("run", [0, 1])
+def test_memory_that_is_uninitialized_in_one_run_only(run: int) -> None:
+    taken = op("empty", [], [("", 1)], uninitialized=True, line=3)
+    made = [op("empty", [], [("", 1)], line=3), taken]
+    a, b = reads(("p", 1), ("q", 1))
+    finding = found(*streams((made[run], made[1 - run]), (a, b)))
+    assert finding == OpFinding(How.UNINITIALIZED, a, b, place=1, nth=1, before=taken)
+
+
+def test_what_was_read_of_memory_that_is_not_recorded_is_no_reordering() -> None:
+    writer = op("fill_", [("", 1)], [("w", 1)], line=3)
+    seen = op("all", [("p", 5), ("q", 6), ("", 9)], [("1", 6)])
+    for values in (("", "q"), ("p", "")):
+        a, b = reads((values[0], 1), (values[1], 1))
+        finding = found(*streams(both(writer), both(seen), (a, b)))
+        assert finding == OpFinding(How.CONCURRENT_WRITE, a, b, place=1, nth=2, before=writer)
+
+
+def test_what_entered_is_known_by_its_output_if_no_input_was_recorded() -> None:
+    def entered(*batches: str, ins: Sequence[Tensor] = ()) -> list[OpLine]:
+        return [
+            one
+            for i, x in enumerate(batches)
+            for one in (op("lift_fresh", ins, [("same", 20), (x, i)]), op("sum", [(x, i)], [(x * 2, i + 9)]))
+        ]
+
+    for ins in ((), [("", 30)], [("", 30), ("", 31)]):
+        reordered = found(entered("p", "q", "r", ins=ins), entered("q", "p", "r", ins=ins))
+        assert (reordered.how, reordered.place, reordered.nth) == (How.REORDERED, 1, 0)
+        assert found(entered("p", "q", "r", ins=ins), entered("s", "p", "r", ins=ins)).how is How.INPUT
+        assert found(entered("s", "p", "r", ins=ins), entered("p", "q", "r", ins=ins)).how is How.INPUT
+
+
+def test_shared_memory_of_one_run_has_no_place_among_the_inputs_of_the_other() -> None:
+    a = op("mm", [("x", 0), ("w", 1)], [("y", 2)], line=5)
+    b = op("mm", [("x", 0), ("w", 4)], [("z", 2)], shared=(4,), line=5)
+    assert found([a], [b]) == OpFinding(How.CONCURRENT_WRITE, a, b, place=0, nth=0)
+
+
+def test_an_output_is_named_by_its_place() -> None:
+    made = [op("sort", [("x", 0)], [("same", 1), (one, 2)], line=4) for one in "yz"]
+    after = [op("sum", [(one, 2)], [(one * 2, 3)]) for one in "yz"]
+    finding = found([op("one"), made[0], after[0]], [op("one"), made[1], after[1]])
+    assert finding == OpFinding(How.OUTPUT, made[0], made[1], place=1, nth=1)
+    assert not finding.brought
+    assert finding.op is made[0]
+
+
+def test_what_has_no_inputs_was_brought() -> None:
+    made = [op("next", [], [(one, 1)], line=4) for one in "yz"]
+    finding = found([made[0], READ], [made[1], READ_B])
+    assert (finding.how, finding.brought, finding.nth) == (How.OUTPUT, True, 0)
+
+
+def test_a_finding_without_an_operation_is_an_error() -> None:
+    second = op("two")
+    assert OpFinding(How.CONTROL_FLOW, None, second).op is second
+    with pytest.raises(ValueError, match=r"^a finding without an operation$"):
+        _ = OpFinding(How.CONTROL_FLOW, None, None).op
+
+
+def test_numbers_from_a_generator_whose_state_is_not_recorded() -> None:
+    a, b = (op("uniform_", [("", 1)], [("same", 3), (one, 1)], random=True, line=4) for one in "yz")
+    assert found([a, READ], [b, READ_B]) == OpFinding(How.RNG_STATE, a, b, place=1, nth=0)
+
+
+def test_a_part_with_the_same_contents_that_is_taken_elsewhere_is_not_reordered() -> None:
+    a, b = (op("mul", [("x", 0)], [(one, 1)], line=4, scalars={f"{wire.START}1": one}) for one in "yz")
+    assert found([a, READ], [b, READ_B]) == OpFinding(How.ARGUMENT, a, b, nth=0, argument=f"{wire.START}1")
