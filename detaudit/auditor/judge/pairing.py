@@ -46,7 +46,7 @@ def _trained(a: Sequence[Training], b: Sequence[Training]) -> list[Matched]:
 
 def _likeness(part: Training) -> tuple[object, ...]:
     """Return what two trainings are matched by: all that they did, how they ended, how they began, or nothing else."""
-    return _key(part), end(part), (part.framework, part.digests.get(Stage.INIT, {})), part.framework
+    return _key(part), end(part), (part.framework, part.digests.get(Stage.INIT)), part.framework
 
 
 def identity(run: RunRecord) -> str:

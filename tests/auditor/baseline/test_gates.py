@@ -92,7 +92,9 @@ CODE_CHANGED = replace(DIFFERS, explanation=Explanation(likely=(LikelyCause.CODE
 
 
 def against(now: Recording, then: Recording | None = None, audit: NamedAudit = AUDIT, **changed: Any) -> Gate:
-    return gates.same_as_baseline(audit, group(**changed), now, then or recording())
+    gate = gates.same_as_baseline(audit, group(**changed), now, then or recording())
+    assert gate.name is GateName.BASELINE
+    return gate
 
 
 def test_runs_that_match_are_repeatable() -> None:
@@ -224,6 +226,16 @@ def test_the_distance_of_losses_is_relative_to_the_baseline(
     gate = against(recording(now, update="other", **ELSEWHERE), recording(then), audit)
     assert isinstance(gate.detail, DiffersFromBaseline)
     assert (gate.status, gate.detail.loss_distance) == (status, distance)
+
+
+def test_no_tolerance_is_the_same_as_one_of_zero_but_for_equal_losses() -> None:
+    for now, tolerance, status in (
+        (0.5, None, GateStatus.INCOMPARABLE),
+        (0.5, 0.0, GateStatus.PASSED),
+        (0.6, 0.0, GateStatus.INCOMPARABLE),
+    ):
+        audit = replace(AUDIT, loss_tolerance=tolerance)
+        assert against(recording(now, update="other", **ELSEWHERE), audit=audit).status is status
 
 
 def test_the_largest_distance_of_any_part_counts_and_none_if_a_part_is_missing() -> None:

@@ -87,10 +87,12 @@ def test_every_dtype_is_read_as_its_bytes(dtype: torch.dtype) -> None:
     assert TORCH.words([tensor])[0] == NUMPY.words(tensor.view(torch.uint8).numpy())
 
 
-def test_a_view_that_starts_inside_a_word() -> None:
-    data = torch.arange(100, dtype=torch.float32)
-    assert len(set(TORCH.words([data[1:], data[1:].clone()]))) == 1
-    assert TORCH.words([data[1:]])[0] == NUMPY.words(data[1:].numpy())
+@pytest.mark.parametrize("size", [100, SMALL])
+@pytest.mark.parametrize("start", [1, 2, 9])
+def test_a_view_that_starts_inside_a_word(size: int, start: int) -> None:
+    data = torch.arange(size, dtype=torch.float32)[start:]
+    assert len(set(TORCH.words([data, data.clone()]))) == 1
+    assert TORCH.words([data])[0] == NUMPY.words(data.numpy())
 
 
 LONG = bytes(range(256)) * (SMALL // 256)
