@@ -6,7 +6,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-bisect bench-trace clean test-fuzz measure-planted
+.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-bisect bench-trace clean test-fuzz measure-planted test-mutants
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -65,6 +65,12 @@ test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known an
 test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times and write docs/trace.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.trace_corpus --write docs/trace.md
 
+# A mutant runs in a fork, in which torch may wait forever for threads that it had before.
+test-mutants: $(VENV)/.dev ## Change the code that decides, see whether a test fails, and write docs/mutants.md (hours, resumable)
+	$(BIN)/pip install --quiet mutmut==3.8.1
+	OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 1
+	$(BIN)/python -m tests.mutants.table --write docs/mutants.md
+
 bench-trace: $(VENV)/.dev ## Benchmark tracing against torch's DebugMode
 	$(BIN)/python benchmarks/trace.py
 
@@ -102,4 +108,4 @@ bench-bisect: $(VENV)/.dev ## Count the runs per bisection against ddmin and one
 	$(BIN)/python -W ignore benchmarks/search.py
 
 clean: ## Remove everything that the other targets create
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .detaudit
+	rm -rf $(VENV) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit

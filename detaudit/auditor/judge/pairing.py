@@ -53,12 +53,16 @@ def identity(run: RunRecord) -> str:
     """Return a text that is equal for two runs of one audit if and only if their results are."""
     placed = [_key(part) for part in run.parts if not part.unplaced]
     unplaced = sorted(_key(part) for part in run.parts if part.unplaced)
-    return hashlib.blake2b(repr((placed, unplaced)).encode(), digest_size=16).hexdigest()
+    return _digest((placed, unplaced))
 
 
 def _key(part: Training) -> str:
     found = [(stage, sorted(part.digests[stage].items())) for stage in sorted(results(part) & part.digests.keys())]
-    return hashlib.blake2b(repr((end(part), also_at_end(part), found)).encode(), digest_size=16).hexdigest()
+    return _digest((end(part), also_at_end(part), found))
+
+
+def _digest(value: object) -> str:
+    return hashlib.blake2b(repr(value).encode(), digest_size=16).hexdigest()
 
 
 def end(part: Training) -> tuple[str, int, str, str | None]:

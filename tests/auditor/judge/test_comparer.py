@@ -330,7 +330,9 @@ def test_any_result_counts_for_a_stage_that_was_recorded_at_the_end_only() -> No
 
 
 def test_shared_digests_are_in_the_order_of_time() -> None:
-    a = replace(training(2), digests={stage: training(2).digests[stage] for stage in STAGES if stage is not Stage.BATCH})
+    a = replace(
+        training(2), digests={stage: training(2).digests[stage] for stage in STAGES if stage is not Stage.BATCH}
+    )
     shared = list(comparer.shared_digests(Matched(0, a, training(update2="x"))))
     stages = [stage for stage in STAGES[1:] if stage is not Stage.BATCH]
     assert [(step, stage) for step, stage, _, _ in shared] == [
@@ -362,3 +364,26 @@ def test_what_differs_at_the_end_only_is_named() -> None:
 def test_files_that_differ_without_a_digest_of_their_own() -> None:
     a, b = (Training(framework="artifact", final=FinalState(digest=digest)) for digest in "ab")
     assert first_difference([a], [b]) == Difference(rank=0, step=0, stage=Stage.ARTIFACT)
+
+
+def seeded(**generators: str) -> Process:
+    return Process(Hello(1, 7, 1, ("python", "train.py"), "3.11.7", None, ()), generators=generators)
+
+
+def test_the_generators_that_differ_are_named() -> None:
+    ours, theirs = seeded(random="a", numpy="b", torch="c"), seeded(torch="x", numpy="b", random="y")
+    assert comparer.differing_generators([ours], [theirs]) == ("random", "torch")
+    assert comparer.differing_generators([ours], [ours]) == ()
+
+
+def test_a_generator_that_only_one_run_used_differs() -> None:
+    assert comparer.differing_generators([seeded(random="a")], [seeded(random="a", jax="b")]) == ("jax",)
+    assert comparer.differing_generators([seeded(random="a", jax="b")], [seeded(random="a")]) == ("jax",)
+    assert comparer.differing_generators([], [seeded(random="a")]) == ("random",)
+    assert comparer.differing_generators([seeded()], []) == ()
+
+
+def test_the_generators_are_those_of_the_first_process_that_recorded_any() -> None:
+    ours = [seeded(), seeded(random="a"), seeded(random="other", numpy="b")]
+    assert comparer.differing_generators(ours, [seeded(random="a")]) == ()
+    assert comparer.differing_generators([seeded(random="a")], ours) == ()

@@ -1,6 +1,7 @@
 """The digest changes with every bit, and is the same in NumPy and torch."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,6 +72,24 @@ def test_tensors_are_digested_together_as_alone() -> None:
     tensors = [torch.from_numpy(some_bytes(size)) for size in (SMALL + 9, 3, 0, 8 * CHUNK + 5, SMALL, SMALL + 16)]
     assert TORCH.words(tensors) == [TORCH.words([tensor])[0] for tensor in tensors]
     assert TORCH.words([]) == []
+
+
+@pytest.mark.parametrize(("device", "blocks"), [("cpu", 600), ("meta", 2)])
+def test_only_on_a_device_are_many_chunks_added_at_once(device: str, blocks: int) -> None:
+    """A chunk fits into the cache of a core, while a device is faster with more of them."""
+    sizes: list[int] = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(torch, name)
+
+        def cat(self, pieces: list[torch.Tensor]) -> torch.Tensor:
+            sizes.append(len(pieces))
+            return torch.cat(pieces)
+
+    sums = TorchDigest(Counting())._sums(torch.zeros(600 * CHUNK * 8, dtype=torch.uint8, device=device))  # type: ignore[arg-type]
+    assert sizes == [blocks]
+    assert (sums.shape, sums.device.type) == ((600,), device)
 
 
 def test_arrays_are_digested_in_c_order() -> None:
