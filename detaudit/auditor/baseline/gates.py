@@ -141,7 +141,7 @@ def _gate(name: GateName, status: GateStatus, detail: GateDetail, *, blocking: b
 
 
 def _loss_distance(then: Recording, now: Recording) -> float:
-    """Return how far the final losses of runs that differ are apart, relative to the baseline's; infinite without one."""
+    """Return the distance of the final losses of runs that differ, relative to the baseline's; infinite without."""
     ours, theirs = ([part.last_loss for part in one.run.parts] for one in (then, now))
     return max(map(_relative, ours, theirs)) if len(ours) == len(theirs) else math.inf
 

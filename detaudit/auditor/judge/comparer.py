@@ -99,8 +99,12 @@ def shared_digests(pair: Matched) -> Iterator[tuple[int, Stage, tuple[str, ...],
 
 
 def _ends_differ(pair: Matched, shared: bool) -> bool:
-    both = zip(also_at_end(pair.a), also_at_end(pair.b), strict=True)
-    return end(pair.a) != end(pair.b) or any(x != y and not (shared and None in (x, y)) for x, y in both)
+    (our_state, a), (their_state, b) = also_at_end(pair.a), also_at_end(pair.b)
+    return end(pair.a) != end(pair.b) or _differ(our_state, their_state, shared) or _differ(a, b, shared)
+
+
+def _differ(a: str | None, b: str | None, shared: bool) -> bool:
+    return a != b and not (shared and None in (a, b))
 
 
 def _results_differ(pair: Matched, through: int | None, shared: bool) -> bool:
@@ -145,7 +149,7 @@ def _difference(pair: Matched, step: int, stage: Stage, site: str | None = None,
 
 def _only_last_outputs_differ(pair: Matched, shared: bool) -> bool:
     (our_state, a), (their_state, b) = also_at_end(pair.a), also_at_end(pair.b)
-    if a == b or (shared and None in (a, b)) or end(pair.a) != end(pair.b) or our_state != their_state:
+    if not _differ(a, b, shared) or end(pair.a) != end(pair.b) or our_state != their_state:
         return False
     return all(_differing_step(pair, stage, None, shared) is None for stage in results(pair.a))
 

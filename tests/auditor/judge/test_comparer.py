@@ -387,3 +387,85 @@ def test_the_generators_are_those_of_the_first_process_that_recorded_any() -> No
     ours = [seeded(), seeded(random="a"), seeded(random="other", numpy="b")]
     assert comparer.differing_generators(ours, [seeded(random="a")]) == ()
     assert comparer.differing_generators([seeded(random="a")], ours) == ()
+
+
+def shared_difference(a: list[Training], b: list[Training]) -> Difference | None:
+    return comparer.first_difference(record_of(tuple(a)), record_of(tuple(b)), shared=True)
+
+
+def thin(**changed: Any) -> Training:
+    """A training of which a baseline keeps the first and the last weights only."""
+    whole = training(**changed)
+    digests = {**whole.digests, Stage.UPDATE: {step: whole.digests[Stage.UPDATE][step] for step in (1, 3)}}
+    return replace(whole, digests=digests)
+
+
+def test_what_one_run_lacks_explains_nothing_if_only_what_both_have_is_compared() -> None:
+    assert shared_difference([evaluated(None)], [evaluated("b", rng1="x")]) is None
+    assert shared_difference([thin()], [training(rng1="x")]) is None
+    assert shared_difference([thin()], [training(update2="x", update3="y", rng1="z")]) == Difference(
+        rank=0, step=1, stage=Stage.RNG
+    )
+
+
+def test_a_step_that_one_run_lacks_differs_from_one_that_it_has() -> None:
+    there = Difference(rank=0, step=2, stage=Stage.UPDATE)
+    assert first_difference([thin()], [training()]) == first_difference([training()], [thin()]) == there
+
+
+def test_what_differs_later_does_not_make_a_difference_of_what_only_explains() -> None:
+    a, b = record_of((training(),)), record_of((training(update2="x", rng1="y"),))
+    assert comparer.first_difference(a, b, through=1) is None
+    assert comparer.first_difference(a, b, through=2) == Difference(rank=0, step=1, stage=Stage.RNG)
+
+
+def test_outputs_alone_differ_whatever_else_explains() -> None:
+    after = Difference(rank=0, step=3, stage=Stage.OUTPUT, at_end=True)
+    assert first_difference([evaluated(None)], [evaluated("b", rng1="x")]) == after
+    assert shared_difference([evaluated("a")], [evaluated("b", rng1="x")]) == after
+    few = replace(evaluated("a"), digests=thin().digests)
+    assert shared_difference([few], [evaluated("b", rng1="x")]) == after
+
+
+def test_outputs_that_are_not_all_that_differs_are_explained() -> None:
+    generators = Difference(rank=0, step=1, stage=Stage.RNG)
+    changed = evaluated("b", rng1="x")
+    assert first_difference([evaluated("a")], [replace(changed, steps=4)]) == generators
+    for final in (FinalState(digest="x", loss=1.0, outputs="b"), FinalState(digest="end", loss=2.0, outputs="b")):
+        assert first_difference([evaluated("a")], [replace(changed, final=final)]) == generators
+    state = (ModelTensor(name="mean", buffer=True, digest="m"),)
+    final = FinalState(digest="end", loss=1.0, outputs="b", state=state)
+    assert first_difference([evaluated("a")], [replace(changed, final=final)]) == generators
+
+
+def test_a_training_that_matches_is_not_named() -> None:
+    later = Difference(rank=1, step=5, stage=Stage.UPDATE)
+    assert first_difference([training(3), training(5)], [training(3), training(5, update5="x")]) == later
+    found = shared_difference([evaluated(None), training(5)], [evaluated("b"), training(5, update5="x")])
+    assert found == later
+    missing = Difference(rank=1, step=0, stage=Stage.STEPS)
+    assert shared_difference([evaluated(None), training()], [evaluated("b")]) == missing
+
+
+def test_a_number_of_steps_without_any_that_was_recorded() -> None:
+    there = Difference(rank=0, step=4, stage=Stage.STEPS)
+    more = replace(ended(), steps=5)
+    assert first_difference([ended()], [more]) == first_difference([more], [ended()]) == there
+
+
+def test_the_first_replica_is_the_reference() -> None:
+    found = replicas(1, [rank(0, training()), rank(1, training(update2="x")), rank(2, training(init0="x"))])
+    assert found == Replicas(ranks=3, run=1, first_difference=Difference(rank=2, step=0, stage=Stage.INIT))
+    found = replicas(1, [rank(0, training()), rank(1, training(update2="x")), rank(2, training(update2="x"))])
+    assert found == Replicas(ranks=3, run=1, first_difference=Difference(rank=1, step=2, stage=Stage.UPDATE))
+
+
+def test_a_replica_that_trained_less_differs() -> None:
+    found = replicas(1, [rank(0, training(3)), rank(1, training(2))])
+    assert found == Replicas(ranks=2, run=1, first_difference=Difference(rank=1, step=3, stage=Stage.UPDATE))
+
+
+def test_replicas_are_compared_if_the_first_has_weights() -> None:
+    found = replicas(1, [rank(0, training()), rank(1, ended())])
+    assert found == Replicas(ranks=2, run=1, first_difference=Difference(rank=1, step=0, stage=Stage.INIT))
+    assert replicas(1, [rank(0, ended()), rank(1, training())]) is None
