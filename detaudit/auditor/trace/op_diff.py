@@ -218,8 +218,7 @@ class _Comparison:
         if found.how is How.CONCURRENT_WRITE and (found.a.shared or found.b.shared or _updates(found.a, found.place)):
             return found
         mine, theirs = (_came_in(op, found.place) for op in (found.a, found.b))
-        differing = mine != theirs and mine and theirs
-        both = differing and mine in self._sides[1].seen and theirs in self._sides[0].seen
+        both = mine != theirs and mine in self._sides[1].seen and theirs in self._sides[0].seen
         return replace(found, how=How.REORDERED) if both else found
 
 
@@ -247,7 +246,7 @@ def _updates(op: OpLine, place: int) -> bool:
     return storage >= 0 and storage in {number for _, number, _ in op.outs}
 
 
-def _came_in(op: OpLine, place: int) -> str:
+def _came_in(op: OpLine, place: int) -> str | None:
     """Return what an operation got from outside the framework, if it shows it; some do only as their output."""
-    shown = [digest for digest, *_ in (*op.ins[place : place + 1], *op.outs[place : place + 1])]
-    return next(filter(None, shown), "")
+    shown = [tensors[place][0] for tensors in (op.ins, op.outs) if place < len(tensors)]
+    return next(filter(None, shown), None)

@@ -227,7 +227,7 @@ def test_inserted_operations_are_aligned_and_what_differs_after_them_is_found(
     after = [[op("sum", [(digest, 2)], [(digest * 2, 3)], line=51 + i) for i in range(4)] for digest in "yz"]
     finding = found([*stream, tail[0], *after[0]], [*stream[:where], *extra, *stream[where:], tail[1], *after[1]])
     assert (finding.how, finding.op.line) == (How.OUTPUT, 50)
-    assert (finding.forked is not None) == bool(inserted)
+    assert (finding.forked is not None) == (finding.nth is None) == bool(inserted)
 
 
 @given(
@@ -415,7 +415,7 @@ def test_what_entered_is_known_by_its_output_if_no_input_was_recorded() -> None:
             for one in (op("lift_fresh", ins, [("same", 20), (x, i)]), op("sum", [(x, i)], [(x * 2, i + 9)]))
         ]
 
-    for ins in ((), [("", 30)], [("", 30), ("", 31)]):
+    for ins in ((), [("", 30)], [("", 30), ("", 31)], [("", 30), ("", 31), ("same", 32)]):
         reordered = found(entered("p", "q", "r", ins=ins), entered("q", "p", "r", ins=ins))
         assert (reordered.how, reordered.place, reordered.nth) == (How.REORDERED, 1, 0)
         assert found(entered("p", "q", "r", ins=ins), entered("s", "p", "r", ins=ins)).how is How.INPUT
@@ -458,3 +458,23 @@ def test_numbers_from_a_generator_whose_state_is_not_recorded() -> None:
 def test_a_part_with_the_same_contents_that_is_taken_elsewhere_is_not_reordered() -> None:
     a, b = (op("mul", [("x", 0)], [(one, 1)], line=4, scalars={f"{wire.START}1": one}) for one in "yz")
     assert found([a, READ], [b, READ_B]) == OpFinding(How.ARGUMENT, a, b, nth=0, argument=f"{wire.START}1")
+
+
+def test_the_operations_at_which_the_paths_diverge_are_named() -> None:
+    first, common = op("one", line=1), op("two", line=2)
+    a = [op("load", line=line) for line in (4, 5, 6)]
+    b = [op("randn", line=line) for line in (7, 8, 9)]
+    assert found([first, common, *a], [first, common, *b]) == OpFinding(How.CONTROL_FLOW, a[0], b[0], before=common)
+    assert found(a, b) == OpFinding(How.CONTROL_FLOW, a[0], b[0])
+
+
+def test_streams_meet_again_at_the_next_place_that_both_have() -> None:
+    same = [op(name) for name in ("c", "d", "e")]
+    culprits = [op("put", [("x", 1)], [(digest, 2)], line=9) for digest in "yz"]
+    taken = [op("sum", [(digest, 2)], [(digest * 2, 3)], line=10) for digest in "yz"]
+    a = [op("p"), *same, culprits[0], taken[0], op("f")]
+    b = [op("q"), *same, culprits[1], taken[1], op("f"), op("p"), *same]
+    for ours, theirs in ((a, b), (b, a)):
+        finding = found(ours, theirs)
+        assert (finding.how, finding.op.line, finding.nth) == (How.OUTPUT, 9, None)
+        assert finding.forked == OpFinding(How.CONTROL_FLOW, ours[0], theirs[0])
