@@ -242,11 +242,9 @@ def _place_of(op: OpLine, storage: int) -> int:
 
 def _updates(op: OpLine, place: int) -> bool:
     """Whether an operation writes to the memory of one of its inputs, so that the operations before it matter."""
-    storage = op.ins[place][1]
-    return storage >= 0 and storage in {number for _, number, _ in op.outs}
+    return op.ins[place][1] >= 0 and op.ins[place][1] in {number for _, number, _ in op.outs}
 
 
 def _came_in(op: OpLine, place: int) -> str | None:
     """Return what an operation got from outside the framework, if it shows it; some do only as their output."""
-    shown = [tensors[place][0] for tensors in (op.ins, op.outs) if place < len(tensors)]
-    return next(filter(None, shown), None)
+    return next((shown[place][0] for shown in (op.ins, op.outs) if place < len(shown) and shown[place][0]), None)

@@ -1,12 +1,14 @@
 """The search, on simulated trainings: each cause shows at its own rate until its flags are set."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit.auditor.bisect import minimal_set
 from detaudit.auditor.bisect.flag_rules import Rules
 from detaudit.auditor.bisect.minimal_set import Answer, Search
 from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult
@@ -230,3 +232,112 @@ def test_a_training_that_cannot_be_judged_has_no_answer() -> None:
         return TrialResult(TrialOutcome.FAILS, 1)
 
     assert Search(broken, Ranking(MANY)).run() == Answer(None, matching=1, differed=False)
+
+
+FAILS = TrialResult(TrialOutcome.FAILS, 1)
+
+
+def differs(runs: int = 2) -> TrialResult:
+    return TrialResult(TrialOutcome.DIFFERS, runs, (0,))
+
+
+class Logged:
+    """Keeps which flags were asked for with how many runs; ``answer`` is None for runs that match."""
+
+    def __init__(self, answer: Callable[[Flags], TrialResult | None]) -> None:
+        self._answer = answer
+        self.asked: list[tuple[str, int]] = []
+
+    def __call__(self, flags: Flags, runs: int) -> TrialResult:
+        self.asked.append(("".join(sorted(flags)), runs))
+        return self._answer(flags) or TrialResult(TrialOutcome.MATCHES, runs)
+
+
+def needs_both(runs: int = 2) -> Callable[[Flags], TrialResult | None]:
+    return lambda flags: None if {"a", "b"} <= flags else differs(runs)
+
+
+@pytest.mark.parametrize(
+    ("rate", "options", "base", "probe", "proof"),
+    [
+        (2, {}, 16, 2, 17),  # 5 % are shared by the runs without flags, a wrong set, and each flag
+        (11, {}, 16, 17, 43),  # 1 run in 10 differs: 80 % sure on the way
+        (2, {"confirm": 30}, 30, 2, 30),
+        (2, {"error": 0.5}, 8, 2, 9),
+    ],
+)
+def test_as_many_runs_as_an_answer_needs(rate: int, options: dict[str, Any], base: int, probe: int, proof: int) -> None:
+    trials = Logged(needs_both(rate))
+    search = Search(trials, Ranking("abcd"), **options)
+    assert search.best is None
+    answer = search.run()
+    assert answer == Answer(("a", "b"), proof, {"b": differs(rate), "a": differs(rate)}, proven=True)
+    assert trials.asked == [("", base), ("a", probe), ("ab", probe), ("b", probe), ("ab", proof)]
+    assert search.best == frozenset("ab")
+
+
+def test_a_training_that_needs_nothing() -> None:
+    trials = Logged(lambda flags: None)
+    assert Search(trials, Ranking("ab"), confirm=30).run() == Answer((), 30, proven=True, differed=False)
+    assert trials.asked == [("", 30)]
+    assert Search(Logged(lambda flags: None), Ranking("ab")).run().matching == 16
+
+
+def test_a_flag_without_which_it_fails_is_not_proven_to_be_needed() -> None:
+    trials = Logged(lambda flags: FAILS if flags == {"b"} else needs_both()(flags))
+    answer = Search(trials, Ranking("abcd")).run()
+    assert answer == Answer(("a", "b"), 17, {"b": differs(), "a": FAILS}, proven=False)
+
+
+def contradicted(flags: Flags, runs: int) -> TrialResult:
+    """Every flag seems to fix it, until it has run often enough."""
+    if "x" in flags:
+        return FAILS
+    return TrialResult(TrialOutcome.MATCHES, runs) if flags and runs < 10 else differs()
+
+
+def test_it_gives_up_if_each_proof_is_contradicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_up = Answer(None, failing=("x",))
+    assert Search(contradicted, Ranking("xabc")).run() == given_up
+    rounds: list[Sequence[str]] = []
+
+    def run() -> Answer:
+        search = Search(contradicted, Ranking(["x", *MANY]))
+        proof = search._proof
+        monkeypatch.setattr(search, "_proof", lambda flags: rounds.append(flags) or proof(flags))
+        return search.run()
+
+    assert run() == given_up
+    assert len(rounds) == minimal_set.MOST_ROUNDS == 20
+    monkeypatch.setattr(minimal_set, "MOST_ROUNDS", 1)
+    rounds.clear()
+    assert (run(), rounds) == (given_up, [["f0"]])
+
+
+@pytest.mark.parametrize(
+    ("needed", "order", "requires", "asked"),
+    [
+        ("b", "abcd", {"b": "a"}, [("", 16), ("a", 2), ("ab", 2), ("ab", 16)]),
+        ("a", "bacd", {"b": "a"}, [("", 16), ("ab", 2), ("a", 2), ("a", 16)]),
+        ("c", "bacd", {"b": "ac"}, [("", 16), ("abc", 2), ("ac", 2), ("a", 2), ("c", 2), ("c", 16)]),
+        ("b", "bacd", {"b": "a"}, [("", 16), ("ab", 2), ("a", 2), ("ab", 16)]),
+    ],
+)
+def test_a_flag_that_requires_others_is_left_out_if_they_are_enough(
+    needed: str, order: str, requires: dict[str, str], asked: list[tuple[str, int]]
+) -> None:
+    trials = Logged(lambda flags: None if needed in flags else differs())
+    answer = Search(trials, Ranking(order), Rules(requires=requires)).run()
+    assert answer == Answer((needed,), 16, {needed: differs()}, proven=True)
+    assert trials.asked == asked
+
+
+def test_what_is_known_to_fail_is_not_run() -> None:
+    trials = Logged(lambda flags: FAILS if {"a", "b"} <= flags else None if {"c"} <= flags else differs())
+    search = Search(trials, Ranking("abcd"))
+    assert search.run().needed == ("c",)
+    search._failures._together.append(frozenset("cd"))
+    asked = len(trials.asked)
+    assert search._probe(["a", "c", "d"]) == TrialResult(TrialOutcome.FAILS)
+    assert search._probe(["b", "a"]).outcome is TrialOutcome.FAILS
+    assert len(trials.asked) == asked

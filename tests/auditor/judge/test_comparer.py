@@ -403,6 +403,8 @@ def thin(**changed: Any) -> Training:
 def test_what_one_run_lacks_explains_nothing_if_only_what_both_have_is_compared() -> None:
     assert shared_difference([evaluated(None)], [evaluated("b", rng1="x")]) is None
     assert shared_difference([thin()], [training(rng1="x")]) is None
+    buffers = FinalState(digest="end", loss=1.0, state=(ModelTensor(name="mean", buffer=True, digest="m"),))
+    assert shared_difference([training()], [replace(training(rng1="x"), final=buffers)]) is None
     assert shared_difference([thin()], [training(update2="x", update3="y", rng1="z")]) == Difference(
         rank=0, step=1, stage=Stage.RNG
     )

@@ -478,3 +478,121 @@ def test_streams_meet_again_at_the_next_place_that_both_have() -> None:
         finding = found(ours, theirs)
         assert (finding.how, finding.op.line, finding.nth) == (How.OUTPUT, 9, None)
         assert finding.forked == OpFinding(How.CONTROL_FLOW, ours[0], theirs[0])
+
+
+def test_a_part_that_is_written_does_not_absorb_a_difference() -> None:
+    put = [op("put", [("x", 0)], [(one, 1)], line=2) for one in "yz"]
+    part = op("fill_", [("", 1)], [("p", 1, False)], line=3)
+    read = [op("sum", [(one * 2, 1)], [(one * 3, 2)], line=4) for one in "yz"]
+    finding = found([put[0], part, read[0]], [put[1], part, read[1]])
+    assert finding == OpFinding(How.OUTPUT, put[0], put[1], nth=0)
+    whole = op("fill_", [("", 1)], [("p", 1)], line=3)
+    finding = found([put[0], whole, read[0]], [put[1], whole, read[1]])
+    assert finding == OpFinding(How.CONCURRENT_WRITE, read[0], read[1], nth=2, before=whole)
+
+
+def test_a_difference_that_something_takes_up_comes_before_an_earlier_one_that_nothing_reads() -> None:
+    unread = [op("workspace", [("x", 0)], [(one, 1)], line=2) for one in "yz"]
+    put = [op("put", [("x", 0)], [(one, 2)], line=3) for one in "yz"]
+    read = [op("sum", [(one, 2)], [(one * 2, 3)], line=4) for one in "yz"]
+    assert found([unread[0], put[0], read[0]], [unread[1], put[1], read[1]]).op.line == 3
+    assert found([unread[0], put[0]], [unread[1], put[1]]).op.line == 2
+
+
+def test_an_operation_with_more_outputs_in_one_run() -> None:
+    a = op("unique", [("x", 0)], [("y", 1)], line=2)
+    b = op("unique", [("x", 0)], [("z", 1), ("more", 2)], line=2)
+    assert found([a], [b]) == OpFinding(How.OUTPUT, a, b, nth=0)
+    assert found([b], [a]) == OpFinding(How.OUTPUT, b, a, nth=0)
+
+
+def test_after_the_paths_diverged_only_an_output_is_blamed() -> None:
+    same = [op(name) for name in ("c", "d", "e")]
+    fork = OpFinding(How.CONTROL_FLOW, op("p"), op("q"))
+    a, b = reads(("p", 1), ("q", 1))
+    assert found([op("p"), *same, a], [op("q"), *same, b]) == fork
+    ends = [op("f"), op("g"), op("h")]
+    before = found([a, op("p"), *ends], [b, op("q"), *ends])
+    assert before == OpFinding(How.INPUT, a, b, place=1, nth=0)
+    unread = [op("put", [("x", 1)], [(digest, 2)], line=9) for digest in "yz"]
+    assert found([op("p"), *same, unread[0]], [op("q"), *same, unread[1]]) == fork
+
+
+def test_streams_that_never_meet_are_given_up_after_a_fixed_number_of_operations() -> None:
+    comparison = op_diff._Comparison()
+
+    def step(number: int) -> op_diff._Thread:
+        comparison.arrived(0, op("one", line=number))
+        comparison.arrived(1, op("two", line=number))
+        (thread,) = comparison._threads.values()
+        return thread
+
+    assert [step(number).parted for number in range(op_diff.AHEAD)] == [False] * (op_diff.AHEAD - 1) + [True]
+    thread = step(op_diff.AHEAD)
+    assert (thread.forked, [len(side) for side in thread.waiting]) == (True, [op_diff.AHEAD + 1] * 2)
+
+
+def test_keys_that_both_runs_reached_are_not_kept() -> None:
+    comparison = op_diff._Comparison()
+    comparison.arrived(0, op("one", key="a"))
+    comparison.arrived(0, op("two", key="b"))
+    comparison.arrived(1, op("one", key="a"))
+    comparison.arrived(1, op("one", thread="T"))
+    comparison.arrived(0, op("one", thread="T"))
+    assert list(comparison._threads) == ["b", ("thread", "T")]
+
+
+def test_the_counts_of_threads_are_their_own() -> None:
+    made = [[op("one", thread="S"), op("two", thread="T"), op("put", [], [(one, 1)], thread="T")] for one in "yz"]
+    finding = found(*made)
+    assert (finding.nth, finding.op.thread) == (1, "T")
+
+
+def test_a_difference_that_is_no_longer_followed_is_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(op_diff, "MOST_KEPT", 2)
+    made = [[op("put", [], [(f"{one}{n}", n)], line=n) for n in range(5)] for one in "yz"]
+    assert found(made[0], made[1]).op.line == 0
+    comparison = op_diff._Comparison()
+    for pair in zip(*made, strict=True):
+        for side, one in enumerate(pair):
+            comparison.arrived(side, one)
+    assert [one.lost for one in comparison._candidates] == [True, True, True, False, False]
+    assert list(comparison._tainted) == [3, 4]
+
+
+def test_the_causes_of_a_difference_are_limited() -> None:
+    puts = [[op("put", [], [(f"{one}{n}", n)], line=n) for n in range(10)] for one in "yz"]
+    cats = [op("cat", [(f"{one}{n}", n) for n in range(10)], [(one, 20)]) for one in "yz"]
+    comparison = op_diff._Comparison()
+    for pair in zip([*puts[0], cats[0]], [*puts[1], cats[1]], strict=True):
+        for side, one in enumerate(pair):
+            comparison.arrived(side, one)
+    assert [len(causes) for causes in comparison._tainted.values()] == [1] * 10 + [8]
+    assert all(one.spread for one in comparison._candidates)
+
+
+def test_candidates_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(op_diff, "_MOST_CANDIDATES", 2)
+    comparison = op_diff._Comparison()
+    for n in range(4):
+        for side, one in enumerate("yz"):
+            comparison.arrived(side, op("put", [], [(one, n)]))
+    assert len(comparison._candidates) == 2
+
+
+def test_what_is_not_in_a_storage_is_followed_by_its_content() -> None:
+    put = [op("put", [], [(f"f[1]:{one}", -1)], key="a") for one in "yz"]
+    read = [op("sum", [(f"g[2]:{one}", -1)], [(f"h:{one * 2}", -1)], key="b") for one in "yz"]
+    finding = found([put[0], read[0]], [put[1], read[1]])
+    assert (finding.op.key, finding.how) == ("a", How.OUTPUT)
+    comparison = op_diff._Comparison()
+    for pair in (put, read):
+        for side, one in enumerate(pair):
+            comparison.arrived(side, one)
+    assert [candidate.spread for candidate in comparison._candidates] == [True]
+
+
+def test_memory_is_followed_from_the_first_storage_on() -> None:
+    put = [op("put", [], [(one, 0)], line=2) for one in "yz"]
+    read = [op("sum", [(one * 2, 0)], [(one * 3, 2)], line=4) for one in "yz"]
+    assert found([put[0], read[0]], [put[1], read[1]]) == OpFinding(How.OUTPUT, put[0], put[1], nth=0)
