@@ -17,7 +17,11 @@ settings.register_profile("no-time-limits", deadline=None, suppress_health_check
 settings.load_profile("no-time-limits")
 # The same examples for each mutant, and none is made smaller: that a test fails is enough.
 settings.register_profile(
-    "mutants", parent=settings.get_profile("no-time-limits"), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate]
+    "mutants",
+    parent=settings.get_profile("no-time-limits"),
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
 )
 
 

@@ -50,7 +50,7 @@ def _first_of_parts(a: RunRecord, b: RunRecord, through: int | None, shared: boo
     if not complete:
         missing = min(len(a.trainings), len(b.trainings))
         found.append(Difference(rank=missing, step=0, stage=Stage.STEPS))
-    return min(found, key=lambda difference: difference.order, default=None)
+    return min(found, key=lambda difference: difference.order)
 
 
 def same(a: RunRecord, b: RunRecord) -> bool:

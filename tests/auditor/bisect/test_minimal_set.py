@@ -332,6 +332,11 @@ def test_a_flag_that_requires_others_is_left_out_if_they_are_enough(
     assert trials.asked == asked
 
 
+def test_required_flags_come_first_and_the_others_in_their_order() -> None:
+    search = Search(Logged(needs_both()), Ranking("abcd"))
+    assert search._ordered(frozenset("abcde"), "cab") == ["d", "e", "c", "a", "b"]
+
+
 def test_what_is_known_to_fail_is_not_run() -> None:
     trials = Logged(lambda flags: FAILS if {"a", "b"} <= flags else None if {"c"} <= flags else differs())
     search = Search(trials, Ranking("abcd"))

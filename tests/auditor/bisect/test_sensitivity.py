@@ -1,13 +1,14 @@
 """The search for variations that change a training, on simulated trainings: each cause shows at its own rate."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.bisect.sensitivity import Sensitivity, SensitivitySearch
+from detaudit.auditor.bisect.sensitivity import Effect, Sensitivity, SensitivitySearch
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 
 MANY = [f"v{n}" for n in range(10)]
@@ -137,3 +138,90 @@ def test_it_is_cheap_if_no_variation_or_only_one_has_an_effect() -> None:
     # The control, and the runs in which all varies; for one, a surer control, what differs, its proof, itself alone.
     assert nothing.launched <= 5 + 15
     assert one.launched <= 12 + 1 + matching + 1
+
+
+class Logged:
+    """Keeps what was varied with how many runs; ``shows`` says with how many a difference shows up, or 0 if none."""
+
+    def __init__(self, shows: Callable[[Flags], int]) -> None:
+        self._shows = shows
+        self.asked: list[tuple[str, int]] = []
+
+    def __call__(self, varied: Flags, runs: int) -> TrialResult:
+        self.asked.append(("".join(sorted(varied)), runs))
+        shown = self._shows(varied)
+        return differs(shown) if 0 < shown <= runs else matches(runs)
+
+    def search(self, **options: Any) -> Sensitivity:
+        return SensitivitySearch(self, "abcd", lambda found: ("abcd", 1), **options).run()
+
+
+def differs(runs: int = 2) -> TrialResult:
+    return TrialResult(TrialOutcome.DIFFERS, runs, (0,))
+
+
+def matches(runs: int) -> TrialResult:
+    return TrialResult(TrialOutcome.MATCHES, runs)
+
+
+@pytest.mark.parametrize(
+    ("options", "control", "varied"), [({}, 5, 16), ({"confirm": 30}, 30, 30), ({"error": 0.5, "confirm": 2}, 2, 8)]
+)
+def test_as_many_runs_as_no_effect_needs(options: dict[str, Any], control: int, varied: int) -> None:
+    trials = Logged(lambda varied: 0)
+    assert trials.search(**options) == Sensitivity(matches(control), (), varied)
+    assert trials.asked == [("", control), ("abcd", varied)]
+
+
+@pytest.mark.parametrize(
+    ("shown", "options", "first", "probe", "proof", "control"),
+    [
+        (2, {}, (5, 16), 2, 16, 12),
+        (2, {"confirm": 30}, (30, 30), 2, 30, 30),
+        (2, {"error": 0.5, "confirm": 2}, (2, 8), 2, 8, 4),
+        (11, {}, (5, 16), 17, 40, 30),  # 1 run in 10 differs
+    ],
+)
+def test_as_many_runs_as_an_effect_needs(
+    shown: int, options: dict[str, Any], first: tuple[int, int], probe: int, proof: int, control: int
+) -> None:
+    trials = Logged(lambda varied: shown * ("b" in varied))
+    assert trials.search(**options) == Sensitivity(matches(control), (Effect("b", differs(shown)),), proof)
+    pinned = [("bcd", probe), ("cd", probe), ("acd", probe), ("acd", proof)]
+    assert trials.asked == [("", first[0]), ("abcd", first[1]), *pinned, ("", control), ("b", probe)]
+
+
+def test_what_varies_together_is_found_and_what_was_seen_is_not_run_again() -> None:
+    trials = Logged(lambda varied: 2 * ({"b", "d"} <= varied))
+    assert trials.search() == Sensitivity(matches(12), (Effect("b", differs(), ("d",)),), 16)
+    assert trials.asked[6:] == [("", 12), ("b", 2), ("ab", 2), ("abc", 2), ("abd", 2), ("bd", 2)]
+    trials = Logged(lambda varied: 2 * ("b" in varied or {"a", "c"} <= varied))
+    effects = (Effect("a", differs(), ("c",)), Effect("b", differs()))
+    assert trials.search() == Sensitivity(matches(12), effects, 17)
+    assert trials.asked[-4:] == [("", 12), ("a", 2), ("ac", 2), ("b", 2)]
+
+
+def test_an_effect_that_shows_with_all_others_alone_has_the_trial_that_showed_it() -> None:
+    trials = Logged(lambda varied: 2 * ({"a", "b", "c", "d"} <= varied))
+    assert trials.search() == Sensitivity(matches(12), (Effect("a", differs(), ("b", "c", "d")),), 16)
+    assert ("abcd", 2) not in trials.asked
+
+
+def test_a_control_that_differs_once_it_runs_more_often_blames_nothing() -> None:
+    trials = Logged(lambda varied: 2 * ("b" in varied) or 12 * (not varied))
+    assert trials.search() == Sensitivity(differs(12), None)
+    assert trials.asked[-1] == ("", 12)
+
+
+def test_nothing_is_blamed_if_what_varies_fails() -> None:
+    search = SensitivitySearch(
+        lambda varied, runs: TrialResult(TrialOutcome.FAILS, 1) if varied else matches(runs),
+        "abcd",
+        lambda found: ("abcd", 1),
+    )
+    assert search.run() == Sensitivity(matches(5), None)
+
+
+def test_a_difference_in_the_first_run_counts_as_one_in_each() -> None:
+    trials = Logged(lambda varied: "b" in varied)
+    assert trials.search() == Sensitivity(matches(12), (Effect("b", differs(1)),), 16)

@@ -449,6 +449,21 @@ def test_a_training_that_matches_is_not_named() -> None:
     assert shared_difference([evaluated(None), training()], [evaluated("b")]) == missing
 
 
+def test_a_training_that_matches_may_explain_why_another_one_differs() -> None:
+    found = first_difference([training(), training()], [training(rng1="x"), training(update2="x")])
+    assert found == Difference(rank=0, step=1, stage=Stage.RNG)
+
+
+def test_how_a_training_ended_does_not_count_through_a_step() -> None:
+    short = [
+        Training(framework="torch", steps=1, final=FinalState(digest="end", loss=1.0, outputs=outputs))
+        for outputs in ("a", "b")
+    ]
+    a, b = record_of((short[0], training())), record_of((short[1], training(update2="x")))
+    assert comparer.first_difference(a, b) == Difference(rank=0, step=1, stage=Stage.OUTPUT, at_end=True)
+    assert comparer.first_difference(a, b, through=2) == Difference(rank=1, step=2, stage=Stage.UPDATE)
+
+
 def test_a_number_of_steps_without_any_that_was_recorded() -> None:
     there = Difference(rank=0, step=4, stage=Stage.STEPS)
     more = replace(ended(), steps=5)

@@ -251,3 +251,17 @@ def test_a_sum_is_added_in_chunks_of_a_fixed_size() -> None:
 
     assert TORCH.total(Sums(4 * CHUNK + 3)) == 4 * CHUNK + 3
     assert sizes == [4 * CHUNK, 3]
+
+    class Counting:
+        """NumPy that reports the sizes of the parts that are added."""
+
+        def __getattr__(self, name: str) -> Any:
+            return self if name == "add" else getattr(np, name)
+
+        def reduce(self, part: Any) -> float:
+            sizes.append(len(part))
+            return float(np.add.reduce(part))
+
+    sizes.clear()
+    assert NumpyDigest(Counting()).total(np.ones(4 * CHUNK + 3)) == 4 * CHUNK + 3  # type: ignore[arg-type]
+    assert sizes == [4 * CHUNK, 3]
