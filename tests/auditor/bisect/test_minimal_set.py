@@ -304,7 +304,12 @@ def test_it_gives_up_if_each_proof_is_contradicted(monkeypatch: pytest.MonkeyPat
     def run() -> Answer:
         search = Search(contradicted, Ranking(["x", *MANY]))
         proof = search._proof
-        monkeypatch.setattr(search, "_proof", lambda flags: rounds.append(flags) or proof(flags))
+
+        def counted(flags: Sequence[str]) -> Answer | None:
+            rounds.append(flags)
+            return proof(flags)
+
+        monkeypatch.setattr(search, "_proof", counted)
         return search.run()
 
     assert run() == given_up

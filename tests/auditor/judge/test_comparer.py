@@ -315,7 +315,8 @@ def test_no_step_is_equal_if_only_one_run_has_the_training() -> None:
 def test_any_result_counts_for_a_step_that_one_run_lacks() -> None:
     assert last_equal(training(3), training(5), stage=Stage.STEPS, step=4) == 3
     assert last_equal(training(3), training(5, update3="x", state3="x"), stage=Stage.STEPS, step=4) == 3
-    other = training(5, **{f"{stage}3": "x" for stage in STAGES if stage is not Stage.RNG})
+    changed: dict[str, Any] = {f"{stage}3": "x" for stage in STAGES if stage is not Stage.RNG}
+    other = training(5, **changed)
     assert last_equal(training(3), other, stage=Stage.STEPS, step=4) == 2
 
 

@@ -360,7 +360,7 @@ def reads(a: Tensor, b: Tensor, **fields: Any) -> tuple[OpLine, OpLine]:
     return first, second
 
 
-def test_an_input_that_nobody_wrote_differs() -> None:
+def test_an_input_without_a_writer_differs() -> None:
     a, b = reads(("p", 1), ("q", 1))
     finding = found(*streams(both(op("one")), (a, b)))
     assert finding == OpFinding(How.INPUT, a, b, place=1, nth=1)
@@ -420,6 +420,14 @@ def test_what_entered_is_known_by_its_output_if_no_input_was_recorded() -> None:
         assert (reordered.how, reordered.place, reordered.nth) == (How.REORDERED, 1, 0)
         assert found(entered("p", "q", "r", ins=ins), entered("s", "p", "r", ins=ins)).how is How.INPUT
         assert found(entered("s", "p", "r", ins=ins), entered("p", "q", "r", ins=ins)).how is How.INPUT
+
+
+def test_the_writer_of_shared_memory_is_that_of_the_first_run() -> None:
+    made = [
+        [op("mm", [(one, 1)], [(one * 2, 2)], shared=(1,)), op("sub_", [(one, 1)], [(one * 3, 1)], n=n)]
+        for n, one in enumerate("yz")
+    ]
+    assert found(*made) == OpFinding(How.CONCURRENT_WRITE, made[0][0], made[1][0], nth=0, before=made[0][1])
 
 
 def test_shared_memory_of_one_run_has_no_place_among_the_inputs_of_the_other() -> None:
