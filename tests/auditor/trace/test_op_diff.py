@@ -604,3 +604,45 @@ def test_memory_is_followed_from_the_first_storage_on() -> None:
     put = [op("put", [], [(one, 0)], line=2) for one in "yz"]
     read = [op("sum", [(one * 2, 0)], [(one * 3, 2)], line=4) for one in "yz"]
     assert found([put[0], read[0]], [put[1], read[1]]) == OpFinding(How.OUTPUT, put[0], put[1], nth=0)
+
+
+def test_a_number_is_no_consequence_of_what_an_operation_with_an_output_read() -> None:
+    def run(digest: str) -> list[OpLine]:
+        race = op("index_put", [("x", 0)], [(digest, 5)], line=2)
+        absorbed = op("argmax", [(digest, 5)], [("same", 6)], line=3)
+        return [race, absorbed, scaled(digest, f"{digest}y"), op("sum", [(f"{digest}y", 1)], [(f"{digest}total", 2)])]
+
+    finding = found(run("p"), run("q"))
+    assert (finding.how, finding.op.line, finding.argument) == (How.ARGUMENT, 4, "2")
+
+
+def test_what_differs_without_a_number_is_no_consequence_of_what_python_read() -> None:
+    def run(digest: str) -> list[OpLine]:
+        race = op("index_put", [("x", 0)], [(digest, 5)], line=2)
+        item = op("_local_scalar_dense", [(digest, 5)], line=3)
+        other = op("index_put", [("x", 0)], [(digest * 2, 1)], line=4)
+        return [race, item, other, op("sum", [(digest * 2, 1)], [(digest * 3, 2)], line=5)]
+
+    assert found(run("p"), run("q")).op.line == 4
+
+
+def test_what_was_brought_in_a_different_order_is_an_output() -> None:
+    def run(*batches: str) -> list[OpLine]:
+        brought = ((op("next", [], [(x, i)]), op("sum", [(x, i)], [(x * 2, i + 9)])) for i, x in enumerate(batches))
+        return [one for pair in brought for one in pair]
+
+    finding = found(run("p", "q", "r"), run("q", "p", "r"))
+    assert (finding.how, finding.brought) == (How.OUTPUT, True)
+
+
+@pytest.mark.parametrize("run", [0, 1])
+def test_shared_memory_of_one_run_is_written_to_concurrently(run: int) -> None:
+    def stream(first: str, second: str, **shared: Any) -> list[OpLine]:
+        tasks = [op("grad", [], [(name, 0)], thread=name) for name in (first, second)]
+        sums = [op("add", [(name, 0)], [(f"sum of {n} {name}", 1)], **shared) for n, name in enumerate((first, second))]
+        return [tasks[0], sums[0], tasks[1], sums[1]]
+
+    memory: list[dict[str, Any]] = [{"shared": (0,)}, {}]
+    finding = found(stream("g1", "g2", **memory[run]), stream("g2", "g1", **memory[1 - run]))
+    assert (finding.how, finding.op.op) == (How.CONCURRENT_WRITE, "aten.add")
+    assert found(stream("g1", "g2"), stream("g2", "g1")).how is How.REORDERED
