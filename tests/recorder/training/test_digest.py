@@ -87,7 +87,9 @@ def test_only_on_a_device_are_many_chunks_added_at_once(device: str, blocks: int
             sizes.append(len(pieces))
             return torch.cat(pieces)
 
-    sums = TorchDigest(Counting())._sums(torch.zeros(600 * CHUNK * 8, dtype=torch.uint8, device=device))  # type: ignore[arg-type]
+    computed = TorchDigest(Counting())  # type: ignore[arg-type]
+    sums = computed._sums(torch.zeros(600 * CHUNK * 8, dtype=torch.uint8, device=device))
+    assert {keys.device.type for keys in computed._keys.values()} == {device}
     assert sizes == [blocks]
     assert (sums.shape, sums.device.type) == ((600,), device)
 
