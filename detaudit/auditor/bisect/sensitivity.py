@@ -54,7 +54,7 @@ class SensitivitySearch:
         self._ask, self._all, self._confirm, self._error = ask, frozenset(candidates), confirm, error
         self._candidates = tuple(candidates)
         self._rate = 1.0
-        self._control = TrialResult(TrialOutcome.FAILS)
+        self._control: TrialResult
         self._search = Search(self._pinned, rank, confirm=confirm, error=error)
 
     def run(self) -> Sensitivity:
@@ -99,4 +99,4 @@ class SensitivitySearch:
             return True
 
         together_with = () if shows([]) else tuple(minimal(harmless, shows))
-        return Effect(variation, shown.get(frozenset({variation, *together_with}), seen), together_with)
+        return Effect(variation, shown[frozenset({variation, *together_with})], together_with)

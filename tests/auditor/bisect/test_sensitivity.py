@@ -207,6 +207,17 @@ def test_an_effect_that_shows_with_all_others_alone_has_the_trial_that_showed_it
     assert ("abcd", 2) not in trials.asked
 
 
+@given(st.sets(st.sampled_from(MANY[:5]), min_size=1))
+def test_an_effect_has_the_trial_of_what_is_named_with_it(together: set[str]) -> None:
+    def ask(varied: Flags, runs: int) -> TrialResult:
+        name = " ".join(sorted(varied))
+        return TrialResult(TrialOutcome.DIFFERS, 2, name=name) if together <= varied else matches(runs)
+
+    found = SensitivitySearch(ask, MANY, lambda found: (MANY, 1)).run()
+    assert found.effects is not None
+    assert [effect.found.name for effect in found.effects] == [" ".join(sorted(together))]
+
+
 def test_a_control_that_differs_once_it_runs_more_often_blames_nothing() -> None:
     trials = Logged(lambda varied: 2 * ("b" in varied) or 12 * (not varied))
     assert trials.search() == Sensitivity(differs(12), None)
