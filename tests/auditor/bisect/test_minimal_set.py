@@ -342,6 +342,22 @@ def test_required_flags_come_first_and_the_others_in_their_order() -> None:
     assert search._ordered(frozenset("abcde"), "cab") == ["d", "e", "c", "a", "b"]
 
 
+def test_a_flag_that_turns_out_not_to_be_needed_is_dropped() -> None:
+    trials = Logged(lambda flags: None if {"a", "b"} <= flags else differs())
+    search = Search(trials, Ranking("abcd"), Rules(requires={"b": "a"}))
+    assert search._proof(["b", "c"]) == Answer(("b",), 17, {"b": differs()}, proven=True)
+    assert trials.asked == [("abc", 17), ("ab", 17), ("a", 16)]
+    search = Search(Logged(lambda flags: None), Ranking("abcd"))
+    assert search._proof(["a"]) == Answer((), 16, proven=True)
+    assert Search(Logged(lambda flags: differs()), Ranking("abcd"))._proof(["a"]) is None
+
+
+def test_flags_that_require_each_other_are_all_kept() -> None:
+    trials = Logged(needs_both())
+    search = Search(trials, Ranking("abcd"), Rules(requires={"a": "b", "b": "a"}))
+    assert search._proof(["a", "b"]) == Answer(("a", "b"), 17, {"b": differs(), "a": differs()}, proven=True)
+
+
 def test_what_is_known_to_fail_is_not_run() -> None:
     trials = Logged(lambda flags: FAILS if {"a", "b"} <= flags else None if {"c"} <= flags else differs())
     search = Search(trials, Ranking("abcd"))
