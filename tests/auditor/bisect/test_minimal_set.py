@@ -342,6 +342,20 @@ def test_required_flags_come_first_and_the_others_in_their_order() -> None:
     assert search._ordered(frozenset("abcde"), "cab") == ["d", "e", "c", "a", "b"]
 
 
+def test_each_flag_left_out_has_a_trial_of_its_own() -> None:
+    """Although more flags without it were seen to differ already: b and a without c."""
+
+    def answer(flags: Flags) -> TrialResult | None:
+        name = "".join(sorted(flags))
+        return None if {"a", "c"} <= flags else TrialResult(TrialOutcome.DIFFERS, 2, name=name)
+
+    trials = Logged(answer)
+    found = Search(trials, Ranking("bacd")).run()
+    assert {flag: left_out.name for flag, left_out in found.without.items()} == {"c": "a", "a": "c"}
+    assert ("ab", 2) in trials.asked
+    assert trials.asked[-2:] == [("ac", 17), ("a", 17)]
+
+
 def test_a_flag_that_turns_out_not_to_be_needed_is_dropped() -> None:
     trials = Logged(lambda flags: None if {"a", "b"} <= flags else differs())
     search = Search(trials, Ranking("abcd"), Rules(requires={"b": "a"}))
