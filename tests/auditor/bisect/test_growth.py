@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+import pytest
+
 from detaudit.auditor.bisect import growth
 from detaudit.auditor.bisect.flag_rules import Failures, Rules
 from detaudit.auditor.bisect.growth import Growth
@@ -126,6 +128,7 @@ def test_flags_that_conflict_are_tried_in_front_in_turn() -> None:
     trials = Trials(fixed_by("b"), order="abc", rules=rules)
     assert trials.grow() == "b"
     assert trials.asked == ["a", "ac", "b"]
+    assert set(trials.found) == {differs(0)}
 
 
 def test_a_front_is_not_tried_twice_in_another_order() -> None:
@@ -133,6 +136,21 @@ def test_a_front_is_not_tried_twice_in_another_order() -> None:
     trials = Trials(fixed_by("no flag"), order="abc", rules=rules)
     assert trials.grow() is None
     assert trials.asked == ["a", "b", "c"]
+
+
+def test_fronts_grow_until_nothing_is_left_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = Rules(conflicts={"a": ["b", "c"], "b": ["c"]})
+    trials = Trials(fixed_by("no flag"), order="abc", rules=rules)
+    climb = trials.growth._climb
+    fronts: list[str] = []
+
+    def counted(base: TrialResult, front: Sequence[str]) -> tuple[bool, list[str]]:
+        fronts.append("".join(front))
+        return climb(base, front)
+
+    monkeypatch.setattr(trials.growth, "_climb", counted)
+    assert trials.grow() is None
+    assert fronts == ["", "b", "c", "ab", "cb", "ac", "cab"]
 
 
 def test_fronts_are_limited() -> None:
