@@ -29,6 +29,7 @@ class Trials:
     ) -> None:
         self._answer, self._order, self._together = answer, order, together
         self.asked: list[str] = []
+        self.probes = 0
         self.found: list[TrialResult] = []
         rules = rules or Rules()
         self.failures = Failures(rules)
@@ -36,6 +37,8 @@ class Trials:
 
     def probe(self, flags: Iterable[str]) -> TrialResult:
         tried = list(flags)
+        self.probes += 1
+        assert self.probes < 1000, "it never ends"
         if "".join(tried) not in self.asked:  # no set is run twice
             self.asked.append("".join(tried))
         return self._answer(frozenset(tried))
@@ -72,6 +75,7 @@ def test_if_all_flags_fix_nothing_there_is_no_answer() -> None:
     trials = Trials(fixed_by("no flag"))
     assert trials.grow() is None
     assert trials.asked == ["a", "ab", "abcd", "abcdefgh"]
+    assert trials.probes == 4
     trials = Trials(fixed_by("no flag"), order="abc")
     assert trials.grow() is None
     assert trials.asked == ["a", "ab", "abc"]
@@ -108,6 +112,17 @@ def test_a_flag_that_fails_is_left_out_and_what_was_tried_with_it_is_kept() -> N
     assert trials.grow() == "acde"
     assert list(trials.failures.alone) == ["b"]
     assert trials.asked == ["a", "ab", "b", "ac", "acde"]
+
+
+def test_what_was_tried_before_a_failure_is_kept_although_the_order_is_another() -> None:
+    class Clues(Trials):
+        def rank(self, found: TrialResult) -> tuple[Sequence[str], int]:
+            super().rank(found)
+            return ("xyz" if found.name else "abz"), 1
+
+    clue = TrialResult(TrialOutcome.DIFFERS, 2, (0,), "trial 1")
+    trials = Clues(lambda tried: FAILS if "x" in tried else MATCHES if {"a", "y"} <= tried else clue)
+    assert (trials.grow(), trials.asked) == ("ay", ["a", "ax", "x", "ay"])
 
 
 def test_the_alternative_of_a_flag_that_fails_comes_first() -> None:
