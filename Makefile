@@ -66,7 +66,7 @@ test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times
 	$(BIN)/python -m tests.corpus.trace_corpus --write docs/trace.md
 
 # A mutant runs in a fork, in which torch may wait forever for threads that it had before.
-test-mutants: $(VENV)/.dev ## Change the code that decides, see whether a test fails, and write docs/mutants.md (hours, resumable)
+test-mutants: $(VENV)/.dev ## Change the code that decides, see whether a test fails, and write docs/mutants.md (minutes, resumable)
 	$(BIN)/pip install --quiet mutmut==3.8.1
 	OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 1
 	$(BIN)/python -m tests.mutants.table --write docs/mutants.md
