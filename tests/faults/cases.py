@@ -96,7 +96,7 @@ def _of_storage() -> list[Case]:
     ]
     return [
         Case(one.kind, one.fault, one.point, one.seeded, frozenset({USAGE}))
-        if one.fault == "folder of another audit"
+        if one.fault in ("folder in the way", "folder of another audit")
         else one
         for one in found
     ]

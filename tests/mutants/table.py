@@ -28,11 +28,12 @@ Do the tests notice if a decision changes? [mutmut](https://github.com/boxed/mut
 a time in the modules that decide: it swaps an operator, changes a number or a text, drops an argument, forces a
 condition. Such a *mutant* is killed if a unit test fails with it.
 
-`make test-mutants` measures it again and writes this page (some minutes; an interrupted one continues, `rm -r mutants` starts
-over). `[tool.mutmut]` in `pyproject.toml` names the modules and the tests, which start no processes. Hypothesis tries
-the same examples for each mutant, and torch has one thread. A mutant that never ends counts as killed. Values that are
-set on import, properties and other decorated functions are not changed. At least {required:.0%} of the mutants of each
-module must be killed, and each survivor must have a reason in `tests/mutants/survivors.yaml`.
+`make test-mutants` measures it again and writes this page (some minutes; an interrupted one continues, and `rm -r
+mutants` starts over). `[tool.mutmut]` in `pyproject.toml` names the modules and the tests, which start no processes.
+Hypothesis tries the same examples for each mutant, and torch has one thread. A mutant that never ends counts as
+killed. Values that are set on import, properties and other decorated functions are not changed. At least
+{required:.0%} of the mutants of each module must be killed, and each survivor must have a reason in
+`tests/mutants/survivors.yaml`.
 
 """
 
