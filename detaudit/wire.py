@@ -156,6 +156,9 @@ of the JSON, so a process that never imports it does not parse the JSON.
 ENV_STAGES = "DETAUDIT_STAGES"
 """The stages to record, separated by commas; DEFAULT_STAGES if unset."""
 
+ENV_UNTIL = "DETAUDIT_UNTIL"
+"""The step after which the run is ended, in decimal: what is otherwise recorded at the end is recorded then too."""
+
 ENV_WATCH = "DETAUDIT_WATCH"
 """What to record in an instrumented run, as JSON.
 

@@ -34,6 +34,7 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
 def _inherited_options(settings: Settings, verb: str) -> list[str]:
     """Return the options for how runs are started and compared; recipes are up to the caller."""
     words = ["--timeout", f"{settings.timeout:g}"] if settings.timeout is not None else []
+    words += ["--until", str(settings.until)] if settings.until is not None and verb in ("run", "bisect") else []
     words += ["--fail-fast"] if settings.fail_fast and verb == "run" else []
     words += [word for name in settings.vary for word in ("--vary", name)]
     chosen = settings.stages != wire.DEFAULT_STAGES and verb != "trace"
@@ -71,7 +72,7 @@ _Steps = Iterator[tuple[str, Purpose]]
 
 
 def _failed(groups: Sequence[Group]) -> Run | None:
-    fine = (Status.OK, Status.STOPPED)
+    fine = (Status.OK, Status.ENDED, Status.STOPPED)
     return next((run for group in groups for run in group.runs if run.status not in fine), None)
 
 

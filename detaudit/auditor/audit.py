@@ -61,7 +61,7 @@ class Auditor:
             group.add(result.run, result.processes, result.record)
             environment.add_processes(self._environment, result.processes)
             self._groups[-1] = group.result()
-            if self._first is None and result.run.status is Status.OK:
+            if self._first is None and result.run.finished:
                 self._first = self._groups[-1], result
             store.save(self._settings.out, self.result())
             self._observer.run_finished(self._groups[-1].runs[-1])

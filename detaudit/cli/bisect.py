@@ -15,7 +15,7 @@ from detaudit.auditor.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
 from detaudit.cli.execute import audit
-from detaudit.cli.options import TargetCommand, run_options, target_options, vary_option
+from detaudit.cli.options import TargetCommand, run_options, target_options, until_option, vary_option
 from detaudit.cli.settings import settings_of
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
@@ -47,6 +47,7 @@ _OVER = ("flags", "variations")
               help="Also try alternatives to each needed flag, and measure what they cost.")  # fmt: skip
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
               help="Resume an interrupted bisection from its results folder.")  # fmt: skip
+@until_option
 @run_options
 @click.pass_context
 def command(ctx: click.Context, /, format_: str, quiet: bool, resume: Path | None, over: str, **options: Any) -> int:

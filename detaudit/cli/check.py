@@ -16,10 +16,10 @@ from detaudit.auditor.evidence import artifacts
 from detaudit.auditor.runs.observer import Observer
 from detaudit.cli.execute import execute
 from detaudit.cli.options import format_option, out_option, quiet_option
-from detaudit.cli.settings import command_line, loss_regex, new_results
+from detaudit.cli.settings import command_line, loss_regex, new_results, refuse_unfinished
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
-from detaudit.launch.plan import Settings
+from detaudit.launch.plan import Settings, Until
 from detaudit.launch.target import Target, resolve_target
 from detaudit.model import Check, GateName, to_json
 from detaudit.recipe import machine, project
@@ -118,6 +118,22 @@ def _request(name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark
         raise type(error)(f"audit {name!r}: {error.message}", error.hint) from error
 
 
+def _until(audit: NamedAudit) -> Until | None:
+    """Return where to end the runs of an audit. Raises UsageError if nothing can be compared there."""
+    if audit.until is None:
+        return None
+    if audit.resume is not None:
+        raise UsageError(
+            "until cannot be combined with resume: that gate compares how runs end", "Make them two audits."
+        )
+    try:
+        found = Until.parse(str(audit.until))
+    except ValueError as error:
+        raise UsageError(f"until: {error}", 'Write until = 400, or until = "90s".') from error
+    refuse_unfinished(found, audit.artifacts, audit.loss_pattern)
+    return found
+
+
 def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str) -> Settings:
     return Settings(
         target=_target(audit.command, audit.python),
@@ -127,6 +143,7 @@ def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str) -> Settin
         mark=mark,
         cwd=Path(os.getcwd()),
         timeout=audit.timeout,
+        until=_until(audit),
         isolate=audit.isolate,
         loss_pattern=loss_regex(audit.loss_pattern),
         artifacts=artifacts.check(audit.artifacts),

@@ -3,6 +3,7 @@
 import click
 
 from detaudit.auditor.baseline.load import load
+from detaudit.auditor.baseline.recordings import ended
 from detaudit.auditor.compare import compare
 from detaudit.cli.options import format_option
 from detaudit.cli.output import print_report
@@ -16,8 +17,9 @@ from detaudit.model import exit_code
 @click.option("--recipe", metavar="NAME",
               help="Recipe to compare, if the audit has several. [default: the first]")  # fmt: skip
 @click.option("--loss-pattern", metavar="REGEX", help="Also compare losses read from stdout with this regex.")
+@click.option("--until", type=click.IntRange(1), metavar="STEP", help="Compare nothing after this step.")
 @format_option()
-def command(a: str, b: str, recipe: str | None, loss_pattern: str | None, format_: str) -> int:
+def command(a: str, b: str, recipe: str | None, loss_pattern: str | None, until: int | None, format_: str) -> int:
     """Compare two recordings of a training step by step, bit for bit.
 
     A and B are results folders or baselines (detaudit.lock.json#NAME). Of an audit, the first finished run is
@@ -28,8 +30,7 @@ def command(a: str, b: str, recipe: str | None, loss_pattern: str | None, format
     regex = loss_regex(loss_pattern)
     ours, theirs = load(a, recipe, regex), load(b, recipe, regex)
     found = compare(
-        ours.recording,
-        theirs.recording,
+        *(side.recording if until is None else ended(side.recording, until) for side in (ours, theirs)),
         names=(a, b),
         command=command_line(),
         warnings=(*ours.warnings, *theirs.warnings),

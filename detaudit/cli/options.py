@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from detaudit import wire
+from detaudit.launch.plan import Until
 from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED
 from detaudit.report import FORMATS
@@ -37,6 +38,19 @@ class _Seconds(click.FloatRange):
         if not math.isfinite(found):
             self.fail(f"{value} is not a number of seconds; leave --timeout out for no limit.", param, ctx)
         return found
+
+
+class _UntilType(click.ParamType[Until]):
+    """A step, or a time."""
+
+    name = "until"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Until:
+        """See click.ParamType.convert."""
+        try:
+            return value if isinstance(value, Until) else Until.parse(value)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
 
 
 def _stages(ctx: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
@@ -80,6 +94,9 @@ python_option = click.option("--python", metavar="EXE", help="Python interpreter
 vary_option = click.option("--vary", multiple=True, metavar="NAME",
                            help="Vary all, or a variation such as hash-seed, from run to run. Run 1 uses the control "
                            "value. Repeatable.")  # fmt: skip
+until_option = click.option("--until", type=_UntilType(), metavar="STEP|TIME",
+                            help="End each run after this step, or after the last step that the first run does in a "
+                            "time such as 90s.")  # fmt: skip
 target_options = _all_of(
     click.argument("words", nargs=-1, metavar="SCRIPT [-- ARGS]... | -m MODULE [-- ARGS]... | -- COMMAND..."),
     click.option("-m", "module", default="", metavar="MODULE", help="Run a module, like python -m."),

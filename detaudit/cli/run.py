@@ -6,7 +6,7 @@ import click
 
 from detaudit.auditor.audit import Auditor
 from detaudit.cli.execute import audit
-from detaudit.cli.options import TargetCommand, flag_options, run_options, target_options, vary_option
+from detaudit.cli.options import TargetCommand, flag_options, run_options, target_options, until_option, vary_option
 from detaudit.cli.settings import settings_of
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
@@ -26,6 +26,7 @@ from detaudit.recipe.recipes import load_recipe
 @flag_options("every recipe")
 @click.option("--fail-fast", is_flag=True, help="Stop running a recipe as soon as two runs differ.")
 @vary_option
+@until_option
 @run_options
 def command(format_: str, quiet: bool, **options: Any) -> int:
     """Check whether a training script is deterministic.

@@ -13,7 +13,7 @@ from detaudit.auditor import store
 from detaudit.auditor.evidence import artifacts, printed
 from detaudit.errors import UsageError
 from detaudit.launch.offers import offered
-from detaudit.launch.plan import Settings
+from detaudit.launch.plan import Settings, Until
 from detaudit.launch.target import resolve_target
 from detaudit.launch.vary import Varying
 from detaudit.recipe.recipes import Recipe
@@ -53,12 +53,25 @@ def varying_of(names: Sequence[str], isolate: bool) -> Varying:
     return varying
 
 
+def refuse_unfinished(until: Until | None, artifacts_: Sequence[str], loss_pattern: str | None) -> None:
+    """Raise UsageError for what a run that is ended early does not leave."""
+    if until is None or not (artifacts_ or loss_pattern):
+        return
+    if artifacts_:
+        message = "--until cannot be combined with --artifact: a run that is ended early has not written its files"
+    else:
+        message = "--until cannot be combined with --loss-pattern: printed losses do not show which step they are of"
+    raise UsageError(message, "Remove one of them.")
+
+
 def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs: int, **options: Any) -> Settings:
     """Return the settings that the options of ``run_options``, ``target_options`` and ``vary_option`` ask for."""
     mark, out = new_results(options["out"])
     isolate = options["isolate"] or options["isolate_root"] is not None
     vary = tuple(dict.fromkeys(options.get("vary", ())))
     varying = varying_of(vary, isolate)
+    until = options.get("until")
+    refuse_unfinished(until, options["artifacts_"], options["loss_pattern"])
     return Settings(
         target=resolve_target(options["words"], after_dashes, options["module"], options["python"]),
         recipes=recipes,
@@ -68,6 +81,7 @@ def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs
         cwd=Path(os.getcwd()),
         command=command_line(),
         timeout=options["timeout"],
+        until=until,
         fail_fast=options.get("fail_fast", False),
         isolate=isolate or any(one.needs == "isolate" for one in varying.varying),
         isolate_root=options["isolate_root"],

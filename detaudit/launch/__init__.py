@@ -54,22 +54,28 @@ class Program:
 class RunOutcome:
     """How the processes of a run ended.
 
-    ``exit_code`` is negative for a signal, as in subprocess. ``left_processes`` are the command lines of processes
-    that outlived the run and were killed, ``programs`` those with a framework.
+    ``exit_code`` is negative for a signal, as in subprocess; a run that was ``ended`` by a tick has none.
+    ``left_processes`` are the command lines of processes that outlived the run and were killed, ``programs`` those with
+    a framework.
     """
 
     exit_code: int | None
     wall_s: float
     timed_out: bool = False
+    ended: bool = False
     left_processes: tuple[str, ...] = field(default=())
     programs: tuple[Program, ...] = ()
+
+
+class EnoughError(Exception):
+    """Raised by a tick: the run need not go on."""
 
 
 class Launcher(Protocol):
     """Starts one run and waits for it."""
 
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
-        """Run ``spec`` to its end, and call ``tick`` several times a second meanwhile.
+        """Run ``spec`` to its end, and call ``tick`` several times a second meanwhile, which ends it by EnoughError.
 
         Whatever is raised inside, KeyboardInterrupt included, no process of the run is left behind.
         """

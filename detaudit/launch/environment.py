@@ -19,8 +19,9 @@ def run_environment(
     scratch: Path,
     mark: str,
     stages: Iterable[str],
+    until: int | None = None,
 ) -> dict[str, str]:
-    """Return the environment variables of a run.
+    """Return the environment variables of a run, which is ended after the step ``until``.
 
     ``scratch`` is the run's own folder, for flags that need one. The variables have the same size in every run of a
     group, because the size of the environment shifts memory addresses. PYTHONPATH is extended, never replaced.
@@ -32,4 +33,6 @@ def run_environment(
     env[wire.ENV_MARK] = mark
     env[wire.ENV_STAGES] = ",".join(stages)
     env[wire.ENV_FLAGS] = "\n".join(flag.order(seed) for flag in flags if flag.runs_inside)
+    if until is not None:
+        env[wire.ENV_UNTIL] = str(until)
     return env

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from detaudit import private, wire
 from detaudit.errors import StorageError, UnknownNameError, WorkspaceError
-from detaudit.launch import SCRATCH, RunOutcome, RunSpec, processes
+from detaudit.launch import SCRATCH, EnoughError, RunOutcome, RunSpec, processes
 from detaudit.launch.aslr import no_aslr
 from detaudit.launch.descendants import Descendants
 from detaudit.launch.load import busy
@@ -38,7 +38,7 @@ class LocalLauncher:
     def _run(self, spec: RunSpec, stdout: Log, stderr: Log, tick: Callable[[], None]) -> RunOutcome:
         started = time.monotonic()
         leader = _start(spec, stdout, stderr)
-        timed_out = False
+        timed_out = ended = False
         tree = Descendants(leader.pid)
         try:
             while leader.poll() is None:
@@ -48,17 +48,27 @@ class LocalLauncher:
                 tree.look()
                 stdout.bound()
                 stderr.bound()
-                tick()
+                ended = _is_enough(tick)
+                if ended:
+                    break
                 _wait(leader)
             wall_s = time.monotonic() - started
-            if timed_out:
+            if timed_out or ended:
                 processes.end_group(leader, spec.mark)
             left = processes.end_left_processes(spec.mark)
         except BaseException:
             with shielded():
                 processes.end_group(leader, spec.mark)
             raise
-        return RunOutcome(leader.returncode, wall_s, timed_out, left, tree.programs)
+        return RunOutcome(None if ended else leader.returncode, wall_s, timed_out, ended, left, tree.programs)
+
+
+def _is_enough(tick: Callable[[], None]) -> bool:
+    try:
+        tick()
+    except EnoughError:
+        return True
+    return False
 
 
 def _start(spec: RunSpec, stdout: Log, stderr: Log) -> subprocess.Popen[bytes]:

@@ -20,6 +20,27 @@ from detaudit.recipe.recipes import Recipe
 
 
 @dataclass(frozen=True)
+class Until:
+    """Where to end each run: after a ``step``, or after the one that the first run does in so many ``seconds``."""
+
+    step: int | None = None
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.seconds:g}s" if self.step is None else str(self.step)
+
+    @classmethod
+    def parse(cls, text: str) -> "Until":
+        """Return what ``400``, ``90s``, ``15m`` or ``2h`` means. Raises ValueError for anything else."""
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text.strip())
+        if found is None or float(found[1]) <= 0 or (not found[2] and "." in found[1]):
+            raise ValueError(f"{text!r} is neither a step, such as 400, nor a time, such as 90s, 15m or 2h")
+        if not found[2]:
+            return cls(step=int(found[1]))
+        return cls(seconds=float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]])
+
+
+@dataclass(frozen=True)
 class Settings:
     """The settings of one audit.
 
@@ -35,6 +56,7 @@ class Settings:
     cwd: Path
     command: tuple[str, ...] = ()
     timeout: float | None = None
+    until: Until | None = None
     fail_fast: bool = False
     isolate: bool = False
     isolate_root: Path | None = None
@@ -128,6 +150,7 @@ def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspac
         scratch=live / SCRATCH,
         mark=settings.mark,
         stages=settings.stages,
+        until=settings.until.step if settings.until else None,
     )
     return RunSpec(
         argv=target.argv,

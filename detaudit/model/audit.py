@@ -18,8 +18,11 @@ from detaudit.model.sources import Source
 from detaudit.model.warnings import Warning  # the term for it
 from detaudit.probe import ProbeDifference
 
-SCHEMA_VERSION = "1.0"
-"""Of all reports: a new key raises the second number, any other change the first. 1.0: first published layout."""
+SCHEMA_VERSION = "1.1"
+"""Of all reports: a new key raises the second number, any other change the first. 1.0: first published layout.
+
+1.1: runs that are ended after a step.
+"""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +82,7 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One execution of the script. ``wall_s`` is in seconds.
 
+    ``through`` is the last step that counts if it was ended there, or had got further by then (--until).
     ``first_difference`` is from the group's first finished run; ``errors`` say why the run is not compared, or why it
     was ended early. ``unseen`` is what may have trained without a record. ``log_dir`` has its stdout, stderr and event
     logs. ``artifacts`` are the files that --artifact names, ``saved`` the others with tensors.
@@ -98,6 +102,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     log_dir: str = ""
     artifacts: tuple[Artifact, ...] = ()
     saved: tuple[Artifact, ...] = ()
+    through: int | None = None
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -110,9 +115,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return any(rank.digest for rank in self.ranks)
 
     @property
+    def finished(self) -> bool:
+        """Whether it did all that was wanted of it."""
+        return self.status in (Status.OK, Status.ENDED)
+
+    @property
     def counts(self) -> bool:
         """Whether it is compared: it finished, or was stopped because it already differed."""
-        return self.status is Status.OK or self.first_difference is not None
+        return self.finished or self.first_difference is not None
 
 
 class AppliedRecipe(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,7 +199,7 @@ class Varied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs with one recipe. Only runs of one group are ever compared.
+    """All runs with one recipe. Only runs of one group are ever compared; ``through`` a step if they were ended there.
 
     ``differing_generators`` are the random generators that began the training in different states if the runs differ;
     ``not_varied`` says of requested variations why they are not in ``varied``. ``file_differences`` and
@@ -217,6 +227,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     not_varied: dict[str, NotVaried] = {}
     file_differences: tuple[FileDifference, ...] = ()
     printed_difference: PrintedDifference | None = None
+    through: int | None = None
 
     @property
     def compared(self) -> int:
@@ -224,9 +235,9 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         return sum(run.counts for run in self.runs)
 
     @property
-    def whole(self) -> Run | None:
+    def first_finished(self) -> Run | None:
         """The first run that finished, None if there is none."""
-        return next((run for run in self.runs if run.status is Status.OK), None)
+        return next((run for run in self.runs if run.finished), None)
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):

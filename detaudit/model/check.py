@@ -51,9 +51,10 @@ class GateStatus(StrEnum):
 
 
 class RunsMatch(Fact, frozen=True, kw_only=True):
-    """All runs are bit-identical."""
+    """All runs are bit-identical, through a step if they were ended there."""
 
     runs: int
+    through: int | None = None
 
 
 class RunsGaveDifferentResults(Fact, frozen=True, kw_only=True):
@@ -79,9 +80,13 @@ class RunsMustMatch(Fact, frozen=True, kw_only=True):
 
 
 class MatchesBaseline(Fact, frozen=True, kw_only=True):
-    """The runs have the baseline's bits; ``changed`` names what changed in the environment all the same."""
+    """The runs have the baseline's bits; ``changed`` names what changed in the environment all the same.
+
+    ``through`` is the step through which they were compared, if either was ended there.
+    """
 
     changed: tuple[str, ...] = ()
+    through: int | None = None
 
 
 class DiffersFromBaseline(Fact, frozen=True, kw_only=True):

@@ -5,13 +5,14 @@ from detaudit.compat import StrEnum
 
 
 class Status(StrEnum):
-    """How one run ended."""
+    """How one run ended. One that is ``ENDED`` did the last wanted step (--until), and counts as whole up to there."""
 
     OK = "ok"
     FAILED = "failed"
     TIMEOUT = "timeout"
     NOT_RECORDED = "not-recorded"
     STOPPED = "stopped"
+    ENDED = "ended"
 
 
 class Verdict(StrEnum):

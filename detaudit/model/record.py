@@ -1,13 +1,16 @@
 """What one run recorded: the one model that audits, baselines, comparisons and traces compare."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import msgspec
 
 from detaudit.model.audit import AppliedRecipe, RankRecord
 from detaudit.model.enums import UNHOOKED, Stage, is_inference
 from detaudit.model.number import Number
+
+T = TypeVar("T")
 
 
 class Weight(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +63,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     ``digests[stage][step]`` has the digests of a stage, several if two models have one, as recorded. Step 0 is the
     state before the first step. ``losses`` are by step, the last one recorded comes last. A baseline keeps some
     steps only. What a run shows without a hook has this form too; its framework is the name of the stage.
-    ``unplaced``: chance decided its process, thread or place in the run, so it is matched by what it trained.
+    ``unplaced``: chance decided its process, thread or place in the run, so it is matched by what it trained. ``cut``:
+    the run was ended after a step, and what this training would have done later is unknown.
     """
 
     framework: str
@@ -69,6 +73,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     digests: dict[Stage, dict[int, tuple[str, ...]]] = {}
     losses: dict[int, Number] = {}
     final: FinalState | None = None
+    cut: bool = False
 
     @property
     def is_inference(self) -> bool:
@@ -82,6 +87,34 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
             return self.final.loss
         return next(reversed(self.losses.values()), None)
 
+    @property
+    def weights_digest(self) -> str | None:
+        """The digest of the final weights; if the run was ended early, of the last ones that were recorded."""
+        if not self.cut:
+            return self.final.digest if self.final else None
+        updates = self.digests.get(Stage.UPDATE, {})
+        last = updates[max(updates)] if updates else ()
+        return last[0] if len(last) == 1 else _joined(last)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether its weights were too large for a digest at every step."""
+        if self.cut:
+            return 0 < len(self.digests.get(Stage.UPDATE, {})) < self.steps
+        return self.final is not None and self.final.sampled
+
+    def through(self, step: int) -> "Training":
+        """Return what was recorded through this step, as of a run that was ended there."""
+        digests = {stage: _until(step, found) for stage, found in self.digests.items()}
+        return msgspec.structs.replace(
+            self,
+            steps=min(self.steps, step),
+            digests={stage: steps for stage, steps in digests.items() if steps},
+            losses=_until(step, self.losses),
+            final=None,
+            cut=True,
+        )
+
     def fingerprint(self, rank: int) -> RankRecord:
         """Return what a report shows of this training."""
         final = self.final or FinalState()
@@ -91,7 +124,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
             steps=self.steps,
             sum_of_weights=final.sum,
             final_loss=self.last_loss,
-            digest=final.digest,
+            digest=self.weights_digest,
             state_digest=final.state_digest,
             output_digest=final.outputs,
             devices=final.devices,
@@ -136,12 +169,25 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sampled(self) -> bool:
         """Whether any weights were too large for a digest at every step."""
-        return any(part.final is not None and part.final.sampled for part in self.parts)
+        return any(part.sampled for part in self.parts)
 
     @property
     def has_weights(self) -> bool:
         """Whether the final weights of any part were recorded."""
-        return any(part.final is not None and part.final.digest for part in self.parts)
+        return any(part.weights_digest for part in self.parts)
+
+    @property
+    def through(self) -> int | None:
+        """The step through which it is known if the run was ended there, None if it is known to its end."""
+        return max((part.steps for part in self.parts if part.cut), default=None)
+
+
+def _until(step: int, found: Mapping[int, T]) -> dict[int, T]:
+    return {n: value for n, value in found.items() if n <= step}
+
+
+def _joined(digests: tuple[str, ...]) -> str | None:
+    return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest() if digests else None
 
 
 def record_of(parts: tuple[Training, ...]) -> RunRecord:

@@ -108,7 +108,7 @@ def _failure_text(audit_: Audit, mark: Mark, out: Path) -> str:
     reason = words.where(group) if differs else problems.reason(group.reason) if group.reason else ""
     table = _table(msgspec.structs.replace(audit_, next_steps=_next_steps(audit_, mark)))
     parts = [f"@pytest.mark.{NAME}: {audit_.verdict}: {reason}", "", table, ""]
-    failed = next((run for run in group.runs if run.status not in (Status.OK, Status.STOPPED)), None)
+    failed = next((run for run in group.runs if not run.finished and run.status is not Status.STOPPED), None)
     if failed is not None:
         parts += _last_lines(failed)
         if failed.status is Status.NOT_RECORDED:

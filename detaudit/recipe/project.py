@@ -30,7 +30,8 @@ Command = Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(m
 class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """One named audit of a project.
 
-    ``command`` is a script or ``-m MODULE`` with arguments, or a whole command. ``timeout`` is in seconds.
+    ``command`` is a script or ``-m MODULE`` with arguments, or a whole command. ``timeout`` is in seconds,
+    ``until`` is the step after which each run is ended, or a time such as ``90s``.
     ``loss-tolerance`` is the largest accepted relative difference of the final losses, if the environment is not that
     of the baseline. ``files`` says whether files that the script writes are compared. ``resume`` is the command that
     resumes a stopped run, ``stop`` a command that stops early.
@@ -43,6 +44,7 @@ class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     no_flags: tuple[str, ...] = ()
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] | None = None
     timeout: Annotated[float, Meta(gt=0, le=_YEAR_S)] | None = None
+    until: Annotated[int, Meta(ge=1)] | Annotated[str, Meta(min_length=1)] | None = None
     env: dict[str, str] = {}
     python: str | None = None
     isolate: bool = False

@@ -93,6 +93,7 @@ def _alternative(found: Alternative) -> str:
 
 
 def _notes(audit: Bisection) -> Iterator[str]:
+    yield from trials.ended(audit)
     if audit.not_needed:
         yield f"not needed: {', '.join(audit.not_needed)}"
     yield from map(_failing, audit.failing_flags)

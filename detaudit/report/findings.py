@@ -172,7 +172,9 @@ def _of_audit(
 
 def _group(audit: Audit, group: Group) -> Finding:
     alone = msgspec.structs.replace(audit, verdict=group.verdict, groups=(group,))
-    message = "; ".join(filter(None, [words.sentence(group), words.where(group)]))
+    through = words.verdict(group).removeprefix(group.verdict).strip()
+    sentence = f"{through}: {words.sentence(group)}" if through else words.sentence(group)
+    message = "; ".join(filter(None, [sentence, words.where(group)]))
     return _of_audit(alone, "repeatable", group.recipe.name, message, words.details(group), _culprit(group))
 
 

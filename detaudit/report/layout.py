@@ -80,7 +80,7 @@ def _group(group: Group) -> Section:
     return section(
         Heading(words.recipe_summary(group.recipe)),
         words.table(group),
-        Answer(group.verdict, _MOODS[group.verdict], words.sentence(group), words.evidence_line(group)),
+        Answer(words.verdict(group), _MOODS[group.verdict], words.sentence(group), words.evidence_line(group)),
         Text([line for line in (words.where(group), probes.sentence(group)) if line]),
         Items(words.source_lines(group.sources), code=True),
         Notes(words.notes(group)),

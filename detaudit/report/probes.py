@@ -1,6 +1,6 @@
 """What reports say about probes."""
 
-from detaudit.model import FITTED, UNHOOKED, Group, Status
+from detaudit.model import FITTED, UNHOOKED, Group
 from detaudit.model.number import count
 from detaudit.probe import Probe, ProbeDifference
 
@@ -41,6 +41,6 @@ def summary(group: Group) -> str:
     """Return how many names were probed, and whether all values match; ``""`` if there were none."""
     if not group.probe_count:
         return ""
-    several = sum(run.status is Status.OK for run in group.runs) > 1
+    several = sum(run.finished for run in group.runs) > 1
     match = "" if not several else ", not all match" if group.first_probe_difference else ", all match"
     return f"; probes: {count(group.probe_count, 'name')}{match}"

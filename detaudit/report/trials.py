@@ -1,9 +1,9 @@
 """What both kinds of bisection report: a table of trials, an answer, and what it rests on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from detaudit.model import Bisection, Group, Run, Source, Status, VariationBisection, digits
+from detaudit.model import Bisection, Group, Run, Source, VariationBisection, digits
 from detaudit.model.number import count
 from detaudit.report import words
 from detaudit.report.blocks import Table
@@ -54,12 +54,19 @@ def cells(group: Group, runs: int, shown: Run | None) -> list[str]:
     ]
 
 
+def ended(audit: Bisection | VariationBisection) -> Iterator[str]:
+    """Yield where the runs were ended, if they were (--until)."""
+    through = max((group.through for group in audit.groups if group.through is not None), default=None)
+    if through is not None:
+        yield f"every run was ended after step {through:,}: nothing is known of later steps"
+
+
 def match(group: Group) -> str:
     """Return whether the runs of a trial match, and where they differ."""
     found = group.first_difference
     if found is not None:
         return f"no: {differences.in_table(found)}"
-    bad = next((run for run in group.runs if run.status is not Status.OK), None)
+    bad = next((run for run in group.runs if not run.finished), None)
     if bad is not None:
         return f"({statuses.NAMES[bad.status]})"
     return "yes" if len(group.runs) > 1 else "-"

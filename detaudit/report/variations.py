@@ -104,6 +104,7 @@ def _example(found: EffectExample) -> str:
 
 
 def _notes(audit: VariationBisection) -> Iterator[str]:
+    yield from trials.ended(audit)
     if audit.no_effect:
         yield f"no effect: {', '.join(audit.no_effect)}"
     yield from (f"not varied: {name} ({applicability.not_varied(reason)})" for name, reason in audit.not_varied.items())

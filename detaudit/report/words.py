@@ -44,6 +44,8 @@ def table(group: Group) -> Table:
     """Return a table of the runs, without the column of ranks if no run has several."""
     rows = [row for run in group.runs for row in _rows(group, run)]
     found = Table(COLUMNS, rows)
+    if group.through is not None:
+        found = _of_ended(found)
     if calls_only(rank for run in group.runs for rank in run.ranks):
         found = of_calls(found)
     return found if any(len(_shown_ranks(group, run)) > 1 for run in group.runs) else without_ranks(found)
@@ -73,6 +75,12 @@ def of_calls(found: Table) -> Table:
     return Table(["CALLS" if header == "STEPS" else header for header in found.headers], found.rows)
 
 
+def _of_ended(found: Table) -> Table:
+    """Return a table for runs that were ended: without sums of weights, and with the losses and weights by then."""
+    found = _without(found, "SUM OF WEIGHTS")
+    return Table(["LOSS" if header == "FINAL LOSS" else header for header in found.headers], found.rows)
+
+
 def _without(found: Table, header: str) -> Table:
     place = found.headers.index(header)
     headers, *rows = ([*row[:place], *row[place + 1 :]] for row in (found.headers, *found.rows))
@@ -96,9 +104,9 @@ def _rows(group: Group, run: Run) -> Iterator[list[str]]:
 
 
 def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
-    if run.status is not Status.OK:
+    if not run.finished:
         return f"({statuses.NAMES[run.status]})" if rank is None or rank.rank == 0 else ""
-    base = next(r.id for r in group.runs if r.status is Status.OK)
+    base = next(r.id for r in group.runs if r.finished)
     found = run.first_difference
     if found is None or (rank is not None and found.rank != rank.rank):
         return ""
@@ -128,6 +136,13 @@ def recipe_summary(recipe: AppliedRecipe) -> str:
     return f"{recipe.name}: {count(len(recipe.flags), 'flag')}, seed {recipe.seed}"
 
 
+def verdict(group: Group) -> str:
+    """Return the verdict on a group, and how far it goes if the runs were ended early."""
+    if group.verdict is not Verdict.DETERMINISTIC or group.through is None:
+        return group.verdict
+    return f"{group.verdict} through step {group.through:,}, where every run was ended"
+
+
 def sentence(group: Group) -> str:
     """Return what the verdict on a group means."""
     match group.verdict:
@@ -135,16 +150,19 @@ def sentence(group: Group) -> str:
             return f"{count(group.compared, 'run')} gave {count(group.distinct_results, 'different result')}"
         case Verdict.INCONCLUSIVE:
             reason = problems.reason(group.reason) if group.reason else "nothing to compare"
-            return reason + (f"; the {group.compared:,} finished runs are bit-identical" if group.compared > 1 else "")
+            through = f" through step {group.through:,}" if group.through is not None else ""
+            matching = f"; the {group.compared:,} finished runs are bit-identical{through}"
+            return reason + (matching if group.compared > 1 else "")
         case Verdict.DETERMINISTIC:
-            return f"{every(group.compared, 'run')} are bit-identical"
+            later = ". Nothing is known of later steps" if group.through is not None else ""
+            return f"{every(group.compared, 'run')} are bit-identical{later}"
 
 
 def evidence_line(group: Group) -> str:
     """Return how rare a difference matching runs would have caught, ``""`` if the group is not deterministic."""
     if group.verdict is not Verdict.DETERMINISTIC or group.confidence is None:
         return ""
-    return evidence.would_catch(group.confidence, group.compared)
+    return evidence.would_catch(group.confidence, group.compared, group.through)
 
 
 def where(group: Group) -> str:
@@ -209,15 +227,17 @@ def _stages_line(group: Group) -> str:
     calls = calls_only(rank for run in group.runs for rank in run.ranks)
     possible = _OF_CALLS if calls else [one for one in Stage if one not in (Stage.OUTPUT, *UNHOOKED, Stage.STEPS)]
     missing = [stage for stage in possible if stage not in group.stages]
-    large = " (large weights: at steps 1, 2, 4, 8, … and at the end)" if group.weights_sampled else ""
+    end = "end" if group.through is None else "last one"
+    large = f" (large weights: at steps 1, 2, 4, 8, … and at the {end})" if group.weights_sampled else ""
     not_recorded = f"; not recorded: {', '.join(missing)}" if missing else ""
     recorded = ", ".join(stage for stage in group.stages if stage not in UNHOOKED)
     compared = "; ".join(filter(None, [recorded + large, *_unhooked(group)]))
-    return f"compared: {compared}{not_recorded}{probes.summary(group)}"
+    ended = "; not compared, since the runs were ended: what they save or print, and how they end"
+    return f"compared: {compared}{not_recorded}{probes.summary(group)}{ended if group.through is not None else ''}"
 
 
 def _unhooked(group: Group) -> list[str]:
-    written = (*group.whole.artifacts, *group.whole.saved) if group.whole else ()
+    written = (*group.first_finished.artifacts, *group.first_finished.saved) if group.first_finished else ()
     names = [f"{file.path} ({file.by})" for file in written]
     printed = ["losses from stdout (--loss-pattern)"] if Stage.STDOUT in group.stages else []
     returned = ["the value returned by the test"] if Stage.RETURNED in group.stages else []

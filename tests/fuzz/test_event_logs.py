@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from detaudit.auditor.evidence.environment import add_processes
-from detaudit.auditor.evidence.event_logs import Growing, Tail, read_run
+from detaudit.auditor.evidence.event_logs import read_run
+from detaudit.auditor.evidence.growing_logs import Growing, Tail
 from detaudit.auditor.evidence.unhooked import Unhooked
 from detaudit.auditor.judge.follow import Follower
 from detaudit.auditor.judge.group import GroupInProgress

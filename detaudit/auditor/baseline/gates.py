@@ -44,7 +44,7 @@ from detaudit.recipe.project import NamedAudit
 def repeatable(group: Group) -> Gate:
     """Return whether the runs of a group are bit-identical."""
     if group.verdict is Verdict.DETERMINISTIC:
-        return _gate(GateName.REPEATABLE, GateStatus.PASSED, RunsMatch(runs=group.compared))
+        return _gate(GateName.REPEATABLE, GateStatus.PASSED, RunsMatch(runs=group.compared, through=group.through))
     if group.verdict is Verdict.INCONCLUSIVE:
         return _gate(GateName.REPEATABLE, GateStatus.INCONCLUSIVE, RunsInconclusive(reason=group.reason))
     found = group.first_difference
@@ -66,7 +66,7 @@ def same_as_baseline(audit: NamedAudit, group: Group, now: Recording | None, the
     names = tuple(change.name for change in changes)
     difference = comparer.first_difference(then.run, now.run, shared=True)
     if difference is None:
-        return _gate(name, GateStatus.PASSED, MatchesBaseline(changed=names), environment_changes=changes)
+        return _gate(name, GateStatus.PASSED, _matches(then, now, names), environment_changes=changes)
     detail = _from_baseline(audit, then, now, difference, names)
     status, blocking = GateStatus.FAILED, True
     if changes:
@@ -74,6 +74,11 @@ def same_as_baseline(audit: NamedAudit, group: Group, now: Recording | None, the
         status = GateStatus.PASSED if close else GateStatus.INCOMPARABLE
         blocking = audit.policy == "fail"
     return _gate(name, status, detail, blocking=blocking, first_difference=difference, environment_changes=changes)
+
+
+def _matches(then: Recording, now: Recording, changed: tuple[str, ...]) -> MatchesBaseline:
+    through = min((step for side in (then, now) if (step := side.run.through) is not None), default=None)
+    return MatchesBaseline(changed=changed, through=through)
 
 
 def _from_baseline(
@@ -103,7 +108,7 @@ def same_after_resume(group: Group, stopped: Run, resumed: Run, trained: int) ->
 
     ``trained`` is the number of steps of the resumed run, which may continue counting from where the other stopped.
     """
-    name, whole = GateName.RESUME, group.whole
+    name, whole = GateName.RESUME, group.first_finished
     problem = _no_resume(group, whole, stopped, resumed, trained)
     if whole is None or problem is not None:
         return _gate(name, GateStatus.INCONCLUSIVE, problem or RunsMustMatch())

@@ -13,6 +13,7 @@ from detaudit.auditor.baseline import lockfile
 from detaudit.auditor.baseline.recordings import file_digests, recording_of
 from detaudit.auditor.evidence import environment, event_logs, printed, written
 from detaudit.auditor.judge.run_status import recorded
+from detaudit.auditor.judge.through import cut
 from detaudit.errors import AuditNotFoundError, NothingToCompareError, UsageError
 from detaudit.model import (
     UNHOOKED,
@@ -96,7 +97,7 @@ def _group(audit: Audit, recipe: str | None, place: str) -> Group:
 
 
 def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pattern[str] | None) -> Loaded:
-    run = group.whole
+    run = group.first_finished
     if run is None or not (run.ranks or losses):
         failed = next((one.errors for one in group.runs), ())
         raise NothingToCompareError(
@@ -124,7 +125,10 @@ def _trained(run: Run, logs: Path) -> tuple[Training, ...]:
     ranks = tuple(rank for rank in run.ranks if rank.framework not in UNHOOKED or rank.framework == Stage.RETURNED)
     if not ranks:
         return ()
-    trainings = recorded(event_logs.read_run(logs))
+    processes = event_logs.read_run(logs)
+    if run.through is not None:
+        cut(processes, run.through)
+    trainings = recorded(processes)
     if record_of(trainings).ranks == ranks:
         return trainings
     gone = f"the event logs of run {run.id} are missing or unreadable: {logs}"

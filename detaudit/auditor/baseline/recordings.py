@@ -37,6 +37,12 @@ def file_digests(artifacts: Sequence[Artifact]) -> dict[Stage, dict[int, tuple[s
     return {Stage.ARTIFACT: {0: tuple(f"{file.digest} {file.path}" for file in artifacts)}}
 
 
+def ended(recording: Recording, step: int) -> Recording:
+    """Return a recording as of a run that was ended after a step: without what followed, and without its files."""
+    trainings = tuple(part if part.steps <= step else part.through(step) for part in recording.run.trainings)
+    return replace(recording, run=RunRecord(trainings=trainings))
+
+
 def thinned(recording: Recording) -> Recording:
     """Return a recording with some steps only: the first two, powers of two, the last, and about KEPT_STEPS between."""
     return replace(recording, run=recording.run.each(_thin))

@@ -14,7 +14,7 @@ from detaudit.auditor.judge.run_status import compared, stopped
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.launch.plan import GroupPlan, Settings
-from detaudit.model import Group, Run, RunRecord, Status, Verdict
+from detaudit.model import Group, Run, RunRecord, Verdict
 
 Plan: TypeAlias = Callable[[Flags, str], GroupPlan]
 """Returns the runs of a trial from its flags and its name."""
@@ -81,7 +81,7 @@ class Trials:
     def wall_s(self, flags: Flags) -> float | None:
         """Return the median time of the runs that finished, in seconds; None if there is none."""
         trial = self._trials.get(flags)
-        times = [run.wall_s for run in trial.group.result().runs if run.status is Status.OK] if trial else []
+        times = [run.wall_s for run in trial.group.result().runs if run.finished] if trial else []
         return statistics.median(times) if times else None
 
     def _begun(self, flags: Flags) -> Trial:
@@ -111,7 +111,7 @@ class Trials:
 
     def _take(self, trial: Trial, result: Result) -> None:
         trial.group.add(result.run, result.processes, result.record)
-        if trial.first is None and result.run.status is Status.OK:
+        if trial.first is None and result.run.finished:
             trial.first = result
 
     def _finding(self, trial: Trial) -> TrialResult:
@@ -142,6 +142,8 @@ class Trials:
     def _read(self, trial: Trial, run: Run) -> Result:
         spec = trial.plan.spec(run.id)
         processes = event_logs.read_run(spec.folder)
+        if run.through is not None:
+            self._runner.ended_after(run.through, processes)
         return Result(run, processes, compared(spec, processes, self._runner.unhooked(spec)))
 
 

@@ -1,9 +1,8 @@
 """Read event logs: what each process of a run recorded, as far as it got."""
 
-import contextlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -12,8 +11,6 @@ from msgspec.structs import replace
 
 from detaudit import redact, wire
 from detaudit.auditor.evidence.event_records import (
-    DECODER,
-    UNREADABLE,
     Bye,
     Environ,
     Event,
@@ -76,7 +73,8 @@ def versions(processes: Iterable[Process]) -> dict[str, str]:
     return {name: version for process in processes for name, version in process.versions.items()}
 
 
-def _logs(folder: Path) -> list[Path]:
+def logs(folder: Path) -> list[Path]:
+    """Return the event logs in a folder."""
     return sorted(path for path in folder.glob("*" + wire.LOG_SUFFIX) if path.is_file())
 
 
@@ -147,7 +145,7 @@ def read_run(folder: Path) -> list[Process]:
     They are sorted by launcher rank, then by multiprocessing's numbering, then in the order of their start. Calls of
     models are trainings only if nothing was trained in any process.
     """
-    processes = [_process(path) for path in _logs(folder / wire.LOGS)]
+    processes = [_process(path) for path in logs(folder / wire.LOGS)]
     trained = any(not training.is_inference for process in processes for training in process.trained)
     for process in processes:
         # Calls before a training or in other processes are no results, nor calls before a backward pass that nothing
@@ -200,51 +198,3 @@ def matching(processes: Iterable[Process], argument: str) -> list[Process]:
 def display_path(file: str, cwd: Path) -> str:
     """Return a file as people name it: relative if it is below the run's working directory."""
     return os.path.relpath(file, cwd) if file.startswith(f"{cwd}{os.sep}") else file
-
-
-class Growing:
-    """The event logs of a run that is still running."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / wire.LOGS
-        self._offsets: dict[Path, int] = {}
-
-    def new(self) -> Iterator[tuple[Path, list[bytes]]]:
-        """Yield each event log with the complete lines that were written to it since the last call."""
-        for path in _logs(self._folder):
-            data = b""
-            with contextlib.suppress(OSError), path.open("rb") as file:
-                file.seek(self._offsets.get(path, 0))
-                data = file.read()
-            whole = data[: data.rfind(b"\n") + 1]
-            self._offsets[path] = self._offsets.get(path, 0) + len(whole)
-            yield path, whole.splitlines()
-
-
-def events(raw: Iterable[bytes]) -> Iterator[Event]:
-    """Yield the events among these lines; lines that cannot be decoded are skipped."""
-    for one in raw:
-        try:
-            line = DECODER.decode(one)
-        except UNREADABLE:
-            continue
-        if isinstance(line, Event):
-            yield line
-
-
-class Tail:
-    """The last step and loss of a run, for the progress line."""
-
-    def __init__(self) -> None:
-        self.step = 0
-        self.calls = 0
-        self.loss: float | None = None
-
-    def take(self, raw: Sequence[bytes]) -> None:
-        """Add new lines of an event log."""
-        for event in events(raw[-8:]):
-            if is_inference(event.fw):  # a training may follow, whose steps count from 1
-                self.calls = max(self.calls, event.step)
-            else:
-                self.step = max(self.step, event.step)
-            self.loss = self.loss if event.value is None else float.fromhex(event.value)

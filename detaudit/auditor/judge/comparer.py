@@ -30,27 +30,35 @@ def first_difference(
     """Return the earliest step and stage at which two runs with different results differ, None if none do.
 
     ``through`` is the last step to compare; then neither the ends nor the number of steps count. ``shared`` compares
-    only stages and steps that both recorded, as for a baseline that keeps some steps.
+    only stages and steps that both recorded, as for a baseline that keeps some steps. Of a training that was cut, what
+    follows is unknown and not compared.
     """
-    ours, theirs = saved_files.shared(a, b, renamed=shared, ended=through is None)
+    whole = through is None and a.through is None and b.through is None
+    ours, theirs = saved_files.shared(a, b, renamed=shared, ended=whole)
     found = _first_of_parts(ours, theirs, through, shared)
-    return found or (saved_files.only_one(a, b) if through is None and not shared else None)
+    return found or (saved_files.only_one(a, b) if whole and not shared else None)
 
 
 def _first_of_parts(a: RunRecord, b: RunRecord, through: int | None, shared: bool) -> Difference | None:
     matched = pairs(a, b)
     complete = len(matched) == len(a.parts) == len(b.parts)
-    differing = [pair for pair in matched if _results_differ(pair, through, shared)]
+    differing = [pair for pair in matched if _results_differ(pair, _limit(pair, through), shared)]
     if complete and not differing:
         return None
     # If the results of all trainings match, what explains a training explains nothing.
     beside = bool(differing) and all(pair.a.framework in UNHOOKED for pair in differing)
     chosen = differing if beside else matched
-    found = [difference for pair in chosen if (difference := _first(pair, through, shared))]
+    found = [difference for pair in chosen if (difference := _first(pair, _limit(pair, through), shared))]
     if not complete:
         missing = min(len(a.trainings), len(b.trainings))
         found.append(Difference(rank=missing, step=0, stage=Stage.STEPS))
     return min(found, key=lambda difference: difference.order)
+
+
+def _limit(pair: Matched, through: int | None) -> int | None:
+    """Return the last step to compare of two trainings, None if their ends are compared too."""
+    steps = [part.steps for part in (pair.a, pair.b) if part.cut]
+    return min(steps if through is None else [*steps, through], default=None)
 
 
 def same(a: RunRecord, b: RunRecord) -> bool:
@@ -110,7 +118,15 @@ def _differ(a: str | None, b: str | None, shared: bool) -> bool:
 def _results_differ(pair: Matched, through: int | None, shared: bool) -> bool:
     if through is None and _ends_differ(pair, shared):
         return True
+    if _ended_before(pair, through) is not None:
+        return True
     return any(_differing_step(pair, stage, through, shared) is not None for stage in results(pair.a))
+
+
+def _ended_before(pair: Matched, through: int | None) -> int | None:
+    """Return the last step of a training that ended before the step through which both are compared, else None."""
+    ends = [part.steps for part in (pair.a, pair.b) if not part.cut and any(one.cut for one in (pair.a, pair.b))]
+    return min((end for end in ends if through is not None and end < through), default=None)
 
 
 def _differing_step(pair: Matched, stage: Stage, through: int | None, shared: bool) -> int | None:
@@ -132,6 +148,9 @@ def _first(pair: Matched, through: int | None, shared: bool) -> Difference | Non
         if stage not in UNHOOKED and not (_has_step(pair.a, step) and _has_step(pair.b, step)):
             stage = Stage.STEPS
         return _difference(pair, step, stage, site(pair.a, pair.b, step, stage))
+    ended = _ended_before(pair, through)
+    if ended is not None:
+        return _difference(pair, ended + 1, Stage.STEPS)
     if through is not None or not _ends_differ(pair, shared):
         return None
     if pair.a.steps != pair.b.steps:

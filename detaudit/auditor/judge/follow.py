@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from detaudit.auditor.evidence.event_logs import events
+from detaudit.auditor.evidence.growing_logs import events
 from detaudit.auditor.judge import pairing
 from detaudit.model import RunRecord, Stage, Training, is_inference
 
@@ -18,7 +18,7 @@ class DigestFollower:
 
     def differs(self, step: int, stage: Stage, digest: str) -> bool:
         """Take in the next digest, and return whether the training can no longer end with the same results."""
-        if stage not in pairing.results(self._reference):
+        if stage not in pairing.results(self._reference) or (self._reference.cut and step > self._reference.steps):
             return False
         place = self._seen[step, stage]
         self._seen[step, stage] += 1
@@ -35,7 +35,7 @@ class Follower:
     def __init__(self, reference: RunRecord | None) -> None:
         only = reference.parts[0] if reference is not None and len(reference.parts) == 1 else None
         self._framework = only.framework if only is not None else ""
-        self._comparer = DigestFollower(only) if only is not None and only.final is not None else None
+        self._comparer = DigestFollower(only) if only is not None and (only.final is not None or only.cut) else None
         self._log: tuple[Path, int] | None = None
 
     def differs(self, log: Path, raw: Iterable[bytes]) -> bool:

@@ -61,9 +61,9 @@ class GroupInProgress:
     def add(self, run: Run, processes: Sequence[Process], record: RunRecord) -> None:
         """Take in a run, and compare its ``record`` with the first that finished; one that failed is never compared."""
         stopped_short = run.status is Status.STOPPED and bool(record.parts)
-        if run.status is Status.OK or stopped_short:
+        if run.finished or stopped_short:
             watched = self._probes.add(run.id, processes)
-            result = pairing.identity(record) if record.parts else watched
+            result = self._identity(record) if record.parts else watched
             if self._first is None:
                 self._first, self._first_processes = record, processes
             self._results.append(result)
@@ -87,6 +87,14 @@ class GroupInProgress:
                 known = self._flags.get(line.id)
                 if known is None or known.state is not FlagOutcome.FAILED:
                     self._flags[line.id] = _state(line)
+
+    def _identity(self, record: RunRecord) -> str:
+        """Return a text that is equal for runs with the same results, as far as they were run."""
+        first = self._first
+        cut = first is not None and (first.through, record.through) != (None, None)
+        if cut and first is not None and comparer.first_difference(first, record) is None:
+            return self._results[0]
+        return pairing.identity(record)
 
     @property
     def differs(self) -> bool:
@@ -136,7 +144,8 @@ class GroupInProgress:
             varied=self._varied(),
             not_varied=dict(self._plan.varying.not_varied),
             file_differences=files.differences(folders) if folders else (),
-            printed_difference=files.printed(folders) if found is Verdict.DETERMINISTIC else None,
+            printed_difference=files.printed(folders) if folders and found is Verdict.DETERMINISTIC else None,
+            through=max((run.through for run in self._runs if run.through is not None), default=None),
         )
 
     @property
@@ -203,15 +212,15 @@ class GroupInProgress:
 
     @property
     def _unseen(self) -> TrainingsUnseen | None:
-        found = ((run.id, run.unseen) for run in self._runs if run.status is Status.OK and run.unseen)
+        found = ((run.id, run.unseen) for run in self._runs if run.finished and run.unseen)
         return next((TrainingsUnseen(run=number, unseen=unseen) for number, unseen in found), None)
 
     def _without_weights(self) -> bool:
         """Whether no weights of some finished run were recorded: matching losses alone prove nothing."""
-        return any(run.status is Status.OK and not run.has_weights for run in self._runs)
+        return any(run.finished and not run.has_weights for run in self._runs)
 
     def _reason(self, finished: int, planned: int) -> Reason:
-        bad = next((run for run in self._runs if run.status is not Status.OK), None)
+        bad = next((run for run in self._runs if not run.finished), None)
         if bad is not None:
             return RunUnusable(run=bad.id, errors=bad.errors)
         if planned < 2:

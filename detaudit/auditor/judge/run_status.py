@@ -70,6 +70,27 @@ def stopped(number: int, spec: RunSpec) -> Run:
     return ended(number, spec, (), 0.0, Interrupted())
 
 
+def ended_after(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], through: int) -> Run:
+    """Return a run that did the last wanted step, however it ended then; ``processes`` were cut there."""
+    record = compared(spec, processes)
+    problem = _unreadable(processes)
+    if problem is None and not matching(processes, spec.expected):
+        problem = RecorderNotLoaded(program=spec.expected or spec.argv[0])
+    return Run(
+        id=number,
+        status=Status.NOT_RECORDED if problem else Status.ENDED,
+        exit_code=outcome.exit_code,
+        wall_s=round(outcome.wall_s, 3),
+        steps=record.steps,
+        ranks=record.ranks,
+        errors=(problem,) if problem else (),
+        unseen=unseen(outcome, processes),
+        warnings=tuple(_warnings(number, outcome, processes)),
+        log_dir=str(spec.folder),
+        through=through,
+    )
+
+
 def ended(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: float, error: RunError) -> Run:
     """Return a run that was ended early; what it recorded until then counts."""
     record = compared(spec, processes)
@@ -116,17 +137,14 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> Run
 
     What was ``shown`` without a hook needs no recorder, but does not make up for an event log that was cut off.
     """
-    other = next((one.hello for one in processes if one.hello.schema != wire.SCHEMA), None)
-    if other is not None:
-        return RecorderMismatch(program=" ".join(other.argv[1:2]), schema=other.schema)
+    problem = _unreadable(processes)
+    if problem is not None:
+        return problem
     torn = next((process for process in processes if process.torn), None)
     if torn is not None:
         return LogIncomplete(pid=torn.hello.pid)
     if not matching(processes, spec.expected):
         return None if shown else RecorderNotLoaded(program=spec.expected or spec.argv[0])
-    undigested = next((one for process in processes for one in process.undigested), None)
-    if undigested is not None:
-        return FitUndigested(fit=undigested.what, detail=undigested.why)
     trained = [process for process in processes if process.trained]
     if not trained and not shown:
         if any(process.probes for process in processes):
@@ -137,6 +155,15 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> Run
         if not process.ended or any(training.final is None for training in process.trained):
             return LogIncomplete(pid=process.hello.pid)
     return None
+
+
+def _unreadable(processes: Sequence[Process]) -> RunError | None:
+    """Return why what processes recorded cannot be compared, None if it can."""
+    other = next((one.hello for one in processes if one.hello.schema != wire.SCHEMA), None)
+    if other is not None:
+        return RecorderMismatch(program=" ".join(other.argv[1:2]), schema=other.schema)
+    undigested = next((one for process in processes for one in process.undigested), None)
+    return FitUndigested(fit=undigested.what, detail=undigested.why) if undigested is not None else None
 
 
 def _warnings(number: int, outcome: RunOutcome, processes: Sequence[Process]) -> list[Warning]:

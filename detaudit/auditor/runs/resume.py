@@ -18,7 +18,7 @@ def stop_and_resume(
 
     ``stop`` stops by itself; if there is none, the target of ``settings`` is ended after half of its steps.
     """
-    steps = group.whole.steps if group.whole else 0
+    steps = group.first_finished.steps if group.first_finished else 0
     half = max(1, steps // 2) if stop is None else None
     with runner.space.fresh():
         first = _spec(runner, settings, stop or settings.target, "stopped")

@@ -2,8 +2,6 @@
 
 import contextlib
 import os
-import time
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +9,16 @@ from pathlib import Path
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.evidence.unhooked import Watch
 from detaudit.auditor.evidence.written import Collector, File, elsewhere, keep, kept
-from detaudit.auditor.judge.follow import Follower
-from detaudit.auditor.judge.run_status import compared, ended, judge
+from detaudit.auditor.judge.run_status import compared, ended, ended_after, judge
+from detaudit.auditor.judge.through import common_step, cut, reached, training_processes
+from detaudit.auditor.runs.followed import Followed, Limits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.launch import Launcher, RunSpec
 from detaudit.launch.changes import MOST_ENTRIES, Stamps, stamps, written
 from detaudit.launch.leftovers import LeftoverFiles
-from detaudit.launch.plan import Settings, workspace_for
+from detaudit.launch.plan import Settings, Until, workspace_for
 from detaudit.launch.workspace import Workspaces
-from detaudit.model import Run, RunError, RunRecord, Training, Warning
-from detaudit.model.problems import EndedAfterStep, EndedAtDifference
+from detaudit.model import Run, RunRecord, Training, Warning
 from detaudit.model.warnings import FilesUnsearched, LeftoversUnchecked
 
 
@@ -33,14 +31,6 @@ class Result:
     record: RunRecord
 
 
-class EnoughError(Exception):
-    """A run that was followed need not go on: it differs, or did its last wanted step."""
-
-    def __init__(self, error: RunError) -> None:
-        super().__init__(error)
-        self.error = error
-
-
 class Runner:
     """Starts the runs of an audit."""
 
@@ -51,6 +41,7 @@ class Runner:
         self._watch_files = None if settings.isolate else LeftoverFiles()
         self._collector = Collector()
         self._unsearched, self._runs = False, 0
+        self._until, self._trained_by = settings.until, 0
 
     @property
     def leftovers(self) -> list[str]:
@@ -78,15 +69,17 @@ class Runner:
     ) -> Result:
         """Run ``spec`` to its end, or until it differs from ``reference``, or enough processes have done ``last_step``.
 
-        ``trained_by`` is how many are enough. If it is to ``carry_on``, it works in what an earlier run left; the
-        caller has made the folder.
+        ``trained_by`` is how many are enough. Without ``last_step``, it may be ended where the settings say (--until).
+        If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder.
         """
         self._observer.run_started(number, spec.timeout)
         self._runs += 1
         space = self.space.elsewhere(spec.place)
-        tick = _Followed(spec, Follower(reference), last_step, trained_by, self._observer)
+        limits = Limits(reference, last_step, trained_by=trained_by)
+        if self._until is not None and last_step is None:
+            limits = Limits(reference, until=self._until, trained_by=self._trained_by)
+        followed = Followed(spec, limits, self._observer)
         leftovers = None if carry_on else self._watch_files
-        started = time.monotonic()
         with contextlib.nullcontext() if carry_on else space.fresh():
             before = self._stamps(spec)
             if leftovers is not None:
@@ -95,20 +88,36 @@ class Runner:
             changed: list[str] = []
             read: Sequence[str] = ()
             try:
-                outcome = self._launcher.launch(spec, tick)
-            except EnoughError as enough:
-                processes = event_logs.read_run(spec.folder)
-                run = ended(number, spec, processes, time.monotonic() - started, enough.error)
-                return Result(run, processes, compared(spec, processes))
+                outcome = self._launcher.launch(spec, followed)
             finally:
                 changed = written(before, self._stamps(spec))
                 if leftovers is not None:
                     read = leftovers.after_run(changed)
                     self._read += read
             processes = event_logs.read_run(spec.folder)
+            if through := self._through(limits, processes, early=outcome.ended):
+                self.ended_after(through, processes)
+                run = ended_after(number, spec, outcome, processes, through)
+                return Result(run, processes, compared(spec, processes))
+            if outcome.ended and followed.enough is not None:
+                run = ended(number, spec, processes, outcome.wall_s, followed.enough)
+                return Result(run, processes, compared(spec, processes))
             unhooked = watch.look(spec.folder, lambda named: self._collect(spec, processes, changed, read, named))
         run = judge(number, spec, outcome, processes, unhooked)
         return Result(run, processes, compared(spec, processes, unhooked.parts))
+
+    def _through(self, limits: Limits, processes: Sequence[event_logs.Process], *, early: bool) -> int | None:
+        """Return the last step of a run that counts, None if all do."""
+        if limits.until is None or (limits.until.step is None and not early):
+            return None
+        step = limits.until.step or common_step(processes)
+        return step if step and reached(processes, step) else None
+
+    def ended_after(self, step: int, processes: Sequence[event_logs.Process]) -> None:
+        """Leave of a run what it did through a step. The first one sets it for all if the time was given."""
+        cut(processes, step)
+        self._until = Until(step=step)
+        self._trained_by = self._trained_by or training_processes(processes)
 
     def _stamps(self, spec: RunSpec) -> Stamps:
         wanted = self._settings.files or self._watch_files is not None
@@ -146,32 +155,3 @@ class Runner:
         settings = self._settings
         paths = [space.inside(path) for path in settings.artifacts]
         return Watch(settings.loss_pattern, paths, spec.cwd, settings.out)
-
-
-class _Followed:
-    """Looks at each tick at what a run has written; raises EnoughError if it need not go on."""
-
-    def __init__(
-        self, spec: RunSpec, follower: Follower, last_step: int | None, trained_by: int, observer: Observer
-    ) -> None:
-        self._growing = event_logs.Growing(spec.live)
-        self._tails: defaultdict[Path, event_logs.Tail] = defaultdict(event_logs.Tail)
-        self._follower, self._last_step, self._trained_by, self._observer = follower, last_step, trained_by, observer
-
-    def __call__(self) -> None:
-        differs = False
-        for path, raw in self._growing.new():
-            self._tails[path].take(raw)
-            differs = differs or self._follower.differs(path, raw)
-        furthest = max(self._tails.values(), key=lambda tail: tail.step, default=event_logs.Tail())
-        self._observer.progress(
-            furthest.step or max((tail.calls for tail in self._tails.values()), default=0), furthest.loss
-        )
-        if differs:
-            raise EnoughError(EndedAtDifference())
-        if self._last_step is not None and self._done(self._last_step) >= self._trained_by:
-            raise EnoughError(EndedAfterStep(step=furthest.step))
-
-    def _done(self, step: int) -> int:
-        """Return the number of processes that trained a step."""
-        return sum(tail.step >= step for tail in self._tails.values())

@@ -34,6 +34,7 @@ class Recorder:
     def __init__(self, directory: str) -> None:
         self.sink = Sink(directory)
         self.stages = frozenset((os.environ.get(wire.ENV_STAGES) or ",".join(wire.DEFAULT_STAGES)).split(","))
+        self.until = int(os.environ.get(wire.ENV_UNTIL) or 0)
         self.trainings: list[Training] = []
         self.lane = 0
         self._lanes = 0

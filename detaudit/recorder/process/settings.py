@@ -151,10 +151,16 @@ class SettingsRecorder:
         if not self._wanted:
             self._wanted = True
             self._recorder.at_end(self._finish, self._forget)
+            if self._recorder.until:
+                self._recorder.at_step(self._at_step)
         if name in FRAMEWORKS:
             self._environ[name] = _variables()
         # Python removes __main__ before the end.
         self._script = getattr(sys.modules.get("__main__"), "__file__", None) or self._script
+
+    def _at_step(self, steps: int) -> None:
+        if steps == self._recorder.until:
+            self._sink.guarded("settings", self._finish)
 
     def _finish(self) -> None:
         if not self._sink.started:

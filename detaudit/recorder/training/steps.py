@@ -35,6 +35,7 @@ class Training:
         self._framework, self._reader, self._recorder = framework, reader, recorder
         self.lane, self.owns_states, self._listed = recorder.lane, beside is None, beside is None
         self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
+        self._until = recorder.until
         self.ends_late = True
         self.states: list[State] = []
         self.outputs: Outputs = Outputs(framework, recorder, reader) if beside is None else beside.outputs
@@ -171,7 +172,7 @@ class Training:
         self._sink.write({**line, "outputs": outputs} if outputs else line)
 
     def _due(self, step: int, tensors: Sequence[Any]) -> bool:
-        due = is_due(step, self._reader, tensors)
+        due = step == self._until or is_due(step, self._reader, tensors)
         self._sparse = self._sparse or not due
         return due
 

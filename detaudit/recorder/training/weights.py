@@ -19,7 +19,7 @@ _MOST_UNOWNED = 4
 _FOLD_FROM = 64
 
 EVERY_STEP_BYTES = 256 * 2**20
-"""Weights of up to this size are digested at every step, larger ones at steps 1, 2, 4, 8, … and at the end.
+"""Weights of up to this size are digested at every step, larger ones at steps 1, 2, 4, 8, … and at the last one.
 
 Their size is the same in all runs of an audit, and so are the steps at which they are digested.
 """

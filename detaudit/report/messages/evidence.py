@@ -10,10 +10,14 @@ RATE_TO_CATCH = 0.1
 """The rate of differing runs up to which more runs are suggested."""
 
 
-def would_catch(found: Confidence, runs: int) -> str:
-    """Return how rare a difference so many matching runs would have caught, and how many runs would catch more."""
+def would_catch(found: Confidence, runs: int, through: int | None = None) -> str:
+    """Return how rare a difference so many matching runs would have caught, and how many runs would catch more.
+
+    Runs that were ended catch what shows up ``through`` a step.
+    """
     percent = math.ceil(round(100 * found.max_differing_rate, 6))
-    caught = f"{count(runs, 'run')} would catch a difference that shows up in {percent}% of runs or more"
+    by = f" by step {through:,}" if through is not None else ""
+    caught = f"{count(runs, 'run')} would catch a difference that shows up{by} in {percent}% of runs or more"
     more = runs_needed(1 - found.level, RATE_TO_CATCH)
     hint = f"; --runs {more} would catch {RATE_TO_CATCH:.0%}" if runs < more else ""
     return f"{caught} ({found.level:.0%} confidence){hint}"

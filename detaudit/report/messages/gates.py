@@ -45,8 +45,8 @@ def sentence(found: GateDetail) -> str:
 
 def _runs(found: _Runs) -> str:
     match found:
-        case RunsMatch(runs=runs):
-            return f"{every(runs, 'run')} are bit-identical"
+        case RunsMatch(runs=runs, through=through):
+            return f"{every(runs, 'run')} are bit-identical{_through(through)}"
         case RunsGaveDifferentResults():
             return _different_results(found)
         case RunsInconclusive(reason=reason):
@@ -70,14 +70,18 @@ def _baseline(found: _Baseline) -> str:
     match found:
         case NoBaseline():
             return "no baseline yet; create it with `detaudit check --update`"
-        case MatchesBaseline(changed=()):
-            return "bit-identical"
-        case MatchesBaseline(changed=changed):
-            return f"bit-identical, although {_names(changed)} changed"
+        case MatchesBaseline(changed=(), through=through):
+            return f"bit-identical{_through(through)}"
+        case MatchesBaseline(changed=changed, through=through):
+            return f"bit-identical{_through(through)}, although {_names(changed)} changed"
         case DiffersFromBaseline():
             return f"differs from the baseline{_since(found)}; {_changed(found)}"
         case _:
             assert_never(found)
+
+
+def _through(step: int | None) -> str:
+    return f" through step {step:,}, the last one compared" if step is not None else ""
 
 
 def _since(found: DiffersFromBaseline) -> str:

@@ -8,4 +8,5 @@ NAMES = {
     Status.TIMEOUT: "timed out",
     Status.NOT_RECORDED: "not recorded",
     Status.STOPPED: "stopped",
+    Status.ENDED: "ended",
 }

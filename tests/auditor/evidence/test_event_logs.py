@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit import redact
-from detaudit.auditor.evidence.event_logs import Growing, Tail, matching, read_run, trainings
+from detaudit.auditor.evidence.event_logs import matching, read_run, trainings
+from detaudit.auditor.evidence.growing_logs import Growing, Tail
 from detaudit.model import Stage
 
 HELLO: dict[str, Any] = {

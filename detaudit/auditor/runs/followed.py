@@ -1,0 +1,82 @@
+"""Follow a run while it goes on, and end it once it need not."""
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from detaudit.auditor.evidence import growing_logs
+from detaudit.auditor.judge.follow import Follower
+from detaudit.auditor.runs.observer import Observer
+from detaudit.launch import EnoughError, RunSpec
+from detaudit.launch.plan import Until
+from detaudit.model import RunError, RunRecord
+from detaudit.model.problems import EndedAfterStep, EndedAtDifference
+
+SETTLED_S = 1.0
+"""Seconds to wait for other processes that may train too, if it is not known how many do."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a run need not go on: it differs from ``reference``, or it got far enough.
+
+    That is once ``trained_by`` processes have done ``last_step``. With ``until``, it is once all processes that train
+    have done its step, or one step after its seconds; ``trained_by`` is how many did in an earlier run, 0 if there was
+    none.
+    """
+
+    reference: RunRecord | None = None
+    last_step: int | None = None
+    until: Until | None = None
+    trained_by: int = 1
+
+
+class Followed:
+    """Looks at each tick at what a run has written; raises EnoughError if it need not go on, and says why."""
+
+    def __init__(self, spec: RunSpec, limits: Limits, observer: Observer) -> None:
+        self._growing = growing_logs.Growing(spec.live)
+        self._tails: defaultdict[Path, growing_logs.Tail] = defaultdict(growing_logs.Tail)
+        self._follower, self._limits, self._observer = Follower(limits.reference), limits, observer
+        self._started, self._since = time.monotonic(), 0.0
+        self.enough: RunError | None = None
+
+    def __call__(self) -> None:
+        """Look once."""
+        differs = False
+        for path, raw in self._growing.new():
+            self._tails[path].take(raw)
+            differs = differs or self._follower.differs(path, raw)
+        furthest = max(self._tails.values(), key=lambda tail: tail.step, default=growing_logs.Tail())
+        self._observer.progress(
+            furthest.step or max((tail.calls for tail in self._tails.values()), default=0), furthest.loss
+        )
+        if differs:
+            self.enough = EndedAtDifference()
+        elif self._far_enough():
+            self.enough = EndedAfterStep(step=furthest.step)
+        if self.enough is not None:
+            raise EnoughError
+
+    def _far_enough(self) -> bool:
+        until, step = self._limits.until, self._limits.last_step
+        if until is not None:
+            waited = time.monotonic() - self._started >= (until.seconds or 0.0)
+            return waited and self._settled(until.step or 1)
+        if step is None:
+            return False
+        return sum(tail.step >= step for tail in self._tails.values()) >= self._limits.trained_by
+
+    def _settled(self, step: int) -> bool:
+        """Return whether all processes that train have done a step, and no other began to within a second."""
+        training = [tail for tail in self._tails.values() if tail.trained]
+        far = [tail for tail in training if tail.trained >= step]
+        expected = self._limits.trained_by or max((tail.world for tail in training), default=1)
+        if not far or len(training) < expected or any(tail.may_train for tail in training if tail not in far):
+            self._since = 0.0
+            return False
+        now = time.monotonic()
+        self._since = self._since or now
+        others = any(tail.may_train and not tail.trained for tail in self._tails.values())
+        return bool(self._limits.trained_by) or not others or now - self._since >= SETTLED_S
