@@ -84,6 +84,7 @@ def compare(
         differing_weights=tuple(pair for rank in matched for pair in _differing_weights(*rank)),
         weights_compared=sum(len(_same_layout(x, y)) for _, x, y in matched),
         stages=_stages(matched),
+        through=min((step for side in sides if (step := side.through) is not None), default=None),
         steps_compared=max((len(_steps(pair)) for pair in matched), default=0),
         warnings=(*dict.fromkeys(warnings), *_warnings(a, b, names), *not_shared, *_rank_warnings(matched)),
         next_steps=_next_steps(command) if differs else (),

@@ -80,6 +80,12 @@ def save(out: Path, audit: Audit) -> None:
     write(out / FILE, to_json(audit))
 
 
+def is_readable(version: object, ours: str) -> bool:
+    """Whether files of this schema version can be read by code of ``ours``: an older one only lacks keys."""
+    major, _, minor = ours.partition(".")
+    return version in [f"{major}.{number}" for number in range(int(minor) + 1)]
+
+
 def load(place: Path) -> Audit:
     """Read an audit from its folder, or from the file itself.
 
@@ -101,7 +107,7 @@ def load_report(place: Path) -> Audit | Check:
     try:
         data = path.read_bytes()
         version = msgspec.json.decode(data, type=_Versioned).schema_version
-        if version != SCHEMA_VERSION:
+        if not is_readable(version, SCHEMA_VERSION):
             raise AuditNotFoundError(
                 f"{path} has schema version {version}; this version of detaudit reads {SCHEMA_VERSION}",
                 "Print it with the detaudit that wrote it.",

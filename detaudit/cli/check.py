@@ -19,8 +19,9 @@ from detaudit.cli.options import format_option, out_option, quiet_option
 from detaudit.cli.settings import command_line, loss_regex, new_results, refuse_unfinished
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
-from detaudit.launch.plan import Settings, Until
+from detaudit.launch.plan import Settings
 from detaudit.launch.target import Target, resolve_target
+from detaudit.launch.until import Until
 from detaudit.model import Check, GateName, to_json
 from detaudit.recipe import machine, project
 from detaudit.recipe.flags import Catalogue, load_catalogue

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from detaudit import wire
-from detaudit.launch.plan import Until
+from detaudit.launch.until import Until
 from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED
 from detaudit.report import FORMATS

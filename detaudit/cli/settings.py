@@ -13,8 +13,9 @@ from detaudit.auditor import store
 from detaudit.auditor.evidence import artifacts, printed
 from detaudit.errors import UsageError
 from detaudit.launch.offers import offered
-from detaudit.launch.plan import Settings, Until
+from detaudit.launch.plan import Settings
 from detaudit.launch.target import resolve_target
+from detaudit.launch.until import Until
 from detaudit.launch.vary import Varying
 from detaudit.recipe.recipes import Recipe
 from detaudit.recipe.variations import load_variations, select

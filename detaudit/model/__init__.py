@@ -8,7 +8,6 @@ from detaudit.model.applicability import Inapplicable, NotVaried
 from detaudit.model.audit import (
     SCHEMA_VERSION,
     AppliedRecipe,
-    Artifact,
     Audit,
     Difference,
     Divergence,
@@ -30,7 +29,7 @@ from detaudit.model.enums import FITTED, NAMED, UNHOOKED, Cause, Stage, Status, 
 from detaudit.model.evidence import Confidence, Evidence
 from detaudit.model.exits import exit_code
 from detaudit.model.explanation import Explanation, LikelyCause
-from detaudit.model.files import FileDifference, PrintedDifference
+from detaudit.model.files import Artifact, FileDifference, PrintedDifference
 from detaudit.model.next_steps import NextStep, Purpose
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.overrides import Override, ScriptCall

@@ -9,7 +9,7 @@ from detaudit.model.applicability import Inapplicable, NotVaried
 from detaudit.model.enums import NAMED, UNHOOKED, Stage, Status, Verdict
 from detaudit.model.evidence import Confidence
 from detaudit.model.explanation import Explanation
-from detaudit.model.files import FileDifference, PrintedDifference
+from detaudit.model.files import Artifact, FileDifference, PrintedDifference
 from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
 from detaudit.model.overrides import Override
@@ -68,15 +68,6 @@ class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
     state_digest: str | None = None
     output_digest: str | None = None
     devices: tuple[str, ...] = ()
-
-
-class Artifact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that a run wrote, compared ``by`` its ``tensors`` or its ``bytes``."""
-
-    path: str
-    by: str
-    digest: str
-    sum_of_weights: Number = None
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,7 +61,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
 
     ``last_equal_step`` is the last step before the first difference that both recorded (a baseline keeps some steps
     only), null if there is none; ``differing_weights`` are tensors of the final weights, of ``weights_compared``;
-    ``stages`` were recorded on both sides, at ``steps_compared`` steps.
+    ``stages`` were recorded on both sides, at ``steps_compared`` steps; ``through`` is the last step if either
+    was ended there.
     """
 
     schema_version: str
@@ -78,5 +79,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     weights_compared: int = 0
     stages: tuple[Stage, ...] = ()
     steps_compared: int = 0
+    through: int | None = None
     warnings: tuple[Warning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()

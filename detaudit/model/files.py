@@ -2,6 +2,17 @@
 
 import msgspec
 
+from detaudit.model.number import Number
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that a run wrote, compared ``by`` its ``tensors`` or its ``bytes``."""
+
+    path: str
+    by: str
+    digest: str
+    sum_of_weights: Number = None
+
 
 class FileDifference(msgspec.Struct, frozen=True, kw_only=True):
     """A file that differs between two runs of a group, or that only one of them wrote, and that does not decide.

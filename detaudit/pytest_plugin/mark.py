@@ -9,8 +9,8 @@ from typing import Any
 NAME = "deterministic"
 
 LINE = (
-    f"{NAME}(runs=3, recipe='none', flags=(), seed=None, timeout=None): run the test in fresh processes and fail "
-    "unless what it trains and returns is bit-identical in all of them (detaudit)"
+    f"{NAME}(runs=3, recipe='none', flags=(), seed=None, timeout=None, until=None): run the test in fresh processes "
+    "and fail unless what it trains and returns is bit-identical in all of them (detaudit)"
 )
 """The description that ``pytest --markers`` prints."""
 
@@ -21,13 +21,18 @@ class MarkError(Exception):
 
 @dataclass(frozen=True)
 class Mark:
-    """The arguments of the mark, like the options of ``detaudit run``. ``timeout`` is in seconds per run."""
+    """The arguments of the mark, like the options of ``detaudit run``. ``timeout`` is in seconds per run.
+
+    ``until`` is the step after which each run is ended, or a time such as ``90s``; then the value that the test returns
+    is not compared.
+    """
 
     runs: int = 3
     recipe: str = "none"
     flags: tuple[str, ...] = ()
     seed: int | None = None
     timeout: float | None = None
+    until: int | str | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -36,6 +41,7 @@ class Mark:
         options += [option for flag in self.flags for option in ("--flag", flag)]
         options += ["--seed", str(self.seed)] if self.seed is not None else []
         options += ["--timeout", f"{self.timeout:g}"] if self.timeout is not None else []
+        options += ["--until", str(self.until)] if self.until is not None else []
         return tuple(options)
 
 
@@ -67,6 +73,8 @@ def _check(mark: Mark) -> None:
         raise _error(f"seed must be an integer of at least 0, got {mark.seed!r}")
     if mark.timeout is not None and (not _is_number(mark.timeout) or not 0 < mark.timeout < math.inf):
         raise _error(f"timeout must be a positive number of seconds, got {mark.timeout!r}")
+    if mark.until is not None and not (_is_whole(mark.until) or _is_text(mark.until)):
+        raise _error(f"until must be a step, or a time such as '90s', got {mark.until!r}")
 
 
 def _error(problem: str) -> MarkError:

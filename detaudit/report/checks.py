@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from detaudit.model import Check, CheckedAudit, Gate, GateName, GateStatus
+from detaudit.model.check import MatchesBaseline, RunsMatch
 from detaudit.report import words
 from detaudit.report.blocks import Block, Heading, Items, Stderr, Table
 from detaudit.report.messages import gates
@@ -40,10 +41,14 @@ def sentence(check: Check) -> str:
 
 
 def gate_details(check: Check) -> Iterator[list[Block]]:
-    """Yield what is known about each gate that did not pass, or that passed in a changed environment."""
+    """Yield what is known about each gate that did not pass, or that passed with a reservation.
+
+    That is a changed environment, or a step after which runs were ended.
+    """
     for one in check.audits:
         for gate in one.gates:
-            if gate.status is not GateStatus.PASSED or gate.environment_changes:
+            ended = isinstance(gate.detail, RunsMatch | MatchesBaseline) and gate.detail.through is not None
+            if gate.status is not GateStatus.PASSED or gate.environment_changes or ended:
                 changes = words.changes(gate.environment_changes, MOST_CHANGES, "in check.json")
                 lines = [gates.sentence(gate.detail), *_sources(one, gate), *changes]
                 stderr = _stderr(one, gate)

@@ -15,7 +15,7 @@ from detaudit.model import (
     digits,
 )
 from detaudit.model.number import count
-from detaudit.report import words
+from detaudit.report import run_table, words
 from detaudit.report.blocks import Table
 from detaudit.report.messages import differences, explanations
 from detaudit.report.messages.wording import brief
@@ -57,14 +57,14 @@ def _sides(found: Comparison) -> tuple[tuple[str, ComparedSide], ...]:
 def recordings(found: Comparison) -> Table:
     """Return a table of the final fingerprints, without the column of ranks if neither side has several."""
     table = Table(RECORDINGS, [_recording(letter, rank) for letter, side in _sides(found) for rank in side.ranks])
-    table = words.of_calls(table) if words.calls_only((*found.a.ranks, *found.b.ranks)) else table
-    return table if max(len(found.a.ranks), len(found.b.ranks)) > 1 else words.without_ranks(table)
+    table = run_table.of_calls(table) if run_table.calls_only((*found.a.ranks, *found.b.ranks)) else table
+    return table if max(len(found.a.ranks), len(found.b.ranks)) > 1 else run_table.without_ranks(table)
 
 
 def _recording(letter: str, rank: RankRecord) -> list[str]:
     weights, loss = digits(rank.sum_of_weights), digits(rank.final_loss)
     steps = "-" if rank.framework in (Stage.ARTIFACT, Stage.SAVED) else str(rank.steps)
-    return [letter, words.rank_name(rank), weights, loss, steps, words.short_digest(rank)]
+    return [letter, run_table.rank_name(rank), weights, loss, steps, run_table.short_digest(rank)]
 
 
 def _has_ranks(found: Comparison) -> bool:
@@ -100,6 +100,11 @@ def sentence(found: Comparison) -> str:
     """Return where the recordings first differ, or what was compared if they do not."""
     if found.first_difference is not None:
         return f"{_where(found, found.first_difference)}{_last_equal(found, found.first_difference)}"
+    if found.through is not None:
+        steps = count(found.steps_compared, "step")
+        return (
+            f"bit-identical through step {found.through:,}, at {steps} recorded on both sides; later ones are unknown"
+        )
     if not found.steps_compared:
         return "bit-identical at the end; no step is recorded on both sides"
     steps = "the one step" if found.steps_compared == 1 else f"all {count(found.steps_compared, 'step')}"
@@ -188,4 +193,4 @@ def weights(found: Comparison) -> Table:
         shape = "x".join(map(str, pair.shape)) or "()"
         rows.append([str(pair.rank), str(pair.place), pair.dtype, shape, digits(pair.a), digits(pair.b)])
     table = Table(WEIGHTS, rows)
-    return table if _has_ranks(found) else words.without_ranks(table)
+    return table if _has_ranks(found) else run_table.without_ranks(table)

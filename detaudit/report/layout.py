@@ -14,7 +14,7 @@ from detaudit.model import (
     VariationBisection,
     Verdict,
 )
-from detaudit.report import bisection, checks, comparison, probes, traced, variations, words
+from detaudit.report import bisection, checks, comparison, probes, run_table, traced, variations, words
 from detaudit.report.blocks import (
     Answer,
     Code,
@@ -79,7 +79,7 @@ def _sections(report: Report) -> list[Section]:
 def _group(group: Group) -> Section:
     return section(
         Heading(words.recipe_summary(group.recipe)),
-        words.table(group),
+        run_table.table(group),
         Answer(words.verdict(group), _MOODS[group.verdict], words.sentence(group), words.evidence_line(group)),
         Text([line for line in (words.where(group), probes.sentence(group)) if line]),
         Items(words.source_lines(group.sources), code=True),

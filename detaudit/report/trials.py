@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from detaudit.model import Bisection, Group, Run, Source, VariationBisection, digits
 from detaudit.model.number import count
-from detaudit.report import words
+from detaudit.report import run_table
 from detaudit.report.blocks import Table
 from detaudit.report.messages import differences, statuses
 
@@ -50,7 +50,7 @@ def cells(group: Group, runs: int, shown: Run | None) -> list[str]:
         str(runs),
         digits(rank.sum_of_weights) if rank else "-",
         digits(rank.final_loss) if rank else "-",
-        words.short_digest(rank),
+        run_table.short_digest(rank),
     ]
 
 

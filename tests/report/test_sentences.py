@@ -29,7 +29,7 @@ from detaudit.model import (
 )
 from detaudit.model.applicability import NoGpu
 from detaudit.model.problems import Failed, RunsMissing, RunUnusable
-from detaudit.report import bisection, traced, variations, words
+from detaudit.report import bisection, run_table, traced, variations, words
 from tests.report.bisections import BISECTIONS, a_trial
 from tests.report.checks import THREADS, varied
 from tests.report.test_reporters import AUDITS
@@ -213,7 +213,7 @@ def test_differences_without_a_stage_of_training(stage: Stage, site: str | None,
     run = replace(group.runs[1], first_difference=Difference(rank=0, step=1, stage=stage, site=site))
     first = replace(group.first_difference, stage=stage, site=site)
     group = replace(group, runs=(group.runs[0], run), first_difference=first)
-    assert words.table(group).rows[1][-1] == cell
+    assert run_table.table(group).rows[1][-1] == cell
     assert sentence in words.where(group)
 
 

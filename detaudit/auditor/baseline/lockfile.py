@@ -17,8 +17,11 @@ from detaudit.recipe.names import unknown
 
 LOCK = "detaudit.lock.json"
 
-SCHEMA_VERSION = "1.0"
-"""Of the lock file: a new key raises the second number, any other change the first. 1.0: first published layout."""
+SCHEMA_VERSION = "1.1"
+"""Of the lock file: a new key raises the second number, any other change the first. 1.0: first published layout.
+
+1.1: trainings that are cut at a step.
+"""
 
 _WRITE = "Create it with `detaudit check --update`."
 
@@ -39,7 +42,7 @@ def read_lock(path: Path) -> dict[str, Recording]:
     try:
         data = path.read_bytes()
         version = _version(path, data, hint)
-        if version != SCHEMA_VERSION:
+        if not store.is_readable(version, SCHEMA_VERSION):
             message = f"{path} has schema version {version}; this version of detaudit reads {SCHEMA_VERSION}"
             raise ConfigError(message, "Rewrite it with `detaudit check --update`, or use the detaudit that wrote it.")
         return msgspec.json.decode(data, type=Lock).audits

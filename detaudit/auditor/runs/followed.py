@@ -9,7 +9,7 @@ from detaudit.auditor.evidence import growing_logs
 from detaudit.auditor.judge.follow import Follower
 from detaudit.auditor.runs.observer import Observer
 from detaudit.launch import EnoughError, RunSpec
-from detaudit.launch.plan import Until
+from detaudit.launch.until import Until
 from detaudit.model import RunError, RunRecord
 from detaudit.model.problems import EndedAfterStep, EndedAtDifference
 

@@ -16,7 +16,8 @@ from detaudit.auditor.runs.observer import Observer
 from detaudit.launch import Launcher, RunSpec
 from detaudit.launch.changes import MOST_ENTRIES, Stamps, stamps, written
 from detaudit.launch.leftovers import LeftoverFiles
-from detaudit.launch.plan import Settings, Until, workspace_for
+from detaudit.launch.plan import Settings, workspace_for
+from detaudit.launch.until import Until
 from detaudit.launch.workspace import Workspaces
 from detaudit.model import Run, RunRecord, Training, Warning
 from detaudit.model.warnings import FilesUnsearched, LeftoversUnchecked
