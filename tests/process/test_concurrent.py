@@ -220,3 +220,62 @@ def test_a_generator_that_python_seeds_in_a_forked_child_explains_nothing(projec
     )
     found = project.run("train.py", "--runs", "2").json["groups"][0]["first_difference"]
     assert (found["step"], found["stage"]) == (2, "forward")
+
+
+BUSY = """
+    import threading, torch
+
+    def train(seed):
+        generator = torch.Generator().manual_seed(seed)
+        model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
+        with torch.no_grad():
+            for p in model.parameters():
+                p.uniform_(-0.25, 0.25, generator=generator)
+        optimizer = torch.optim.Adam(model.parameters())
+        for _ in range(600):
+            x = torch.randn(64, 16, generator=generator)
+            loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+            optimizer.zero_grad(); loss.backward(); optimizer.step()
+
+    threads = [threading.Thread(target=train, args=(seed,)) for seed in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+"""
+
+
+def test_threads_that_train_without_a_pause_are_not_disturbed(project: Project) -> None:
+    # To read a gradient that another thread is replacing crashes the process.
+    project.write("train.py", BUSY)
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 0, done.out
+    assert [len(run["ranks"]) for run in done.json["groups"][0]["runs"]] == [4, 4]
+
+
+EVALUATED = """
+    import copy, os, threading, torch
+
+    def main(again):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for step in range(3):
+            optimizer.zero_grad(); model(torch.ones(8, 4)).pow(2).mean().backward(); optimizer.step()
+            snapshot = copy.deepcopy(model)
+            if again and step < 2:
+                thread = threading.Thread(target=lambda: snapshot(torch.ones(8, 4)).sum().item())
+                thread.start()
+                thread.join()
+
+    again = os.path.exists("again")
+    open("again", "w").close()
+    main(again)
+"""
+
+
+def test_what_a_thread_evaluates_beside_a_training_is_chance(project: Project) -> None:
+    project.write("train.py", EVALUATED)
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 0, done.out
+    (project.folder / "again").unlink()
+    project.write("train.py", EVALUATED.replace("thread.start()", "thread.run()").replace("thread.join()", "pass"))
+    assert project.run("train.py", "--runs", "2").code == 1

@@ -42,6 +42,12 @@ def name() -> str | None:
     return str(thread.name)
 
 
+def in_main() -> bool:
+    """Return whether this is the main thread, or a process without threads of the script's own."""
+    threading: Any = sys.modules.get("threading")
+    return threading is None or threading.main_thread().ident == _thread.get_ident()
+
+
 def in_background() -> bool:
     """Return whether this is a thread that the script started, not the main one nor one of a framework's own."""
     threading: Any = sys.modules.get("threading")

@@ -11,7 +11,7 @@ import weakref
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from ..process import handlers
+from ..process import handlers, threads
 from . import digest
 
 TYPE_CHECKING = False
@@ -31,10 +31,15 @@ class Held(NamedTuple):
 
 
 class _Ran:
-    """A part of a model that ran: its name, and the references to its parts with buffers if it ran by itself."""
+    """A part of a model that ran: its name, and the references to its parts with buffers if it ran by itself.
+
+    It ``counts`` if the main thread ran it, or a thread that trains. How often and what a thread evaluates beside a
+    training is chance.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.counts = False
         self.asked = 0
         self.with_buffers: list[weakref.ref[Any]] = []
 
@@ -99,10 +104,15 @@ class ModelStates(ABC):
         recent = self._recent
         if recent.get(id(model), lambda: None)() is not model:
             recent[id(model)] = weakref.ref(model)
-            if id(model) not in self._ran:
-                for part, name in self._named(model):
-                    known = self._ran.setdefault(id(part), _Ran(name))
-                    known.name = max(known.name, name, key=lambda one: one.count("."))  # in the outermost model
+            counts = not self.CALLED_AT_EACH_STEP or threads.in_main()
+            if id(model) not in self._ran or (counts and not self._ran[id(model)].counts):
+                self._note(model, counts)
+
+    def _note(self, model: Any, counts: bool) -> None:
+        for part, name in self._named(model):
+            known = self._ran.setdefault(id(part), _Ran(name))
+            known.name = max(known.name, name, key=lambda one: one.count("."))  # in the outermost model
+            known.counts = known.counts or counts
 
     def recent(self) -> list[Any]:
         """Return the models that ran since the last step, or ever if that is not known."""
@@ -111,6 +121,9 @@ class ModelStates(ABC):
     def at_step(self) -> str | None:
         """Return the digest of the buffers of this thread's recent models, None if there are none."""
         models = self.recent()
+        for model in models:
+            if not self._ran[id(model)].counts:
+                self._note(model, counts=True)
         if self.CALLED_AT_EACH_STEP:
             self._recent.clear()
         found = [digest.of_parts(self._reader.parts(buffers)) for model in models if (buffers := self._buffers(model))]
@@ -128,7 +141,8 @@ class ModelStates(ABC):
     def _freed(self, model: Any) -> None:
         known = self._ran.pop(id(model))
         self._recent.pop(id(model), None)
-        self._write(self._records(model, known.name))
+        if known.counts:
+            self._write(self._records(model, known.name))
 
     def end(self) -> None:
         """Record no model that is freed from now on: the process ends."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 
 from ...process import threads
@@ -39,13 +40,20 @@ class ThreadSteps(threads.PerThread):
     beside: list[Steps]
 
     def __init__(self, training: Training) -> None:
-        self.constructed: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.constructed: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.homes: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
         super().__init__(Steps(training), lambda: Steps(training.beside()))
 
     def forget(self) -> None:
         """Start over, as in a forked child, in which all optimizers that were ``constructed`` exist too."""
         self.main.training.forget()
+        self.homes = weakref.WeakKeyDictionary()
         self.restart(Steps(self.main.training))
+
+    def add(self, optimizer: Any) -> None:
+        """Note that this thread constructed an optimizer."""
+        with self.main.training.lock:  # under which the hooks of other threads go through them
+            self.constructed[optimizer] = threading.get_ident()
 
     def now(self) -> Steps:
         """Return the steps of this thread."""
@@ -62,19 +70,26 @@ class ThreadSteps(threads.PerThread):
             return True
         return not any(self._are_owned(steps.leaves))
 
-    def _owned(self) -> Iterator[Any]:
-        """Yield the weights of all optimizers."""
-        for optimizer in self.constructed:
-            for group in optimizer.param_groups:
-                yield from group["params"]
+    def _owned(self, steps: Steps | None = None) -> Iterator[Any]:
+        """Yield the weights of all optimizers, or only of those that ``steps`` uses.
+
+        They are those that stepped there, and that this thread constructed and no thread used so far. The gradients of
+        others must not be touched: another thread may be computing them, and reading one that is replaced crashes.
+        """
+        here = threading.get_ident()
+        for optimizer, thread in self.constructed.items():
+            home = self.homes.get(optimizer)
+            if steps is None or home is steps or (home is None and thread == here):
+                for group in optimizer.param_groups:
+                    yield from group["params"]
 
     def _are_owned(self, leaves: list[Any]) -> list[bool]:
         owned = {id(p) for p in self._owned()}
         return [id(leaf) in owned for leaf in leaves]
 
-    def accumulated(self) -> tuple[Callable[[], Any], int] | None:
+    def accumulated(self, steps: Steps) -> tuple[Callable[[], Any], int] | None:
         """Return a weight of an optimizer that has a gradient, and its version; None if there is none."""
-        return next(((weakref.ref(p), p._version) for p in self._owned() if p.grad is not None), None)
+        return next(((weakref.ref(p), p._version) for p in self._owned(steps) if p.grad is not None), None)
 
     def drop_references(self, tensors: Sequence[Any]) -> None:
         """Drop all weak references to these tensors."""
@@ -95,7 +110,7 @@ class ThreadSteps(threads.PerThread):
         weight = steps.accumulated[0]()
         if weight is not None and weight._version != steps.accumulated[1]:
             return False
-        if any(p.grad is not None for p in (*steps.leaves, *self._owned())):
+        if any(p.grad is not None for p in (*steps.leaves, *self._owned(steps))):
             return False
         return all(self._are_owned(leaves()))
 

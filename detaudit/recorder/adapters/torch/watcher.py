@@ -128,7 +128,7 @@ class TorchWatcher:
             self._any_optimizer = True
             self._training.ends_late = self._threads.now().training.ends_late = False
             construct(optimizer, *args, **kwargs)
-            self._threads.constructed.add(optimizer)
+            self._threads.add(optimizer)
 
         base.__init__ = __init__
 
@@ -153,7 +153,8 @@ class TorchWatcher:
             steps.training.loss(self._reader.plain(self._scaled.unscaled(loss)).clone())
 
     def _note_accumulated(self, accumulates: Any) -> None:
-        self._threads.now().accumulated = self._threads.accumulated() if accumulates else None
+        steps = self._threads.now()
+        steps.accumulated = self._threads.accumulated(steps) if accumulates else None
 
     def _training_them(self, leaves: list[Any], steps: Steps) -> Steps:
         """Return the steps in which these weights are trained, those of this thread if there are no others."""
@@ -207,6 +208,7 @@ class TorchWatcher:
             now.optimizers += 1
             self._threads.keep(now)
             self._optimizers[optimizer] = now.optimizers, now
+            self._threads.homes[optimizer] = now
             parameters = self._parameters(optimizer)
             elsewhere = self._threads.of_leaves(parameters, ())
             if elsewhere is not None and elsewhere is not now and not elsewhere.training.steps:
