@@ -190,6 +190,7 @@ def test_the_same_function_is_wrapped_once(frames: Frames) -> None:
 
 class Recorder:
     stages = frozenset(wire.STAGES)
+    until = 0
 
     def __init__(self) -> None:
         self.sink = self

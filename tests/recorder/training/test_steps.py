@@ -44,6 +44,7 @@ class Owner:
 
 class Recorder:
     stages = frozenset(wire.STAGES)
+    until = 0
 
     def __init__(self) -> None:
         self.sink = self
