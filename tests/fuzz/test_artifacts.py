@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-import msgspec
 import pytest
 
 from detaudit.auditor.evidence import artifacts as named
 from detaudit.auditor.evidence import saved, written
 from detaudit.auditor.evidence.formats import UnusableError, apart
+from detaudit.model.encoding import encode
 from tests.fuzz import artifacts
 from tests.fuzz.fuzzing import bent, fuzz, profiles
 
@@ -36,7 +36,7 @@ def read(kind: str, inputs: int, folder: Path, write: Callable[[Path], dict[str,
     def check(made: tuple[str, bytes]) -> None:
         name, _ = made
         found = saved.read(work / name)
-        msgspec.json.encode([written.File(name, name, found)])
+        encode([written.File(name, name, found)])
         with contextlib.suppress(UnusableError):
             named.read(work / name)
         assert set(os.listdir(folder)) == {"originals", "work"}

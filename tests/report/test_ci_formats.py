@@ -191,6 +191,14 @@ def test_the_fingerprint_stays_the_same_if_the_line_moves() -> None:
     assert a["fingerprint"] == b["fingerprint"]
 
 
+def test_a_file_whose_name_is_blank_is_no_place() -> None:
+    audit = AUDITS["nondeterministic"]
+    source = Source(file=" ", line=7, kind=SourceKind.SEED, call="seed")
+    group = msgspec.structs.replace(audit.groups[0], sources=(source,))
+    (issue, *_) = read_gitlab(render(msgspec.structs.replace(audit, groups=(group, *audit.groups[1:])), "gitlab"))
+    assert issue["location"] == {"path": "train.py", "lines": {"begin": 1}}
+
+
 def test_a_file_outside_the_repository_is_a_whole_uri_and_spaces_are_quoted() -> None:
     def uri(file: str) -> str:
         audit = AUDITS["nondeterministic"]
