@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import picire
 
 from detaudit.auditor.bisect.minimal_set import Search
-from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult, WholeRuns
 
 MATCHES, DIFFERS = 5, 2
 GRID = [(12, 1), (12, 2), (24, 1), (24, 2), (24, 3), (40, 1), (40, 3)]
@@ -46,7 +46,7 @@ class Oracle:
 def search(oracle: Oracle, order: Sequence[int]) -> set[int]:
     """Return the set that detaudit's search finds."""
     ranked = [str(flag) for flag in order]
-    answer = Search(oracle.ask, lambda _: (ranked, 1), confirm=MATCHES, error=0.95).run()
+    answer = Search(WholeRuns(oracle.ask), lambda _: (ranked, 1), confirm=MATCHES, error=0.95).run()
     return set(map(int, answer.needed or ()))
 
 

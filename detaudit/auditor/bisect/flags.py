@@ -9,7 +9,7 @@ from detaudit.auditor import advice, store
 from detaudit.auditor.bisect import flag_answer, priority
 from detaudit.auditor.bisect.flag_rules import Rules
 from detaudit.auditor.bisect.minimal_set import Answer, Search
-from detaudit.auditor.bisect.trial_results import Flags, TrialResult
+from detaudit.auditor.bisect.trial_results import Flags, TrialResult, WholeRuns
 from detaudit.auditor.bisect.trials import Trials
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.evidence.event_logs import versions
@@ -79,7 +79,9 @@ class Bisector:
         self._runner = Runner(settings, launcher, observer or Observer())
         self._trials = Trials(settings, self._runner, self._plan, observer or Observer(), self._save)
         self._rules = rules_of(question.catalogue)
-        self._search = Search(self._trials.ask, self._rank, self._rules, confirm=question.confirm, error=question.error)
+        self._search = Search(
+            WholeRuns(self._trials.ask), self._rank, self._rules, confirm=question.confirm, error=question.error
+        )
         self._known: _Known | None = None
         self._answer: Answer | None = None
         self._needed: tuple[NeededFlag, ...] = ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from detaudit.auditor.bisect.flag_rules import Failures, Rules
 from detaudit.auditor.bisect.growth import Growth
 from detaudit.auditor.bisect.quickxplain import minimal
-from detaudit.auditor.bisect.trial_results import NONE, Ask, Facts, Flags, Rank, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.trial_results import Facts, Flags, Questions, Rank, TrialOutcome, TrialResult
 from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST
 from detaudit.model.evidence import runs_needed
 
@@ -18,9 +18,10 @@ MOST_ROUNDS = 20
 class Answer:
     """The answer of a search. ``needed`` is None if nothing fixes it, and empty if nothing needs a fix.
 
-    ``matching`` runs match with the needed flags; ``without`` has the result of leaving each alone out; ``failing`` are
-    flags with which the training fails; ``proven`` says that nothing contradicts the answer, and ``differed`` that runs
-    without flags were observed to differ.
+    ``matching`` runs match with the needed flags through the step ``through``, ``whole`` of them to their ends; both
+    are None if all did. ``without`` has the result of leaving each alone out; ``failing`` are flags with which the
+    training fails; ``proven`` says that nothing contradicts the answer, and ``differed`` that runs without flags were
+    observed to differ.
     """
 
     needed: tuple[str, ...] | None
@@ -29,15 +30,17 @@ class Answer:
     failing: tuple[str, ...] = ()
     proven: bool = False
     differed: bool = True
+    through: int | None = None
+    whole: int | None = None
 
 
 class Search:
     """One search. After an interruption, ``best`` is the set with the fewest flags that matched so far."""
 
     def __init__(
-        self, ask: Ask, rank: Rank, rules: Rules | None = None, *, confirm: int = 5, error: float = ERROR_RATE
+        self, trials: Questions, rank: Rank, rules: Rules | None = None, *, confirm: int = 5, error: float = ERROR_RATE
     ) -> None:
-        self._facts, self._rules = Facts(ask), rules or Rules()
+        self._trials, self._facts, self._rules = trials, Facts(trials), rules or Rules()
         self._confirm, self._error = confirm, error
         self._failures = Failures(self._rules)
         self._growth = Growth(self._probe, rank, self._rules, self._failures)
@@ -45,14 +48,15 @@ class Search:
     @property
     def best(self) -> Flags | None:
         """The set with the fewest flags that matched, None if none did."""
-        return min(self._facts.matching, key=len, default=None)
+        return self._facts.best
 
     def run(self) -> Answer:
         """Search, and return a minimal set that runs confirm."""
-        base = self._facts.ask(NONE, self._enough(1))
-        if base.outcome is not TrialOutcome.DIFFERS:
-            deterministic = base.outcome is TrialOutcome.MATCHES
-            return Answer(() if deterministic else None, base.runs, proven=deterministic, differed=False)
+        base = self._proven((), ())
+        if base.outcome is TrialOutcome.MATCHES:
+            return Answer((), base.runs, proven=True, differed=False, through=base.through, whole=base.whole)
+        if base.outcome is TrialOutcome.FAILS:
+            return Answer(None, base.runs, differed=False)
         for _ in range(MOST_ROUNDS):
             fixing = self._growth.grow(base)
             if fixing is None:
@@ -77,20 +81,29 @@ class Search:
     def _matches(self, flags: Iterable[str]) -> bool:
         return self._probe(flags).outcome is TrialOutcome.MATCHES
 
-    def _enough(self, flags: int) -> int:
-        """Return how many runs must match for an answer with this number of flags.
+    def _share(self, flags: int) -> float:
+        """Return the error that each match may have on which an answer with this number of flags rests.
 
         The error is shared: by the runs without flags, by a wrong set that might pass, by each flag left out.
         """
+        return self._error / (max(1, flags) + 2)
+
+    def _enough(self, flags: int) -> int:
+        """Return how many runs must match for an answer with this number of flags."""
         rate = min(RAREST, self._facts.rate)
-        return max(self._confirm, runs_needed(self._error / (flags + 2), rate))
+        return max(self._confirm, runs_needed(self._share(flags), rate))
 
     def _probe(self, flags: Iterable[str]) -> TrialResult:
         """Run as many trials as a step on the way needs."""
         closed = self._rules.closed(flags)
         if self._failures.holds(closed):
             return TrialResult(TrialOutcome.FAILS)
-        return self._facts.ask(closed, runs_needed(PROBE_ERROR, self._facts.rate))
+        runs = runs_needed(PROBE_ERROR, self._facts.rate)
+        return self._facts.ask(closed, lambda asked: self._trials.probe(asked, runs))
+
+    def _proven(self, flags: Sequence[str], without: Sequence[Flags]) -> TrialResult:
+        runs, error = self._enough(len(flags)), self._share(len(flags))
+        return self._facts.ask(self._rules.closed(flags), lambda asked: self._trials.prove(asked, runs, error, without))
 
     def _proof(self, flags: Sequence[str]) -> Answer | None:
         """Return the answer, None if more runs contradict it; a flag that turns out not to be needed is dropped.
@@ -99,16 +112,23 @@ class Search:
         """
         flags = [f for f in flags if f not in self._rules.closed(other for other in flags if other != f)] or list(flags)
         enough = self._enough(len(flags))
-        found = self._facts.ask(self._rules.closed(flags), enough)
-        if found.outcome is not TrialOutcome.MATCHES:
-            return None
         without = {}
         for flag in reversed(flags):
             rest = self._rules.without(flags, flag)
-            left_out = self._facts.ask(rest, enough, seen=True)
+            left_out = self._facts.ask(rest, lambda asked: self._trials.left_out(asked, enough), seen=True)
             if left_out.outcome is TrialOutcome.MATCHES:
                 return self._proof(self._ordered(rest, flags))
             without[flag] = left_out
-        matching = self._facts.matching[self._rules.closed(flags)]
+        found = self._proven(flags, [self._rules.without(flags, flag) for flag in without])
+        if found.outcome is not TrialOutcome.MATCHES:
+            return None
         unproven = any(finding.outcome is TrialOutcome.FAILS for finding in without.values())
-        return Answer(tuple(flags), matching, without, tuple(self._failures.alone), proven=not unproven)
+        return Answer(
+            tuple(flags),
+            found.runs,
+            without,
+            tuple(self._failures.alone),
+            proven=not unproven,
+            through=found.through,
+            whole=found.whole,
+        )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from detaudit.auditor.bisect.minimal_set import Search
 from detaudit.auditor.bisect.quickxplain import minimal
-from detaudit.auditor.bisect.trial_results import NONE, Ask, Flags, Rank, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.trial_results import NONE, Ask, Flags, Rank, TrialOutcome, TrialResult, WholeRuns
 from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST
 from detaudit.model.evidence import runs_needed
 
@@ -55,7 +55,7 @@ class SensitivitySearch:
         self._candidates = tuple(candidates)
         self._rate = 1.0
         self._control: TrialResult
-        self._search = Search(self._pinned, rank, confirm=confirm, error=error)
+        self._search = Search(WholeRuns(self._pinned), rank, confirm=confirm, error=error)
 
     def run(self) -> Sensitivity:
         """Return what changes the training, proven as far as runs can prove it; the control comes first."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from detaudit.auditor.bisect import minimal_set
 from detaudit.auditor.bisect.flag_rules import Rules
 from detaudit.auditor.bisect.minimal_set import Answer, Search
-from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult, WholeRuns
 
 
 class Simulated:
@@ -69,7 +69,7 @@ MANY = [f"f{n}" for n in range(24)]
 @given(needed=st.lists(st.sampled_from(MANY), max_size=3, unique=True), order=st.permutations(MANY))
 def test_it_finds_exactly_what_is_needed_if_every_run_differs(needed: list[str], order: list[str]) -> None:
     training = Simulated(dict.fromkeys(needed, 1.0))
-    answer = Search(training, Ranking(order)).run()
+    answer = Search(WholeRuns(training), Ranking(order)).run()
     assert answer.needed is not None
     assert set(answer.needed) == set(needed)
     assert answer.proven
@@ -79,7 +79,7 @@ def test_it_finds_exactly_what_is_needed_if_every_run_differs(needed: list[str],
 @given(needed=st.lists(st.sampled_from(MANY), min_size=1, max_size=3, unique=True))
 def test_a_good_order_makes_it_cheap(needed: list[str]) -> None:
     training = Simulated(dict.fromkeys(needed, 1.0))
-    answer = Search(training, Ranking(MANY, needed)).run()
+    answer = Search(WholeRuns(training), Ranking(MANY, needed)).run()
     proof = answer.matching
     # Two runs without flags, two for each prefix, two for each flag left out.
     assert training.launched - proof <= 4 * len(needed)
@@ -92,7 +92,7 @@ def test_a_good_order_makes_it_cheap(needed: list[str]) -> None:
 )
 def test_it_never_returns_a_set_that_its_own_runs_contradict(rates: list[float], order: list[str], seed: int) -> None:
     training = Simulated(dict(zip(MANY, rates, strict=False)), seed)
-    answer = Search(training, Ranking(order)).run()
+    answer = Search(WholeRuns(training), Ranking(order)).run()
     if answer.needed is None:
         assert rates
         return
@@ -107,7 +107,7 @@ def test_the_answer_is_wrong_no_more_often_than_accepted(rates: tuple[float, ...
     for seed in range(tries):
         order = random.Random(seed).sample(MANY, len(MANY))
         causes = dict(zip(random.Random(seed + 1).sample(MANY, len(rates)), rates, strict=True))
-        answer = Search(Simulated(causes, seed), Ranking(order), error=0.05).run()
+        answer = Search(WholeRuns(Simulated(causes, seed)), Ranking(order), error=0.05).run()
         wrong += answer.needed is None or set(answer.needed) != set(causes)
     # Twice the standard deviation of 600 draws above 5 %.
     assert wrong / tries < 0.05 + 2 * (0.05 * 0.95 / tries) ** 0.5
@@ -115,7 +115,7 @@ def test_the_answer_is_wrong_no_more_often_than_accepted(rates: tuple[float, ...
 
 def test_a_training_that_nothing_fixes() -> None:
     training = Simulated({"no flag of ours": 1.0, "f3": 1.0})
-    answer = Search(training, Ranking(MANY)).run()
+    answer = Search(WholeRuns(training), Ranking(MANY)).run()
     assert answer.needed is None
     assert not answer.proven
 
@@ -123,7 +123,7 @@ def test_a_training_that_nothing_fixes() -> None:
 def test_a_flag_with_which_it_fails_is_replaced_by_its_alternative() -> None:
     rules = Rules(alternatives={"f2": ["weaker"]})
     training = Simulated({"f2": 1.0, "f9": 1.0}, fails=["f2"], alternatives={"f2": "weaker"})
-    answer = Search(training, Ranking(MANY, ["f2", "f9"]), rules).run()
+    answer = Search(WholeRuns(training), Ranking(MANY, ["f2", "f9"]), rules).run()
     assert answer.needed is not None
     assert set(answer.needed) == {"weaker", "f9"}
     assert answer.failing == ("f2",)
@@ -132,7 +132,7 @@ def test_a_flag_with_which_it_fails_is_replaced_by_its_alternative() -> None:
 def test_flags_that_conflict_are_never_set_together() -> None:
     rules = Rules(conflicts={"f1": ["f2"]})
     training = Simulated({"f2": 1.0})
-    answer = Search(training, Ranking(MANY), rules).run()
+    answer = Search(WholeRuns(training), Ranking(MANY), rules).run()
     assert answer.needed == ("f2",)
     assert not any({"f1", "f2"} <= flags for flags in training.asked)
 
@@ -140,7 +140,7 @@ def test_flags_that_conflict_are_never_set_together() -> None:
 def test_what_a_flag_requires_is_set_with_it_and_is_not_needed_itself() -> None:
     rules = Rules(requires={"f5": ["f0", "f1"]})
     training = Simulated({"f5": 1.0})
-    answer = Search(training, Ranking(MANY, ["f5"]), rules).run()
+    answer = Search(WholeRuns(training), Ranking(MANY, ["f5"]), rules).run()
     assert answer.needed == ("f5",)
     assert frozenset({"f5", "f0", "f1"}) in training.asked
     assert frozenset({"f5"}) not in training.asked
@@ -150,7 +150,7 @@ def test_required_flags_that_are_enough_are_the_answer() -> None:
     """As for a training with TensorFlow that lacks nothing but a seed."""
     rules = Rules(requires={"deterministic": ["f0", "f1", "f2"]})
     training = Simulated({"f1": 1.0})
-    answer = Search(training, Ranking(["deterministic", *MANY], ["deterministic"]), rules).run()
+    answer = Search(WholeRuns(training), Ranking(["deterministic", *MANY], ["deterministic"]), rules).run()
     assert (answer.needed, answer.proven) == (("f1",), True)
 
 
@@ -165,7 +165,7 @@ def test_the_answer_is_minimal_over_sets_with_all_they_require(
     needed: list[str], requires: dict[str, list[str]], order: list[str]
 ) -> None:
     rules = Rules(requires=requires)
-    answer = Search(Simulated(dict.fromkeys(needed, 1.0)), Ranking(order), rules).run()
+    answer = Search(WholeRuns(Simulated(dict.fromkeys(needed, 1.0))), Ranking(order), rules).run()
     assert answer.needed is not None
     assert set(needed) <= rules.closed(answer.needed)
     for flag in answer.needed:
@@ -181,7 +181,7 @@ def test_flags_that_fail_only_together_are_not_given_up(
     needed: list[str], failing: list[Flags], order: list[str]
 ) -> None:
     training = Simulated(dict.fromkeys(needed, 1.0), together=failing)
-    answer = Search(training, Ranking(order)).run()
+    answer = Search(WholeRuns(training), Ranking(order)).run()
     assert answer.failing == ()
     if any(together <= set(needed) for together in failing):
         assert answer.needed is None
@@ -199,7 +199,7 @@ def test_a_conflict_does_not_hide_what_is_needed(
 ) -> None:
     pairs = {a: [b] for a, b in conflicts if a != b}
     rules = Rules(conflicts=pairs)
-    answer = Search(Simulated(dict.fromkeys(needed, 1.0)), Ranking(order), rules).run()
+    answer = Search(WholeRuns(Simulated(dict.fromkeys(needed, 1.0))), Ranking(order), rules).run()
     if any(a in needed and b in needed for a, (b,) in pairs.items()):
         assert answer.needed is None
     else:
@@ -208,7 +208,7 @@ def test_a_conflict_does_not_hide_what_is_needed(
 
 def test_nothing_is_asked_twice() -> None:
     training = Simulated({"f3": 1.0, "f7": 1.0})
-    Search(training, Ranking(MANY)).run()
+    Search(WholeRuns(training), Ranking(MANY)).run()
     differing = [flags for flags in training.asked if flags not in training.matching]
     assert len(differing) == len(set(differing))
 
@@ -221,7 +221,7 @@ def test_after_an_interruption_the_best_set_is_known() -> None:
             raise KeyboardInterrupt
         return training(flags, runs)
 
-    search = Search(interrupted, Ranking(MANY))
+    search = Search(WholeRuns(interrupted), Ranking(MANY))
     with pytest.raises(KeyboardInterrupt):
         search.run()
     assert search.best == frozenset({"f0"})
@@ -231,7 +231,7 @@ def test_a_training_that_cannot_be_judged_has_no_answer() -> None:
     def broken(flags: Flags, runs: int) -> TrialResult:
         return TrialResult(TrialOutcome.FAILS, 1)
 
-    assert Search(broken, Ranking(MANY)).run() == Answer(None, matching=1, differed=False)
+    assert Search(WholeRuns(broken), Ranking(MANY)).run() == Answer(None, matching=1, differed=False)
 
 
 FAILS = TrialResult(TrialOutcome.FAILS, 1)
@@ -268,7 +268,7 @@ def needs_both(runs: int = 2) -> Callable[[Flags], TrialResult | None]:
 )
 def test_as_many_runs_as_an_answer_needs(rate: int, options: dict[str, Any], base: int, probe: int, proof: int) -> None:
     trials = Logged(needs_both(rate))
-    search = Search(trials, Ranking("abcd"), **options)
+    search = Search(WholeRuns(trials), Ranking("abcd"), **options)
     assert search.best is None
     answer = search.run()
     assert answer == Answer(("a", "b"), proof, {"b": differs(rate), "a": differs(rate)}, proven=True)
@@ -278,14 +278,14 @@ def test_as_many_runs_as_an_answer_needs(rate: int, options: dict[str, Any], bas
 
 def test_a_training_that_needs_nothing() -> None:
     trials = Logged(lambda flags: None)
-    assert Search(trials, Ranking("ab"), confirm=30).run() == Answer((), 30, proven=True, differed=False)
+    assert Search(WholeRuns(trials), Ranking("ab"), confirm=30).run() == Answer((), 30, proven=True, differed=False)
     assert trials.asked == [("", 30)]
-    assert Search(Logged(lambda flags: None), Ranking("ab")).run().matching == 16
+    assert Search(WholeRuns(Logged(lambda flags: None)), Ranking("ab")).run().matching == 16
 
 
 def test_a_flag_without_which_it_fails_is_not_proven_to_be_needed() -> None:
     trials = Logged(lambda flags: FAILS if flags == {"b"} else needs_both()(flags))
-    answer = Search(trials, Ranking("abcd")).run()
+    answer = Search(WholeRuns(trials), Ranking("abcd")).run()
     assert answer == Answer(("a", "b"), 17, {"b": differs(), "a": FAILS}, proven=False)
 
 
@@ -298,11 +298,11 @@ def contradicted(flags: Flags, runs: int) -> TrialResult:
 
 def test_it_gives_up_if_each_proof_is_contradicted(monkeypatch: pytest.MonkeyPatch) -> None:
     given_up = Answer(None, failing=("x",))
-    assert Search(contradicted, Ranking("xabc")).run() == given_up
+    assert Search(WholeRuns(contradicted), Ranking("xabc")).run() == given_up
     rounds: list[Sequence[str]] = []
 
     def run() -> Answer:
-        search = Search(contradicted, Ranking(["x", *MANY]))
+        search = Search(WholeRuns(contradicted), Ranking(["x", *MANY]))
         proof = search._proof
 
         def counted(flags: Sequence[str]) -> Answer | None:
@@ -332,13 +332,13 @@ def test_a_flag_that_requires_others_is_left_out_if_they_are_enough(
     needed: str, order: str, requires: dict[str, str], asked: list[tuple[str, int]]
 ) -> None:
     trials = Logged(lambda flags: None if needed in flags else differs())
-    answer = Search(trials, Ranking(order), Rules(requires=requires)).run()
+    answer = Search(WholeRuns(trials), Ranking(order), Rules(requires=requires)).run()
     assert answer == Answer((needed,), 16, {needed: differs()}, proven=True)
     assert trials.asked == asked
 
 
 def test_required_flags_come_first_and_the_others_in_their_order() -> None:
-    search = Search(Logged(needs_both()), Ranking("abcd"))
+    search = Search(WholeRuns(Logged(needs_both())), Ranking("abcd"))
     assert search._ordered(frozenset("abcde"), "cab") == ["d", "e", "c", "a", "b"]
 
 
@@ -350,31 +350,31 @@ def test_each_flag_left_out_has_a_trial_of_its_own() -> None:
         return None if {"a", "c"} <= flags else TrialResult(TrialOutcome.DIFFERS, 2, name=name)
 
     trials = Logged(answer)
-    found = Search(trials, Ranking("bacd")).run()
+    found = Search(WholeRuns(trials), Ranking("bacd")).run()
     assert {flag: left_out.name for flag, left_out in found.without.items()} == {"c": "a", "a": "c"}
     assert ("ab", 2) in trials.asked
-    assert trials.asked[-2:] == [("ac", 17), ("a", 17)]
+    assert trials.asked[-2:] == [("a", 17), ("ac", 17)]
 
 
 def test_a_flag_that_turns_out_not_to_be_needed_is_dropped() -> None:
     trials = Logged(lambda flags: None if {"a", "b"} <= flags else differs())
-    search = Search(trials, Ranking("abcd"), Rules(requires={"b": "a"}))
+    search = Search(WholeRuns(trials), Ranking("abcd"), Rules(requires={"b": "a"}))
     assert search._proof(["b", "c"]) == Answer(("b",), 17, {"b": differs()}, proven=True)
-    assert trials.asked == [("abc", 17), ("ab", 17), ("a", 16)]
-    search = Search(Logged(lambda flags: None), Ranking("abcd"))
+    assert trials.asked == [("ab", 17), ("a", 16)]
+    search = Search(WholeRuns(Logged(lambda flags: None)), Ranking("abcd"))
     assert search._proof(["a"]) == Answer((), 16, proven=True)
-    assert Search(Logged(lambda flags: differs()), Ranking("abcd"))._proof(["a"]) is None
+    assert Search(WholeRuns(Logged(lambda flags: differs())), Ranking("abcd"))._proof(["a"]) is None
 
 
 def test_flags_that_require_each_other_are_all_kept() -> None:
     trials = Logged(needs_both())
-    search = Search(trials, Ranking("abcd"), Rules(requires={"a": "b", "b": "a"}))
+    search = Search(WholeRuns(trials), Ranking("abcd"), Rules(requires={"a": "b", "b": "a"}))
     assert search._proof(["a", "b"]) == Answer(("a", "b"), 17, {"b": differs(), "a": differs()}, proven=True)
 
 
 def test_what_is_known_to_fail_is_not_run() -> None:
     trials = Logged(lambda flags: FAILS if {"a", "b"} <= flags else None if {"c"} <= flags else differs())
-    search = Search(trials, Ranking("abcd"))
+    search = Search(WholeRuns(trials), Ranking("abcd"))
     assert search.run().needed == ("c",)
     search._failures._together.append(frozenset("cd"))
     asked = len(trials.asked)
