@@ -43,6 +43,9 @@ _OVER = ("flags", "variations")
 @click.option("--error-rate", "error", default=ERROR_RATE, show_default=True, metavar="P",
               type=click.FloatRange(0, 1, min_open=True, max_open=True),
               help="Accepted probability of a wrong answer if 1 run in 4 differs.")  # fmt: skip
+@click.option("--full", type=click.IntRange(2), metavar="N",
+              help="Number of runs of the answer that go to the end of the training. The others are ended after a "
+              "sixteenth of it. [default: as many as take 10 minutes, 2 at least]")  # fmt: skip
 @click.option("--alternatives", is_flag=True,
               help="Also try alternatives to each needed flag, and measure what they cost.")  # fmt: skip
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
@@ -116,6 +119,8 @@ def _over_variations(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **
         raise UsageError("--alternatives does not work with --over variations", "Remove --alternatives.")
     if len(recipes) > 1:
         raise UsageError("--over variations takes only one --recipe", "Remove the other recipes.")
+    if options["full"] is not None:
+        raise UsageError("--full does not work with --over variations: all of its runs are whole", "Remove --full.")
     catalogue = load_catalogue()
     name = recipes[0] if recipes else "none"
     recipe = load_recipe(name, catalogue, seed=options["seed"], add=options["flags"], remove=options["no_flags"])
@@ -129,6 +134,8 @@ def _over_variations(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **
 
 
 def _over_flags(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> Question:
+    if options["full"] is not None and options["until"] is not None:
+        raise UsageError("--full cannot be combined with --until, which ends all runs", "Remove one of them.")
     catalogue = load_catalogue()
     return Question(
         settings=settings_of(after_dashes, (), 1, **options),
@@ -138,6 +145,7 @@ def _over_flags(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **optio
         confirm=options["confirm"],
         error=options["error"],
         alternatives=options["alternatives"],
+        full=options["full"],
     )
 
 

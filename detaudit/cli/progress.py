@@ -9,6 +9,7 @@ import click
 
 from detaudit.auditor.runs.observer import Observer
 from detaudit.model import Run
+from detaudit.model.number import count
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -55,6 +56,12 @@ class ProgressLine(Observer):
         """See Observer."""
         self._recipe, self._runs, self._took = recipe, runs, []
 
+    def proof_started(self, runs: int, through: int, whole: int, seconds: float) -> None:
+        """See Observer."""
+        if not self._silent and seconds >= EVERY_S:
+            short = f"{count(runs, 'run')} through step {through:,}, then " if runs else ""
+            click.echo(f"to prove the answer: {short}{count(whole, 'run')} to the end: {_about(seconds)}", err=True)
+
     def run_started(self, number: int, timeout: float | None) -> None:
         """See Observer."""
         self._number, self._started = number, time.monotonic()
@@ -88,3 +95,8 @@ class ProgressLine(Observer):
             remaining = max(0.0, mean - elapsed) + mean * (self._runs - self._number)
             parts.append(f"about {remaining:.0f} s left for this recipe")
         return "  ".join(parts)
+
+
+def _about(seconds: float) -> str:
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"about {hours} h {minutes} min" if hours else f"about {minutes} min"

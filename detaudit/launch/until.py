@@ -6,10 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Until:
-    """Where to end each run: after a ``step``, or after the one that the first run does in so many ``seconds``."""
+    """Where to end each run: after a ``step``, or after the one that the first run does in so many ``seconds``.
+
+    They count from the start of the run, or, ``in_training``, from its first step on; then it does two at least.
+    """
 
     step: int | None = None
     seconds: float | None = None
+    in_training: bool = False
 
     def __str__(self) -> str:
         return f"{self.seconds:g}s" if self.step is None else str(self.step)

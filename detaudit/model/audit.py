@@ -73,10 +73,10 @@ class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One execution of the script. ``wall_s`` is in seconds.
 
-    ``through`` is the last step that counts if it was ended there, or had got further by then (--until).
-    ``first_difference`` is from the group's first finished run; ``errors`` say why the run is not compared, or why it
-    was ended early. ``unseen`` is what may have trained without a record. ``log_dir`` has its stdout, stderr and event
-    logs. ``artifacts`` are the files that --artifact names, ``saved`` the others with tensors.
+    ``through`` is the last step that counts if it was ended there, or had got further by then. ``step_s`` is how long a
+    step took, null if too few were seen. ``first_difference`` is from the run ``reference``, null for the group's first
+    one; ``errors`` say why the run is not compared, or why it was ended early. ``unseen`` may have trained unrecorded.
+    ``log_dir`` has its logs. ``artifacts`` are the files that --artifact names, ``saved`` the others with tensors.
     """
 
     id: int
@@ -94,6 +94,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...] = ()
     saved: tuple[Artifact, ...] = ()
     through: int | None = None
+    step_s: float | None = None
+    reference: int | None = None
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -190,7 +192,7 @@ class Varied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs with one recipe. Only runs of one group are ever compared; ``through`` a step if they were ended there.
+    """All runs with one recipe, the only ones ever compared. ``through`` is how far they went if all were ended early.
 
     ``differing_generators`` are the random generators that began the training in different states if the runs differ;
     ``not_varied`` says of requested variations why they are not in ``varied``. ``file_differences`` and

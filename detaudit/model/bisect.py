@@ -30,19 +30,24 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag in place of a needed one. ``matching`` runs matched with it, 0 if it was not tried."""
+    """A flag in place of a needed one.
+
+    ``matching`` runs matched with it, through the step ``through`` or to their ends; 0 if it was not tried.
+    """
 
     flag: str
     title: str
     matching: int = 0
     cost: float | None = None
+    through: int | None = None
 
 
 class NeededFlag(msgspec.Struct, frozen=True, kw_only=True):
     """A flag of the minimal set. ``left_out`` is null if the training fails without it.
 
-    ``requires`` are the flags that it needs. ``cost`` is the time of a run with it over that of a run without it, null
-    if no two whole runs can be compared; ``alternatives`` are other flags that may do the same, the cheapest first.
+    ``requires`` are the flags that it needs. ``cost`` is the time of a step with it over that of a step without it, or
+    of whole runs if too few steps were seen, null if neither is known; ``alternatives`` are other flags that may do the
+    same, the cheapest first.
     ``by_hand`` is the line that does it without detaudit, ``by_hand_when`` where it belongs.
     """
 

@@ -17,15 +17,19 @@ class Confidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the answer rests on: ``runs`` that match.
+    """What the answer rests on: ``runs`` that match, through the step ``through`` or, if that is null, to their ends.
 
-    ``miss_probability`` is the probability that they hide a difference that shows up in ``assumed_rate`` of the runs.
+    ``miss_probability`` is the probability that they hide a difference that shows up in ``assumed_rate`` of the runs by
+    then. ``whole`` of the runs went to their ends, which gives ``whole_confidence`` in what begins later.
     """
 
     runs: int
     confidence: Confidence | None
     assumed_rate: _Rate
     miss_probability: float
+    through: int | None = None
+    whole: int | None = None
+    whole_confidence: Confidence | None = None
 
 
 def runs_needed(error: float, rate: float) -> int:

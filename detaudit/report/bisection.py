@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from detaudit.model import Alternative, Bisection, BisectOutcome, FailingFlag, Group, NeededFlag
+from detaudit.model import Alternative, Bisection, BisectOutcome, FailingFlag, Group, NeededFlag, Status
 from detaudit.model.number import count
 from detaudit.report import trials
 from detaudit.report.blocks import Table
 from detaudit.report.messages import applicability, differences, problems
-from detaudit.report.messages.evidence import may_go_unnoticed
+from detaudit.report.messages.evidence import begins_later, bit_identical, may_go_unnoticed
 from detaudit.report.messages.wording import shortened
 
 HEADERS = (*trials.HEADERS, "RUNS MATCH", "FLAGS")
@@ -39,7 +39,8 @@ def _table(audit: Bisection) -> Table:
 
 
 def _row(group: Group, found: frozenset[str]) -> list[str]:
-    first = next((run for run in group.runs if run.ranks), None)
+    furthest = next((run for run in group.runs if run.ranks and run.status is Status.OK), None)
+    first = furthest or next((run for run in group.runs if run.ranks), None)
     flags = shortened(group.recipe.flags, most=MOST_FLAGS) or "(none)"
     star = "* " if found and frozenset(group.recipe.flags) == found else ""
     return [*trials.cells(group, len(group.runs), first), trials.match(group), star + flags]
@@ -65,8 +66,8 @@ def _evidence(audit: Bisection) -> str:
     if audit.evidence is None:
         return ""
     flags = {0: "without flags", 1: "with this flag"}.get(len(audit.needed or ()), "with these flags")
-    runs = count(audit.evidence.runs, "run")
-    return f"evidence: {runs} {flags} are bit-identical; {may_go_unnoticed(audit.evidence)}"
+    parts = (bit_identical(audit.evidence, flags), may_go_unnoticed(audit.evidence), begins_later(audit.evidence))
+    return f"evidence: {'; '.join(filter(None, parts))}"
 
 
 def _needed_lines(found: NeededFlag) -> Iterator[str]:
@@ -77,7 +78,7 @@ def _needed_lines(found: NeededFlag) -> Iterator[str]:
     else:
         yield "without it: the training fails, so whether it is needed is unproven"
     if found.cost is not None:
-        yield f"cost: a run takes {found.cost:.1f}x as long with it"
+        yield f"cost: training takes {found.cost:.1f}x as long with it"
     if found.requires:
         yield f"requires: {', '.join(found.requires)}"
     yield f"by hand{f', {found.by_hand_when}' if found.by_hand_when else ''}: {found.by_hand}"
@@ -88,7 +89,8 @@ def _alternative(found: Alternative) -> str:
     if not found.matching:
         return f"alternative, not tried: {found.flag} (use --alternatives)"
     cost = f", {found.cost:.1f}x the time" if found.cost is not None else ""
-    match = f"{count(found.matching, 'run')} {'matches' if found.matching == 1 else 'match'}"
+    through = f" through step {found.through:,}" if found.through is not None else ""
+    match = f"{count(found.matching, 'run')} {'matches' if found.matching == 1 else 'match'}{through}"
     return f"alternative: {found.flag} ({match}{cost})"
 
 

@@ -79,7 +79,7 @@ def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
     found = run.first_difference
     if found is None or (rank is not None and found.rank != rank.rank):
         return ""
-    return f"{differences.in_table(found)} (vs run {base})"
+    return f"{differences.in_table(found)} (vs run {run.reference or base})"
 
 
 def short_digest(record: RankRecord | None) -> str:

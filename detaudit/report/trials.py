@@ -55,8 +55,9 @@ def cells(group: Group, runs: int, shown: Run | None) -> list[str]:
 
 
 def ended(audit: Bisection | VariationBisection) -> Iterator[str]:
-    """Yield where the runs were ended, if they were (--until)."""
-    through = max((group.through for group in audit.groups if group.through is not None), default=None)
+    """Yield where the runs were ended, if all were at one step (--until)."""
+    steps = {run.through for group in audit.groups for run in group.runs if run.finished}
+    through = steps.pop() if len(steps) == 1 else None
     if through is not None:
         yield f"every run was ended after step {through:,}: nothing is known of later steps"
 
@@ -69,4 +70,13 @@ def match(group: Group) -> str:
     bad = next((run for run in group.runs if not run.finished), None)
     if bad is not None:
         return f"({statuses.NAMES[bad.status]})"
-    return "yes" if len(group.runs) > 1 else "-"
+    return _how_far(group.runs) if len(group.runs) > 1 else "-"
+
+
+def _how_far(runs: Sequence[Run]) -> str:
+    """Return how far runs match that may have been ended: the second of them that went furthest."""
+    ended = sorted(run.through for run in runs if run.through is not None)
+    whole = len(runs) - len(ended)
+    if whole > 1 or not ended:
+        return f"yes, {whole:,} to the end" if ended else "yes"
+    return f"yes, through step {ended[-1 if whole else -2]:,}"

@@ -186,3 +186,32 @@ def test_a_script_that_fails_has_no_answer(project: Project) -> None:
     done = project.detaudit("bisect", "train.py", *QUICK)
     assert done.code == 125
     assert "exit status 3" in done.out
+
+
+LONG = """
+    import time
+    import detaudit
+    import numpy as np
+    w = np.zeros(4)
+    rng = np.random.default_rng()
+    for _ in range(160):
+        w = w + rng.standard_normal(4)
+        detaudit.record(loss=float(w.sum()), weights=w)
+        time.sleep(0.1)
+"""
+
+
+@pytest.mark.full
+def test_the_runs_of_a_training_that_takes_longer_are_ended_early(project: Project) -> None:
+    project.write("train.py", LONG)
+    done = project.detaudit("bisect", "train.py", *QUICK, "--full", "2", "--format", "json")
+    assert done.code == 0, done.err
+    assert [one["flag"] for one in done.json["needed"]] == ["numpy-default-rng"]
+    evidence = done.json["evidence"]
+    assert 80 <= evidence["through"] <= 120, "the steps of 10 seconds"
+    assert evidence["whole"] == 2
+    differing, matching = (group["runs"] for group in done.json["groups"])
+    assert [run["status"] for run in differing] == ["ended", "stopped", "stopped"]
+    assert [run["status"] for run in matching].count("ok") == 2
+    assert evidence["runs"] == sum((run["through"] or 160) >= evidence["through"] for run in matching)
+    assert 0.8 <= done.json["needed"][0]["cost"] <= 1.25

@@ -1,5 +1,7 @@
 """Bisections for the golden reports: one that found two flags, one that no flag fixes, one that failed."""
 
+from msgspec.structs import replace
+
 from detaudit.model import (
     SCHEMA_VERSION,
     Alternative,
@@ -75,7 +77,60 @@ FAILED = Group(
     reason=RunUnusable(run=1, errors=(Failed(exit_code=1),)),
 )
 
+_RANK = RankRecord(rank=0, framework="torch", steps=10, sum_of_weights=None, final_loss=0.5, digest="0123456789")
+_SHORT = [Run(id=n, status=Status.ENDED, exit_code=None, wall_s=9.5, steps=225, ranks=(_RANK,)) for n in range(3, 17)]
+
+LONG = Group(
+    recipe=AppliedRecipe(name="trial-2", seed=0, flags=("numpy-default-rng",)),
+    verdict=Verdict.DETERMINISTIC,
+    distinct_results=1,
+    confidence=None,
+    runs=(
+        *a_trial(2, (), 1.25).runs,
+        *(replace(run, through=10 if run.id == 3 else 225, step_s=0.04) for run in _SHORT),
+    ),
+    first_difference=None,
+)
+"""A trial of which two runs went to their ends and the others were ended before."""
+
 BISECTIONS = {
+    "fixed-long": Bisection(
+        schema_version=SCHEMA_VERSION,
+        command=("detaudit", "bisect", "train.py"),
+        environment={},
+        verdict=Verdict.DETERMINISTIC,
+        groups=(
+            a_trial(1, (), 1.5, Stage.BATCH),
+            LONG,
+            replace(LONG, recipe=AppliedRecipe(name="trial-3", seed=0, flags=("jax-prng",)), runs=LONG.runs[1:]),
+            replace(LONG, recipe=AppliedRecipe(name="trial-4", seed=0, flags=("torch-seed",)), runs=LONG.runs[2:5]),
+        ),
+        outcome=BisectOutcome.FIXED,
+        needed=(
+            NeededFlag(
+                flag="numpy-default-rng",
+                title="Seed default_rng() and similar calls that pass no seed",
+                left_out=LeftOut(trial="trial-1", runs=(1, 2), rank=0, step=1, stage=Stage.BATCH),
+                cost=1.01,
+                alternatives=(Alternative(flag="torch-one-thread", title="One thread", matching=5, through=225),),
+                by_hand="np.random.default_rng(0)",
+                by_hand_when="after import numpy.random",
+            ),
+        ),
+        not_needed=(),
+        failing_flags=(),
+        not_applicable={},
+        evidence=Evidence(
+            runs=16,
+            confidence=Confidence(level=0.95, max_differing_rate=0.181),
+            assumed_rate=0.25,
+            miss_probability=0.013,
+            through=225,
+            whole=2,
+            whole_confidence=Confidence(level=0.95, max_differing_rate=0.95),
+        ),
+        total_runs=18,
+    ),
     "fixed": Bisection(
         schema_version=SCHEMA_VERSION,
         command=("detaudit", "bisect", "train.py"),

@@ -61,11 +61,22 @@ STEPS = tuple(
     for purpose in Purpose
 )
 SITES = {Stage.STATE: "Net.bn.running_mean", Stage.ARTIFACT: "model.pt", Stage.RETURNED: "[0]['loss']"}
+ENDED_EARLY = Evidence(
+    runs=16,
+    confidence=None,
+    assumed_rate=0.25,
+    miss_probability=0.013,
+    through=225,
+    whole=2,
+    whole_confidence=Confidence(level=0.95, max_differing_rate=0.95),
+)
 EVIDENCE = (
     evidence.would_catch(Confidence(level=0.95, max_differing_rate=1 - 0.05 ** (1 / 4)), 5),
     evidence.would_catch(Confidence(level=0.95, max_differing_rate=1 - 0.05 ** (1 / 28)), 29),
     evidence.would_catch(Confidence(level=0.95, max_differing_rate=1 - 0.05 ** (1 / 29)), 30),
     evidence.may_go_unnoticed(Evidence(runs=16, confidence=None, assumed_rate=0.25, miss_probability=0.013)),
+    evidence.begins_later(ENDED_EARLY),
+    evidence.begins_later(msgspec.structs.replace(ENDED_EARLY, whole=6)),
 )
 
 

@@ -1,6 +1,6 @@
 """The answer of a bisection over flags, with the trials it rests on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import yaml
@@ -8,7 +8,7 @@ import yaml
 from detaudit.auditor import store
 from detaudit.auditor.bisect.flag_rules import Rules
 from detaudit.auditor.bisect.minimal_set import Answer
-from detaudit.auditor.bisect.trial_results import NONE, TrialOutcome
+from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.bisect.trials import Trials
 from detaudit.model import Alternative, BisectOutcome, FailingFlag, Group, LeftOut, NeededFlag
 from detaudit.recipe.flags import Catalogue
@@ -28,18 +28,16 @@ def outcome(answer: Answer | None) -> BisectOutcome:
 def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -> tuple[NeededFlag, ...]:
     """Return the needed flags, with the difference seen without each of them, and the time that each costs."""
     flags = answer.needed or ()
-    whole = trials.wall_s(rules.closed(flags))
     found = []
     for flag in flags:
         rest = rules.without(flags, flag)
-        bare = trials.wall_s(rest)
         row = catalogue.get(flag)
         found.append(
             NeededFlag(
                 flag=flag,
                 title=row.title,
-                left_out=_left_out(trials, rest),
-                cost=round(whole / bare, 3) if whole and bare else None,
+                left_out=_left_out(trials, answer.without[flag].name),
+                cost=trials.cost(rules.closed(flags), rest),
                 requires=tuple(sorted(rules.closed([flag]) - {flag})),
                 by_hand=row.by_hand,
                 by_hand_when=row.applied_when,
@@ -48,45 +46,54 @@ def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -
     return tuple(found)
 
 
-def _left_out(trials: Trials, flags: Iterable[str]) -> LeftOut | None:
-    trial = trials.of(flags)
-    found = trial.group.result().first_difference if trial else None
-    if trial is None or found is None:
+def _left_out(trials: Trials, name: str) -> LeftOut | None:
+    found = trials.named(name).group.result().first_difference if name else None
+    if found is None:
         return None
-    return LeftOut(trial=trial.name, runs=found.runs, rank=found.rank, step=found.step, stage=found.stage)
+    return LeftOut(trial=name, runs=found.runs, rank=found.rank, step=found.step, stage=found.stage)
 
 
 def measure(answer: Answer, trials: Trials, rules: Rules) -> None:
-    """Run the training once more with all needed flags and without each, in turn, to measure the time it takes."""
+    """Run the training once more with all needed flags and without each, in turn, to measure the time it takes.
+
+    That is not needed if runs did steps for long enough.
+    """
     flags = answer.needed or ()
     for flag in flags:
+        if trials.pace(rules.closed(flags)) and trials.pace(rules.without(flags, flag)):
+            continue
         trials.time_again(rules.without(flags, flag))
         trials.time_again(rules.closed(flags))
 
 
 def alternatives(
-    flag: str, answer: Answer, others: Sequence[str], trials: Trials, rules: Rules, catalogue: Catalogue, runs: int
+    flag: str,
+    answer: Answer,
+    others: Sequence[str],
+    trials: Trials,
+    rules: Rules,
+    catalogue: Catalogue,
+    tried_with: Callable[[Flags], TrialResult] | None,
 ) -> tuple[Alternative, ...]:
-    """Return the alternatives to a needed flag, each tried with ``runs`` runs unless that is 0.
+    """Return the alternatives to a needed flag, each tried unless nothing is there to try it.
 
     Those that were tried come first, the cheapest of them in front; one that does not fix it is left out.
     """
     flags = answer.needed or ()
     rest = rules.without(flags, flag)
-    bare = trials.wall_s(rest)
     found = []
     for other in others:
         if other in answer.failing or rules.exclude(other, rest):
             continue
-        tried, matching = rules.closed([*rest, other]), 0
-        if runs:
-            finding = trials.ask(tried, runs)
-            if finding.outcome is not TrialOutcome.MATCHES:
-                continue
-            matching = finding.runs
-        took = trials.wall_s(tried) if matching else None
-        cost = round(took / bare, 3) if took and bare else None
-        found.append(Alternative(flag=other, title=catalogue.get(other).title, matching=matching, cost=cost))
+        tried, title = rules.closed([*rest, other]), catalogue.get(other).title
+        finding = tried_with(tried) if tried_with is not None else None
+        if finding is None:
+            found.append(Alternative(flag=other, title=title))
+        elif finding.outcome is TrialOutcome.MATCHES:
+            cost = trials.cost(tried, rest)
+            found.append(
+                Alternative(flag=other, title=title, matching=finding.runs, through=finding.through, cost=cost)
+            )
     return tuple(sorted(found, key=lambda one: (not one.matching, one.cost or 0.0)))
 
 

@@ -1,5 +1,6 @@
 """Run one bisection over flags: run without flags, search, prove, measure what the answer costs."""
 
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,9 +9,10 @@ from msgspec.structs import replace
 from detaudit.auditor import advice, store
 from detaudit.auditor.bisect import flag_answer, priority
 from detaudit.auditor.bisect.flag_rules import Rules
+from detaudit.auditor.bisect.horizon import Horizon
+from detaudit.auditor.bisect.limited_trials import LimitedTrials
 from detaudit.auditor.bisect.minimal_set import Answer, Search
-from detaudit.auditor.bisect.trial_results import Flags, TrialResult, WholeRuns
-from detaudit.auditor.bisect.trials import Trials
+from detaudit.auditor.bisect.trial_results import Flags, Questions, TrialResult, WholeRuns
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.evidence.event_logs import versions
 from detaudit.auditor.judge import verdict
@@ -19,6 +21,7 @@ from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Runner
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
+from detaudit.launch.until import Until
 from detaudit.model import (
     SCHEMA_VERSION,
     Bisection,
@@ -28,6 +31,7 @@ from detaudit.model import (
     NeededFlag,
     NextStep,
     Purpose,
+    Stage,
     Verdict,
 )
 from detaudit.model.applicability import NotImported
@@ -45,7 +49,10 @@ VERDICTS = {
 
 @dataclass(frozen=True)
 class Question:
-    """The question: which of the ``candidates`` are needed, and how sure the answer must be."""
+    """The question: which of the ``candidates`` are needed, and how sure the answer must be.
+
+    ``full`` is how many runs of the answer go to the end at least, None to choose by how long that takes.
+    """
 
     settings: Settings
     catalogue: Catalogue
@@ -54,6 +61,7 @@ class Question:
     confirm: int = 5
     error: float = ERROR_RATE
     alternatives: bool = False
+    full: int | None = None
 
 
 @dataclass
@@ -77,11 +85,11 @@ class Bisector:
         self._earlier = earlier
         self._question, self._environment = question, environment.describe()
         self._runner = Runner(settings, launcher, observer or Observer())
-        self._trials = Trials(settings, self._runner, self._plan, observer or Observer(), self._save)
+        self._observer = observer or Observer()
+        self._trials = LimitedTrials(settings, self._runner, self._plan, observer or Observer(), self._save)
         self._rules = rules_of(question.catalogue)
-        self._search = Search(
-            WholeRuns(self._trials.ask), self._rank, self._rules, confirm=question.confirm, error=question.error
-        )
+        self._questions = self._asked_of_runs()
+        self._search = Search(self._questions, self._rank, self._rules, confirm=question.confirm, error=question.error)
         self._known: _Known | None = None
         self._answer: Answer | None = None
         self._needed: tuple[NeededFlag, ...] = ()
@@ -102,11 +110,28 @@ class Bisector:
         self._save()
         return self.result()
 
+    def _asked_of_runs(self) -> Questions:
+        """Return what answers the search.
+
+        Runs that are ended early leave no files and no printed losses, and weights only if each step records them.
+        """
+        settings, trials = self._question.settings, self._trials
+        only_whole = settings.artifacts or settings.loss_pattern is not None or Stage.UPDATE not in settings.stages
+        if settings.until is not None or only_whole:
+            return WholeRuns(trials.ask)
+        return Horizon(trials, self._question.full, self._announce)
+
+    def _announce(self, runs: int, through: int, whole: int) -> None:
+        self._observer.proof_started(runs, through, whole, self._trials.takes_s(runs, through, whole))
+
     def _plan(self, flags: Flags, name: str) -> GroupPlan:
         question = self._question
         recipe = Recipe(name=name, seed=question.seed, flags=question.catalogue.select(flags))
-        refused = refusals.refused(recipe.flags, question.settings.target)
-        return plan_group(question.settings, recipe, self._runner.space, refused)
+        settings = question.settings
+        refused = refusals.refused(recipe.flags, settings.target)
+        # Each run records at its second step what is otherwise recorded at the end: no run is ended before.
+        settings = settings if settings.until is not None else dataclasses.replace(settings, until=Until(step=2))
+        return plan_group(settings, recipe, self._runner.space, refused)
 
     def _rank(self, found: TrialResult) -> tuple[list[str], int]:
         if self._known is None:
@@ -122,7 +147,9 @@ class Bisector:
         base = self._trials.base
         if base is None:
             return _Known(self._question.candidates)
-        flags, reasons = applicable(self._question.candidates, versions(base.processes), base.run.devices)
+        # A run that was ended early did not say where its weights are.
+        devices = base.run.devices or (() if base.run.through is None or environment.has_gpu() else ("cpu",))
+        flags, reasons = applicable(self._question.candidates, versions(base.processes), devices)
         refused = refusals.refused(flags, self._question.settings.target)
         reasons |= {flag: state.reason or NotImported() for flag, state in refused.items()}
         return _Known(tuple(flag for flag in flags if flag.id not in refused), reasons)
@@ -134,13 +161,16 @@ class Bisector:
         self._file = flag_answer.write_recipe(self._question.settings.out, answer, rules, self._question.seed)
         flag_answer.measure(answer, trials, rules)
         applying = {flag.id for flag in self._known.flags} if self._known else set()
-        runs = self._question.confirm if self._question.alternatives else 0
+        tried_with = self._try if self._question.alternatives else None
         found = []
         for one in flag_answer.needed(answer, trials, rules, catalogue):
             others = [other for other in rules.alternatives.get(one.flag, ()) if other in applying]
-            alternatives = flag_answer.alternatives(one.flag, answer, others, trials, rules, catalogue, runs)
+            alternatives = flag_answer.alternatives(one.flag, answer, others, trials, rules, catalogue, tried_with)
             found.append(replace(one, alternatives=alternatives))
         self._needed = tuple(found)
+
+    def _try(self, flags: Flags) -> TrialResult:
+        return self._questions.probe(flags, self._question.confirm)
 
     def _save(self) -> None:
         store.save(self._question.settings.out, self.result())
@@ -167,7 +197,9 @@ class Bisector:
             not_needed=tuple(sorted(flag_answer.tried(groups) - needed)) if outcome is BisectOutcome.FIXED else (),
             not_applicable=known.reasons,
             failing_flags=flag_answer.failing(answer, groups),
-            evidence=None if answer is None or answer.needed is None else verdict.evidence(answer.matching),
+            evidence=None
+            if answer is None or answer.needed is None
+            else verdict.evidence(answer.matching, answer.through, answer.whole),
             total_runs=self._trials.total_runs,
             recipe_file=file,
             best_so_far=tuple(sorted(best)) if best is not None else None,

@@ -7,9 +7,9 @@ later and shows in nearly every run. docs/bisecting.md has the reasons.
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 
@@ -70,14 +70,19 @@ class Trainings(Protocol):
         """Run once more, through a step at least or until it differs from the furthest run that matches."""
 
 
+Announce: TypeAlias = Callable[[int, int, int], None]
+"""Takes how many more runs go through which step, and how many more to the end."""
+
+
 class Horizon:
     """Answers the questions of a search by runs that go no further than they must.
 
-    ``full`` is how many runs of an answer go to the end, None to choose by how long that takes.
+    ``full`` is how many runs of an answer go to the end, None to choose by how long that takes. ``announce`` is called
+    with the runs that an answer still needs, once the length of the training is known.
     """
 
-    def __init__(self, trainings: Trainings, full: int | None = None) -> None:
-        self._trainings, self._full = trainings, full
+    def __init__(self, trainings: Trainings, full: int | None = None, announce: Announce | None = None) -> None:
+        self._trainings, self._full, self._announce = trainings, full, announce
         self._latest = 0
 
     def probe(self, flags: Flags, runs: int) -> TrialResult:
@@ -112,7 +117,10 @@ class Horizon:
             further = _CLIMB * self._furthest(flags)
             yield 1, END if flags and further > _FIRST_CLIMBS * self._first else further
         whole = self.whole(runs)
-        yield runs - max(0, whole - self._count(flags, END)), self._share
+        shorter, longer = self._share, max(0, whole - self._count(flags, END))
+        if self._announce is not None:
+            self._announce(max(0, runs - longer - self._count(flags, shorter)), shorter, longer)
+        yield runs - longer, shorter
         late = max((step for rest in without for step in self._differing(rest)), default=0)
         if late > self._share:
             yield min(runs, self._outlasting(without, error) or runs), late

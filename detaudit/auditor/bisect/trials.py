@@ -3,10 +3,11 @@
 import shutil
 import statistics
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from detaudit.auditor.bisect import edited
+from detaudit.auditor.bisect.horizon import END, OneRun
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.judge.group import GroupInProgress
@@ -14,6 +15,7 @@ from detaudit.auditor.judge.run_status import compared, stopped
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.launch.plan import GroupPlan, Settings
+from detaudit.launch.until import Until
 from detaudit.model import Group, Run, RunRecord, Verdict
 
 Plan: TypeAlias = Callable[[Flags, str], GroupPlan]
@@ -22,11 +24,15 @@ Plan: TypeAlias = Callable[[Flags, str], GroupPlan]
 
 @dataclass
 class Trial:
-    """The runs of one set of flags so far."""
+    """The runs of one set of flags so far.
+
+    ``first`` is the first of those that match and got furthest; ``reached`` says how far each went, if that may differ.
+    """
 
     plan: GroupPlan
     group: GroupInProgress
     first: Result | None = None
+    reached: list[OneRun] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -69,7 +75,7 @@ class Trials:
         trial = self._begun(flags)
         self._observer.group_started(trial.name, runs)
         while self._open(trial, runs):
-            self._run(trial, follow=True)
+            self._run(trial)
         return self._finding(trial)
 
     def time_again(self, flags: Flags) -> None:
@@ -81,8 +87,24 @@ class Trials:
     def wall_s(self, flags: Flags) -> float | None:
         """Return the median time of the runs that finished, in seconds; None if there is none."""
         trial = self._trials.get(flags)
-        times = [run.wall_s for run in trial.group.result().runs if run.finished] if trial else []
+        runs = trial.group.result().runs if trial else ()
+        fixed = self._settings.until is not None  # then all runs are of one length
+        times = [run.wall_s for run in runs if run.finished and (fixed or run.through is None)]
         return statistics.median(times) if times else None
+
+    def pace(self, flags: Flags) -> float | None:
+        """Return the median time of a step, in seconds; None if no run did steps for long enough."""
+        trial = self._trials.get(flags)
+        times = [run.step_s for run in trial.group.result().runs if run.step_s is not None] if trial else []
+        return statistics.median(times) if times else None
+
+    def cost(self, flags: Flags, bare: Flags) -> float | None:
+        """Return the time of a step with flags over that without some, or of a whole run; None if neither is known."""
+        for measured in (self.pace, self.wall_s):
+            took, before = measured(flags), measured(bare)
+            if took and before:
+                return round(took / before, 3)
+        return None
 
     def _begun(self, flags: Flags) -> Trial:
         if flags not in self._trials:
@@ -92,14 +114,15 @@ class Trials:
 
     def _open(self, trial: Trial, runs: int) -> bool:
         group = trial.group.result()
-        return not trial.group.differs and not _broken(group) and len(group.runs) < runs
+        return not trial.group.differs and not broken(group) and len(group.runs) < runs
 
-    def _run(self, trial: Trial, *, follow: bool) -> None:
+    def _run(self, trial: Trial, *, follow: bool = True, until: Until | None = None) -> None:
         number = len(trial.group.result().runs) + 1
         spec = trial.plan.spec(number)
         self.total_runs += 1
         try:
-            result = self._runner.run(number, spec, trial.first.record if trial.first and follow else None)
+            reference = trial.first.record if trial.first and follow else None
+            result = self._runner.run(number, spec, reference, until=until)
         except KeyboardInterrupt:
             trial.group.add(stopped(number, spec), (), RunRecord())
             raise
@@ -111,7 +134,8 @@ class Trials:
 
     def _take(self, trial: Trial, result: Result) -> None:
         trial.group.add(result.run, result.processes, result.record)
-        if trial.first is None and result.run.finished:
+        matches = result.run.finished and trial.group.result().runs[-1].first_difference is None
+        if matches and (trial.first is None or (result.run.through or END) > (trial.first.run.through or END)):
             trial.first = result
 
     def _finding(self, trial: Trial) -> TrialResult:
@@ -120,7 +144,7 @@ class Trials:
             first = group.first_difference
             found = next((run.first_difference for run in group.runs if first and run.id == first.runs[1]), None)
             return TrialResult(TrialOutcome.DIFFERS, len(group.runs), found.order if found else (), trial.name)
-        if _broken(group):
+        if broken(group):
             return TrialResult(TrialOutcome.FAILS, len(group.runs), name=trial.name)
         return TrialResult(TrialOutcome.MATCHES, len(group.runs), name=trial.name)
 
@@ -147,7 +171,7 @@ class Trials:
         return Result(run, processes, compared(spec, processes, self._runner.unhooked(spec)))
 
 
-def _broken(group: Group) -> bool:
+def broken(group: Group) -> bool:
     """Whether a trial is inconclusive: a run failed, or recorded nothing to compare."""
     if any(not run.counts for run in group.runs):
         return True

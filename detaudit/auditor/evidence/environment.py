@@ -60,6 +60,11 @@ def _processor(root: Path) -> tuple[str, set[str]]:
     return name, set((found.get("flags") or found.get("features") or "").split())
 
 
+def has_gpu(root: Path = Path("/")) -> bool:
+    """Return whether this machine may have a GPU that a training could use: from NVIDIA, from AMD, or inside WSL."""
+    return bool(_gpus(root)) or any((root / "dev" / name).exists() for name in ("nvidiactl", "kfd", "dxg"))
+
+
 def _gpus(root: Path) -> list[str]:
     files = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))
     models = [line.partition(":")[2].strip() for f in files for line in _text(f).splitlines() if "Model:" in line]

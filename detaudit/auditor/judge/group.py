@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from detaudit import wire
 from detaudit.auditor.evidence import effective_settings, seeds
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import FlagLine
-from detaudit.auditor.judge import comparer, files, localize, pairing, probes, verdict
+from detaudit.auditor.judge import comparer, files, localize, probes, verdict
+from detaudit.auditor.judge.results import Results
 from detaudit.auditor.source import suspect_code
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import (
@@ -47,11 +46,8 @@ class GroupInProgress:
         self._plan, self._folder = plan, folder
         self._runs: list[Run] = []
         self._replicas: Replicas | None = None
-        self._first: RunRecord | None = None
         self._probes = probes.Comparison()
-        self._generators: tuple[str, ...] = ()
-        self._first_processes: Sequence[Process] = ()
-        self._results: list[str] = []
+        self._results = Results()
         self._seeds: list[seeds.Seen] = []
         self._settings: list[tuple[int, tuple[effective_settings.EffectiveSettings, ...]]] = []
         self._flags: dict[str, FlagState] = {}
@@ -59,17 +55,13 @@ class GroupInProgress:
         self._known: Group | None = None
 
     def add(self, run: Run, processes: Sequence[Process], record: RunRecord) -> None:
-        """Take in a run, and compare its ``record`` with the first that finished; one that failed is never compared."""
+        """Take in a run, and compare its ``record`` with the first of those that got furthest.
+
+        One that failed is never compared.
+        """
         stopped_short = run.status is Status.STOPPED and bool(record.parts)
         if run.finished or stopped_short:
-            watched = self._probes.add(run.id, processes)
-            result = self._identity(record) if record.parts else watched
-            if self._first is None:
-                self._first, self._first_processes = record, processes
-            self._results.append(result)
-            if result != self._results[0]:
-                run = replace(run, first_difference=comparer.first_difference(self._first, record))
-                self._generators = self._generators or comparer.differing_generators(self._first_processes, processes)
+            run = self._results.add(run, processes, record, self._probes.add(run.id, processes))
             replicas = comparer.replicas(run.id, processes)
             if self._replicas is None or (
                 self._replicas.first_difference is None and replicas and replicas.first_difference
@@ -88,18 +80,10 @@ class GroupInProgress:
                 if known is None or known.state is not FlagOutcome.FAILED:
                     self._flags[line.id] = _state(line)
 
-    def _identity(self, record: RunRecord) -> str:
-        """Return a text that is equal for runs with the same results, as far as they were run."""
-        first = self._first
-        cut = first is not None and (first.through, record.through) != (None, None)
-        if cut and first is not None and comparer.first_difference(first, record) is None:
-            return self._results[0]
-        return pairing.identity(record)
-
     @property
     def differs(self) -> bool:
         """Whether two runs already differ."""
-        return len(set(self._results)) > 1
+        return self._results.distinct > 1
 
     def result(self) -> Group:
         """Return the group so far, computed once for each run: it may read the user's files."""
@@ -110,12 +94,12 @@ class GroupInProgress:
     def _judged(self) -> Group:
         finished = len(self._results)
         planned = max(self._plan.runs, len(self._runs))
-        distinct = len(set(self._results))
+        distinct = self._results.distinct
         found = verdict.of_runs(finished, planned, distinct)
         if found is Verdict.DETERMINISTIC and (self._without_weights() or self._unseen):
             found = Verdict.INCONCLUSIVE
         recipe = self._plan.recipe
-        stages = self._first.stages if self._first else ()
+        stages = self._results.record.stages if self._results.record else ()
         divergence = localize.divergence([run for run in self._runs if run.counts], stages)
         flags, undone = self._flag_states()
         folders = {run.id: self._plan.spec(run.id).folder for run in self._runs if run.status is Status.OK}
@@ -123,13 +107,13 @@ class GroupInProgress:
             recipe=AppliedRecipe(name=recipe.name, seed=recipe.seed, flags=tuple(flag.id for flag in recipe.flags)),
             verdict=found,
             distinct_results=distinct,
-            confidence=verdict.confidence(finished) if distinct == 1 else None,
+            confidence=verdict.confidence(finished) if distinct == 1 and self._of_one_length else None,
             runs=tuple(self._runs),
             first_difference=divergence,
             stages=stages,
             sources=self._sources(divergence, stages) if distinct > 1 else (),
-            differing_generators=self._generators,
-            weights_sampled=self._first is not None and self._first.sampled,
+            differing_generators=self._results.generators,
+            weights_sampled=self._results.record is not None and self._results.record.sampled,
             replicas=self._replicas,
             probe_count=self._probes.names,
             first_probe_difference=self._probes.first,
@@ -145,8 +129,12 @@ class GroupInProgress:
             not_varied=dict(self._plan.varying.not_varied),
             file_differences=files.differences(folders) if folders else (),
             printed_difference=files.printed(folders) if folders and found is Verdict.DETERMINISTIC else None,
-            through=max((run.through for run in self._runs if run.through is not None), default=None),
+            through=None if folders else max((run.through or 0 for run in self._runs if run.finished), default=None),
         )
+
+    @property
+    def _of_one_length(self) -> bool:
+        return len({run.through for run in self._runs if run.finished}) == 1
 
     @property
     def _processes(self) -> list[effective_settings.EffectiveSettings]:
@@ -227,7 +215,7 @@ class GroupInProgress:
             return SingleRun()
         if self._unseen is not None:
             return self._unseen
-        if self._first is None or not self._first.parts:
+        if self._results.record is None or not self._results.record.parts:
             return OnlyProbes()
         return OnlyLosses() if self._without_weights() else RunsMissing(finished=finished, planned=planned)
 

@@ -60,14 +60,14 @@ def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
 
 
 def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergence | None:
-    """Return the earliest difference of any run from the group's first finished run."""
+    """Return the earliest difference of any run from the one that it was compared with."""
     base = next((run for run in runs if run.ranks), None)
     found = [(run, run.first_difference) for run in runs if run.first_difference is not None]
     if base is None or not found:
         return None
     run, first = min(found, key=lambda pair: pair[1].order)
     return Divergence(
-        runs=(base.id, run.id),
+        runs=(run.reference or base.id, run.id),
         rank=first.rank,
         step=first.step,
         stage=first.stage,

@@ -16,6 +16,9 @@ from detaudit.model.problems import EndedAfterStep, EndedAtDifference
 SETTLED_S = 1.0
 """Seconds to wait for other processes that may train too, if it is not known how many do."""
 
+LEAST_S = 2.0
+"""Seconds of training whose steps say how fast it is."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -32,6 +35,30 @@ class Limits:
     trained_by: int = 1
 
 
+class Pace:
+    """How fast a run does its steps, as far as looks from time to time show."""
+
+    def __init__(self) -> None:
+        self._first, self._last = (0, 0.0), (0, 0.0)
+
+    def note(self, step: int) -> None:
+        """Note the last step that was recorded by now."""
+        if step > self._last[0]:
+            self._last = step, time.monotonic()
+            self._first = self._first if self._first[0] else self._last
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since the first step was seen, 0 if none was."""
+        return time.monotonic() - self._first[1] if self._first[0] else 0.0
+
+    @property
+    def step_s(self) -> float | None:
+        """The seconds that a step took, None if steps were seen for less than LEAST_S."""
+        steps, seconds = (last - first for first, last in zip(self._first, self._last, strict=True))
+        return seconds / steps if steps and seconds >= LEAST_S else None
+
+
 class Followed:
     """Looks at each tick at what a run has written; raises EnoughError if it need not go on, and says why."""
 
@@ -40,6 +67,7 @@ class Followed:
         self._tails: defaultdict[Path, growing_logs.Tail] = defaultdict(growing_logs.Tail)
         self._follower, self._limits, self._observer = Follower(limits.reference), limits, observer
         self._started, self._since = time.monotonic(), 0.0
+        self._pace = Pace()
         self.enough: RunError | None = None
 
     def __call__(self) -> None:
@@ -52,6 +80,7 @@ class Followed:
         self._observer.progress(
             furthest.step or max((tail.calls for tail in self._tails.values()), default=0), furthest.loss
         )
+        self._pace.note(furthest.step)
         if differs:
             self.enough = EndedAtDifference()
         elif self._far_enough():
@@ -59,9 +88,16 @@ class Followed:
         if self.enough is not None:
             raise EnoughError
 
+    @property
+    def step_s(self) -> float | None:
+        """The seconds that a step took, None if too few were seen to say."""
+        return self._pace.step_s
+
     def _far_enough(self) -> bool:
         until, step = self._limits.until, self._limits.last_step
         if until is not None:
+            if until.in_training:
+                return self._pace.seconds >= (until.seconds or 0.0) and self._settled(2)
             waited = time.monotonic() - self._started >= (until.seconds or 0.0)
             return waited and self._settled(until.step or 1)
         if step is None:

@@ -12,6 +12,9 @@ class Observer:
     def group_started(self, recipe: str, runs: int) -> None:
         """Note that the runs of a recipe begin."""
 
+    def proof_started(self, runs: int, through: int, whole: int, seconds: float) -> None:
+        """Note that an answer needs so many more runs through a step and to the end, and about how long they take."""
+
     def run_started(self, number: int, timeout: float | None) -> None:
         """Note that a run begins; ``timeout`` is in seconds."""
 

@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.evidence.unhooked import Watch
 from detaudit.auditor.evidence.written import Collector, File, elsewhere, keep, kept
@@ -67,18 +69,20 @@ class Runner:
         last_step: int | None = None,
         trained_by: int = 1,
         carry_on: bool = False,
+        until: Until | None = None,
     ) -> Result:
         """Run ``spec`` to its end, or until it differs from ``reference``, or enough processes have done ``last_step``.
 
-        ``trained_by`` is how many are enough. Without ``last_step``, it may be ended where the settings say (--until).
-        If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder.
+        ``trained_by`` is how many are enough. Without ``last_step``, it is ended at ``until``, or where the settings
+        say (--until). If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder.
         """
         self._observer.run_started(number, spec.timeout)
         self._runs += 1
         space = self.space.elsewhere(spec.place)
         limits = Limits(reference, last_step, trained_by=trained_by)
-        if self._until is not None and last_step is None:
-            limits = Limits(reference, until=self._until, trained_by=self._trained_by)
+        until = until or self._until
+        if until is not None and last_step is None:
+            limits = Limits(reference, until=until, trained_by=self._trained_by)
         followed = Followed(spec, limits, self._observer)
         leftovers = None if carry_on else self._watch_files
         with contextlib.nullcontext() if carry_on else space.fresh():
@@ -99,13 +103,13 @@ class Runner:
             if through := self._through(limits, processes, early=outcome.ended):
                 self.ended_after(through, processes)
                 run = ended_after(number, spec, outcome, processes, through)
-                return Result(run, processes, compared(spec, processes))
+                return Result(replace(run, step_s=followed.step_s), processes, compared(spec, processes))
             if outcome.ended and followed.enough is not None:
                 run = ended(number, spec, processes, outcome.wall_s, followed.enough)
                 return Result(run, processes, compared(spec, processes))
             unhooked = watch.look(spec.folder, lambda named: self._collect(spec, processes, changed, read, named))
         run = judge(number, spec, outcome, processes, unhooked)
-        return Result(run, processes, compared(spec, processes, unhooked.parts))
+        return Result(replace(run, step_s=followed.step_s), processes, compared(spec, processes, unhooked.parts))
 
     def _through(self, limits: Limits, processes: Sequence[event_logs.Process], *, early: bool) -> int | None:
         """Return the last step of a run that counts, None if all do."""
@@ -117,7 +121,7 @@ class Runner:
     def ended_after(self, step: int, processes: Sequence[event_logs.Process]) -> None:
         """Leave of a run what it did through a step. The first one sets it for all if the time was given."""
         cut(processes, step)
-        self._until = Until(step=step)
+        self._until = self._until and Until(step=step)
         self._trained_by = self._trained_by or training_processes(processes)
 
     def _stamps(self, spec: RunSpec) -> Stamps:

@@ -56,3 +56,11 @@ def test_only_what_differs_is_a_change() -> None:
         ("c", "3", None),
         ("d", None, "4"),
     ]
+
+
+@pytest.mark.parametrize("device", ["proc/driver/nvidia/gpus/0/information", "dev/nvidiactl", "dev/kfd", "dev/dxg"])
+def test_a_machine_that_may_have_a_gpu(tmp_path: Path, device: str) -> None:
+    assert not environment.has_gpu(tmp_path)
+    (tmp_path / device).parent.mkdir(parents=True)
+    (tmp_path / device).write_text("Model: \t\t NVIDIA H100\n")
+    assert environment.has_gpu(tmp_path)
