@@ -6,7 +6,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-bisect bench-horizon bench-trace clean test-fuzz measure-planted test-mutants
+.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-bisect bench-horizon bench-long bench-trace clean test-fuzz measure-planted test-mutants
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -109,6 +109,9 @@ bench-bisect: $(VENV)/.dev ## Count the runs per bisection against ddmin and one
 
 bench-horizon: $(VENV)/.dev ## Simulate bisections of long trainings and write docs/horizon.md (minutes)
 	$(BIN)/python -m benchmarks.horizon docs/horizon.md
+
+bench-long: $(VENV)/.dev ## Time bisections of real trainings of one and ten minutes (an hour)
+	$(BIN)/python benchmarks/long_bisect.py
 
 clean: ## Remove everything that the other targets create
 	rm -rf $(VENV) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit
