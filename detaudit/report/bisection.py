@@ -57,9 +57,17 @@ def _sentence(audit: Bisection) -> str:
         case BisectOutcome.NOT_FIXED:
             return f"no set of flags tried makes it deterministic {total}"
         case BisectOutcome.INCONCLUSIVE if audit.best_so_far is not None:
-            return f"with {', '.join(audit.best_so_far) or 'no flags'}, all runs so far match {total}"
+            flags = ", ".join(audit.best_so_far) or "no flags"
+            return f"with {flags}, all runs so far match{_how_far(audit, audit.best_so_far)} {total}"
         case BisectOutcome.INCONCLUSIVE:
             return f"no answer {total}"
+
+
+def _how_far(audit: Bisection, flags: tuple[str, ...]) -> str:
+    """Return how far the matching runs with these flags went, ``""`` if all went to their ends."""
+    group = next((group for group in audit.groups if set(group.recipe.flags) == set(flags)), None)
+    matching = trials.match(group) if group is not None else ""
+    return matching.removeprefix("yes") if matching.startswith("yes") else ""
 
 
 def _evidence(audit: Bisection) -> str:

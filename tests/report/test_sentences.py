@@ -53,6 +53,13 @@ def test_the_answer_of_a_bisection(fields: dict[str, Any], expected: str) -> Non
     assert bisection.result(replace(FIXED, **fields)).sentence.startswith(expected)
 
 
+def test_an_interrupted_bisection_says_how_far_its_runs_went() -> None:
+    interrupted = replace(BISECTIONS["fixed-long"], outcome=BisectOutcome.INCONCLUSIVE, interrupted=True)
+    for flags, far in (("numpy-default-rng", ", 2 to the end"), ("torch-seed", ", through step 225")):
+        found = bisection.result(replace(interrupted, best_so_far=(flags,))).sentence
+        assert found == f"with {flags}, all runs so far match{far} (4 trials, 18 runs)"
+
+
 @pytest.mark.parametrize(("needed", "expected"), [(0, "without flags"), (1, "with this flag"), (2, "with these flags")])
 def test_the_evidence_of_a_bisection(needed: int, expected: str) -> None:
     found = bisection.result(replace(FIXED, needed=(FIXED.needed or ())[:needed]))
