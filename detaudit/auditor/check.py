@@ -31,6 +31,7 @@ from detaudit.model import (
     Recording,
     Training,
     Verdict,
+    blocks,
 )
 from detaudit.model.warnings import BaselineNotWritten
 from detaudit.recipe.project import NamedAudit
@@ -153,7 +154,7 @@ class Checker:
 
 def _trained_steps(part: Training) -> int:
     """Return how many steps were recorded, also of a training that continues counting from where another stopped."""
-    return len({step for steps in part.digests.values() for step in steps if step > 0})
+    return sum(1 for step in blocks.steps(part.digests.values()) if step > 0)
 
 
 def _verdict(checked: Sequence[CheckedAudit], *, whole: bool) -> CheckVerdict:

@@ -2,14 +2,15 @@
 
 import math
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import localize
-from detaudit.auditor.judge.comparer import first_difference, last_equal_step, shared_digests
-from detaudit.auditor.judge.pairing import RESULTS, Matched, pairs
+from detaudit.auditor.judge.comparer import first_difference, last_equal_step
+from detaudit.auditor.judge.pairing import Matched, pairs
+from detaudit.auditor.judge.shared import Shared, shared_of
 from detaudit.errors import NothingToCompareError
 from detaudit.model import (
     SCHEMA_VERSION,
@@ -70,6 +71,7 @@ def compare(
             "Use --artifact of `detaudit run` to compare a file that the script saves them to.",
         )
     until = last_equal_step(ours.run, theirs.run, differs) if differs else None
+    shared = {pair.rank: shared_of(pair, differs) for pair in matched}
     return Comparison(
         schema_version=SCHEMA_VERSION,
         command=tuple(command),
@@ -79,13 +81,13 @@ def compare(
         environment_changes=environment.changes(a.environment, b.environment),
         first_difference=differs,
         last_equal_step=until,
-        explanation=_explanation(matched, differs) if differs else None,
+        explanation=_explanation(matched, shared, differs) if differs else None,
         losses=tuple(pair for rank in matched for pair in _losses(*rank)),
         differing_weights=tuple(pair for rank in matched for pair in _differing_weights(*rank)),
         weights_compared=sum(len(_same_layout(x, y)) for _, x, y in matched),
-        stages=_stages(matched),
+        stages=_ordered({stage for one in shared.values() for stage in one.stages}),
+        steps_compared=max((one.steps for one in shared.values()), default=0),
         through=min((step for side in sides if (step := side.through) is not None), default=None),
-        steps_compared=max((len(_steps(pair)) for pair in matched), default=0),
         warnings=(*dict.fromkeys(warnings), *_warnings(a, b, names), *not_shared, *_rank_warnings(matched)),
         next_steps=_next_steps(command) if differs else (),
     )
@@ -122,7 +124,7 @@ def _losses_only(run: RunRecord) -> RunRecord:
     return run.each(without)
 
 
-def _explanation(matched: Sequence[Matched], differs: Difference) -> Explanation | None:
+def _explanation(matched: Sequence[Matched], shared: Mapping[int, Shared], differs: Difference) -> Explanation | None:
     """Return what the first difference points to, no surer than the steps before it allow; None if that is nothing.
 
     Steps that were not recorded on both sides may hold the difference, at any stage.
@@ -131,31 +133,21 @@ def _explanation(matched: Sequence[Matched], differs: Difference) -> Explanation
     if pair is None or differs.stage is Stage.STEPS or pair.a.framework != pair.b.framework:
         return None
     if differs.stage in UNHOOKED:
-        return localize.explanation(differs.stage, _stages(matched))
+        return localize.explanation(differs.stage, _ordered({stage for one in shared.values() for stage in one.stages}))
     if differs.at_end or differs.of_fit:
         return localize.of_difference(differs, ())
-    found = list(shared_digests(pair))
-    before = max((step for step, *_ in found if step < differs.step), default=0)
-    if before < differs.step - 1:
-        return Explanation(gap=(before, differs.step))
-    return localize.explanation(differs.stage, _ordered({stage for step, stage, *_ in found if step == differs.step}))
+    found = shared[pair.rank]
+    if found.before < differs.step - 1:
+        return Explanation(gap=(found.before, differs.step))
+    return localize.explanation(differs.stage, _ordered(found.there))
 
 
 def _ordered(stages: set[Stage]) -> tuple[Stage, ...]:
     return tuple(stage for stage in Stage if stage in stages)
 
 
-def _stages(matched: Sequence[Matched]) -> tuple[Stage, ...]:
-    return _ordered({stage for pair in matched for _, stage, *_ in shared_digests(pair)})
-
-
-def _steps(pair: Matched) -> set[int]:
-    """Return the steps, from the first, at which both sides recorded a result."""
-    return {step for step, stage, *_ in shared_digests(pair) if step and stage in RESULTS}
-
-
 def _losses(rank: int, a: Training, b: Training) -> Iterator[LossPair]:
-    for step in sorted(a.losses.keys() & b.losses.keys()):
+    for step in sorted(step for step in a.losses if step in b.losses):
         ours, theirs = a.losses[step], b.losses[step]
         yield LossPair(rank=rank, step=step, a=ours, b=theirs, distance=_distance(ours, theirs))
 

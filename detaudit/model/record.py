@@ -1,8 +1,8 @@
 """What one run recorded: the one model that audits, baselines, comparisons and traces compare."""
 
 import hashlib
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Reversible
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -62,7 +62,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
     ``digests[stage][step]`` has the digests of a stage, several if two models have one, as recorded. Step 0 is the
     state before the first step. ``losses`` are by step, the last one recorded comes last. A baseline keeps some
-    steps only. What a run shows without a hook has this form too; its framework is the name of the stage.
+    steps only. What a run shows without a hook has this form too; its framework is the name of the stage. The steps of
+    a long training are left in its event log: what is asked for is read there.
     ``unplaced``: chance decided its process, thread or place in the run, so it is matched by what it trained. ``cut``:
     the run was ended after a step, and what this training would have done later is unknown.
     """
@@ -70,8 +71,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     framework: str
     unplaced: bool = False
     steps: int = 0
-    digests: dict[Stage, dict[int, tuple[str, ...]]] = {}
-    losses: dict[int, Number] = {}
+    digests: Mapping[Stage, Mapping[int, tuple[str, ...]]] = {}
+    losses: Mapping[int, Number] = {}
     final: FinalState | None = None
     cut: bool = False
 
@@ -85,7 +86,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
         """The final loss, or the last one recorded."""
         if self.final is not None and self.final.loss is not None:
             return self.final.loss
-        return next(reversed(self.losses.values()), None)
+        last = next(reversed(cast("Reversible[int]", self.losses)), None)
+        return None if last is None else self.losses[last]
 
     @property
     def weights_digest(self) -> str | None:

@@ -1,7 +1,7 @@
 """Recordings: made of what a run was compared by, and thinned out for a baseline."""
 
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Reversible, Sequence
+from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -54,11 +54,17 @@ def _thin(part: Training) -> Training:
 
 
 def _some(steps: Mapping[int, T]) -> dict[int, T]:
-    last = max([0, *steps])
+    """Return some steps. Those that an event log has are looked up, the last one of it is known."""
+    if isinstance(steps, dict):
+        kept = _kept(max([0, *steps]))
+        return {step: value for step, value in steps.items() if step in kept or step < 0}
+    kept = _kept(next(reversed(cast("Reversible[int]", steps)), 0))
+    return {step: steps[step] for step in sorted(kept) if step in steps}
+
+
+def _kept(last: int) -> set[int]:
     stride = last // KEPT_STEPS + 1
-    return {
-        step: value for step, value in steps.items() if step & (step - 1) == 0 or step % stride == 0 or step == last
-    }
+    return {0, last, *(2**power for power in range(last.bit_length())), *range(0, last + 1, stride)}
 
 
 def asked(recording: Recording) -> dict[str, str]:

@@ -4,12 +4,14 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from pathlib import Path
+from typing import cast
 
 from msgspec.structs import replace
 
 from detaudit import redact, wire
+from detaudit.auditor.evidence.event_pieces import pieces
 from detaudit.auditor.evidence.event_records import (
     Bye,
     Environ,
@@ -29,9 +31,8 @@ from detaudit.auditor.evidence.event_records import (
     Trouble,
     Undigested,
     Wrote,
-    lines,
 )
-from detaudit.auditor.evidence.trainings import TrainingSoFar, in_order, together
+from detaudit.auditor.evidence.trainings import TrainingsSoFar, in_order
 from detaudit.model import FITTED, Training, is_inference
 
 
@@ -87,24 +88,26 @@ def _unidentified(path: Path) -> Process:
 
 def _process(path: Path) -> Process:
     process: Process | None = None
-    growing: dict[tuple[str, int], TrainingSoFar] = {}
-    for line in lines(path):
-        if isinstance(line, Hello):
-            process = Process(line, line.identity)
-            if line.schema != wire.SCHEMA:  # what follows may mean something else
-                process.torn = True
-                return process
-        elif process is None:
-            break
-        elif isinstance(line, Event | Final | State):
-            if not isinstance(line, State) and not is_inference(line.fw):
-                process.ended = False  # a task of a pool ended, and the next one began
-            growing.setdefault((line.fw, line.lane), TrainingSoFar(line.fw)).take(line)
-        else:
-            _take(process, line)
+    growing = TrainingsSoFar(path)
+    for piece in pieces(path):
+        for kind, found in groupby(piece.lines, type):
+            if process is not None and kind is Event:
+                frameworks = growing.add(cast("list[Event]", list(found)), piece)
+                process.ended = process.ended and all(map(is_inference, frameworks))
+                continue
+            for line in found:
+                if isinstance(line, Hello):
+                    process = Process(line, line.identity)
+                    if line.schema != wire.SCHEMA:  # what follows may mean something else
+                        process.torn = True
+                        return process
+                elif process is None:
+                    return _unidentified(path)
+                else:
+                    _take(process, growing, line)
     if process is None:
         return _unidentified(path)
-    process.trainings, process.lanes = together(growing), tuple(lane for _, lane in growing)
+    process.trainings, process.lanes = growing.trainings(), growing.lanes
     return process
 
 
@@ -119,8 +122,12 @@ _LISTS: dict[type[Line], str] = {
 }
 
 
-def _take(process: Process, line: Line) -> None:
+def _take(process: Process, growing: TrainingsSoFar, line: Line) -> None:
     match line:
+        case Final() | State():
+            growing.take(line)
+            # Something was trained after the end of a task of a pool: the next task began.
+            process.ended = process.ended and (isinstance(line, State) or is_inference(line.fw))
         case Identity():
             process.identity = line.identity
         case SettingsLine():

@@ -1,7 +1,5 @@
-"""Decode the lines of an event log; wire.py describes them."""
+"""The lines of an event log; wire.py describes them."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -108,7 +106,7 @@ class Generators(Line, frozen=True, tag="generators"):
     states: dict[str, str]
 
 
-class Event(Line, frozen=True, tag="event"):
+class Event(Line, frozen=True, tag="event", gc=False):
     """One stage of one step."""
 
     fw: str
@@ -200,15 +198,3 @@ DECODER = msgspec.json.Decoder(
     | Wrote
     | Bye
 )
-
-
-def lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of an event log up to the first that is torn or cannot be decoded, and then Torn."""
-    try:
-        with path.open("rb") as file:
-            for raw in file:
-                yield DECODER.decode(raw)
-                if not raw.endswith(b"\n"):
-                    yield Torn()
-    except (*UNREADABLE, OSError):
-        yield Torn()

@@ -1,55 +1,64 @@
 """Put a training together from the lines of an event log."""
 
 import hashlib
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
 
+from detaudit.auditor.evidence.event_pieces import Piece
 from detaudit.auditor.evidence.event_records import Event, Final, State
-from detaudit.model import FinalState, ModelTensor, Number, Stage, Training, Weight, as_number
+from detaudit.auditor.evidence.logged import Held, Log, LoggedLosses, LoggedSteps, Origin
+from detaudit.model import FinalState, ModelTensor, Number, Stage, Training, Weight, as_number, blocks
+
+MOST_HELD = 256
+"""The number of events up to which a training is held in memory."""
 
 
 class TrainingSoFar:
-    """A training that grows with each event."""
+    """A training that grows with each event. A long one is left in its event log, where it is read in blocks."""
 
-    def __init__(self, framework: str) -> None:
-        self._framework = framework
-        self._digests: dict[Stage, dict[int, tuple[str, ...]]] = {}
-        self._losses: dict[int, Number] = {}
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+        self._held = Held()
+        self._log: Log | None = None
+        self._count, self._start = 0, 0
         self.final: Final | None = None
         self.freed: list[State] = []
         self.live: State | None = None
 
-    def take(self, line: Event | Final | State) -> None:
+    def take(self, line: Final | State) -> None:
         """Add a line."""
-        match line:
-            case Event():
-                self.add(line)
-            case Final():
-                self.final = line
-            case State():
-                self.hold(line)
-
-    def add(self, event: Event) -> None:
-        """Add an event. A step may have several of one stage, such as the weights of two models."""
-        steps = self._digests.setdefault(event.stage, {})
-        steps[event.step] = (*steps.get(event.step, ()), event.digest)
-        if event.value is not None:
-            self._losses[event.step] = _number(event.value)
-
-    def hold(self, state: State) -> None:
-        """Add the state of models."""
-        if state.live:
-            self.live = state
+        if isinstance(line, Final):
+            self.final = line
+        elif line.live:
+            self.live = line
         else:
-            self.freed.append(state)
+            self.freed.append(line)
+
+    def add(self, events: Sequence[Event], start: int, end: int) -> None:
+        """Add events, which lie between these bytes of the event log."""
+        if self._log is not None:
+            self._log.add(events, start, end)
+            return
+        self._start = self._start if self._count else start
+        self._count += len(events)
+        self._held.add(events)
+        if self._count > MOST_HELD:
+            self._log = Log(self._origin)
+            self._log.take(self._held, self._start, end)
+            self._held = Held()
 
     def training(self, unplaced: bool = False) -> Training:
         """Return the training so far."""
+        if self._log is not None and not self._log.ordered:
+            self._held, self._log = self._origin.held(), None
+        log, held = self._log, self._held
         return Training(
-            framework=self._framework,
+            framework=self._origin.framework,
             unplaced=unplaced,
-            steps=max((step for steps in self._digests.values() for step in steps), default=0),
-            digests=self._digests,
-            losses=self._losses,
+            steps=log.last_step if log else max((step for steps in held.digests.values() for step in steps), default=0),
+            digests={stage: LoggedSteps(log, stage) for stage in log.stages} if log else held.digests,
+            losses=LoggedLosses(log) if log else held.losses,
             final=_final_state(self.final, self._states(), self._outputs()) if self.final else None,
         )
 
@@ -65,21 +74,56 @@ class TrainingSoFar:
         return tuple(sorted(found, key=lambda tensor: (tensor.name, tensor.digest)))
 
 
-def together(growing: Mapping[tuple[str, int], TrainingSoFar]) -> tuple[Training, ...]:
-    """Return the trainings of a process, by framework and lane. It records the models of its threads together."""
-    for (framework, lane), so_far in growing.items():
-        beside = [one for (fw, n), one in growing.items() if fw == framework and n and one.final]
-        if not lane and not so_far.final and beside:
-            first = min(beside, key=lambda one: in_order(one.training()))
-            first.freed += so_far.freed
-            first.live = first.live or so_far.live
-    return tuple(so_far.training(unplaced=lane > 0) for (_, lane), so_far in growing.items())
+class TrainingsSoFar:
+    """The trainings of one process, by framework and lane, which grow with its event log."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
+        self._growing: dict[tuple[str, int], TrainingSoFar] = {}
+
+    @property
+    def lanes(self) -> tuple[int, ...]:
+        """The lane of each."""
+        return tuple(lane for _, lane in self._growing)
+
+    def _of(self, framework: str, lane: int) -> TrainingSoFar:
+        key = framework, lane
+        if key not in self._growing:
+            self._growing[key] = TrainingSoFar(Origin(self._path, framework, lane))
+        return self._growing[key]
+
+    def take(self, line: Final | State) -> None:
+        """Add a line."""
+        self._of(line.fw, line.lane).take(line)
+
+    def add(self, events: Sequence[Event], piece: Piece) -> set[str]:
+        """Add events of a piece of the event log, and return their frameworks."""
+        frameworks, lanes = {event.fw for event in events}, {event.lane for event in events}
+        if len(frameworks) == len(lanes) == 1:
+            self._of(events[0].fw, events[0].lane).add(events, piece.start, piece.end)
+            return frameworks
+        found: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
+        for event in events:
+            found[event.fw, event.lane].append(event)
+        for key, part in found.items():
+            self._of(*key).add(part, piece.start, piece.end)
+        return frameworks
+
+    def trainings(self) -> tuple[Training, ...]:
+        """Return the trainings. A process records the models of its threads together."""
+        for (framework, lane), so_far in self._growing.items():
+            beside = [one for (fw, n), one in self._growing.items() if fw == framework and n and one.final]
+            if not lane and not so_far.final and beside:
+                first = min(beside, key=lambda one: in_order(one.training()))
+                first.freed += so_far.freed
+                first.live = first.live or so_far.live
+        return tuple(so_far.training(unplaced=lane > 0) for (_, lane), so_far in self._growing.items())
 
 
 def in_order(training: Training) -> str:
     """Return a text by which trainings are put in an order that is the same in every run with the same results."""
     final = training.final or FinalState()
-    initial = sorted(training.digests.get(Stage.INIT, {}).items())
+    initial = blocks.fingerprint(training.digests.get(Stage.INIT, {}))
     return repr((training.framework, initial, training.steps, final.digest, final.state_digest, training.last_loss))
 
 

@@ -4,11 +4,13 @@ Equal are the bits of the weights, of the buffers of models, of the losses and o
 (pairing.RESULTS). Never a sum of floats, which may differ in the last place though every weight is the same.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.judge import saved_files
 from detaudit.auditor.judge.pairing import RESULTS, Matched, also_at_end, end, pairs, results
+from detaudit.auditor.judge.shared import in_blocks, shared_digests
 from detaudit.auditor.judge.sites import site
 from detaudit.model import (
     FITTED,
@@ -20,6 +22,7 @@ from detaudit.model import (
     RunRecord,
     Stage,
     Training,
+    blocks,
     digits,
 )
 
@@ -98,14 +101,6 @@ def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int |
     return max(equal, default=None)
 
 
-def shared_digests(pair: Matched) -> Iterator[tuple[int, Stage, tuple[str, ...], tuple[str, ...]]]:
-    """Yield step, stage and both digests of all that both sides recorded, in the order of time."""
-    a, b = pair.a.digests, pair.b.digests
-    both = [(step, stage) for stage in a.keys() & b.keys() for step in a[stage].keys() & b[stage].keys()]
-    for step, stage in sorted(both, key=lambda one: (one[0], one[1].place)):
-        yield step, stage, a[stage][step], b[stage][step]
-
-
 def _ends_differ(pair: Matched, shared: bool) -> bool:
     (our_state, a), (their_state, b) = also_at_end(pair.a), also_at_end(pair.b)
     return end(pair.a) != end(pair.b) or _differ(our_state, their_state, shared) or _differ(a, b, shared)
@@ -120,7 +115,7 @@ def _results_differ(pair: Matched, through: int | None, shared: bool) -> bool:
         return True
     if _ended_before(pair, through) is not None:
         return True
-    return any(_differing_step(pair, stage, through, shared) is not None for stage in results(pair.a))
+    return bool(_first_steps(pair, results(pair.a), through, shared))
 
 
 def _ended_before(pair: Matched, through: int | None) -> int | None:
@@ -129,22 +124,32 @@ def _ended_before(pair: Matched, through: int | None) -> int | None:
     return min((end for end in ends if through is not None and end < through), default=None)
 
 
-def _differing_step(pair: Matched, stage: Stage, through: int | None, shared: bool) -> int | None:
-    """Return the first step at which a stage differs, None if it differs at none."""
-    a, b = pair.a.digests.get(stage, {}), pair.b.digests.get(stage, {})
-    if a == b:
-        return None
-    steps = a.keys() & b.keys() if shared else a.keys() | b.keys()
-    differing = (step for step in steps if a.get(step) != b.get(step) and (through is None or step <= through))
-    return min(differing, default=None)
+def _first_steps(pair: Matched, stages: Iterable[Stage], through: int | None, shared: bool) -> dict[Stage, int]:
+    """Return the first step at which each of these stages differs; a stage that differs at none is left out."""
+    sides = {stage: in_blocks(pair, stage) for stage in stages}
+    # A block of all stages is read at once.
+    differing = sorted(
+        (n, stage.place, stage) for stage in sides for n in blocks.differing(*sides[stage], shared=shared)
+    )
+    last = blocks.block_of(through) if through is not None else math.inf
+    found: dict[Stage, int] = {}
+    for number, _, stage in differing:
+        if stage in found or number > last:
+            continue
+        a, b = (side.block(number) for side in sides[stage])
+        steps = a.keys() & b.keys() if shared else a.keys() | b.keys()
+        step = min((step for step in steps if a.get(step) != b.get(step)), default=None)
+        if step is not None and (through is None or step <= through):
+            found[stage] = step
+    return found
 
 
 def _first(pair: Matched, through: int | None, shared: bool) -> Difference | None:
     if through is None and _only_last_outputs_differ(pair, shared):  # whatever else differed had no effect
         return _difference(pair, pair.a.steps, Stage.OUTPUT, at_end=True)
-    found = [(step, stage) for stage in Stage if (step := _differing_step(pair, stage, through, shared)) is not None]
+    found = _first_steps(pair, Stage, through, shared)
     if found:
-        step, stage = min(found, key=lambda one: (one[0], one[1].place))
+        step, stage = min(((step, stage) for stage, step in found.items()), key=lambda one: (one[0], one[1].place))
         if stage not in UNHOOKED and not (_has_step(pair.a, step) and _has_step(pair.b, step)):
             stage = Stage.STEPS
         return _difference(pair, step, stage, site(pair.a, pair.b, step, stage))
@@ -157,7 +162,7 @@ def _first(pair: Matched, through: int | None, shared: bool) -> Difference | Non
         return _difference(pair, min(pair.a.steps, pair.b.steps) + 1, Stage.STEPS)
     # Equal at every step that both recorded; large weights may not be recorded at the last one.
     stage = _end_stage(pair)
-    last = max(pair.a.digests.get(stage, {pair.a.steps: ()}))
+    last = blocks.last(pair.a.digests.get(stage, {pair.a.steps: ()}))
     at_end = stage not in UNHOOKED and last == pair.a.steps
     return _difference(pair, pair.a.steps, stage, site(pair.a, pair.b, 0, stage), at_end)
 
@@ -170,7 +175,7 @@ def _only_last_outputs_differ(pair: Matched, shared: bool) -> bool:
     (our_state, a), (their_state, b) = also_at_end(pair.a), also_at_end(pair.b)
     if not _differ(a, b, shared) or end(pair.a) != end(pair.b) or our_state != their_state:
         return False
-    return all(_differing_step(pair, stage, None, shared) is None for stage in results(pair.a))
+    return not _first_steps(pair, results(pair.a), None, shared)
 
 
 def _end_stage(pair: Matched) -> Stage:
@@ -208,8 +213,7 @@ def replicas(run: int, processes: Iterable[Process]) -> Replicas | None:
     found = [
         Difference(rank=rank, step=step, stage=stage)
         for rank, training in enumerate(ranks)
-        for stage in stages
-        if (step := _differing_step(Matched(rank, ranks[0], training), stage, None, shared=False)) is not None
+        for stage, step in _first_steps(Matched(rank, ranks[0], training), stages, None, shared=False).items()
     ]
     first = min(found, key=lambda one: (one.step, one.stage.place, one.rank), default=None)
     return Replicas(ranks=len(ranks), run=run, first_difference=first)

@@ -1,6 +1,5 @@
 """Follows a run while it goes on, to notice the moment in which it differs from another."""
 
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,18 +9,26 @@ from detaudit.model import RunRecord, Stage, Training, is_inference
 
 
 class DigestFollower:
-    """Compares the results of one training with a reference as they arrive, one digest after another."""
+    """Compares the results of one training with a reference as they arrive, one digest after another.
+
+    The steps of a stage ascend. From a step on that does not, the training is not compared before its end.
+    """
 
     def __init__(self, reference: Training) -> None:
         self._reference = reference
-        self._seen: Counter[tuple[int, Stage]] = Counter()
+        self._seen: dict[Stage, tuple[int, int]] = {}
+        self._ascends = True
 
     def differs(self, step: int, stage: Stage, digest: str) -> bool:
         """Take in the next digest, and return whether the training can no longer end with the same results."""
         if stage not in pairing.results(self._reference) or (self._reference.cut and step > self._reference.steps):
             return False
-        place = self._seen[step, stage]
-        self._seen[step, stage] += 1
+        last, count = self._seen.get(stage, (step, 0))
+        self._ascends = self._ascends and last <= step
+        if not self._ascends:
+            return False
+        place = count if last == step else 0
+        self._seen[stage] = step, place + 1
         expected = self._reference.digests.get(stage, {}).get(step, ())
         return len(expected) <= place or expected[place] != digest
 

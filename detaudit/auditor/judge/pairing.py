@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from detaudit.model import UNHOOKED, FinalState, RunRecord, Stage, Training, digits
+from detaudit.model import UNHOOKED, FinalState, RunRecord, Stage, Training, blocks, digits
 
 RESULTS = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE, Stage.STATE, Stage.OUTPUT, *UNHOOKED})
 """The stages that are results of a training. The others only explain: a script may draw a random name for its logs."""
@@ -46,7 +46,8 @@ def _trained(a: Sequence[Training], b: Sequence[Training]) -> list[Matched]:
 
 def _likeness(part: Training) -> tuple[object, ...]:
     """Return what two trainings are matched by: all that they did, how they ended, how they began, or nothing else."""
-    return _key(part), end(part), (part.framework, part.digests.get(Stage.INIT)), part.framework
+    initial = blocks.fingerprint(part.digests.get(Stage.INIT, {}))
+    return _key(part), end(part), (part.framework, initial), part.framework
 
 
 def identity(run: RunRecord) -> str:
@@ -57,7 +58,7 @@ def identity(run: RunRecord) -> str:
 
 
 def _key(part: Training) -> str:
-    found = [(stage, sorted(part.digests[stage].items())) for stage in sorted(results(part) & part.digests.keys())]
+    found = [(stage, blocks.fingerprint(part.digests[stage])) for stage in sorted(results(part) & part.digests.keys())]
     return _digest((end(part), also_at_end(part), found))
 
 

@@ -12,6 +12,7 @@ from detaudit.auditor.judge import comparer
 from detaudit.auditor.judge.comparer import replicas
 from detaudit.auditor.judge.follow import DigestFollower
 from detaudit.auditor.judge.pairing import Matched, identity
+from detaudit.auditor.judge.shared import shared_digests
 from detaudit.model import UNHOOKED, Difference, FinalState, ModelTensor, Replicas, Stage, Training, record_of
 
 STAGES = tuple(stage for stage in Stage if stage not in (Stage.OUTPUT, *UNHOOKED, Stage.STEPS))
@@ -334,7 +335,7 @@ def test_shared_digests_are_in_the_order_of_time() -> None:
     a = replace(
         training(2), digests={stage: training(2).digests[stage] for stage in STAGES if stage is not Stage.BATCH}
     )
-    shared = list(comparer.shared_digests(Matched(0, a, training(update2="x"))))
+    shared = list(shared_digests(Matched(0, a, training(update2="x"))))
     stages = [stage for stage in STAGES[1:] if stage is not Stage.BATCH]
     assert [(step, stage) for step, stage, _, _ in shared] == [
         (0, Stage.INIT),

@@ -79,16 +79,14 @@ def test_the_files_of_a_whole_run_do_not_count_against_one_that_was_ended() -> N
 def test_the_digest_is_of_the_weights_after_the_step() -> None:
     (rank,) = record(training(9).through(4)).ranks
     assert (rank.digest, rank.steps, rank.sum_of_weights) == ("w4", 4, None)
-    two = training(4)
-    two.digests[Stage.UPDATE][4] = ("a", "b")
+    two = replace(training(4), digests={Stage.UPDATE: {4: ("a", "b")}})
     assert len(two.through(4).weights_digest or "") == 32
     assert training(4, updates=False).through(4).weights_digest is None
     assert training(4).weights_digest == "w"
 
 
 def test_weights_that_are_not_digested_at_each_step() -> None:
-    large = training(9)
-    large.digests[Stage.UPDATE] = dict.fromkeys((1, 2, 4, 8), ("w",))
+    large = replace(training(9), digests={Stage.UPDATE: dict.fromkeys((1, 2, 4, 8), ("w",))})
     assert large.through(7).sampled
     assert not training(9).through(7).sampled
     assert not training(9, updates=False).through(7).sampled
@@ -96,8 +94,7 @@ def test_weights_that_are_not_digested_at_each_step() -> None:
 
 def test_the_step_that_all_did() -> None:
     assert through.common_step([process(training(9)), process(training(7)), process()]) == 7
-    large = training(9)
-    large.digests[Stage.UPDATE] = dict.fromkeys((1, 2, 4, 8), ("w",))
+    large = replace(training(9), digests={Stage.UPDATE: dict.fromkeys((1, 2, 4, 8), ("w",))})
     assert through.common_step([process(large), process(training(7))]) == 4
     assert through.common_step([process(training(9), training(2, framework="sklearn"))]) == 9
     assert through.common_step([process(training(3, framework="torch inference"))]) == 0
