@@ -3,14 +3,16 @@
 import math
 import struct
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from detaudit.auditor.judge import array_distances
+from detaudit.auditor.judge.array_distances import Distances
 from detaudit.model import FirstMismatch, Number, TensorDifference, as_number, digits
 
 PIECE = 4096
-"""Elements that are compared one by one if any of them differs."""
+"""Elements that are compared at a time, if any of them differs."""
 
 FEW = 4
 """Elements that differ which are reported one by one."""
@@ -38,14 +40,15 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
     if a == b:
         return None
     size = len(a) // total
-    found = _Distances(dtype, size)
-    few: list[int] = []
-    for start, places in _mismatches(a, b, size):
-        few += [start + place for place in places[: FEW - len(few)]]
-        pieces = (side[start * size : (start + PIECE) * size] for side in (a, b))
-        found.add(*(b"".join([piece[i * size : (i + 1) * size] for i in places]) for piece in pieces))
+    found = _Distances(dtype)
+    for start in range(0, total, PIECE):
+        ours, theirs = (side[start * size : (start + PIECE) * size] for side in (a, b))
+        if ours != theirs:
+            apart = array_distances.distances(dtype, size, ours, theirs)
+            found.add(start, apart or _distances(dtype, size, ours, theirs))
     elements = [
-        _mismatch(dtype, shape, place, *(side[place * size : (place + 1) * size] for side in (a, b))) for place in few
+        _mismatch(dtype, shape, place, *(side[place * size : (place + 1) * size] for side in (a, b)))
+        for place in found.few
     ]
     return TensorDifference(
         mismatched=found.mismatched,
@@ -59,13 +62,27 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
     )
 
 
-def _mismatches(a: bytes, b: bytes, size: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield the place of each piece that differs, and the places in it that differ."""
-    for start in range(0, len(a) // size, PIECE):
-        ours, theirs = (_words(side[start * size : (start + PIECE) * size], size) for side in (a, b))
-        places = [i for i, (x, y) in enumerate(zip(ours, theirs, strict=True)) if x != y]
-        if places:
-            yield start, places
+def _distances(dtype: str, size: int, a: bytes, b: bytes) -> Distances:
+    """Return the distances between elements of ``size`` bytes, none if their type is not known here."""
+    places = [i for i, (x, y) in enumerate(zip(_words(a, size), _words(b, size), strict=True)) if x != y]
+    a, b = (b"".join([side[i * size : (i + 1) * size] for i in places]) for side in (a, b))
+    ours, theirs = values(dtype, a), values(dtype, b)
+    if ours is None or theirs is None:
+        return Distances(places)
+    nans, max_rel, max_ulp = 0, 0.0, None
+    max_abs: float | int = 0
+    for place, (x, y) in enumerate(zip(ours, theirs, strict=True)):
+        if x != x or y != y:
+            nans += 1
+            continue
+        distance = _distance(x, y)
+        larger = max(abs(x), abs(y))
+        max_abs = max(max_abs, distance)
+        max_rel = max(max_rel, math.inf if distance == math.inf else distance / larger if larger else 0.0)
+        if dtype in _FLOATS:
+            at = slice(place * size, (place + 1) * size)
+            max_ulp = max(max_ulp or 0, abs(_rank(a[at]) - _rank(b[at])))
+    return Distances(places, nans, max_abs, max_rel, max_ulp)
 
 
 def _words(raw: bytes, size: int) -> Sequence[int | bytes]:
@@ -95,33 +112,24 @@ def _unpacked(code: str, raw: bytes) -> tuple[Any, ...]:
 
 @dataclass
 class _Distances:
-    """The largest distances between mismatched elements."""
+    """The elements that differ: their number, the first few places, and the largest distances."""
 
     dtype: str
-    size: int
     mismatched: int = 0
+    few: list[int] = field(default_factory=list)
     nans: int = 0
     max_abs: float | int = 0
     max_rel: float = 0.0
     max_ulp: int | None = None
 
-    def add(self, a: bytes, b: bytes) -> None:
-        """Add elements that differ."""
-        self.mismatched += len(a) // self.size
-        ours, theirs = values(self.dtype, a), values(self.dtype, b)
-        if ours is None or theirs is None:
-            return
-        for place, (x, y) in enumerate(zip(ours, theirs, strict=True)):
-            if x != x or y != y:
-                self.nans += 1
-                continue
-            distance = _distance(x, y)
-            larger = max(abs(x), abs(y))
-            self.max_abs = max(self.max_abs, distance)
-            self.max_rel = max(self.max_rel, math.inf if distance == math.inf else distance / larger if larger else 0.0)
-            if self.dtype in _FLOATS:
-                at = slice(place * self.size, (place + 1) * self.size)
-                self.max_ulp = max(self.max_ulp or 0, abs(_rank(a[at]) - _rank(b[at])))
+    def add(self, start: int, found: Distances) -> None:
+        """Add what differs in the elements from ``start`` on."""
+        self.mismatched += len(found.places)
+        self.few += [start + place for place in found.places[: FEW - len(self.few)]]
+        self.nans += found.nans
+        self.max_abs, self.max_rel = max(self.max_abs, found.max_abs), max(self.max_rel, found.max_rel)
+        if found.max_ulp is not None:
+            self.max_ulp = max(self.max_ulp or 0, found.max_ulp)
 
     def number(self, value: float) -> Number:
         """Return a distance as reports have it, None if there is none."""

@@ -2,6 +2,7 @@
 
 import math
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.judge import tensors
+from detaudit.auditor.judge import array_distances, tensors
 from detaudit.auditor.judge.tensors import difference
 
-WORDS = {"float16": "u2", "float32": "u4", "float64": "u8", "int8": "u1", "int64": "u8", "uint32": "u4"}
+WORDS = {"float16": "u2", "float32": "u4", "float64": "u8", "int8": "u1", "int16": "u2", "int64": "u8", "uint32": "u4"}
 
 
 @st.composite
@@ -45,6 +46,15 @@ def test_it_finds_what_numpy_finds(pair: tuple[str, Any, Any]) -> None:
         return
     assert float(found.max_abs or 0) == max(float(abs(p - q)) for p, q in known)
     assert 0 <= float(found.max_rel or 0) <= 2 or found.max_rel == "inf"
+
+
+@given(pairs())
+def test_it_is_the_same_without_numpy(pair: tuple[str, Any, Any]) -> None:
+    dtype, a, b = pair
+    for name in (dtype, *(["bfloat16"] if dtype == "float16" else []), *(["int32"] if dtype == "uint32" else [])):
+        fast = difference(name, a.shape, a.tobytes(), b.tobytes())
+        with mock.patch.object(array_distances, "_numpy", return_value=None):
+            assert repr(difference(name, a.shape, a.tobytes(), b.tobytes())) == repr(fast)
 
 
 @given(pairs())
