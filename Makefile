@@ -94,13 +94,15 @@ audit-dependencies: $(VENV)/.dev ## Look for known vulnerabilities in what detau
 	$(BIN)/pip install --quiet pip-audit
 	$(BIN)/pip-audit --strict .
 
-bench: $(VENV)/.dev ## Benchmark startup, the recorder and digests
+bench: $(VENV)/.dev ## Benchmark startup, the recorder, digests and comparisons
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/recorder.py
 	$(BIN)/python benchmarks/digest.py
 	$(BIN)/python benchmarks/keras.py
 	$(BIN)/python benchmarks/files.py
 	$(BIN)/python benchmarks/processes.py
+	$(BIN)/python benchmarks/comparison.py
+	$(BIN)/python benchmarks/distances.py
 
 # picire needs a setuptools that still has pkg_resources.
 bench-bisect: $(VENV)/.dev ## Count the runs per bisection against ddmin and one flag at a time
