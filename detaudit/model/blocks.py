@@ -81,6 +81,11 @@ def block_of(step: int) -> int:
     return step // BLOCK
 
 
+def start(number: int) -> int:
+    """Return the first step of a block."""
+    return number * BLOCK
+
+
 def in_blocks(steps: Steps) -> BlockedSteps:
     """Return digests by step in blocks, whether or not they are held in memory."""
     return steps if isinstance(steps, BlockedSteps) else HeldSteps(steps)

@@ -32,6 +32,7 @@ from detaudit.auditor.evidence.event_records import (
     Undigested,
     Wrote,
 )
+from detaudit.auditor.evidence.logged import Block
 from detaudit.auditor.evidence.trainings import TrainingsSoFar, in_order
 from detaudit.model import FITTED, Training, is_inference
 
@@ -86,10 +87,14 @@ def _unidentified(path: Path) -> Process:
     return Process(hello, torn=True)
 
 
-def _process(path: Path) -> Process:
+def _process(path: Path, known: dict[bytes, Block]) -> Process:
     process: Process | None = None
-    growing = TrainingsSoFar(path)
+    growing = TrainingsSoFar(path, known)
     for piece in pieces(path):
+        framework = growing.add_known(piece) if process is not None else None
+        if process is not None and framework is not None:
+            process.ended = process.ended and is_inference(framework)
+            continue
         for kind, found in groupby(piece.lines, type):
             if process is not None and kind is Event:
                 frameworks = growing.add(cast("list[Event]", list(found)), piece)
@@ -146,13 +151,15 @@ def _take(process: Process, growing: TrainingsSoFar, line: Line) -> None:
             pass
 
 
-def read_run(folder: Path) -> list[Process]:
+def read_run(folder: Path, known: dict[bytes, Block] | None = None) -> list[Process]:
     """Return the processes of a run, in an order that is the same in every run.
 
     They are sorted by launcher rank, then by multiprocessing's numbering, then in the order of their start. Calls of
-    models are trainings only if nothing was trained in any process.
+    models are trainings only if nothing was trained in any process. ``known`` has blocks of steps that were read
+    before, by their bytes; those that are read now are added.
     """
-    processes = [_process(path) for path in logs(folder / wire.LOGS)]
+    known = {} if known is None else known
+    processes = [_process(path, known) for path in logs(folder / wire.LOGS)]
     trained = any(not training.is_inference for process in processes for training in process.trained)
     for process in processes:
         # Calls before a training or in other processes are no results, nor calls before a backward pass that nothing

@@ -7,11 +7,15 @@ from pathlib import Path
 
 from detaudit.auditor.evidence.event_pieces import Piece
 from detaudit.auditor.evidence.event_records import Event, Final, State
-from detaudit.auditor.evidence.logged import Held, Log, LoggedLosses, LoggedSteps, Origin
+from detaudit.auditor.evidence.logged import Block, Held, Log, LoggedLosses, LoggedSteps, Origin
 from detaudit.model import FinalState, ModelTensor, Number, Stage, Training, Weight, as_number, blocks
 
 MOST_HELD = 256
 """The number of events up to which a training is held in memory."""
+
+
+MOST_KNOWN = 4096
+"""The number of blocks that are recognized when they are read again."""
 
 
 class TrainingSoFar:
@@ -45,8 +49,17 @@ class TrainingSoFar:
         self._held.add(events)
         if self._count > MOST_HELD:
             self._log = Log(self._origin)
-            self._log.take(self._held, self._start, end)
+            self._log.take_held(self._held, self._start, end)
             self._held = Held()
+
+    def take_block(self, block: Block, start: int, end: int) -> bool:
+        """Add a block, whose events lie between these bytes of the event log; return whether it can be added."""
+        return self._log is not None and self._log.take(block, start, end)
+
+    @property
+    def block(self) -> Block | None:
+        """The block of the events that were added last, if all of it was added with them."""
+        return self._log.alone if self._log is not None else None
 
     def training(self, unplaced: bool = False) -> Training:
         """Return the training so far."""
@@ -77,8 +90,8 @@ class TrainingSoFar:
 class TrainingsSoFar:
     """The trainings of one process, by framework and lane, which grow with its event log."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path.absolute()
+    def __init__(self, path: Path, known: dict[bytes, Block]) -> None:
+        self._path, self._known = path.absolute(), known
         self._growing: dict[tuple[str, int], TrainingSoFar] = {}
 
     @property
@@ -100,7 +113,11 @@ class TrainingsSoFar:
         """Add events of a piece of the event log, and return their frameworks."""
         frameworks, lanes = {event.fw for event in events}, {event.lane for event in events}
         if len(frameworks) == len(lanes) == 1:
-            self._of(events[0].fw, events[0].lane).add(events, piece.start, piece.end)
+            so_far = self._of(events[0].fw, events[0].lane)
+            so_far.add(events, piece.start, piece.end)
+            block = so_far.block if len(events) == len(piece.lines) else None
+            if block is not None and len(self._known) < MOST_KNOWN:
+                self._known[piece.digest] = block
             return frameworks
         found: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
         for event in events:
@@ -108,6 +125,16 @@ class TrainingsSoFar:
         for key, part in found.items():
             self._of(*key).add(part, piece.start, piece.end)
         return frameworks
+
+    def add_known(self, piece: Piece) -> str | None:
+        """Add a piece that was read before, in this log or in one of another run, and return its framework.
+
+        Return None if it has to be read.
+        """
+        block = self._known.get(piece.digest)
+        if block is None or not self._of(block.framework, block.lane).take_block(block, piece.start, piece.end):
+            return None
+        return block.framework
 
     def trainings(self) -> tuple[Training, ...]:
         """Return the trainings. A process records the models of its threads together."""

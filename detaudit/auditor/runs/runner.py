@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from detaudit.auditor.evidence import event_logs
+from detaudit.auditor.evidence.logged import Block
 from detaudit.auditor.evidence.unhooked import Watch
 from detaudit.auditor.evidence.written import Collector, File, elsewhere, keep, kept
 from detaudit.auditor.judge.run_status import compared, ended, ended_after, judge
@@ -40,6 +41,7 @@ class Runner:
     def __init__(self, settings: Settings, launcher: Launcher, observer: Observer) -> None:
         self.space = workspace_for(settings)
         self._read: list[str] = []
+        self._known: dict[bytes, Block] = {}
         self._settings, self._launcher, self._observer = settings, launcher, observer
         self._watch_files = None if settings.isolate else LeftoverFiles()
         self._collector = Collector()
@@ -99,7 +101,7 @@ class Runner:
                 if leftovers is not None:
                     read = leftovers.after_run(changed)
                     self._read += read
-            processes = event_logs.read_run(spec.folder)
+            processes = event_logs.read_run(spec.folder, self._known)
             if through := self._through(limits, processes, early=outcome.ended):
                 self.ended_after(through, processes)
                 run = ended_after(number, spec, outcome, processes, through)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from detaudit.auditor.baseline import recordings
 from detaudit.auditor.evidence import event_pieces, trainings
 from detaudit.auditor.evidence.event_logs import Process, read_run
-from detaudit.auditor.evidence.logged import LoggedSteps
+from detaudit.auditor.evidence.event_records import DECODER
+from detaudit.auditor.evidence.logged import Block, Log, LoggedSteps, Origin
 from detaudit.auditor.judge import comparer, pairing
 from detaudit.auditor.judge.follow import DigestFollower
 from detaudit.auditor.judge.pairing import Matched
@@ -107,12 +108,12 @@ def write(folder: Path, found: Sequence[Row]) -> Path:
     lines = [hello(), *map(line, found), {"k": "bye", "how": "exit"}]
     (folder / "logs").mkdir(parents=True)
     log = folder / "logs" / "7.0.jsonl"
-    log.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    log.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in lines))
     return log
 
 
-def logged(folder: Path) -> RunRecord:
-    (process,) = read_run(folder)
+def logged(folder: Path, known: dict[bytes, Block] | None = None) -> RunRecord:
+    (process,) = read_run(folder, known)
     assert process.ended or not process.trained
     return record_of(tuple(process.trained))
 
@@ -151,7 +152,8 @@ def test_a_log_is_compared_like_what_is_held(
     with tempfile.TemporaryDirectory() as name, limits():
         for run, log in (("a", found), ("b", other)):
             write(Path(name, run), log)
-        ours, theirs = logged(Path(name, "a")), logged(Path(name, "b"))
+        known: dict[bytes, Block] = {}
+        ours, theirs = logged(Path(name, "a"), known), logged(Path(name, "b"), known)
         for read, made in ((ours, a), (theirs, b)):
             assert read.ranks == made.ranks
             assert [dict(part.losses) for part in read.parts] == [part.losses for part in made.parts]
@@ -238,7 +240,7 @@ def test_a_log_that_changed_is_never_compared_as_it_was(tmp_path: Path) -> None:
         log = write(tmp_path / "a", regular(40))
         write(tmp_path / "b", regular(40, "b"))
         a, b = logged(tmp_path / "a"), logged(tmp_path / "b")
-        log.write_text(log.read_text().replace('"digest": "a"', '"digest": "b"'))
+        log.write_text(log.read_text().replace('"digest":"a"', '"digest":"b"'))
         assert pairing.identity(a) != pairing.identity(b), "what was read is known"
         with pytest.raises(StorageError, match="has changed"):
             comparer.first_difference(a, b)
@@ -259,9 +261,90 @@ def test_runs_that_match_are_compared_without_their_logs(tmp_path: Path) -> None
 def test_only_around_a_difference_is_a_log_read_again(tmp_path: Path) -> None:
     with limits(size=2**12):
         a, b = (logged(write(tmp_path / end, regular(4000, end)).parents[1]) for end in "ab")
-        with mock.patch.object(event_pieces, "decoded", wraps=event_pieces.decoded) as decoded:
+        with mock.patch.object(event_pieces, "Piece", wraps=event_pieces.Piece) as piece:
             assert comparer.first_difference(a, b) == Difference(rank=0, step=4000, stage=Stage.FORWARD)
-        assert decoded.call_count < 10, "of 400 pieces"
+        assert piece.call_count == 2, "of 2,000"
+
+
+@st.composite
+def repeated(draw: st.DrawFn) -> list[Row]:
+    """A log of few different blocks, which may have a block again, or part of one, where it does not belong."""
+    block = st.tuples(st.sampled_from("ab"), st.sampled_from([None, 1.5, 2.5]), st.integers(1, 2))
+    found = [(0, 4, "a", None, 1), *((n, 4, *one) for n, one in enumerate(draw(st.lists(block, max_size=6)), 1))]
+    if draw(st.booleans()):
+        again = (draw(st.integers(0, 6)), draw(st.integers(1, 4)), *draw(block))
+        found.insert(draw(st.integers(1, len(found))), again)
+    return [
+        (0, step, stage, digest, loss)
+        for number, steps, digest, loss, stages in found
+        for step in range(4 * number, 4 * number + steps)
+        for stage in (Stage.FORWARD, Stage.UPDATE)[:stages]
+    ]
+
+
+@given(st.lists(repeated(), min_size=2, max_size=4))
+def test_blocks_that_are_known_are_read_like_others(logs: list[list[Row]]) -> None:
+    known: dict[bytes, Block] = {}
+    with tempfile.TemporaryDirectory() as name, limits():
+        for number, found in enumerate(logs):
+            write(Path(name, str(number)), found)
+            read, made = logged(Path(name, str(number)), known), held(found)
+            assert read.ranks == made.ranks
+            assert pairing.identity(read) == pairing.identity(made)
+            assert [(dict(part.digests), dict(part.losses)) for part in read.parts] == [
+                (part.digests, part.losses) for part in made.parts
+            ]
+
+
+def test_a_known_block_that_goes_on_in_a_later_piece(tmp_path: Path) -> None:
+    late: list[Row] = [
+        *((0, step, Stage.FORWARD, "a", None) for step in (1, 2, 3, 4, 5)),
+        (0, 8, Stage.UPDATE, "a", None),
+        *((0, step, Stage.FORWARD, "a", None) for step in (6, 7, 8)),
+    ]
+    known: dict[bytes, Block] = {}
+    with limits():
+        for name in "ab":
+            write(tmp_path / name, late)
+            assert pairing.identity(logged(tmp_path / name, known)) == pairing.identity(held(late))
+        assert [block.number for block in known.values()] == [1]
+
+
+def test_a_known_block_is_taken_once(tmp_path: Path) -> None:
+    with limits():
+        known: dict[bytes, Block] = {}
+        write(tmp_path, regular(12))
+        logged(tmp_path, known)
+        log = Log(Origin(tmp_path, "torch", 0))
+        (first, *_) = sorted(known.values(), key=lambda block: block.number)
+        assert log.take(first, 0, 1)
+        assert not log.take(first, 1, 2)
+
+
+def test_what_follows_the_end_of_a_task_counts_although_it_is_known(tmp_path: Path) -> None:
+    known: dict[bytes, Block] = {}
+    with limits():
+        log = write(tmp_path / "a", regular(40))
+        assert read_run(tmp_path / "a", known)[0].ended
+        lines = log.read_text().splitlines(keepends=True)
+        log.write_text("".join([*lines[:15], lines[-1], *lines[15:23]]))
+        assert not read_run(tmp_path / "a", known)[0].ended
+
+
+def test_blocks_of_another_run_are_not_decoded_again(tmp_path: Path) -> None:
+    with limits():
+        for name, end in (("a", "a"), ("b", "a"), ("c", "b")):
+            write(tmp_path / name, regular(41, end))
+        known: dict[bytes, Block] = {}
+        a = logged(tmp_path / "a", known)
+        with mock.patch.object(event_pieces, "DECODER", wraps=DECODER) as decoder:
+            b = logged(tmp_path / "b", known)
+            assert decoder.decode_lines.call_count == 2, "the first and the last piece have more than a block"
+            c = logged(tmp_path / "c", known)
+            assert decoder.decode_lines.call_count == 4
+        assert pairing.identity(a) == pairing.identity(b) != pairing.identity(c)
+        assert dict(a.parts[0].losses) == dict(b.parts[0].losses)
+        assert comparer.first_difference(b, c) == Difference(rank=0, step=41, stage=Stage.FORWARD)
 
 
 def peak(folder: Path) -> int:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.auditor.evidence import event_records
-from detaudit.auditor.evidence.event_pieces import decoded
+from detaudit.auditor.evidence.event_pieces import Piece
 from detaudit.recorder.process.sink import Sink, encode
 
 values = st.recursive(
@@ -33,7 +33,7 @@ def test_text_that_is_not_unicode_keeps_the_log_readable(tmp_path: Path) -> None
     sink = Sink(str(tmp_path))
     sink.write({"k": "trouble", "where": "caf\udce9.py", "error": "é 😀"}, {"k": "bye", "how": "exit"})
     (path,) = tmp_path.iterdir()
-    _, trouble, bye = decoded(path.read_bytes())
+    _, trouble, bye = Piece(0, path.read_bytes()).lines
     assert trouble == event_records.Trouble("caf\\udce9.py", "é 😀")
     assert isinstance(bye, event_records.Bye)
 
