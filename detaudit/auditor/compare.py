@@ -3,6 +3,7 @@
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -147,8 +148,8 @@ def _ordered(stages: set[Stage]) -> tuple[Stage, ...]:
 
 
 def _losses(rank: int, a: Training, b: Training) -> Iterator[LossPair]:
-    for step in sorted(step for step in a.losses if step in b.losses):
-        ours, theirs = a.losses[step], b.losses[step]
+    both = ((step, loss, b.losses[step]) for step, loss in a.losses.items() if step in b.losses)
+    for step, ours, theirs in sorted(both, key=itemgetter(0)):
         yield LossPair(rank=rank, step=step, a=ours, b=theirs, distance=_distance(ours, theirs))
 
 

@@ -1,7 +1,7 @@
 """Recordings: made of what a run was compared by, and thinned out for a baseline."""
 
 from collections.abc import Mapping, Reversible, Sequence
-from typing import TypeVar, cast
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -10,8 +10,6 @@ from detaudit.model import AppliedRecipe, Artifact, Recording, Run, RunRecord, S
 
 KEPT_STEPS = 64
 """How many steps of each stage a baseline keeps, beside the powers of two."""
-
-T = TypeVar("T")
 
 
 def recording_of(
@@ -49,22 +47,24 @@ def thinned(recording: Recording) -> Recording:
 
 
 def _thin(part: Training) -> Training:
-    digests = {stage: _some(steps) for stage, steps in part.digests.items()}
-    return replace(part, digests=digests, losses=_some(part.losses))
+    wanted = {stage: _kept(steps) for stage, steps in part.digests.items()}
+    digests: dict[Stage, dict[int, tuple[str, ...]]] = {stage: {} for stage in wanted}
+    # Step by step, because an event log has the stages of a step together.
+    for step in sorted({step for kept in wanted.values() for step in kept}):
+        for stage, steps in part.digests.items():
+            if step in wanted[stage] and step in steps:
+                digests[stage][step] = steps[step]
+    losses = {step: part.losses[step] for step in _kept(part.losses) if step in part.losses}
+    return replace(part, digests=digests, losses=losses)
 
 
-def _some(steps: Mapping[int, T]) -> dict[int, T]:
-    """Return some steps. Those that an event log has are looked up, the last one of it is known."""
-    if isinstance(steps, dict):
-        kept = _kept(max([0, *steps]))
-        return {step: value for step, value in steps.items() if step in kept or step < 0}
-    kept = _kept(next(reversed(cast("Reversible[int]", steps)), 0))
-    return {step: steps[step] for step in sorted(kept) if step in steps}
-
-
-def _kept(last: int) -> set[int]:
+def _kept(steps: Mapping[int, object]) -> list[int]:
+    """Return the steps to keep, in the order in which they were recorded; of an event log, those that it may have."""
+    held = isinstance(steps, dict)
+    last = max([0, *steps]) if held else next(reversed(cast("Reversible[int]", steps)), 0)
     stride = last // KEPT_STEPS + 1
-    return {0, last, *(2**power for power in range(last.bit_length())), *range(0, last + 1, stride)}
+    kept = {last, *(2**power for power in range(last.bit_length())), *range(0, last + 1, stride)}
+    return [step for step in steps if step in kept or step < 0] if held else sorted(kept)
 
 
 def asked(recording: Recording) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.judge import saved_files
 from detaudit.auditor.judge.pairing import RESULTS, Matched, also_at_end, end, pairs, results
-from detaudit.auditor.judge.shared import in_blocks, shared_digests
+from detaudit.auditor.judge.shared import in_blocks, shared_blocks
 from detaudit.auditor.judge.sites import site
 from detaudit.model import (
     FITTED,
@@ -95,10 +95,12 @@ def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int |
         return None
     unrecorded = difference.at_end and not any(difference.stage in part.digests for part in pair[1:])
     stages = RESULTS if unrecorded or difference.stage is Stage.STEPS else {difference.stage}
-    equal = (
-        step for step, stage, x, y in shared_digests(pair) if stage in stages and step <= difference.step and x == y
-    )
-    return max(equal, default=None)
+    for block in shared_blocks(pair, last=difference.step):
+        equal = (step for step, stage, x, y in block if stage in stages and step <= difference.step and x == y)
+        found = max(equal, default=None)
+        if found is not None:
+            return found
+    return None
 
 
 def _ends_differ(pair: Matched, shared: bool) -> bool:

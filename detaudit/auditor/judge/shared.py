@@ -13,14 +13,27 @@ def in_blocks(pair: Matched, stage: Stage) -> tuple[BlockedSteps, BlockedSteps]:
     return blocks.in_blocks(pair.a.digests.get(stage, {})), blocks.in_blocks(pair.b.digests.get(stage, {}))
 
 
-def shared_digests(pair: Matched) -> Iterator[tuple[int, Stage, tuple[str, ...], tuple[str, ...]]]:
+Found = tuple[int, Stage, tuple[str, ...], tuple[str, ...]]
+"""A step, a stage, and what both sides recorded there."""
+
+
+def shared_digests(pair: Matched) -> Iterator[Found]:
     """Yield step, stage and both digests of all that both sides recorded, in the order of time."""
+    for block in shared_blocks(pair):
+        yield from block
+
+
+def shared_blocks(pair: Matched, *, last: int | None = None) -> Iterator[list[Found]]:
+    """Yield the same by block; if ``last`` is a step, its block first and then all before it, from the last on."""
     both = pair.a.digests.keys() & pair.b.digests.keys()
     sides = [(stage, *in_blocks(pair, stage)) for stage in Stage if stage in both]
-    for number in sorted({number for _, a, b in sides for number in a.digests.keys() & b.digests.keys()}):
+    numbers = sorted({number for _, a, b in sides for number in a.digests.keys() & b.digests.keys()})
+    if last is not None:
+        numbers = [number for number in reversed(numbers) if number <= blocks.block_of(last)]
+    for number in numbers:
         block = [(stage, a.block(number), b.block(number)) for stage, a, b in sides]
-        for step in sorted({step for _, a, b in block for step in a.keys() & b.keys()}):
-            yield from ((step, stage, a[step], b[step]) for stage, a, b in block if step in a and step in b)
+        steps = sorted({step for _, a, b in block for step in a.keys() & b.keys()})
+        yield [(step, stage, a[step], b[step]) for step in steps for stage, a, b in block if step in a and step in b]
 
 
 @dataclass
