@@ -49,6 +49,9 @@ class BlockedSteps(Steps):
         for number in sorted(self.digests, reverse=True):
             yield from sorted(self.block(number), reverse=True)
 
+    def __bool__(self) -> bool:
+        return bool(self.digests)
+
     def __len__(self) -> int:
         return sum(len(self.block(number)) for number in self.digests)
 

@@ -2,15 +2,15 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Reversible
-from typing import TypeVar, cast
+from typing import cast
 
 import msgspec
 
+from detaudit.model import blocks
 from detaudit.model.audit import AppliedRecipe, RankRecord
+from detaudit.model.cut import digests_through, losses_through
 from detaudit.model.enums import UNHOOKED, Stage, is_inference
 from detaudit.model.number import Number
-
-T = TypeVar("T")
 
 
 class Weight(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
         if not self.cut:
             return self.final.digest if self.final else None
         updates = self.digests.get(Stage.UPDATE, {})
-        last = updates[max(updates)] if updates else ()
+        last = updates[blocks.last(updates)] if updates else ()
         return last[0] if len(last) == 1 else _joined(last)
 
     @property
@@ -107,12 +107,12 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
     def through(self, step: int) -> "Training":
         """Return what was recorded through this step, as of a run that was ended there."""
-        digests = {stage: _until(step, found) for stage, found in self.digests.items()}
+        digests = {stage: digests_through(step, found) for stage, found in self.digests.items()}
         return msgspec.structs.replace(
             self,
             steps=min(self.steps, step),
             digests={stage: steps for stage, steps in digests.items() if steps},
-            losses=_until(step, self.losses),
+            losses=losses_through(step, self.losses),
             final=None,
             cut=True,
         )
@@ -182,10 +182,6 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     def through(self) -> int | None:
         """The step through which it is known if the run was ended there, None if it is known to its end."""
         return max((part.steps for part in self.parts if part.cut), default=None)
-
-
-def _until(step: int, found: Mapping[int, T]) -> dict[int, T]:
-    return {n: value for n, value in found.items() if n <= step}
 
 
 def _joined(digests: tuple[str, ...]) -> str | None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from detaudit.auditor.evidence.event_logs import Process
-from detaudit.model import FITTED, Stage, Training
+from detaudit.model import FITTED, Stage, Training, blocks
+from detaudit.model.cut import digests_through
 
 
 def reached(processes: Iterable[Process], step: int) -> bool:
@@ -39,5 +40,5 @@ def _trained(processes: Iterable[Process]) -> list[Training]:
 
 def _recorded(training: Training, step: int) -> int:
     """Return the last step up to ``step`` at which the weights were recorded; ``step`` if they never were."""
-    updates = [n for n in training.digests.get(Stage.UPDATE, {}) if n <= step]
-    return max(updates, default=step)
+    updates = digests_through(step, training.digests.get(Stage.UPDATE, {}))
+    return blocks.last(updates) if updates else step

@@ -213,6 +213,19 @@ def test_a_run_is_followed_beside_a_log_as_beside_what_is_held(
             assert read.differs(step, stage, digest) == made.differs(step, stage, digest)
 
 
+@given(LOGS, st.integers(0, 21))
+def test_a_log_is_cut_like_what_is_held(found: list[Row], step: int) -> None:
+    with tempfile.TemporaryDirectory() as name, limits():
+        write(Path(name), found)
+        cut, made = (run.each(lambda part: part.through(step)) for run in (logged(Path(name)), held(found)))
+        assert cut.ranks == made.ranks
+        assert [(dict(part.digests), dict(part.losses)) for part in cut.parts] == [
+            (part.digests, part.losses) for part in made.parts
+        ]
+        assert pairing.identity(cut) == pairing.identity(made)
+        assert [part.sampled for part in cut.parts] == [part.sampled for part in made.parts]
+
+
 @given(LOGS)
 def test_a_baseline_keeps_the_same_steps_of_a_log(found: list[Row]) -> None:
     found = sorted(found, key=lambda row: row[1])
