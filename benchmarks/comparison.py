@@ -1,6 +1,7 @@
 """Measure what it costs to compare long runs: events per second of CPU time, memory, the size of audit.json.
 
-The event logs of five runs are generated: one differs from its middle on, one at its last step. An audit takes them as
+The event logs of five runs are generated: one differs from its middle on, one at its last step. With --different each
+differs from its first step on, so that nothing is recognized. An audit takes them as
 what its runs recorded. It runs in a process of its own, whose time and memory include all that an audit does beside.
 """
 
@@ -24,14 +25,14 @@ MOST_MIB = 150
 MOST_MB = 5
 
 
-def lines(steps: int, differs: int) -> Iterator[str]:
-    """Yield the event log of a training that differs from step ``differs`` on."""
+def lines(steps: int, differs: int, run: int) -> Iterator[str]:
+    """Yield the event log of a training that differs from all others from step ``differs`` on."""
     hello = {"k": "hello", "schema": 1, "pid": 7, "ppid": 1, "argv": ["python", "train.py"], "python": "3.11.7"}
     yield json.dumps({**hello, "rank": None, "identity": []}) + "\n"
     yield json.dumps({"k": "framework", "name": "torch", "version": "2.13.0"}) + "\n"
     digest, chance = "", random.Random(0)
     for step in range(1, steps + 1):
-        chance = random.Random(1) if step == differs else chance
+        chance = random.Random(run) if step == differs else chance
         for stage in STAGES:
             digest = chance.randbytes(16).hex()
             value = f'"{chance.random().hex()}"' if stage == "forward" else "null"
@@ -43,21 +44,26 @@ def lines(steps: int, differs: int) -> Iterator[str]:
     yield json.dumps({"k": "bye", "how": "exit"}) + "\n"
 
 
-def generate(folder: Path, steps: int) -> None:
+def steps_that_differ(steps: int, different: bool) -> dict[int, int]:
+    """Return the step from which each run differs from the first; those that match are left out."""
+    return dict.fromkeys(range(2, RUNS + 1), 1) if different else {RUNS - 1: steps // 2, RUNS: steps}
+
+
+def generate(folder: Path, steps: int, different: bool) -> None:
     """Write the event log of each run."""
     for run in range(1, RUNS + 1):
         logs = folder / str(run) / "logs"
         logs.mkdir(parents=True)
         first = folder / "1" / "logs" / "7.0.jsonl"
-        differs = {RUNS - 1: steps // 2, RUNS: steps}.get(run, 0)
+        differs = steps_that_differ(steps, different).get(run, 0)
         if run > 1 and not differs:
             os.link(first, logs / first.name)
             continue
         with (logs / first.name).open("w") as file:
-            file.writelines(lines(steps, differs))
+            file.writelines(lines(steps, differs, run))
 
 
-def audit(folder: Path) -> dict[str, float]:
+def audit(folder: Path, different: bool) -> dict[str, float]:
     """Audit the generated runs: the CPU time in seconds, the memory in MiB, and the size of audit.json in MB."""
     from detaudit.auditor import store
     from detaudit.auditor.audit import Auditor
@@ -89,8 +95,8 @@ def audit(folder: Path) -> dict[str, float]:
     found = Auditor(settings, Recorded()).run()
     taken = time.process_time() - started
     steps = found.groups[0].runs[0].steps
-    differing = [run.first_difference.step if run.first_difference else None for run in found.groups[0].runs]
-    assert differing == [*[None] * (RUNS - 2), steps // 2, steps], differing
+    differing = {run.id: run.first_difference.step for run in found.groups[0].runs if run.first_difference}
+    assert differing == steps_that_differ(steps, different), differing
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"s": taken, "MiB": peak, "MB": (out / store.FILE).stat().st_size / 1e6}
 
@@ -99,14 +105,16 @@ def main() -> int:
     """Print the figures, and return the exit status: 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--different", action="store_true")
     parser.add_argument("--folder", type=Path, help="audit the runs in this folder, and print the figures as JSON")
     options = parser.parse_args()
     if options.folder:
-        print(json.dumps(audit(options.folder)))
+        print(json.dumps(audit(options.folder, options.different)))
         return 0
     with tempfile.TemporaryDirectory() as name:
-        generate(Path(name), options.steps)
-        child = subprocess.run([sys.executable, __file__, "--folder", name], check=True, stdout=subprocess.PIPE)
+        generate(Path(name), options.steps, options.different)
+        again = [sys.executable, __file__, *sys.argv[1:], "--folder", name]
+        child = subprocess.run(again, check=True, stdout=subprocess.PIPE)
         found = json.loads(child.stdout)
     rate = options.steps * len(STAGES) * RUNS / found["s"]
     runs = f"{RUNS} runs of {options.steps:,} steps with {len(STAGES)} events each"
