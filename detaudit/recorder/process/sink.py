@@ -138,8 +138,8 @@ class Sink:
         if self._file is None:
             if not self._failed:
                 self.hello()
-        elif not self._identity and _identity():  # a spawned child gets its identity after its start
-            self._identity = _identity()
+        elif not self._identity and (found := _identity()):  # a spawned child gets its identity after its start
+            self._identity = found
             text = encode({"k": "identity", "identity": self._identity}) + "\n" + text
         self._put(text)
 

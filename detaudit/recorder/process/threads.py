@@ -86,10 +86,12 @@ class PerThread:
         self.main = main
         self.beside: list[Any] = []
         self._here = _thread._local()
+        threading: Any = sys.modules.get("threading")
+        self._of_main = threading.main_thread().ident if threading is not None else None
 
     def now(self) -> Any:
         """Return the object of this thread."""
-        if not in_background():
+        if _thread.get_ident() == self._of_main or not in_background():
             return self.main
         here, task = self._here, ended_tasks()
         if getattr(here, "task", -1) != task:

@@ -56,6 +56,10 @@ class LastCalls:
 
     def updated(self) -> None:
         """Drop what the update of the weights, in this thread, makes obsolete."""
+        if not self._beside and threading.get_ident() == threading.main_thread().ident:
+            self._main_trains = True
+            self._drop()
+            return
         # A framework's own thread updates for the main one.
         here = self.of_thread() if threads.in_background() else None
         with self._lock:

@@ -6,27 +6,30 @@ from collections.abc import Mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
 _DEEPEST = 6
 
 
-def leaves(value: Any, *, dataclasses: bool = False, depth: int = 0) -> Iterator[Any]:
-    """Yield what nested lists, tuples and mappings hold, in order, and if requested the fields of dataclasses too.
+def leaves(value: Any, *, dataclasses: bool = False, depth: int = 0) -> list[Any]:
+    """Return what nested lists, tuples and mappings hold, in order, and if requested the fields of dataclasses too.
 
-    A collection that is nested deeper than a few levels, as one that contains itself, is yielded as it is.
+    A collection that is nested deeper than a few levels, as one that contains itself, is returned as it is.
     """
-    items: Any = None
-    if depth < _DEEPEST:
-        if isinstance(value, (list, tuple)):
-            items = value
-        elif isinstance(value, Mapping):
-            items = value.values()
-        elif dataclasses and hasattr(type(value), "__dataclass_fields__"):
-            items = [getattr(value, name, None) for name in type(value).__dataclass_fields__]
+    items = _items(value, dataclasses) if depth < _DEEPEST else None
     if items is None:
-        yield value
-        return
+        return [value]
+    found: list[Any] = []
     for item in items:
-        yield from leaves(item, dataclasses=dataclasses, depth=depth + 1)
+        found += leaves(item, dataclasses=dataclasses, depth=depth + 1)
+    return found
+
+
+def _items(value: Any, dataclasses: bool) -> Any:
+    if isinstance(value, (list, tuple)):
+        return value
+    if isinstance(value, (dict, Mapping)):
+        return value.values()
+    if dataclasses and hasattr(type(value), "__dataclass_fields__"):
+        return [getattr(value, name, None) for name in type(value).__dataclass_fields__]
+    return None

@@ -15,7 +15,7 @@ from .nested import leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from ..process.recorder import Recorder
@@ -24,19 +24,21 @@ if TYPE_CHECKING:
 _PLAIN = (bool, int, float, complex, str, bytes)
 
 
-def values_in(value: Any, tensors: Callable[[Any], Sequence[Any] | None]) -> Iterator[Any]:
-    """Yield the tensors and numbers of nested collections and dataclasses in order, numbers and texts as text.
+def values_in(value: Any, tensors: Callable[[Any], Sequence[Any] | None]) -> list[Any]:
+    """Return the tensors and numbers of nested collections and dataclasses in order, numbers and texts as text.
 
     ``tensors`` returns what a value consists of if it is a tensor, else None. Objects of other types are left out.
     """
+    found: list[Any] = []
     for leaf in leaves(value, dataclasses=True):
-        found = tensors(leaf)
-        if found is not None:
-            yield from found
+        parts = tensors(leaf)
+        if parts is not None:
+            found += parts
         elif isinstance(leaf, _PLAIN):
-            yield f"{type(leaf).__name__}:{leaf!r}"
+            found.append(f"{type(leaf).__name__}:{leaf!r}")
         elif hasattr(leaf, "tobytes") and getattr(getattr(leaf, "dtype", None), "kind", "") in tuple("biufc"):
-            yield f"{leaf.dtype}{leaf.shape}:{digest.of_bytes(leaf.tobytes())}"
+            found.append(f"{leaf.dtype}{leaf.shape}:{digest.of_bytes(leaf.tobytes())}")
+    return found
 
 
 class Outputs:
@@ -84,11 +86,12 @@ class Outputs:
 
     def returned(self, values: Sequence[Any]) -> None:
         """Record the output of a call: its tensors, and its numbers as text."""
+        if self.began:
+            if values and "output" in self._stages:
+                self._last.keep(values)
+            return
         (weighed, inputs), self._inputs.of_call = getattr(self._inputs, "of_call", None) or (None, None), None
         if not values or "output" not in self._stages:
-            return
-        if self.began:
-            self._last.keep(values)
             return
         output = self._digest(values)
         self._last.add(output)

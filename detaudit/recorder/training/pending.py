@@ -42,7 +42,9 @@ class PendingEvents:
 
         The others are kept: a backward pass without an update, such as a probe for a batch size, is no step.
         """
-        ended = "".join([line for step, line in self._lines if step <= steps]) if steps else ""
-        if ended:
-            self._lines = [(step, line) for step, line in self._lines if step > steps]
-        return ended
+        if not steps or not self._lines:
+            return ""
+        lines, self._lines = self._lines, [(step, line) for step, line in self._lines if step > steps]
+        if self._lines:
+            return "".join([line for step, line in lines if step <= steps])
+        return "".join([line for _, line in lines])

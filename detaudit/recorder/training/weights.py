@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import weakref
 
 from ..process import handlers
@@ -107,6 +108,8 @@ class HeldWeights:
     def _freed(self, owner: int) -> None:
         """Let go of the set of an owner that was freed, which may happen in the middle of anything."""
         self._ended.append(self._of_owner.pop(owner))
+        if sys.is_finalizing():  # nothing is written any more, and torch may fail in the middle of its own end
+            return
         lock = self._lock()
         if lock._is_owned() or not lock.acquire(blocking=False):
             return

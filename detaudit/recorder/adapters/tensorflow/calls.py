@@ -76,12 +76,12 @@ class CallOutputs:
             training.outputs.entered()
             if training.outputs.each:
                 weights = getattr(model, "weights", ())
-                training.outputs.calling(model, lambda: list(weights), list(values_in(call, self._tensors)))
+                training.outputs.calling(model, lambda: list(weights), values_in(call, self._tensors))
 
     def _returned(self, result: Any) -> None:
         training = self._training()
         with training.lock:
-            training.outputs.returned(list(values_in(result, self._tensors)))
+            training.outputs.returned(values_in(result, self._tensors))
 
     def _tensors(self, value: Any) -> list[Any] | None:
         """Return the parts of a tensor that have values, None for what is not a tensor."""

@@ -31,22 +31,15 @@ class _Inside(threading.local):
 
 
 class Calls:
-    """What to do at each outermost call of a module, or of its method ``generate``. None of it may raise.
+    """What to do around each outermost call of a module, or of its method ``generate``. None of it may raise.
 
-    ``ran(module)`` and ``observe((args, kwargs))`` precede a call, the latter if gradients are enabled;
-    ``calling(module, (args, kwargs))`` and ``returned(result)`` are around it.
+    ``entered(module, call, learns)`` precedes a call: ``call`` is (args, kwargs), or None if the values of this call
+    are not to be read, and ``learns`` says whether gradients are enabled. ``returned(result)`` follows if they are.
     """
 
-    def __init__(
-        self,
-        torch: Any,
-        ran: Callable[[Any], None],
-        observe: Callable[[Any], None],
-        calling: Callable[[Any, Any], None],
-        returned: Callable[[Any], None],
-    ) -> None:
+    def __init__(self, torch: Any, entered: Callable[[Any, Any, bool], None], returned: Callable[[Any], None]) -> None:
         self._torch = torch
-        self._ran, self._observe, self._calling, self._returned = ran, observe, calling, returned
+        self._entered, self._returned = entered, returned
         self._compiling, self._inside = compiling(torch), _Inside()
 
     def watch(self) -> None:
@@ -74,11 +67,7 @@ class Calls:
                 counts = torch._C._current_graph_task_id() == -1
                 reads = counts and torch._C._get_tracing_state() is None
                 if counts:
-                    self._ran(module)
-                if reads:
-                    if torch.is_grad_enabled():
-                        self._observe((args, kwargs))
-                    self._calling(module, (args, kwargs))
+                    self._entered(module, (args, kwargs) if reads else None, torch.is_grad_enabled())
                 result = call(module, *args, **kwargs)
                 if reads:
                     self._returned(result)

@@ -28,7 +28,7 @@ class ModuleStates(ModelStates):
 
     def __init__(self, torch: Any, reader: TorchReader, write: Callable[[Sequence[Any]], None]) -> None:
         super().__init__(torch.nn.Module, reader, write)
-        self._torch, self._plain = torch, reader.plain
+        self._torch, self._plain, self._address = torch, reader.plain, reader.address
 
     def parts(self, model: Any) -> Iterable[tuple[str, Any]]:
         """Return a module and its submodules, by name."""
@@ -73,6 +73,8 @@ class ModuleStates(ModelStates):
 
     def _readable(self, tensor: Any) -> bool:
         """Return whether this is a tensor with values: not only a shape, and with memory that FSDP did not free."""
+        if self._address(tensor):
+            return True
         if not isinstance(tensor, self._torch.Tensor) or tensor.is_meta or hasattr(tensor, "fake_mode"):
             return False
         if type(tensor).__name__.startswith("Uninitialized"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 
@@ -42,6 +43,8 @@ class ThreadSteps(threads.PerThread):
     def __init__(self, training: Training) -> None:
         self.constructed: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.homes: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
+        self.latest: Callable[[], Any] = lambda: None
+        """The optimizer that made the latest step, None if it was freed."""
         super().__init__(Steps(training), lambda: Steps(training.beside()))
 
     def forget(self) -> None:
@@ -68,24 +71,30 @@ class ThreadSteps(threads.PerThread):
         """
         if [leaf._version for leaf in steps.leaves] != steps.versions:
             return True
-        return not any(self._are_owned(steps.leaves))
+        leaves = {id(leaf) for leaf in steps.leaves}
+        return not any(id(p) in leaves for p in self._owned())
 
     def _owned(self, steps: Steps | None = None) -> Iterator[Any]:
-        """Yield the weights of all optimizers, or only of those that ``steps`` uses.
+        """Yield the weights of all optimizers, those of the ``latest`` first: mostly that is the one in question.
 
-        They are those that stepped there, and that this thread constructed and no thread used so far. The gradients of
-        others must not be touched: another thread may be computing them, and reading one that is replaced crashes.
+        With ``steps``, only of those that stepped there, and that this thread constructed and no thread used so far.
+        The gradients of others must not be touched: another thread may be computing them, and reading one that is
+        replaced crashes.
         """
-        here = threading.get_ident()
-        for optimizer, thread in self.constructed.items():
-            home = self.homes.get(optimizer)
-            if steps is None or home is steps or (home is None and thread == here):
+        here, latest = threading.get_ident(), self.latest()
+        for optimizer in itertools.chain([latest] if latest is not None else [], self.constructed):
+            home = self.homes.get(optimizer) if steps is not None else None
+            if home is steps or (home is None and self.constructed.get(optimizer) == here):
                 for group in optimizer.param_groups:
                     yield from group["params"]
 
-    def _are_owned(self, leaves: list[Any]) -> list[bool]:
-        owned = {id(p) for p in self._owned()}
-        return [id(leaf) in owned for leaf in leaves]
+    def _are_owned(self, leaves: Iterable[Any]) -> bool:
+        others = {id(leaf) for leaf in leaves}
+        for weight in self._owned():
+            others.discard(id(weight))
+            if not others:
+                break
+        return not others
 
     def accumulated(self, steps: Steps) -> tuple[Callable[[], Any], int] | None:
         """Return a weight of an optimizer that has a gradient, and its version; None if there is none."""
@@ -110,9 +119,9 @@ class ThreadSteps(threads.PerThread):
         weight = steps.accumulated[0]()
         if weight is not None and weight._version != steps.accumulated[1]:
             return False
-        if any(p.grad is not None for p in (*steps.leaves, *self._owned(steps))):
+        if any(p.grad is not None for p in itertools.chain(steps.leaves, self._owned(steps))):
             return False
-        return all(self._are_owned(leaves()))
+        return self._are_owned(leaves())
 
     def of_leaves(self, leaves: Iterable[Any], optimized: Iterable[tuple[Any, Steps]]) -> Steps | None:
         """Return the steps in which these weights are trained already, None if there are none.

@@ -10,7 +10,8 @@ from ...process.headroom import headroom
 from ...training import generators
 from ...training.outputs import values_in
 from ...training.steps import Training
-from .compiling import compiling, never_compile
+from .compiling import never_compile
+from .hooks import Hooks
 from .inputs import Calls, data_in
 from .modules import ModuleStates, in_loader_worker
 from .reader import TorchReader
@@ -21,7 +22,6 @@ from .targets import targets_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -51,74 +51,52 @@ class TorchWatcher:
 
     def install(self) -> None:
         """Install the hooks."""
-        torch = self._torch
+        torch, hooks = self._torch, Hooks(self._torch, self._sink, self._training, self._reader)
         optimizer = sys.modules.get("torch.optim.optimizer")
         if hasattr(optimizer, "register_optimizer_step_post_hook"):
-            optimizer.register_optimizer_step_pre_hook(self._hook(self._before_step))  # type: ignore[union-attr]
-            optimizer.register_optimizer_step_post_hook(self._hook(self._after_step))  # type: ignore[union-attr]
+            optimizer.register_optimizer_step_pre_hook(hooks.anywhere(self._before_step))  # type: ignore[union-attr]
+            optimizer.register_optimizer_step_post_hook(hooks.anywhere(self._after_step))  # type: ignore[union-attr]
             self._watch_optimizers(torch.optim.Optimizer)
         scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
         self._scaled.watch(scaler)
-        watch_swaps(torch, self._hook(self._threads.drop_references))
+        watch_swaps(torch, hooks.anywhere(self._threads.drop_references))
         graph = sys.modules.get("torch.autograd.graph")
         run = torch.autograd._engine_run_backward if hasattr(torch.autograd, "_engine_run_backward") else None
         if run is None or graph is None:
             raise AttributeError(f"cannot record losses: torch {torch.__version__} has no _engine_run_backward")
-        before, after = self._hook(self._before_backward), self._hook(self._after_backward)
-        gradients, ended = self._training.wants("backward"), self._hook(self._note_accumulated)
+        before, after = hooks.within(self._before_backward), hooks.within(self._after_backward)
 
         def run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
             with headroom:
                 before(t_outputs)
                 result = run(t_outputs, *args, **kwargs)
-                if gradients:
-                    after(result)
-                ended(kwargs.get("accumulate_grad"))
+                after(result, kwargs.get("accumulate_grad"))
             return result
 
         never_compile(torch, run_backward, callees=False)
         torch.autograd._engine_run_backward = run_backward
         graph._engine_run_backward = run_backward  # type: ignore[attr-defined]
-        hook = self._hook
-        Calls(
-            torch, hook(self._modules.ran), hook(self._on_call), hook(self._on_calling), hook(self._on_return)
-        ).watch()
+        Calls(torch, hooks.within(self._on_call), hooks.within(self._on_return)).watch()
         if self._training.wants("state"):
             self._training.states.append(self._modules)
-            self._modules.install(self._hook)
+            self._modules.install(hooks.anywhere)
 
-    def _hook(self, observe: Callable[..., None]) -> Callable[..., None]:
-        """Return a hook that records its failures, and that torch.compile skips."""
-        is_compiling, training, reader = compiling(self._torch), self._training, self._reader
-
-        def guarded(*args: Any) -> None:
-            if is_compiling() or not reader.may_read():
-                return
-            with headroom:
-                try:
-                    with training.lock, reader.undisturbed():
-                        observe(*args)
-                except Exception as error:
-                    self._sink.trouble(observe.__name__, error)
-
-        never_compile(self._torch, guarded, callees=True)
-        return guarded
-
-    def _on_call(self, call: Any) -> None:
-        if self._training.wants("batch"):
+    def _on_call(self, module: Any, call: Any, learns: bool) -> None:
+        self._modules.ran(module)
+        if call is None:
+            return
+        if learns and self._training.wants("batch"):
             data = [one for one in data_in(self._torch, call) if self._modules.tensors(one)]
             self._threads.now().training.inputs(data)
-
-    def _on_calling(self, module: Any, call: Any) -> None:
         outputs = self._training.outputs
         outputs.entered()
         if outputs.each and not in_loader_worker():
-            arguments = list(values_in(call, self._modules.tensors))
+            arguments = values_in(call, self._modules.tensors)
             outputs.calling(module, lambda: self._modules.weights(module), arguments)
 
     def _on_return(self, result: Any) -> None:
         if not in_loader_worker():
-            self._training.outputs.returned(list(values_in(result, self._modules.tensors)))
+            self._training.outputs.returned(values_in(result, self._modules.tensors))
 
     def _watch_optimizers(self, base: Any) -> None:
         construct = base.__init__
@@ -152,10 +130,6 @@ class TorchWatcher:
         for loss in losses:
             steps.training.loss(self._reader.plain(self._scaled.unscaled(loss)).clone())
 
-    def _note_accumulated(self, accumulates: Any) -> None:
-        steps = self._threads.now()
-        steps.accumulated = self._threads.accumulated(steps) if accumulates else None
-
     def _training_them(self, leaves: list[Any], steps: Steps) -> Steps:
         """Return the steps in which these weights are trained, those of this thread if there are no others."""
         self._threads.keep(steps)
@@ -167,11 +141,12 @@ class TorchWatcher:
             found.training.take_over(steps.training)
         return found
 
-    def _after_backward(self, result: Any) -> None:
-        if not self._any_optimizer:
+    def _after_backward(self, result: Any, accumulates: Any) -> None:
+        steps = self._threads.now()
+        if not self._any_optimizer and self._training.wants("backward"):
             returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
-            steps = self._threads.now()
             steps.training.gradients(returned or [leaf.grad for leaf in steps.leaves if leaf.grad is not None])
+        steps.accumulated = self._threads.accumulated(steps) if accumulates else None
 
     def _updated_by_hand(self, steps: Steps) -> bool:
         """Return whether the script may update weights by hand, although there is an optimizer.
@@ -227,6 +202,7 @@ class TorchWatcher:
         if self._training.wants("backward"):
             steps.training.gradients([p.grad for p in parameters if p.grad is not None])
         steps.training.step(number, parameters, optimizer)
+        self._threads.latest = weakref.ref(optimizer)
         self._training.outputs.updated()
         steps.forget_leaves()
         now.stepping = False
