@@ -33,6 +33,7 @@ class CallOutputs:
     def __init__(self, tf: Any, sink: Sink, training: Callable[[], Training], inside: threading.local) -> None:
         self._tf, self._sink, self._training, self._inside = tf, sink, training, inside
         self._trackable: Any = importlib.import_module("tensorflow.python.trackable.base").Trackable
+        self._tensor: Any = importlib.import_module("tensorflow.python.framework.ops").EagerTensor
         self._composite: Any = importlib.import_module("tensorflow.python.framework.composite_tensor").CompositeTensor
 
     def of(self, model: Any, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -86,6 +87,8 @@ class CallOutputs:
     def _tensors(self, value: Any) -> list[Any] | None:
         """Return the parts of a tensor that have values, None for what is not a tensor."""
         tf = self._tf
+        if type(value) is self._tensor:  # what follows asks abstract classes, which takes long
+            return [] if value.dtype in (tf.resource, tf.variant) else [value]
         if isinstance(value, self._composite):
             value = tf.nest.flatten(value, expand_composites=True)
         elif not tf.is_tensor(value):

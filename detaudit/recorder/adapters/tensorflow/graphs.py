@@ -95,12 +95,13 @@ class GraphDigest:
 
 
 class Row(NamedTuple):
-    """The record of one step. A digest is 0 if there was nothing to digest."""
+    """The record of one step, by its number. A digest is 0 if there was nothing to digest."""
 
     loss: Any
     losses: Any
     batch: Any
     gradients: Any
+    number: Any
 
 
 class _Ring:
@@ -115,12 +116,12 @@ class _Ring:
 
     def new(self) -> tuple[int, list[Row]]:
         """Return the number of steps since the last call, and the rows of those that were not overwritten."""
-        count = int(self._read(self.count))
+        rows = self._read(self.rows)
+        count = int(rows[:, -1].max())
         added = count - self._seen
         self._seen = count
         if added <= 0:
             return 0, []
-        rows = self._read(self.rows)
         losses = rows[:, 0].view("f8")
         kept = [i % RING for i in range(count - min(added, RING), count)]
         return added, [Row(losses[i], *rows[i, 1:]) for i in kept]
@@ -183,9 +184,10 @@ class Rings:
                 losses=none if single else self._digest.of(losses),
                 batch=ring.batch.read_value(),
                 gradients=self._digest.of(gradients) if gradients else none,
+                number=ring.count.assign_add(1),
             )
             ring.batch.assign(none)
-            place = tf.cast((ring.count.assign_add(1) - 1) % RING, tf.int32)
+            place = tf.cast((row.number - 1) % RING, tf.int32)
             tf.raw_ops.ResourceScatterUpdate(resource=ring.rows.handle, indices=place, updates=tf.stack(row))
 
     def new(self) -> tuple[int, list[Row]]:

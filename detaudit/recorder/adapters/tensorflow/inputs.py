@@ -36,6 +36,7 @@ class InputData:
         self._tf = tf
         self._np: Any = importlib.import_module("numpy")
         self._composite: Any = importlib.import_module("tensorflow.python.framework.composite_tensor").CompositeTensor
+        self._tensor: Any = importlib.import_module("tensorflow.python.framework.ops").EagerTensor
         self._record: Any = importlib.import_module("tensorflow.python.eager.record")
 
     def of(self, arguments: Any) -> list[Any]:
@@ -45,6 +46,10 @@ class InputData:
         """
         tf, found = self._tf, []
         for leaf in leaves(arguments):
+            if type(leaf) is self._tensor:  # what follows asks abstract classes, which takes long
+                if self._is_data(leaf):
+                    found.append(leaf)
+                continue
             parts = tf.nest.flatten(leaf, expand_composites=True) if isinstance(leaf, self._composite) else [leaf]
             for part in parts:
                 if isinstance(part, self._np.ndarray) or (tf.is_tensor(part) and self._is_data(part)):
@@ -52,7 +57,8 @@ class InputData:
         return found
 
     def _is_data(self, tensor: Any) -> bool:
-        if not isinstance(tensor, self._tf.Tensor) or tensor.dtype in (self._tf.resource, self._tf.variant):
+        usual = type(tensor) is self._tensor or isinstance(tensor, self._tf.Tensor)
+        if not usual or tensor.dtype in (self._tf.resource, self._tf.variant):
             return False  # a variable, an iterator
         return not self._record.should_record_backprop([tensor])
 

@@ -22,12 +22,18 @@ class TensorFlowReader(FrameworkReader):
         self._np: Any = importlib.import_module("numpy")  # installed, since TensorFlow needs it
         self._digest = digest.NumpyDigest(self._np)
         operations = "tensorflow.python.ops."
+        self._plain = importlib.import_module(operations + "resource_variable_ops").ResourceVariable
+        self._names: dict[Any, str] = {}
         self._variable = importlib.import_module(operations + "resource_variable_ops").BaseResourceVariable
         self._read = importlib.import_module(operations + "gen_resource_variable_ops").read_variable_op
         self._tensor = importlib.import_module("tensorflow.python.framework.ops").EagerTensor
 
     def array(self, value: Any) -> Any:
         """Return the value of a variable, an eager tensor or a NumPy scalar as an array."""
+        if type(value) is self._tensor:
+            return self._np.asarray(value)
+        if type(value) is self._plain:  # what follows asks abstract classes, which takes as long as the reading
+            return self._np.asarray(self._read(value.handle, value.dtype))
         inner = getattr(value, "value", None)  # the variable inside a Keras variable; for others, a method
         value = inner if isinstance(inner, self._variable) else value
         if isinstance(value, self._variable):  # variable.numpy() copies twice and takes five times as long
@@ -39,7 +45,10 @@ class TensorFlowReader(FrameworkReader):
     def part(self, name: str, tensor: Any) -> digest.Part:
         """Return (name, dtype, shape, digest) of a variable, a tensor or an array."""
         array = self.array(tensor)
-        return name, str(array.dtype), tuple(array.shape), self._digest.words(self.raw(array))
+        dtype = self._names.get(array.dtype)
+        if dtype is None:
+            dtype = self._names[array.dtype] = str(array.dtype)
+        return name, dtype, array.shape, self._digest.words(self.raw(array))
 
     def raw(self, array: Any) -> Any:
         """Return an array whose bytes are the elements; an array of strings holds addresses instead."""
