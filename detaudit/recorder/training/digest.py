@@ -76,6 +76,7 @@ class NumpyDigest:
         self._np: Any = np
         self._keys = np.frombuffer(_key_bytes(), dtype="<u8") | np.uint64(1)
         self._buffer = np.empty(CHUNK, dtype=np.uint64)
+        self._half = np.uint64(32)  # NumPy would convert a number of Python for each chunk
 
     def words(self, array: Any) -> int:
         """Return the 64-bit digest of an array's bytes in C order."""
@@ -91,7 +92,7 @@ class NumpyDigest:
         for start in range(0, words.size, CHUNK):
             chunk = words[start : start + CHUNK]
             buffer = self._buffer[: chunk.size]
-            np.right_shift(chunk, 32, out=buffer)
+            np.right_shift(chunk, self._half, out=buffer)
             np.bitwise_xor(buffer, chunk, out=buffer)
             np.multiply(buffer, self._keys[: chunk.size], out=buffer)
             yield int(np.add.reduce(buffer))

@@ -44,7 +44,7 @@ class ThreadSteps(threads.PerThread):
         self.constructed: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.homes: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
         self.latest: Callable[[], Any] = lambda: None
-        """The optimizer that made the latest step, None if it was freed."""
+        """The optimizer that was made last or made the latest step, None if it was freed."""
         super().__init__(Steps(training), lambda: Steps(training.beside()))
 
     def forget(self) -> None:

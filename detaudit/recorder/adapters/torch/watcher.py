@@ -107,6 +107,7 @@ class TorchWatcher:
             self._training.ends_late = self._threads.now().training.ends_late = False
             construct(optimizer, *args, **kwargs)
             self._threads.add(optimizer)
+            self._threads.latest = weakref.ref(optimizer)
 
         base.__init__ = __init__
 
