@@ -1,11 +1,12 @@
 """Nothing is looked for among all optimizers that were made before, as long as the latest one answers."""
 
+import threading
 import weakref
 from typing import Any
 
 import pytest
 
-from detaudit.recorder.adapters.torch.steps import ThreadSteps
+from detaudit.recorder.adapters.torch.steps import Steps, ThreadSteps
 
 torch = pytest.importorskip("torch")
 
@@ -26,15 +27,28 @@ def test_a_thousand_optimizers_cost_no_more_than_one() -> None:
     training: Any = None
     threads, optimizers = ThreadSteps(training), [Optimizer() for _ in range(1000)]
     for optimizer in optimizers:
-        threads.constructed.add(optimizer)
+        threads.constructed[optimizer] = threading.get_ident()
     latest = optimizers[500]
     threads.latest = weakref.ref(latest)
     latest.weight.grad = torch.ones(2)
     Optimizer.looked_at = 0
-    found = threads.accumulated()
+    found = threads.accumulated(threads.main)
     assert found is not None
     assert found[0]() is latest.weight
     assert threads._are_owned([latest.weight])
     assert Optimizer.looked_at == 2
     assert threads._are_owned([latest.weight, optimizers[7].weight])
     assert not threads._are_owned([torch.zeros(1)])
+
+
+def test_gradients_of_other_threads_are_not_touched() -> None:
+    training: Any = None
+    threads, ours, theirs, new = ThreadSteps(training), Optimizer(), Optimizer(), Optimizer()
+    other = Steps(training)
+    for optimizer, thread in ((ours, threading.get_ident()), (theirs, threading.get_ident()), (new, 0)):
+        threads.constructed[optimizer] = thread
+        optimizer.weight.grad = torch.ones(2)
+    threads.homes[theirs], threads.latest = other, weakref.ref(theirs)
+    assert [*threads._owned(threads.main)] == [ours.weight]
+    assert [*threads._owned(other)] == [theirs.weight, ours.weight, theirs.weight]
+    assert len({id(weight) for weight in threads._owned()}) == 3
