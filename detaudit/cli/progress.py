@@ -1,4 +1,4 @@
-"""The progress line on stderr: run k of n, step, loss, elapsed, remaining."""
+"""The progress line on stderr: run k of n, step m of l, steps a second, loss, elapsed, remaining."""
 
 import sys
 import time
@@ -10,11 +10,15 @@ import click
 from detaudit.auditor.runs.observer import Observer
 from detaudit.model import Run
 from detaudit.model.number import count
+from detaudit.report.messages.wording import shortened
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
+
+MOST_FLAGS = 2
+"""Flags of a trial that are named."""
 
 EVERY_S = 60.0
 """Seconds between two lines without a terminal, such as in the log of a CI system, which may end a job without any."""
@@ -29,7 +33,8 @@ class ProgressLine(Observer):
         self._audit, self._recipe, self._runs, self._number = "", "", 0, 0
         self._started = 0.0
         self._took: list[float] = []
-        self._step, self._loss = 0, ""
+        self._step, self._of, self._loss = 0, 0, ""
+        self._first, self._tried = (0, 0.0), ""
         self._next = time.monotonic() + EVERY_S
 
     def __enter__(self) -> "ProgressLine":
@@ -54,7 +59,13 @@ class ProgressLine(Observer):
 
     def group_started(self, recipe: str, runs: int) -> None:
         """See Observer."""
-        self._recipe, self._runs, self._took = recipe, runs, []
+        self._took = [] if recipe != self._recipe else self._took
+        self._recipe, self._runs, self._tried = recipe, runs, ""
+
+    def trial_started(self, flags: tuple[str, ...], tried: int) -> None:
+        """See Observer."""
+        with_ = f"with {shortened(flags, most=MOST_FLAGS)}" if flags else "without flags"
+        self._tried = f"{with_}, {tried} tried before" if tried else with_
 
     def proof_started(self, runs: int, through: int, whole: int, seconds: float) -> None:
         """See Observer."""
@@ -65,11 +76,17 @@ class ProgressLine(Observer):
     def run_started(self, number: int, timeout: float | None) -> None:
         """See Observer."""
         self._number, self._started = number, time.monotonic()
-        self._step, self._loss = 0, ""
+        self._step, self._loss, self._first = 0, "", (0, 0.0)
+
+    def last_step(self, step: int) -> None:
+        """See Observer."""
+        self._of = step
 
     def progress(self, step: int, loss: float | None) -> None:
         """See Observer."""
         self._step, self._loss = step, "" if loss is None else f"{loss:.6g}"
+        if step and not self._first[0]:
+            self._first = step, time.monotonic()
         if self._live is None and not self._silent and time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY_S
             click.echo(self._text(), err=True)
@@ -77,6 +94,7 @@ class ProgressLine(Observer):
     def run_finished(self, run: Run) -> None:
         """See Observer."""
         self._took.append(run.wall_s)
+        self._of = run.steps if run.finished else self._of
 
     def _line(self) -> "Text":
         from rich.text import Text
@@ -86,17 +104,33 @@ class ProgressLine(Observer):
     def _text(self) -> str:
         if not self._number:
             return ""
-        elapsed = time.monotonic() - self._started
-        parts = [f"{self._audit}{self._recipe}: run {self._number} of {self._runs}", f"step {self._step}"]
-        parts += [f"loss {self._loss}"] if self._loss else []
-        parts.append(f"{elapsed:.0f} s")
-        if self._took:
-            mean = sum(self._took) / len(self._took)
-            remaining = max(0.0, mean - elapsed) + mean * (self._runs - self._number)
-            parts.append(f"about {remaining:.0f} s left for this recipe")
-        return "  ".join(parts)
+        elapsed, rate = time.monotonic() - self._started, self._steps_per_second()
+        total = f" of {self._of}" if self._of >= self._step and self._of else ""
+        parts = [f"{self._audit}{self._recipe}: run {self._number} of {self._runs}", self._tried]
+        parts += [f"step {self._step}{total}", f"{rate:.3g} steps/s" if rate else ""]
+        parts += [f"loss {self._loss}" if self._loss else "", f"{elapsed:.0f} s"]
+        left = self._left(elapsed, rate)
+        parts.append(f"{_about(left)} left for this recipe" if left is not None else "")
+        return "  ".join(filter(None, parts))
+
+    def _steps_per_second(self) -> float:
+        """Return how many steps the run under way does, 0 if that was not watched for a second."""
+        steps, seconds = self._step - self._first[0], time.monotonic() - self._first[1]
+        return steps / seconds if self._first[0] and seconds >= 1 else 0.0
+
+    def _left(self, elapsed: float, rate: float) -> float | None:
+        """Return the seconds that the runs of this recipe still take, None if that is not known."""
+        mean = sum(self._took) / len(self._took) if self._took else None
+        own = (self._of - self._step) / rate if rate and self._of >= self._step else None
+        if own is None:
+            own = max(0.0, mean - elapsed) if mean is not None else None
+        if own is None:
+            return None
+        return own + (elapsed + own if mean is None else mean) * (self._runs - self._number)
 
 
 def _about(seconds: float) -> str:
+    if seconds < 2 * EVERY_S:
+        return f"about {seconds:.0f} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"about {hours} h {minutes} min" if hours else f"about {minutes} min"

@@ -4,6 +4,7 @@ import pytest
 
 from detaudit.cli import progress
 from detaudit.cli.progress import ProgressLine
+from detaudit.model import Run, Status
 
 
 def lines(capsys: pytest.CaptureFixture[str], silent: bool = False) -> list[str]:
@@ -22,3 +23,56 @@ def test_a_line_each_minute(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     monkeypatch.setattr(progress, "EVERY_S", -1.0)
     assert lines(capsys) == [f"none: run 2 of 5  step {step}  loss 0.5  0 s" for step in (1, 2, 3)]
     assert lines(capsys, silent=True) == []
+
+
+class Clock:
+    """A time that stands still until a test moves it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr("detaudit.cli.progress.time.monotonic", lambda: self.now)
+
+
+def run(steps: int, wall_s: float) -> Run:
+    return Run(id=1, status=Status.OK, exit_code=0, wall_s=wall_s, steps=steps)
+
+
+def test_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, line = Clock(monkeypatch), ProgressLine(silent=True)
+    line.group_started("none", 3)
+    line.run_started(1, None)
+    line.progress(1, None)
+    clock.now += 10
+    line.progress(51, 0.25)
+    assert line._text() == "none: run 1 of 3  step 51  5 steps/s  loss 0.25  10 s"
+    line.run_finished(run(steps=100, wall_s=20.0))
+    line.run_started(2, None)
+    line.progress(1, None)
+    clock.now += 10
+    line.progress(51, None)
+    assert line._text() == "none: run 2 of 3  step 51 of 100  5 steps/s  10 s  about 30 s left for this recipe"
+    line.progress(101, None)  # it trains longer than the last one
+    assert line._text().startswith("none: run 2 of 3  step 101  10 steps/s")
+
+
+def test_a_last_step_says_how_long_the_first_run_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, line = Clock(monkeypatch), ProgressLine(silent=True)
+    line.group_started("none", 2)
+    line.run_started(1, None)
+    line.last_step(3601)
+    line.progress(1, None)
+    clock.now += 10
+    line.progress(11, None)
+    assert line._text() == "none: run 1 of 2  step 11 of 3601  1 steps/s  10 s  about 2 h 0 min left for this recipe"
+
+
+def test_what_a_bisection_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = ProgressLine(silent=True)
+    Clock(monkeypatch)
+    line.group_started("trial-1", 2)
+    line.trial_started((), 0)
+    line.run_started(1, None)
+    assert line._text() == "trial-1: run 1 of 2  without flags  step 0  0 s"
+    line.group_started("trial-3", 2)
+    line.trial_started(("a", "b", "c"), 2)
+    assert line._text() == "trial-3: run 1 of 2  with a, b and 1 more, 2 tried before  step 0  0 s"

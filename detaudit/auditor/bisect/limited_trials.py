@@ -26,7 +26,7 @@ class LimitedTrials(Trials):
     def run(self, flags: Flags, through: int) -> None:
         """See Trainings. A run goes to its end if it does no steps, or is over before."""
         trial = self._begun(flags)
-        self._observer.group_started(trial.name, len(trial.reached) + 1)
+        self._announce(flags, len(trial.reached) + 1)
         self._run(trial, until=self._until(through))
 
     def _until(self, through: int) -> Until | None:

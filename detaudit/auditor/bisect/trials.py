@@ -73,7 +73,7 @@ class Trials:
     def ask(self, flags: Flags, runs: int) -> TrialResult:
         """See minimal_set.Ask: run until two runs differ, one fails, or this many match."""
         trial = self._begun(flags)
-        self._observer.group_started(trial.name, runs)
+        self._announce(flags, runs)
         while self._open(trial, runs):
             self._run(trial)
         return self._finding(trial)
@@ -81,8 +81,12 @@ class Trials:
     def time_again(self, flags: Flags) -> None:
         """Run once more to the end, for the time that it takes."""
         trial = self._begun(flags)
-        self._observer.group_started(trial.name, len(trial.group.result().runs) + 1)
+        self._announce(flags, len(trial.group.result().runs) + 1)
         self._run(trial, follow=False)
+
+    def _announce(self, flags: Flags, runs: int) -> None:
+        self._observer.group_started(self._trials[flags].name, runs)
+        self._observer.trial_started(tuple(sorted(flags)), len(self._trials) - 1)
 
     def wall_s(self, flags: Flags) -> float | None:
         """Return the median time of the runs that finished, in seconds; None if there is none."""

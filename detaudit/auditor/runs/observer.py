@@ -15,6 +15,12 @@ class Observer:
     def proof_started(self, runs: int, through: int, whole: int, seconds: float) -> None:
         """Note that an answer needs so many more runs through a step and to the end, and about how long they take."""
 
+    def trial_started(self, flags: tuple[str, ...], tried: int) -> None:
+        """Note which flags are tried next, and how many sets of flags were before."""
+
+    def last_step(self, step: int) -> None:
+        """Note the step after which the run under way will be ended."""
+
     def run_started(self, number: int, timeout: float | None) -> None:
         """Note that a run begins; ``timeout`` is in seconds."""
 
