@@ -68,6 +68,9 @@ class Followed:
         self._follower, self._limits, self._observer = Follower(limits.reference), limits, observer
         self._started, self._since = time.monotonic(), 0.0
         self._pace = Pace()
+        end = limits.last_step or (limits.until.step if limits.until else None)
+        if end is not None:
+            observer.last_step(end)
         self.enough: RunError | None = None
 
     def __call__(self) -> None:

@@ -85,9 +85,6 @@ class Runner:
         until = until or self._until
         if until is not None and last_step is None:
             limits = Limits(reference, until=until, trained_by=self._trained_by)
-        end = last_step or (limits.until.step if limits.until else None)
-        if end is not None:
-            self._observer.last_step(end)
         followed = Followed(spec, limits, self._observer)
         leftovers = None if carry_on else self._watch_files
         with contextlib.nullcontext() if carry_on else space.fresh():
