@@ -11,7 +11,10 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build" / "interpreters"
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
-_NEEDS_A_FRAMEWORK = re.compile(r"\b(import|from)\b.* (jax|keras|tensorflow|torch)\b")
+_NEEDS_A_FRAMEWORK = re.compile(
+    r"\b(import|from)\b.* (jax|keras|tensorflow|torch)\b|^from tests\.(fuzz import artifacts|planted import .*)$",
+    re.MULTILINE,
+)
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 

@@ -76,9 +76,10 @@ def document(
     lines = [_HEAD, ", ".join(f"{name} {value}" for name, value in machine().items()) + ".", ""]
     for part, all_of_them in planted.items():
         outcomes = [one for one in all_of_them if covered(one)]
-        lines += [_PARTS[part], *_table(outcomes), "", *_summary(outcomes, counts[part]), ""]
+        uncovered = len(all_of_them) - len(outcomes)
+        lines += [_PARTS[part], *_table(outcomes), "", *_summary(outcomes, counts[part] - uncovered), ""]
         if part == "recorded":
-            lines += [_NOTES.lstrip().format(uncovered=len(all_of_them) - len(outcomes))]
+            lines += [_NOTES.lstrip().format(uncovered=uncovered)]
     lines += [_CONTROLS.rstrip()]
     for part, verdicts in controls.items():
         right, alarms = (verdicts.count(word) for word in ("deterministic", "nondeterministic"))

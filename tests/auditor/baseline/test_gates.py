@@ -103,6 +103,10 @@ def test_runs_that_match_are_repeatable() -> None:
     assert gates.repeatable(group()) == expected
 
 
+def test_runs_that_were_ended_are_repeatable_through_a_step() -> None:
+    assert gates.repeatable(group(through=3)).detail == RunsMatch(runs=2, through=3)
+
+
 def test_runs_that_differ_are_not_and_the_gate_shows_where() -> None:
     found = Divergence(runs=(1, 2), rank=0, step=3, stage=Stage.UPDATE, site="a", explanation=EXPLANATION)
     gate = gates.repeatable(group(Verdict.NONDETERMINISTIC, first_difference=found, distinct_results=2))
@@ -132,6 +136,13 @@ def test_a_match_with_the_baseline_is_proof_in_any_environment() -> None:
     assert (gate.status, gate.blocking) == (GateStatus.PASSED, False)
     assert gate.detail == MatchesBaseline(changed=("torch",))
     assert (gate.environment_changes, gate.first_difference) == (CHANGED, None)
+
+
+def test_runs_that_were_ended_match_the_baseline_through_the_earlier_step() -> None:
+    (trained,) = recording().run.trainings
+    ended, later = (recording(run=record_of((trained.through(step),))) for step in (2, 3))
+    for now, then in ((ended, recording()), (recording(), ended), (ended, later), (later, ended)):
+        assert against(now, then).detail == MatchesBaseline(through=2)
 
 
 def test_different_bits_in_the_same_environment_fail() -> None:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from detaudit.auditor.bisect import minimal_set
 from detaudit.auditor.bisect.flag_rules import Rules
 from detaudit.auditor.bisect.minimal_set import Answer, Search
-from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult, WholeRuns
+from detaudit.auditor.bisect.trial_results import Ask, Flags, TrialOutcome, TrialResult, WholeRuns
 
 
 class Simulated:
@@ -264,6 +265,7 @@ def needs_both(runs: int = 2) -> Callable[[Flags], TrialResult | None]:
         (11, {}, 16, 17, 43),  # 1 run in 10 differs: 80 % sure on the way
         (2, {"confirm": 30}, 30, 2, 30),
         (2, {"error": 0.5}, 8, 2, 9),
+        (2, {"error": 0.95}, 5, 2, 6),
     ],
 )
 def test_as_many_runs_as_an_answer_needs(rate: int, options: dict[str, Any], base: int, probe: int, proof: int) -> None:
@@ -281,6 +283,29 @@ def test_a_training_that_needs_nothing() -> None:
     assert Search(WholeRuns(trials), Ranking("ab"), confirm=30).run() == Answer((), 30, proven=True, differed=False)
     assert trials.asked == [("", 30)]
     assert Search(WholeRuns(Logged(lambda flags: None)), Ranking("ab")).run().matching == 16
+
+
+class Shortened(WholeRuns):
+    """Answers by runs of which 2 go to the end; keeps what it was asked to prove."""
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask)
+        self.asked: list[tuple[Flags, int, float, Sequence[Flags]]] = []
+
+    def prove(self, flags: Flags, runs: int, error: float, without: Sequence[Flags]) -> TrialResult:
+        self.asked.append((flags, runs, error, without))
+        found = super().prove(flags, runs, error, without)
+        return replace(found, through=63, whole=2) if found.outcome is TrialOutcome.MATCHES else found
+
+
+def test_an_answer_says_how_far_its_runs_went() -> None:
+    trials = Shortened(Logged(needs_both()))
+    answer = Search(trials, Ranking("abcd")).run()
+    assert answer == Answer(("a", "b"), 17, {"b": differs(), "a": differs()}, proven=True, through=63, whole=2)
+    none, a, b = frozenset[str](), frozenset("a"), frozenset("b")
+    assert trials.asked == [(none, 16, 0.05 / 3, ()), (a | b, 17, 0.05 / 4, [a, b])]
+    answer = Search(Shortened(Logged(lambda flags: None)), Ranking("ab")).run()
+    assert answer == Answer((), 16, proven=True, differed=False, through=63, whole=2)
 
 
 def test_a_flag_without_which_it_fails_is_not_proven_to_be_needed() -> None:

@@ -146,3 +146,35 @@ def test_bytes_that_do_not_fill_the_shape_are_refused() -> None:
 def test_bytes_that_are_of_another_type_are_refused() -> None:
     with pytest.raises(ValueError, match="6 bytes do not make elements of 8 bytes"):
         difference("float64", (1,), b"123456", b"123457")
+
+
+@given(pairs())
+def test_each_element_that_differs_is_counted_once_by_its_distance_and_by_its_place(pair: tuple[str, Any, Any]) -> None:
+    dtype, a, b = pair
+    found = difference(dtype, a.shape, a.tobytes(), b.tobytes())
+    if found is None:
+        return
+    assert list(found.slices) == (a.view(WORDS[dtype]) != b.view(WORDS[dtype])).astype(int).tolist()
+    if found.max_ulp is None:
+        assert found.ulps == ()
+        return
+    assert sum(found.ulps) == found.mismatched - found.nans
+    assert len(found.ulps) == found.max_ulp.bit_length() + 1
+
+
+def test_distances_of_all_lengths_are_counted() -> None:
+    ranks = np.array([0, 1, 2, 3, 4, 2**32 - 1, 2**32, 2**53 - 1, 2**53 + 1, 2**62 - 1], "u8")
+    with_zero = np.array([1 << 63, *ranks[1:]], "u8")  # zeros of both signs have a distance of 0
+    found = difference("float64", (10,), np.zeros(10).tobytes(), with_zero.tobytes())
+    assert found is not None
+    expected = dict.fromkeys(range(63), 0) | {0: 1, 1: 1, 2: 2, 3: 1, 32: 1, 33: 1, 53: 1, 54: 1, 62: 1}
+    assert dict(enumerate(found.ulps)) == expected
+
+
+def test_places_are_counted_in_equal_parts_of_a_large_tensor() -> None:
+    a = np.zeros(51_200, "f4")
+    b = a.copy()
+    b[:200], b[-1] = 1, 1
+    found = difference("float32", (512, 100), a.tobytes(), b.tobytes())
+    assert found is not None
+    assert found.slices == (200, *(0,) * 254, 1)
