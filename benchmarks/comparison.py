@@ -1,11 +1,10 @@
-"""Measure what it costs to compare long runs: events per second of CPU time, memory, the size of audit.json.
+"""What it costs to compare long runs: the CPU time of an audit of five recorded runs against decoding one event log.
 
-The event logs of five runs are generated: one differs from its middle on, one at its last step. With --different each
-differs from its first step on, so that nothing is recognized. An audit takes them as
-what its runs recorded. It runs in a process of its own, whose time and memory include all that an audit does beside.
+The event logs are generated. One run differs from its middle on, one at its last step; or each differs from its first
+step on, so that nothing is recognized. An audit takes them as what its runs recorded, in a process of its own, whose
+time and memory include all that an audit does. Decoding is `json.loads` of each line of one of the five logs.
 """
 
-import argparse
 import json
 import os
 import random
@@ -17,12 +16,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-STEPS = 1_000_000
+from benchmarks.rows import Figure, Goal, Row, Scale, median, ratios
+
+TURNS = 2
 STAGES = ("rng", "batch", "forward", "update")
 RUNS = 5
-FASTEST = 1_000_000
-MOST_MIB = 150
-MOST_MB = 5
+RATE = Goal(1_000_000, at_least=True)
+MEMORY_MIB = Goal(150)
+SIZE_MB = Goal(5)
 
 
 def lines(steps: int, differs: int, run: int) -> Iterator[str]:
@@ -101,28 +102,44 @@ def audit(folder: Path, different: bool) -> dict[str, float]:
     return {"s": taken, "MiB": peak, "MB": (out / store.FILE).stat().st_size / 1e6}
 
 
-def main() -> int:
-    """Print the figures, and return the exit status: 1 if a limit is exceeded."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--different", action="store_true")
-    parser.add_argument("--folder", type=Path, help="audit the runs in this folder, and print the figures as JSON")
-    options = parser.parse_args()
-    if options.folder:
-        print(json.dumps(audit(options.folder, options.different)))
-        return 0
+def decoding_s(folder: Path) -> float:
+    """Return the CPU time of decoding an event log."""
+    (log,) = folder.glob("*.jsonl")
+    started = time.process_time()
+    with log.open() as file:
+        for line in file:
+            json.loads(line)
+    return time.process_time() - started
+
+
+def turn(steps: int, different: bool) -> dict[str, float]:
+    """Return the figures of one audit of newly generated logs, and the time of decoding one of them."""
     with tempfile.TemporaryDirectory() as name:
-        generate(Path(name), options.steps, options.different)
-        again = [sys.executable, __file__, *sys.argv[1:], "--folder", name]
-        child = subprocess.run(again, check=True, stdout=subprocess.PIPE)
-        found = json.loads(child.stdout)
-    rate = options.steps * len(STAGES) * RUNS / found["s"]
-    runs = f"{RUNS} runs of {options.steps:,} steps with {len(STAGES)} events each"
-    print(f"{runs}: {rate:,.0f} events per second of CPU time (limit {FASTEST:,})")
-    print(f"peak memory of the auditor {found['MiB']:.0f} MiB (limit {MOST_MIB} MiB)", end="; ")
-    print(f"audit.json {found['MB']:.3f} MB (limit {MOST_MB} MB)")
-    return 0 if rate > FASTEST and found["MiB"] < MOST_MIB and found["MB"] < MOST_MB else 1
+        generate(Path(name), steps, different)
+        decoding = decoding_s(Path(name) / "1" / "logs")
+        words = [sys.executable, "-m", "benchmarks.comparison", name, str(int(different))]
+        child = subprocess.run(words, check=True, stdout=subprocess.PIPE)
+    found: dict[str, float] = json.loads(child.stdout)
+    return {**found, "decoding": decoding}
+
+
+def measure(scale: Scale, steps: int, different: bool) -> Iterator[Row]:
+    """Yield the row of five runs of so many steps."""
+    steps = scale.size(steps, 3_000)
+    turns = [turn(steps, different) for _ in range(scale.turns(TURNS))]
+    events = steps * len(STAGES) * RUNS
+    how = "that all differ" if different else "of which three match"
+    yield Row(
+        what=f"an audit of {RUNS} runs of {steps:,} steps {how}",
+        over="decoding one of their event logs",
+        ratios=ratios(turns, "s", "decoding"),
+        also=(
+            Figure(median(events / one["s"] for one in turns), "events per second", RATE),
+            Figure(max(one["MiB"] for one in turns), "MiB", MEMORY_MIB),
+            Figure(max(one["MB"] for one in turns), "MB of audit.json", SIZE_MB),
+        ),
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    print(json.dumps(audit(Path(sys.argv[1]), sys.argv[2] == "1")))

@@ -1,55 +1,71 @@
-"""Compare the digest of 400 MB with a copy of them, in turn, on one core and on a GPU if there is one."""
+"""The speed of the digest of 400 MB against that of a copy of them, on one core, and on a GPU if there is one."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
 
+from benchmarks.rows import Figure, Goal, Row, Scale, Turns, in_turn, median, ratios
 from detaudit.recorder.training.digest import NumpyDigest, TorchDigest
 
 BYTES = 400 * 10**6
-TURNS = 7
+TURNS = 15
+GOAL = Goal(0.33, at_least=True)
 
 
-def quickest(*functions: Callable[[], object]) -> list[float]:
-    """Call the functions in turn, and return the shortest time of each in seconds."""
-    took: list[list[float]] = [[] for _ in functions]
-    for _ in range(TURNS):
-        for function, times in zip(functions, took, strict=True):
-            started = time.perf_counter()
-            function()
-            times.append(time.perf_counter() - started)
-    return [min(times) for times in took]
+def timed(action: Callable[[], object]) -> Callable[[], float]:
+    """Return a function that measures the seconds of an action."""
+
+    def seconds() -> float:
+        started = time.perf_counter()
+        action()
+        return time.perf_counter() - started
+
+    return seconds
 
 
-def report(where: str, copy: float, digest: float) -> None:
-    """Print the two speeds, and their ratio."""
-    speeds = f"copy {BYTES / copy / 1e9:.1f} GB/s, digest {BYTES / digest / 1e9:.1f} GB/s"
-    print(f"{where}: {speeds}, {copy / digest:.2f}x the speed of the copy")
-
-
-def main() -> None:
-    """Measure NumPy and torch on the CPU, and torch on a GPU."""
-    torch.set_num_threads(1)
-    array = np.random.default_rng(0).normal(size=BYTES // 8)
-    other = np.empty_like(array)
-    of_numpy, of_torch, tensor = NumpyDigest(np), TorchDigest(torch), torch.from_numpy(array)
-    copy, numpy_s, torch_s = quickest(
-        lambda: np.copyto(other, array), lambda: of_numpy.words(array), lambda: of_torch.words([tensor])
+def row(what: str, over: str, turns: Turns, size: int, goal: Goal | None = None, copy: str = "copy") -> Row:
+    """Return the ratio of the two speeds, which is that of the times turned around."""
+    digest_s = median(turn[what] for turn in turns)
+    return Row(
+        what=f"speed of the digest, {what}",
+        over=over,
+        ratios=ratios(turns, copy, what),
+        goal=goal,
+        also=(Figure(size / digest_s / 1e9, "GB/s"),),
     )
-    report("NumPy", copy, numpy_s)
-    report("torch on the CPU", copy, torch_s)
+
+
+def measure(scale: Scale) -> Iterator[Row]:
+    """Yield a row for NumPy, for torch on the CPU, and for torch on a GPU."""
+    torch.set_num_threads(1)
+    array = np.random.default_rng(0).normal(size=scale.size(BYTES, 10**6) // 8)
+    other, tensor = np.empty_like(array), torch.from_numpy(array)
+    of_numpy, of_torch = NumpyDigest(np), TorchDigest(torch)
+    actions: dict[str, Callable[[], object]] = {
+        "copy": lambda: np.copyto(other, array),
+        "NumPy": lambda: of_numpy.words(array),
+        "torch on the CPU": lambda: of_torch.words([tensor]),
+    }
+    measured = {name: timed(action) for name, action in actions.items()}
+    in_turn(1, measured)
+    turns = in_turn(scale.turns(TURNS), measured)
+    yield row("NumPy", "the speed of numpy.copyto", turns, array.nbytes, GOAL)
+    yield row("torch on the CPU", "the speed of numpy.copyto", turns, array.nbytes)
     if torch.cuda.is_available():
-        there = tensor.cuda()
-        target = torch.empty_like(there)
-
-        def copied() -> None:
-            target.copy_(there)
-            torch.cuda.synchronize()
-
-        report(torch.cuda.get_device_name(), *quickest(copied, lambda: of_torch.words([there])))
+        yield on_gpu(scale, tensor.cuda(), of_torch)
 
 
-if __name__ == "__main__":
-    main()
+def on_gpu(scale: Scale, there: torch.Tensor, digest: TorchDigest) -> Row:
+    """Return the row of a GPU."""
+    target, name = torch.empty_like(there), torch.cuda.get_device_name()
+
+    def copy() -> None:
+        target.copy_(there)
+        torch.cuda.synchronize()
+
+    measured = {"copy": timed(copy), name: timed(lambda: digest.words([there]))}
+    in_turn(1, measured)
+    turns = in_turn(scale.turns(TURNS), measured)
+    return row(name, "the speed of a copy on the device", turns, there.nbytes)

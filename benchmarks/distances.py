@@ -1,45 +1,42 @@
-"""Measure how long it takes to find how far two tensors are apart, with NumPy and without it.
+"""How long it takes to find how far two tensors are apart, with NumPy against without it, in CPU time."""
 
-In CPU time, in turn, so that a drift in the speed of the machine affects both.
-"""
-
-import statistics
-import sys
 import time
+from collections.abc import Iterator
 from unittest import mock
 
 import numpy as np
 
+from benchmarks.rows import Figure, Goal, Row, Scale, in_turn, median, ratios
 from detaudit.auditor.judge import array_distances, tensors
 
 ELEMENTS = 1_000_000
-PAIRS = 5
-LIMIT_S = 0.4
+TURNS = 5
+GOAL = Goal(0.4)
 
 
 def seconds(a: bytes, b: bytes) -> float:
     """Return the CPU time of one comparison."""
     started = time.process_time()
-    tensors.difference("float32", (ELEMENTS,), a, b)
+    tensors.difference("float32", (len(a) // 4,), a, b)
     return time.process_time() - started
 
 
-def main() -> int:
-    """Print the figures, and return the exit status: 1 if the limit is exceeded."""
-    ours = np.random.default_rng(0).normal(size=ELEMENTS).astype("float32")
+def without_numpy(a: bytes, b: bytes) -> float:
+    """Return the CPU time of one comparison on a machine without NumPy."""
+    with mock.patch.object(array_distances, "_numpy", return_value=None):
+        return seconds(a, b)
+
+
+def measure(scale: Scale) -> Iterator[Row]:
+    """Yield the row of elements that all differ."""
+    elements = scale.size(ELEMENTS, 10_000)
+    ours = np.random.default_rng(0).normal(size=elements).astype("float32")
     a, b = ours.tobytes(), np.nextafter(ours, np.float32(9)).tobytes()
     seconds(a, b)  # imports NumPy
-    fast, slow = [], []
-    for _ in range(PAIRS):
-        fast.append(seconds(a, b))
-        with mock.patch.object(array_distances, "_numpy", return_value=None):
-            slow.append(seconds(a, b))
-    ratio = statistics.median(y / x for x, y in zip(fast, slow, strict=True))
-    median = statistics.median(fast)
-    print(f"distances of {ELEMENTS:,} elements that all differ: {median:.2f} s (limit {LIMIT_S} s)", end=", ")
-    print(f"{statistics.median(slow):.1f} s without NumPy, {ratio:.0f}x")
-    return 0 if median < LIMIT_S else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    turns = in_turn(scale.turns(TURNS), {"with": lambda: seconds(a, b), "without": lambda: without_numpy(a, b)})
+    yield Row(
+        what=f"the distance of {elements:,} elements that all differ, with NumPy",
+        over="without NumPy",
+        ratios=ratios(turns, "with", "without"),
+        also=(Figure(median(turn["with"] for turn in turns), "s", GOAL),),
+    )

@@ -1,45 +1,49 @@
-"""Measure what it costs to compare the files that a run wrote: to find them, and to read them.
+"""What it costs to compare the files that a run wrote: to find them, and to read them. All in CPU time."""
 
-All in CPU time. What reading alone takes is what the page cache allows.
-"""
-
-import sys
+import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from benchmarks.rows import Figure, Goal, Row, Scale, in_turn, median, ratios
 from detaudit.auditor.evidence import saved
 from detaudit.launch import changes
 
 FILES = 20_000
 MEGABYTES = 400
-REPEATS = 5
-SCAN_LIMIT_S = 1.0
-READ_LIMIT = 0.25
+TURNS = 5
+SCAN = Goal(1.0)
+READ = Goal(0.25, at_least=True)
 
 
-def seconds(action: Callable[[], object]) -> float:
-    """Return the least CPU time of several that an action takes: other processes share the machine."""
-    times = []
-    for _ in range(REPEATS):
+def timed(action: Callable[[], object]) -> Callable[[], float]:
+    """Return a function that measures the CPU time of an action."""
+
+    def seconds() -> float:
         started = time.process_time()
         action()
-        times.append(time.process_time() - started)
-    return min(times)
+        return time.process_time() - started
+
+    return seconds
 
 
-def scan(folder: Path) -> float:
-    """Return how long the two listings take that one run needs, of a working directory with many files."""
-    for number in range(FILES):
-        below = folder / "data" / str(number // 200)
+def make_files(folder: Path, number: int) -> None:
+    """Fill a folder with empty files."""
+    for place in range(number):
+        below = folder / "data" / str(place // 200)
         below.mkdir(parents=True, exist_ok=True)
-        (below / f"{number}.txt").touch()
-    results = folder / "results"
-    return seconds(lambda: changes.written(changes.stamps(folder, results), changes.stamps(folder, results)))
+        (below / f"{place}.txt").touch()
+
+
+def walk(folder: Path) -> None:
+    """Do the least that finds what changed: ask for the time of each file."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            os.lstat(os.path.join(parent, name))
 
 
 def read_whole(path: Path) -> None:
@@ -49,23 +53,39 @@ def read_whole(path: Path) -> None:
             pass
 
 
-def main() -> int:
-    """Print the figures, and return the exit status: 1 if a limit is exceeded."""
+def found(scale: Scale, folder: Path) -> Row:
+    """Return what the two listings take that one run needs."""
+    number, results = scale.size(FILES, 500), folder / "results"
+    make_files(folder, number)
+    actions = {
+        "walk": timed(lambda: walk(folder)),
+        "find": timed(lambda: changes.written(changes.stamps(folder, results), changes.stamps(folder, results))),
+    }
+    turns = in_turn(scale.turns(TURNS), actions)
+    return Row(
+        what=f"find what a run changed among {number:,} files",
+        over="os.walk and os.lstat, once",
+        ratios=ratios(turns, "find", "walk"),
+        also=(Figure(median(turn["find"] for turn in turns), "s", SCAN),),
+    )
+
+
+def measure(scale: Scale) -> Iterator[Row]:
+    """Yield a row for finding files, and one for each format that is read."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        listing = scan(folder)
-        weights = {f"layer{place}.weight": torch.rand(10, 2**18) for place in range(MEGABYTES // 10)}
+        yield found(scale, folder)
+        layers = scale.size(MEGABYTES, 20) // 10
+        weights = {f"layer{place}.weight": torch.rand(10, 2**18) for place in range(layers)}
         torch.save({"model": weights, "saved_at": time.time()}, folder / "model.pt")
         np.savez(folder / "model.npz", *(value.numpy() for value in weights.values()))
-        print(f"finding what changed among {FILES:,} files: {listing:.2f} s for each run (limit {SCAN_LIMIT_S} s)")
-        rates = []
-        for path in (folder / "model.pt", folder / "model.npz"):
-            size = path.stat().st_size / 1e9
-            copy, reading = size / seconds(lambda: read_whole(path)), size / seconds(lambda: saved.read(path))  # noqa: B023
-            rates.append(reading)
-            print(f"{path.name}, {size:.2f} GB: {reading:.2f} GB/s; reading alone {copy:.2f} GB/s")
-    return 0 if listing < SCAN_LIMIT_S and min(rates) > READ_LIMIT else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        for path, what in ((folder / "model.pt", "torch checkpoint"), (folder / "model.npz", ".npz")):
+            actions = {"bytes": timed(lambda: read_whole(path)), "tensors": timed(lambda: saved.read(path))}  # noqa: B023
+            turns = in_turn(scale.turns(TURNS), actions)
+            speed = path.stat().st_size / 1e9 / median(turn["tensors"] for turn in turns)
+            yield Row(
+                what=f"read the tensors of a {what}",
+                over="read its bytes",
+                ratios=ratios(turns, "tensors", "bytes"),
+                also=(Figure(speed, "GB/s", READ),),
+            )

@@ -1,23 +1,27 @@
-"""Count the runs that a search for flags takes on simulated trainings, for bisect, ddmin (picire) and one at a time.
+"""The runs that a search for flags takes on simulated trainings: bisect against ddmin (picire) and one at a time.
 
-``make bench-bisect`` runs it. All three query the same oracle about the same flags in the same order. A needed flag is
-among the first with probability 0.8, as it would be from the first difference. Two runs show that a training differs,
-and five count as a match. The search of bisect has to reach no more certainty than that, and checks its answer.
+All three query the same oracle about the same flags in the same order. A needed flag is among the first with
+probability 0.8, as it would be from the first difference. Two runs show that a training differs, and five count as a
+match. The search of bisect has to reach no more certainty than that, and checks its answer. The runs include the script
+without flags and a proof of five runs. Each simulated training is a turn.
 """
 
 import logging
 import random
-import statistics
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 
 import picire
 
+from benchmarks.rows import Figure, Goal, Row, Scale, median, ratios
 from detaudit.auditor.bisect.minimal_set import Search
 from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult, WholeRuns
 
 MATCHES, DIFFERS = 5, 2
 GRID = [(12, 1), (12, 2), (24, 1), (24, 2), (24, 3), (40, 1), (40, 3)]
 CASES = 400
+GOAL = Goal(1)
+NAMES = {"search": "runs", "ddmin": "runs of ddmin", "one at a time": "runs, one flag at a time"}
 
 
 class Oracle:
@@ -54,8 +58,8 @@ def ddmin(oracle: Oracle, order: Sequence[int]) -> set[int]:
     """Return the set that picire's ddmin finds."""
     oracle.matches([])
 
-    def test(config: list[int], _: object) -> picire.TrialOutcome:
-        return picire.TrialOutcome.FAIL if oracle.matches(config) else picire.TrialOutcome.PASS
+    def test(config: list[int], _: object) -> picire.Outcome:
+        return picire.Outcome.FAIL if oracle.matches(config) else picire.Outcome.PASS
 
     return set(picire.DD(test)(list(order)))
 
@@ -77,25 +81,30 @@ METHODS: dict[str, Callable[[Oracle, Sequence[int]], set[int]]] = {
 }
 
 
-def main() -> None:
-    """Print the median number of runs for each number of candidates and of needed flags."""
+def runs(seed: int, candidates: int, count: int) -> dict[str, float]:
+    """Return the number of runs of each method for one simulated training."""
+    draw = random.Random(seed)
+    needed = set(draw.sample(range(candidates), count))
+    front = {flag for flag in needed if draw.random() < 0.8}
+    order = sorted(range(candidates), key=lambda flag: (flag not in front, draw.random()))
+    taken: dict[str, float] = {}
+    for name, method in METHODS.items():
+        oracle = Oracle(needed)
+        assert method(oracle, order) == needed, (name, order, needed)
+        taken[name] = oracle.runs
+    return taken
+
+
+def measure(scale: Scale) -> Iterator[Row]:
+    """Yield a row for each number of candidates and of needed flags."""
     logging.disable()
-    print("| candidates, needed | " + " | ".join(METHODS) + " | search / ddmin |\n|---|" + "---|" * (len(METHODS) + 1))
+    warnings.filterwarnings("ignore", module="picire")
     for candidates, count in GRID:
-        runs: dict[str, list[int]] = {name: [] for name in METHODS}
-        for case in range(CASES):
-            draw = random.Random(case)
-            needed = set(draw.sample(range(candidates), count))
-            front = {flag for flag in needed if draw.random() < 0.8}
-            order = sorted(range(candidates), key=lambda flag: (flag not in front, draw.random()))
-            for name, method in METHODS.items():
-                oracle = Oracle(needed)
-                assert method(oracle, order) == needed, (name, order, needed)
-                runs[name].append(oracle.runs)
-        medians = [statistics.median(runs[name]) for name in METHODS]
-        cells = " | ".join(f"{median:g}" for median in medians)
-        print(f"| {candidates}, {count} | {cells} | {medians[0] / medians[1]:.2f} |")
-
-
-if __name__ == "__main__":
-    main()
+        cases = [runs(seed, candidates, count) for seed in range(scale.repeats or scale.size(CASES, 5))]
+        yield Row(
+            what=f"bisect, {count} of {candidates} flags needed",
+            over="ddmin",
+            ratios=ratios(cases, "search", "ddmin"),
+            goal=GOAL,
+            also=tuple(Figure(median(case[name] for case in cases), text) for name, text in NAMES.items()),
+        )

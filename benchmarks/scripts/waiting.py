@@ -1,5 +1,9 @@
-"""A training that takes as many seconds as its argument says; most of a step is spent waiting, as for a device."""
+"""A training that takes so many seconds; most of a step is spent waiting, as for a device.
 
+A second argument says how many flags it needs: 1 seeds NumPy's generator, 2 also that of Python.
+"""
+
+import random
 import sys
 import time
 
@@ -11,6 +15,7 @@ STEP_S = 0.1
 
 def main() -> None:
     """Train a small model on data that is augmented without a seed."""
+    seconds, needed = float(sys.argv[1]), int(sys.argv[2])
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
@@ -18,9 +23,10 @@ def main() -> None:
     data = torch.randn(64, 8)
     augment = np.random.default_rng()
     loss = torch.zeros(())
-    for _ in range(int(float(sys.argv[1]) / STEP_S)):
+    for _ in range(int(seconds / STEP_S)):
         started = time.monotonic()
-        x = data + torch.as_tensor(augment.random((64, 8)), dtype=torch.float32)
+        scale = random.random() if needed > 1 else 1.0
+        x = data + scale * torch.as_tensor(augment.random((64, 8)), dtype=torch.float32)
         optimizer.zero_grad()
         loss = model(x).square().mean()
         loss.backward()
