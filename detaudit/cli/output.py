@@ -6,20 +6,28 @@ from pathlib import Path
 import click
 
 from detaudit.auditor import store
+from detaudit.auditor.figures.collect import figures
 from detaudit.cli.errors import print_error
 from detaudit.errors import StorageError
 from detaudit.model import Report
-from detaudit.report import render
+from detaudit.model.figures import NO_FIGURES
+from detaudit.report import DRAWN, render
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
-def print_report(report: Report, format_: str) -> None:
+def rendered(report: Report, format_: str, folder: Path | None) -> str:
+    """Return a report in a format, with the figures of the event logs in its results folder."""
+    found = figures(report, folder) if format_ in DRAWN else NO_FIGURES
+    return render(report, format_, found)
+
+
+def print_report(report: Report, format_: str, folder: Path | None = None) -> None:
     """Print a report; in the format ``github``, also append it as Markdown to the step summary.
 
     A summary that cannot be written is an error on stderr that does not change the exit status.
     """
-    click.echo(render(report, format_), nl=False)
+    click.echo(rendered(report, format_, folder), nl=False)
     summary = os.environ.get(_SUMMARY)
     if format_ != "github" or not summary:
         return

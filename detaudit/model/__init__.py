@@ -9,14 +9,11 @@ from detaudit.model.audit import (
     SCHEMA_VERSION,
     AppliedRecipe,
     Audit,
-    Difference,
     Divergence,
     FlagOutcome,
     FlagState,
     Group,
-    RankRecord,
     Replicas,
-    Run,
     Setting,
     Varied,
 )
@@ -26,7 +23,8 @@ from detaudit.model.compare import Change, ComparedSide, Comparison, ComparisonV
 from detaudit.model.doctor import Diagnosis, Risk
 from detaudit.model.encoding import encode
 from detaudit.model.enums import FITTED, NAMED, UNHOOKED, Cause, Stage, Status, Verdict, is_inference
-from detaudit.model.evidence import Confidence, Evidence
+from detaudit.model.evidence import Confidence, DifferingShare, Evidence
+from detaudit.model.excerpt import Excerpt
 from detaudit.model.exits import exit_code
 from detaudit.model.explanation import Explanation, LikelyCause
 from detaudit.model.files import Artifact, FileDifference, PrintedDifference
@@ -35,6 +33,7 @@ from detaudit.model.number import Number, as_number, digits
 from detaudit.model.overrides import Override, ScriptCall
 from detaudit.model.problems import Reason, RunError
 from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
+from detaudit.model.run import Difference, RankRecord, Run, shorter
 from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
 from detaudit.model.tensor import FirstMismatch, TensorDifference
 from detaudit.model.trace import (
@@ -87,10 +86,12 @@ __all__ = [
     "Culprit",
     "Diagnosis",
     "Difference",
+    "DifferingShare",
     "Divergence",
     "Edit",
     "EffectExample",
     "Evidence",
+    "Excerpt",
     "Explanation",
     "FailingFlag",
     "FileDifference",
@@ -155,6 +156,7 @@ __all__ = [
     "exit_code",
     "is_inference",
     "record_of",
+    "shorter",
     "to_json",
 ]
 

@@ -98,6 +98,10 @@ class NoSecondLocale(Fact, frozen=True, kw_only=True):
     """No second locale is installed."""
 
 
+class NeedsMachine(Fact, frozen=True, kw_only=True):
+    """It puts load on the whole machine, so no two runs may go at once."""
+
+
 class NeedsIsolate(Fact, frozen=True, kw_only=True):
     """It varies only with --isolate."""
 
@@ -108,5 +112,7 @@ class PinnedByRecipe(Fact, frozen=True, kw_only=True):
     recipe: str
 
 
-NotVaried: TypeAlias = AddressesRandom | NoGlibc | NoAvx2 | NoSecondLocale | NeedsIsolate | PinnedByRecipe
+NotVaried: TypeAlias = (
+    AddressesRandom | NoGlibc | NoAvx2 | NoSecondLocale | NeedsIsolate | NeedsMachine | PinnedByRecipe
+)
 """Why a variation does not vary."""

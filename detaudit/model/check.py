@@ -5,7 +5,7 @@ from typing import TypeAlias
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.audit import Audit, Difference, Divergence, RankRecord
+from detaudit.model.audit import Audit, Divergence
 from detaudit.model.compare import Change
 from detaudit.model.enums import Stage
 from detaudit.model.explanation import Explanation
@@ -13,6 +13,7 @@ from detaudit.model.facts import Fact
 from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
 from detaudit.model.problems import Reason, RunError
+from detaudit.model.run import Difference, RankRecord
 from detaudit.model.warnings import Warning  # the term for it
 
 
@@ -218,3 +219,5 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ch
     warnings: tuple[Warning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     interrupted: bool = False
+    started: str = ""
+    ended: str = ""

@@ -3,11 +3,12 @@
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.audit import AppliedRecipe, Difference, RankRecord
+from detaudit.model.audit import AppliedRecipe
 from detaudit.model.enums import Stage
 from detaudit.model.explanation import Explanation
 from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
+from detaudit.model.run import Difference, RankRecord
 from detaudit.model.warnings import Warning  # the term for it
 
 

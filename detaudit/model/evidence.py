@@ -32,6 +32,19 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     whole_confidence: Confidence | None = None
 
 
+class DifferingShare(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a run has another result than the most frequent one: in ``differing`` of ``runs``.
+
+    At ``level``, the rate lies between ``least`` and ``most`` (Clopper-Pearson).
+    """
+
+    runs: int
+    differing: int
+    level: Annotated[float, Meta(gt=0, lt=1)]
+    least: Annotated[float, Meta(ge=0, le=1)]
+    most: Annotated[float, Meta(ge=0, le=1)]
+
+
 def runs_needed(error: float, rate: float) -> int:
     """Return how many runs must match so that a difference goes unnoticed with probability ``error`` at most.
 

@@ -210,5 +210,37 @@ class RunsMissing(Fact, frozen=True, kw_only=True):
     planned: int
 
 
-Reason: TypeAlias = RunUnusable | SingleRun | OnlyProbes | OnlyLosses | TrainingsUnseen | RunsMissing
+class RunsCrowded(Fact, frozen=True, kw_only=True):
+    """The runs match, but so many at once had fewer ``cores`` together than ``threads`` of each need."""
+
+    jobs: int
+    threads: int
+    cores: int
+
+
+class CoresReduced(Fact, frozen=True, kw_only=True):
+    """The runs match, but each of so many at once had 1 of the ``cores``, so that a framework made 1 thread."""
+
+    jobs: int
+    cores: int
+
+
+class DeviceShared(Fact, frozen=True, kw_only=True):
+    """The runs match, but so many at once did not each have a ``device`` to itself, ``""`` if it is not known which."""
+
+    jobs: int
+    device: str
+
+
+Reason: TypeAlias = (
+    RunUnusable
+    | SingleRun
+    | OnlyProbes
+    | OnlyLosses
+    | TrainingsUnseen
+    | RunsMissing
+    | RunsCrowded
+    | CoresReduced
+    | DeviceShared
+)
 """Why a group is inconclusive."""

@@ -7,10 +7,11 @@ from typing import cast
 import msgspec
 
 from detaudit.model import blocks
-from detaudit.model.audit import AppliedRecipe, RankRecord
+from detaudit.model.audit import AppliedRecipe
 from detaudit.model.cut import digests_through, losses_through
 from detaudit.model.enums import UNHOOKED, Stage, is_inference
 from detaudit.model.number import Number
+from detaudit.model.run import RankRecord
 
 
 class Weight(msgspec.Struct, frozen=True, kw_only=True):

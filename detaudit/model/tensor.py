@@ -21,7 +21,9 @@ class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     The largest differences among them are absolute, relative to the larger of the two, and in units in the last place;
     null if the type of the elements has no such difference. ``nans`` of them have a NaN on at least one side, and are
-    not counted in the differences. ``next`` are the few after the first.
+    not counted in the differences. ``next`` are the few after the first. ``ulps`` counts the elements by the length in
+    bits of their difference in units in the last place: 0 (zeros of both signs), 1, 2 to 3, 4 to 7, and so on.
+    ``slices`` counts those that differ in each of so many equal parts of the tensor, in the order of its elements.
     """
 
     mismatched: int
@@ -32,3 +34,5 @@ class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
     nans: int
     first: FirstMismatch
     next: tuple[FirstMismatch, ...] = ()
+    ulps: tuple[int, ...] = ()
+    slices: tuple[int, ...] = ()

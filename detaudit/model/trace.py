@@ -3,8 +3,10 @@
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.audit import Audit, Difference
+from detaudit.model.audit import Audit
 from detaudit.model.enums import Cause, Stage
+from detaudit.model.excerpt import Excerpt
+from detaudit.model.run import Difference
 from detaudit.model.sources import Source
 from detaudit.model.tensor import TensorDifference
 
@@ -118,8 +120,9 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
     """Where the difference enters, and what fixes it.
 
     ``file`` and ``line`` are of the user's code: of an operation of a backward pass, that of its forward pass; ``code``
-    is the line itself. ``source`` is what the line does, if known. ``name`` is the variable that differs, or the
-    file that was read, ``values`` what it was in either run, or the lines at which they went on.
+    is the line itself, ``excerpt`` has those around it. ``source`` is what the line does, if known. ``name`` is the
+    variable that differs, or the file that was read, ``values`` what it was in either run, or the lines at which they
+    went on.
     """
 
     how: How
@@ -138,6 +141,7 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[FlagFix, ...] = ()
     suggested_edit: Edit | None = None
     suspects: tuple[Source, ...] = ()
+    excerpt: Excerpt | None = None
 
 
 class Boundary(msgspec.Struct, frozen=True, kw_only=True):

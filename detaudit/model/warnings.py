@@ -56,6 +56,12 @@ class SettingsDiffer(_Warning, frozen=True, kw_only=True):
     more: int = 0
 
 
+class SlotsDiffer(_Warning, frozen=True, kw_only=True):
+    """Of runs at once, those in the same slot match, and those in different ``slots`` differ."""
+
+    slots: int
+
+
 class RecorderFailed(_Warning, frozen=True, kw_only=True):
     """The recorder failed somewhere; the script did not notice."""
 
@@ -191,6 +197,7 @@ Warning: TypeAlias = (  # the term for it, in the report and here
     | VariationFailed
     | SetTooLate
     | SettingsDiffer
+    | SlotsDiffer
     | RecorderFailed
     | ProcessesKilled
     | ArtifactsSkipped

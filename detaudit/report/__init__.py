@@ -4,12 +4,20 @@ import importlib
 from typing import Protocol, cast
 
 from detaudit.model import Report
+from detaudit.model.figures import NO_FIGURES, Figures
 
 
 class Reporter(Protocol):
     """One output format; each module of this package is one."""
 
     def render(self, report: Report) -> str:
+        """Return the whole report."""
+
+
+class Drawer(Protocol):
+    """An output format with figures."""
+
+    def render(self, report: Report, figures: Figures) -> str:
         """Return the whole report."""
 
 
@@ -21,10 +29,15 @@ FORMATS = {
     "github": "detaudit.report.github",
     "gitlab": "detaudit.report.gitlab",
     "sarif": "detaudit.report.sarif",
+    "html": "detaudit.report.html",
 }
 """The values of ``--format``."""
 
+DRAWN = frozenset({"html"})
+"""Those with figures, which are read from event logs."""
 
-def render(report: Report, format_: str) -> str:
-    """Return ``report`` in one of FORMATS."""
-    return cast(Reporter, importlib.import_module(FORMATS[format_])).render(report)
+
+def render(report: Report, format_: str, figures: Figures = NO_FIGURES) -> str:
+    """Return ``report`` in one of FORMATS; only a format of DRAWN takes ``figures``."""
+    module = importlib.import_module(FORMATS[format_])
+    return cast(Drawer, module).render(report, figures) if format_ in DRAWN else cast(Reporter, module).render(report)

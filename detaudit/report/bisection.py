@@ -26,7 +26,7 @@ def result(audit: Bisection) -> trials.Result:
         evidence=_evidence(audit),
         differing=differing,
         failed=next(iter(audit.groups), None) if inconclusive else None,
-        details=[(f"{one.flag}: {one.title}", list(_needed_lines(one))) for one in audit.needed or ()],
+        details=[(f"{one.flag}: {one.title}", list(needed_lines(one))) for one in audit.needed or ()],
         notes=list(_notes(audit)),
         source=next(iter(differing.sources), None) if differing else None,
     )
@@ -78,7 +78,8 @@ def _evidence(audit: Bisection) -> str:
     return f"evidence: {'; '.join(filter(None, parts))}"
 
 
-def _needed_lines(found: NeededFlag) -> Iterator[str]:
+def needed_lines(found: NeededFlag) -> Iterator[str]:
+    """Yield what is known of a needed flag."""
     if found.left_out is not None:
         a, b = found.left_out.runs
         trial, place = trials.name(found.left_out.trial), differences.where(found.left_out.step, found.left_out.stage)

@@ -54,8 +54,12 @@ class Table:
 
     def drawn(self, style: str) -> str:
         """Return it in one of tabulate's styles."""
-        align = ["left" if header in LEFT else "right" for header in self.headers]
+        align = ["left" if self.is_left(header) else "right" for header in self.headers]
         return tabulate(self.rows, self.headers, tablefmt=style, colalign=align, disable_numparse=True)
+
+    def is_left(self, header: str) -> bool:
+        """Whether a column is aligned to the left."""
+        return header in LEFT
 
 
 @dataclass(frozen=True)

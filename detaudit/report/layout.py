@@ -33,7 +33,7 @@ from detaudit.report.blocks import (
 from detaudit.report.messages import next_steps, problems, warnings
 from detaudit.report.trials import Result
 
-_MOODS: dict[Verdict | ComparisonVerdict | CheckVerdict, Mood] = {
+MOODS: dict[Verdict | ComparisonVerdict | CheckVerdict, Mood] = {
     Verdict.DETERMINISTIC: Mood.GOOD,
     Verdict.NONDETERMINISTIC: Mood.BAD,
     Verdict.INCONCLUSIVE: Mood.UNCLEAR,
@@ -61,9 +61,9 @@ def sections(report: Report) -> list[Section]:
 def _sections(report: Report) -> list[Section]:
     match report:
         case Bisection():
-            return _bisection(bisection.result(report), _MOODS[report.verdict])
+            return _bisection(bisection.result(report), MOODS[report.verdict])
         case VariationBisection():
-            return _bisection(variations.result(report), _MOODS[report.verdict])
+            return _bisection(variations.result(report), MOODS[report.verdict])
         case Trace():
             return [*(_group(group) for group in report.groups if group.runs), _trace(report)]
         case Audit():
@@ -80,7 +80,7 @@ def _group(group: Group) -> Section:
     return section(
         Heading(words.recipe_summary(group.recipe)),
         run_table.table(group),
-        Answer(words.verdict(group), _MOODS[group.verdict], words.sentence(group), words.evidence_line(group)),
+        Answer(words.verdict(group), MOODS[group.verdict], words.sentence(group), words.evidence_line(group)),
         Text([line for line in (words.where(group), probes.sentence(group)) if line]),
         Items(words.source_lines(group.sources), code=True),
         Notes(words.notes(group)),
@@ -104,7 +104,7 @@ def _bisection(found: Result, mood: Mood) -> list[Section]:
 def _trace(trace: Trace) -> Section:
     answer = traced.answer(trace)
     return section(
-        Answer(answer.word, _MOODS[trace.verdict], answer.sentence),
+        Answer(answer.word, MOODS[trace.verdict], answer.sentence),
         Code(list(traced.lines(trace))),
         Notes(traced.notes(trace)),
     )
@@ -114,7 +114,7 @@ def _check(check: Check) -> list[Section]:
     changes = checks.lock_lines(check)
     return [
         section(checks.table(check)),
-        section(Answer(check.verdict, _MOODS[check.verdict], checks.sentence(check))),
+        section(Answer(check.verdict, MOODS[check.verdict], checks.sentence(check))),
         *(section(*blocks) for blocks in checks.gate_details(check)),
         section(Text([f"updated {check.lock_file}:"] if changes else []), Code(changes)),
     ]
@@ -128,7 +128,7 @@ def _comparison(found: Comparison) -> list[Section]:
         section(Text(comparison.heading(found)), comparison.recordings(found)),
         section(comparison.losses(found)),
         section(
-            Answer(found.verdict, _MOODS[found.verdict], comparison.sentence(found)),
+            Answer(found.verdict, MOODS[found.verdict], comparison.sentence(found)),
             Text([line for line in explained if line]),
             Notes([comparison.stages_line(found)]),
         ),

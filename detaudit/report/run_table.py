@@ -57,23 +57,25 @@ def _without(found: Table, header: str) -> Table:
 
 
 def _rows(group: Group, run: Run) -> Iterator[list[str]]:
-    time = f"{run.wall_s:.1f} s"
+    time, early = f"{run.wall_s:.1f} s", run in group.shorter
     for place, rank in enumerate(_shown_ranks(group, run) or (None,)):
         first = place == 0
         yield [
             str(run.id) if first else "",
             rank_name(rank) if rank else "",
             digits(rank.sum_of_weights) if rank else "-",
-            digits(rank.final_loss) if rank else "-",
+            digits(rank.final_loss) if rank and not early else "-",
             _steps(run, rank),
             time if first else "",
-            short_digest(rank),
+            "-" if early else short_digest(rank),
             _difference(group, run, rank),
         ]
 
 
 def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
     if not run.finished:
+        return f"({statuses.NAMES[run.status]})" if rank is None or rank.rank == 0 else ""
+    if run in group.shorter:
         return f"({statuses.NAMES[run.status]})" if rank is None or rank.rank == 0 else ""
     base = next(r.id for r in group.runs if r.finished)
     found = run.first_difference

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from detaudit.model import ALL_STEPS, Culprit, FlagTrial, How, Pass, Trace, Verdict
+from detaudit.model import ALL_STEPS, Culprit, Edit, FlagTrial, How, Pass, Trace, Verdict
 from detaudit.model.number import count
 from detaudit.report import words
 from detaudit.report.messages import causes, culprits, differences, sources, tensors
@@ -59,20 +59,40 @@ def lines(trace: Trace) -> Iterator[str]:
 def _culprit_lines(found: Culprit) -> Iterator[str]:
     if found.code:
         yield f"> {found.code}"
-    yield culprits.sentence(found)
-    if found.operation is not None:
-        yield _operation(found)
-    if found.values is not None:
-        yield f"one run: {found.values[0]}; other run: {found.values[1]}"
+    yield from about(found)
     tensor = found.operation.tensor if found.operation is not None else None
     if tensor is not None:
         yield f"the tensor ({tensors.kind(tensor.dtype, tensor.shape)}):"
         yield from (f"  {line}" for line in tensors.lines(tensor.difference))
         if tensor.saved_to:
             yield f"  both saved in {tensor.saved_to}"
-    yield from _fixes(found)
+    edit = found.suggested_edit
+    if edit is not None:
+        yield f"{edit_line(edit)}:"
+        yield from (f"  - {line.strip()}" for line in edit.old)
+        yield from (f"  + {line.strip()}" for line in (*edit.needs, *edit.new))
+    yield from fixes(found)
+    yield from suspects(found)
+
+
+def about(found: Culprit) -> Iterator[str]:
+    """Yield what the line does, the operation that it runs, and the two values of a variable."""
+    yield culprits.sentence(found)
+    if found.operation is not None:
+        yield _operation(found)
+    if found.values is not None:
+        yield f"one run: {found.values[0]}; other run: {found.values[1]}"
+
+
+def suspects(found: Culprit) -> Iterator[str]:
+    """Yield the other lines that may differ, if there are any."""
     if found.suspects:
         yield "other suspects: " + ", ".join(f"{one.file}:{one.line}" for one in found.suspects)
+
+
+def edit_line(edit: Edit) -> str:
+    """Return where an edit fixes it."""
+    return f"suggested edit, {edit.file}:{edit.line}"
 
 
 def _operation(found: Culprit) -> str:
@@ -93,12 +113,8 @@ def _operation(found: Culprit) -> str:
     return f"operation: {', '.join([ran.name, *filter(None, parts)])}{entered}"
 
 
-def _fixes(found: Culprit) -> Iterator[str]:
-    edit = found.suggested_edit
-    if edit is not None:
-        yield f"suggested edit, {edit.file}:{edit.line}:"
-        yield from (f"  - {line.strip()}" for line in edit.old)
-        yield from (f"  + {line.strip()}" for line in (*edit.needs, *edit.new))
+def fixes(found: Culprit) -> Iterator[str]:
+    """Yield the flags that fix it, or may, and what came of the one that was tried."""
     for fix in found.flags:
         when = f", {fix.by_hand_when}" if fix.by_hand_when else ""
         if fix.trial is None or fix.trial.matched or _is_later(fix.trial, found):

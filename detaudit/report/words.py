@@ -107,8 +107,17 @@ def details(group: Group) -> list[str]:
 
 def notes(group: Group) -> list[str]:
     """Return what became of the flags, what varied, what was compared, and whether the ranks match."""
-    lines = (_flags_line(group), _varied_line(group), _stages_line(group), _replicas_line(group))
+    lines = (_ended_line(group), _flags_line(group), _varied_line(group), _stages_line(group), _replicas_line(group))
     return [line for line in (*lines, *files.notes(group)) if line]
+
+
+def _ended_line(group: Group) -> str:
+    """Return which runs were ended before others, and where all were ended if they differ."""
+    early = group.shorter
+    lines = [f"run {run.id} after step {run.through:,}" for run in early]
+    if group.verdict is Verdict.NONDETERMINISTIC and group.through is not None:
+        lines.append(f"{'the others' if early else 'every run'} after step {group.through:,}")
+    return f"ended early: {', '.join(lines)}" if lines else ""
 
 
 def _flags_line(group: Group) -> str:

@@ -15,7 +15,7 @@ def test_audit_json_has_its_documented_keys(project: Project, unseeded: str) -> 
     done = project.run(unseeded, "--runs", "2", "--out", "results")
     audit = done.json
     assert set(audit) >= {"kind", "schema_version", "command", "environment", "verdict", "groups"}
-    assert (audit["kind"], audit["schema_version"]) == ("run", "1.1")
+    assert (audit["kind"], audit["schema_version"]) == ("run", "1.2")
     group = audit["groups"][0]
     assert set(group) >= {"recipe", "verdict", "distinct_results", "confidence", "runs", "first_difference"}
     assert group["recipe"] == {"name": "none", "seed": 0, "flags": []}
@@ -38,7 +38,7 @@ def test_logs_are_kept_beside_the_audit(project: Project) -> None:
             assert (folder / "stderr.log").read_text() == "err\n"
 
 
-@pytest.mark.parametrize("format_", ["table", "json", "markdown"])
+@pytest.mark.parametrize("format_", ["table", "json", "markdown", "html"])
 def test_report_prints_the_same_again(project: Project, unseeded: str, format_: str) -> None:
     first = project.detaudit("run", unseeded, "--runs", "2", "--out", "results", "--format", format_)
     again = project.detaudit("report", "results", "--format", format_)

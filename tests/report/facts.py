@@ -78,6 +78,11 @@ REASONS: tuple[Reason, ...] = (
     p.OnlyLosses(),
     p.TrainingsUnseen(run=1, unseen=(p.RanksUnseen(ranks=(1,), world=2),)),
     p.RunsMissing(finished=3, planned=5),
+    p.RunsCrowded(jobs=2, threads=2, cores=2),
+    p.RunsCrowded(jobs=4, threads=3, cores=8),
+    p.CoresReduced(jobs=2, cores=2),
+    p.DeviceShared(jobs=2, device="cuda:0"),
+    p.DeviceShared(jobs=2, device=""),
 )
 
 CALL = ScriptCall(file="train.py", line=3, call="torch.manual_seed", value="42")
@@ -103,6 +108,7 @@ WARNINGS: tuple[Warning, ...] = (
     w.SettingsDiffer(recipe="none", run=2, first=1, settings=(("OMP_NUM_THREADS", "2", "1"),)),
     w.SettingsDiffer(recipe="none", run=2, first=1, settings=(("A", "2", "1"), ("B", "y", "x")), more=1),
     w.RecorderFailed(recipe="none", run=3, where="torch.optim", error="AttributeError: step"),
+    w.SlotsDiffer(recipe="none", slots=2),
     w.ProcessesKilled(recipe="none", run=1, commands=("python serve.py", "tensorboard --logdir x")),
     w.ArtifactsSkipped(recipe="none", run=1, files=("a.pt", "b.pt", "c.pt"), more=1),
     w.LeftoverFilesRead(files=("cache/a.pt",)),
@@ -298,5 +304,6 @@ NOT_VARIED: tuple[NotVaried, ...] = (
     a.NoAvx2(),
     a.NoSecondLocale(),
     a.NeedsIsolate(),
+    a.NeedsMachine(),
     a.PinnedByRecipe(recipe="seeds"),
 )

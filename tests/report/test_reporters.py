@@ -1,5 +1,6 @@
 """Whole reports are compared with golden/. A mismatch is saved beside it, so that it can be accepted with mv."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,8 @@ ALL: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS, **REPORTS, **TR
 @pytest.mark.parametrize("name", ALL)
 def test_a_report_is_the_golden_one(name: str, format_: str) -> None:
     text = click.unstyle(render(ALL[name], format_)).replace(__version__, "VERSION")
+    text = re.sub(r"(?s)<(style|script)>.*?</\1>", r"<\1></\1>", text)  # and the policy has their digests
+    text = re.sub(r"sha256-[\w+/=]*", "sha256-DIGEST", text) if format_ == "html" else text
     assert_golden(f"{name}.{format_}", text)
 
 

@@ -7,6 +7,7 @@ from detaudit.model.applicability import (
     ByHandOnly,
     FewerThanTwoGpus,
     NeedsIsolate,
+    NeedsMachine,
     NoAvx2,
     NoGlibc,
     NoGpu,
@@ -72,6 +73,8 @@ def not_varied(found: NotVaried) -> str:
             return "no second locale is installed"
         case NeedsIsolate():
             return "needs --isolate"
+        case NeedsMachine():
+            return "needs --jobs 1, because it loads the whole machine"
         case PinnedByRecipe(recipe=recipe):
             return f"recipe {recipe} pins it"
         case _:

@@ -2,7 +2,7 @@
 
 import math
 
-from detaudit.model import Confidence, Evidence
+from detaudit.model import Confidence, DifferingShare, Evidence
 from detaudit.model.evidence import runs_needed
 from detaudit.model.number import count
 
@@ -21,6 +21,14 @@ def would_catch(found: Confidence, runs: int, through: int | None = None) -> str
     more = runs_needed(1 - found.level, RATE_TO_CATCH)
     hint = f"; --runs {more} would catch {RATE_TO_CATCH:.0%}" if runs < more else ""
     return f"{caught} ({found.level:.0%} confidence){hint}"
+
+
+def share(found: DifferingShare) -> str:
+    """Return how often a run has another result than the most frequent one."""
+    return (
+        f"{found.differing:,} of {count(found.runs, 'run')} differ from the most frequent result "
+        f"({found.level:.0%} confidence: between {found.least:.1%} and {found.most:.1%} of runs)"
+    )
 
 
 RATE_OF_LATE = 0.5

@@ -6,10 +6,13 @@ from typing import TypeAlias
 from detaudit import wire
 from detaudit.compat import assert_never
 from detaudit.model import Reason, RunError
+from detaudit.model.number import count
 from detaudit.model.problems import (
     ArtifactMissing,
     ArtifactsNotWritten,
     ArtifactUnusable,
+    CoresReduced,
+    DeviceShared,
     EndedAfterStep,
     EndedAtDifference,
     Failed,
@@ -29,6 +32,7 @@ from detaudit.model.problems import (
     RanksUnseen,
     RecorderMismatch,
     RecorderNotLoaded,
+    RunsCrowded,
     RunsMissing,
     RunUnusable,
     SingleRun,
@@ -73,6 +77,22 @@ def reason(found: Reason) -> str:
             return f"what was recorded matches, but run {run} may have trained more: {errors(found_)}"
         case RunsMissing(finished=finished, planned=planned):
             return f"{finished:,} of {planned:,} runs finished"
+        case RunsCrowded(jobs=jobs, threads=threads, cores=cores):
+            return (
+                f"{count(jobs, 'run')} at once with {count(threads, 'thread')} each shared {count(cores, 'CPU core')}, "
+                f"which can hide a race, so matching runs do not count; use --jobs {max(1, cores // threads)}"
+            )
+        case CoresReduced(jobs=jobs, cores=cores):
+            return (
+                f"{count(jobs, 'run')} at once had 1 of {count(cores, 'CPU core')} each, so the framework used 1 "
+                "thread, which hides races between threads, so matching runs do not count; use --jobs 1, or, if it "
+                "always trains on 1 thread, set OMP_NUM_THREADS=1 (TF_NUM_INTRAOP_THREADS=1 for TensorFlow)"
+            )
+        case DeviceShared(jobs=jobs, device=device):
+            return (
+                f"{count(jobs, 'run')} at once {f'shared the device {device}' if device else 'may have shared a GPU'}, "
+                "which can hide a race, so matching runs do not count; use --devices to give each its own, or --jobs 1"
+            )
         case _:
             assert_never(found)
 

@@ -27,6 +27,7 @@ from detaudit.model.warnings import (
     SameRecording,
     SettingsDiffer,
     SetTooLate,
+    SlotsDiffer,
     StagesNotShared,
     TensorCountsDiffer,
     TensorLayoutsDiffer,
@@ -38,7 +39,13 @@ from detaudit.report.messages.wording import shortened
 
 _Settings: TypeAlias = FlagOverridden | FlagNotApplied | VariationFailed | SetTooLate | SettingsDiffer
 _Runs: TypeAlias = (
-    RecorderFailed | ProcessesKilled | RunsFailAlike | AuditStopped | InstrumentedRunUnusable | BaselineNotWritten
+    RecorderFailed
+    | ProcessesKilled
+    | RunsFailAlike
+    | AuditStopped
+    | InstrumentedRunUnusable
+    | BaselineNotWritten
+    | SlotsDiffer
 )
 _Files: TypeAlias = ArtifactsSkipped | LeftoverFilesRead | LeftoversUnchecked | FilesUnsearched
 _Weights: TypeAlias = RanksDiffer | FrameworksDiffer | TensorCountsDiffer | TensorLayoutsDiffer | WeightsSampled
@@ -109,13 +116,18 @@ def _runs(found: _Runs) -> str:
         case ProcessesKilled(commands=commands):
             return f"killed processes that the run left behind: {'; '.join(commands)}"
         case RunsFailAlike(runs=(a, b)):
-            return f"runs {a} and {b} failed in the same way, so no more were started"
+            return f"runs {a} and {b} failed in the same way, so the others were left out"
         case AuditStopped(message=message, hint=hint):
             return f"the audit ended before its last run: {message}{f'. {hint}' if hint else ''}"
         case InstrumentedRunUnusable(level=level, errors=errors):
             return f"an instrumented run (level {level}) was unusable: {problems.errors(errors)}"
         case BaselineNotWritten():
             return "no baseline written: the runs were not shown to match"
+        case SlotsDiffer(slots=slots):
+            return (
+                f"runs {slots} apart match (1 and {slots + 1}, 2 and {slots + 2}, …) and others differ: the training "
+                "may depend on the path of its folder, on its CPUs or on its device. Check with --jobs 1."
+            )
         case _:
             assert_never(found)
 

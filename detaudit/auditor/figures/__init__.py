@@ -1,0 +1,1 @@
+"""Read from event logs what the figures of a report show."""

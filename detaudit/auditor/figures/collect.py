@@ -1,0 +1,80 @@
+"""Collect the figures of a report from the event logs in its results folder."""
+
+from pathlib import Path
+
+from detaudit.auditor.baseline.load import logs_of, trained
+from detaudit.auditor.figures.ladder import ladder
+from detaudit.auditor.figures.losses import losses
+from detaudit.errors import AuditNotFoundError, StorageError
+from detaudit.model import (
+    Bisection,
+    Check,
+    Comparison,
+    Group,
+    Report,
+    RunRecord,
+    Training,
+    VariationBisection,
+    record_of,
+)
+from detaudit.model.figures import NO_FIGURES, Figures, GroupFigures, NoFigure
+
+MOST_RUNS = 100
+"""Runs of a group whose event logs are read."""
+
+
+def figures(report: Report, folder: Path | None) -> Figures:
+    """Return the figures of a report in a results folder; a comparison needs none, and a bisection has no figures."""
+    if isinstance(report, Comparison):
+        return _of_comparison(report)
+    if folder is None:
+        return NO_FIGURES
+    match report:
+        case Check():
+            return Figures(audits=tuple(figures(one.audit, folder / one.name) for one in report.audits))
+        case Bisection() | VariationBisection():
+            return NO_FIGURES
+        case _:
+            return Figures(groups=tuple(_of_group(group, folder) for group in report.groups))
+
+
+def _of_comparison(report: Comparison) -> Figures:
+    rank = next((pair.rank for pair in report.losses if pair.a != pair.b), 0)
+    pairs = [pair for pair in report.losses if pair.rank == rank]
+    sides = {pair.step: pair.a for pair in pairs}, {pair.step: pair.b for pair in pairs}
+    records = {
+        number: RunRecord(trainings=(Training(framework="", losses=side),)) for number, side in enumerate(sides, 1)
+    }
+    return Figures(groups=(GroupFigures(losses=losses(records, 0)),))
+
+
+def _of_group(group: Group, folder: Path) -> GroupFigures:
+    records = _records(group, folder)
+    if not records:
+        return GroupFigures(missing=NoFigure.LOGS_GONE)
+    found = group.first_difference
+    rank = found.rank if found is not None else 0
+    first = [run.first_difference for run in group.runs if run.first_difference is not None and run.id in records]
+    curves = losses(records, rank)
+    return GroupFigures(
+        ladder=ladder(records, first, rank),
+        losses=curves,
+        missing=NoFigure.NO_LOSSES if curves is None else None,
+    )
+
+
+def _records(group: Group, folder: Path) -> dict[int, RunRecord]:
+    """Return what runs recorded, as far as that can still be read. The first one is compared with the others."""
+    runs = [run for run in group.runs if run.counts and run not in group.shorter][:MOST_RUNS]
+    base = group.first_finished
+    if base is not None and base in runs:
+        runs = [base, *(run for run in runs if run is not base)]
+    found = {}
+    for run in runs:
+        try:
+            parts = trained(run, logs_of(run, folder))
+        except (AuditNotFoundError, StorageError):
+            continue
+        if parts:
+            found[run.id] = record_of(parts)
+    return found if base is None or base.id in found else {}

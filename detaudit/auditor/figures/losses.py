@@ -1,0 +1,89 @@
+"""The losses of the runs of a group, as curves, and how far they are from those of the first run."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from detaudit.auditor.figures.bins import bins
+from detaudit.model import Number, RunRecord
+from detaudit.model.figures import Curve, Distance, Losses, Point, Steps
+
+
+def losses(records: Mapping[int, RunRecord], rank: int) -> Losses | None:
+    """Return the losses of runs, by number, of which the first is the one that the others are compared with.
+
+    They are of this rank, or of the first one that recorded any. Return None if none did.
+    """
+    place = next((place for place in (rank, *_ranks(records)) if _recorded(records, place)), None)
+    if place is None:
+        return None
+    found: dict[tuple[tuple[int, Number], ...], list[int]] = {}
+    for run, record in records.items():
+        parts = record.parts
+        if place < len(parts):
+            found.setdefault(tuple(sorted(parts[place].losses.items())), []).append(run)
+    alike = [(tuple(runs), dict(pairs)) for pairs, runs in found.items()]
+    reference = alike[0][1]
+    steps = sorted({step for _, one in alike for step in one})
+    marks = [first for _, one in alike[1:] if (first := _first_difference(steps, reference, one)) is not None]
+    into = bins(steps, marks)
+    inside = list(_split(steps, into))
+    return Losses(
+        rank=place,
+        bins=tuple(into),
+        curves=tuple(
+            Curve(
+                runs=runs,
+                points=tuple(_point([one[step] for step in steps if step in one]) for steps in inside),
+                distances=tuple(_distance(steps, reference, one) for steps in inside) if one is not reference else (),
+            )
+            for runs, one in alike
+        ),
+        first=min(marks, default=None),
+    )
+
+
+def _ranks(records: Mapping[int, RunRecord]) -> range:
+    return range(max((len(record.parts) for record in records.values()), default=0))
+
+
+def _recorded(records: Mapping[int, RunRecord], rank: int) -> bool:
+    return any(rank < len(record.parts) and record.parts[rank].losses for record in records.values())
+
+
+def _first_difference(steps: Sequence[int], a: Mapping[int, Number], b: Mapping[int, Number]) -> int | None:
+    return next((step for step in steps if step in a and step in b and a[step] != b[step]), None)
+
+
+def _split(steps: Sequence[int], into: Sequence[Steps]) -> Iterator[list[int]]:
+    """Yield the steps of each bin."""
+    rest = iter(steps)
+    step = next(rest, None)
+    for _, last in into:
+        held = []
+        while step is not None and step <= last:
+            held.append(step)
+            step = next(rest, None)
+        yield held
+
+
+def _point(found: Sequence[Number]) -> Point | None:
+    if not found:
+        return None
+    finite = [one for one in found if isinstance(one, float | int)]
+    broken = len(finite) < len(found)
+    if not finite:
+        return Point(broken=broken)
+    return Point(first=finite[0], least=min(finite), greatest=max(finite), last=finite[-1], broken=broken)
+
+
+def _distance(steps: Sequence[int], a: Mapping[int, Number], b: Mapping[int, Number]) -> Distance | None:
+    """Return how far two losses are apart at most, None if the runs share none of these steps."""
+    pairs = [(a[step], b[step]) for step in steps if step in a and step in b]
+    if not pairs:
+        return None
+    differing = [(x, y) for x, y in pairs if x != y]
+    apart = [
+        abs(x - y) if isinstance(x, float | int) and isinstance(y, float | int) else math.inf for x, y in differing
+    ]
+    greatest = max(apart, default=0.0)
+    return Distance(greatest=greatest if math.isfinite(greatest) else None, equal=not differing)

@@ -1,0 +1,149 @@
+"""The page of a bisection: the needed flags, the trials, what the answer rests on, and what each flag costs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from detaudit.model import Bisection, Group, NeededFlag, VariationBisection
+from detaudit.report import bisection, trials, variations, words
+from detaudit.report.blocks import Heading, Items, Mood, Notes, Section, Table, Text, section
+from detaudit.report.html.charts import costs, proof, times
+from detaudit.report.html.parts import MOODS, Part, blocks
+from detaudit.report.messages import figures, problems
+
+MOST_FLAGS = 40
+"""Rows of the table of trials; flags beyond that are in the table below it."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial: a column of the table of flags and trials."""
+
+    name: str
+    runs: int
+    match: str
+    mood: str
+    found: bool
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Which flags each trial set. A cell is the text and the class of a flag in a trial, and what it says in words."""
+
+    trials: Sequence[Trial]
+    rows: Sequence[tuple[str, bool, Sequence[tuple[str, str, str]]]]
+    more: str
+
+
+def result(audit: Bisection | VariationBisection) -> trials.Result:
+    """Return a bisection in words."""
+    return bisection.result(audit) if isinstance(audit, Bisection) else variations.result(audit)
+
+
+def why(audit: Bisection | VariationBisection) -> Part | None:
+    """Return what is needed, or what is known without an answer; None if that is nothing."""
+    if isinstance(audit, Bisection) and audit.needed:
+        return Part("needed", "Needed flags", "needed.html", [_needed(one) for one in audit.needed])
+    found = result(audit)
+    texts = [words.where(found.differing)] if found.differing else []
+    texts += [problems.reason(found.failed.reason)] if found.failed and found.failed.reason else []
+    sources = words.source_lines(found.differing.sources) if found.differing else []
+    details = [section(Heading(heading), Items(lines)) for heading, lines in found.details]
+    stderr = words.stderr(found.failed) if found.failed else None
+    sections: list[Section] = [section(Text([text for text in texts if text]), Items(sources), stderr), *details]
+    return next(iter(blocks("why", "Details", [one for one in sections if one])), None)
+
+
+def _needed(found: NeededFlag) -> tuple[str, str, Sequence[str]]:
+    return found.flag, found.title, list(bisection.needed_lines(found))
+
+
+def parts(audit: Bisection | VariationBisection) -> list[Part]:
+    """Return the other parts of the page."""
+    found = result(audit)
+    matrix = [Part("trials", "Trials", "matrix.html", _matrix(audit), figures.MATRIX)] if audit.groups else []
+    table: Section = [Table(found.table.headers, found.table.rows, found.table.note)]
+    notes: Section = [Notes(found.notes)]
+    charts = [*_proof(audit), *_costs(audit), *_times(audit)]
+    return [
+        *matrix,
+        *([Part("evidence", "Evidence and costs", "charts.html", charts)] if charts else []),
+        *(blocks("fingerprints", "Fingerprints", [table]) if found.table.rows else []),
+        *(blocks("notes", "Other flags" if isinstance(audit, Bisection) else "Notes", [notes]) if found.notes else []),
+    ]
+
+
+def _matrix(audit: Bisection | VariationBisection) -> Matrix:
+    flags = isinstance(audit, Bisection)
+    sets = {group.recipe.name: _set(group, flags=flags) for group in audit.groups}
+    needed = _found(audit)
+    shown = list(dict.fromkeys([*sorted(needed), *sorted({flag for found in sets.values() for flag in found})]))
+    return Matrix(
+        trials=[
+            Trial(
+                name=trials.name(group.recipe.name),
+                runs=len(group.runs),
+                match=trials.match(group),
+                mood=MOODS[_mood(group)],
+                found=bool(needed) and set(sets[group.recipe.name]) == needed,
+            )
+            for group in audit.groups
+        ],
+        rows=[
+            (flag, flag in needed, [_cell(flag, sets[group.recipe.name], needed) for group in audit.groups])
+            for flag in shown[:MOST_FLAGS]
+        ],
+        more=figures.more_flags(len(shown) - MOST_FLAGS) if len(shown) > MOST_FLAGS else "",
+    )
+
+
+def _set(group: Group, *, flags: bool) -> Sequence[str]:
+    """Return the flags of a trial, or what varied in it."""
+    return group.recipe.flags if flags else [one.id for one in group.varied]
+
+
+def _found(audit: Bisection | VariationBisection) -> set[str]:
+    if isinstance(audit, Bisection):
+        return {flag for one in audit.needed or () for flag in (one.flag, *one.requires)}
+    return {one.variation for one in audit.sensitive_to or ()}
+
+
+def _cell(flag: str, found: Sequence[str], needed: set[str]) -> tuple[str, str, str]:
+    if flag in found:
+        return "●", "set", figures.SET
+    left_out = flag in needed and needed - {flag} <= set(found)
+    return ("○", "out", figures.LEFT_OUT) if left_out else ("·", "mut", figures.NOT_SET)
+
+
+def _mood(group: Group) -> Mood:
+    if group.first_difference is not None:
+        return Mood.BAD
+    return Mood.GOOD if trials.match(group).startswith("yes") else Mood.UNCLEAR
+
+
+Chart = tuple[str, str, Markup]
+"""A heading, what the figure shows, and the figure."""
+
+
+def _proof(audit: Bisection | VariationBisection) -> list[Chart]:
+    found = audit.evidence
+    if found is None or found.confidence is None:
+        return []
+    return [(figures.proof_title(found.runs), figures.PROOF_ABOUT, proof.proof(found.runs, found.confidence))]
+
+
+def _costs(audit: Bisection | VariationBisection) -> list[Chart]:
+    needed = audit.needed or () if isinstance(audit, Bisection) else ()
+    known = [(one.flag, one.cost, True) for one in needed if one.cost is not None]
+    known += [(other.flag, other.cost, False) for one in needed for other in one.alternatives if other.cost is not None]
+    return [("What each flag costs", figures.COSTS, costs.costs(known))] if known else []
+
+
+def _times(audit: Bisection | VariationBisection) -> list[Chart]:
+    runs = [
+        (trials.name(group.recipe.name), MOODS[_mood(group)], run.wall_s)
+        for group in audit.groups
+        for run in group.runs
+    ]
+    return [("Where the time went", figures.TIMES, times.times(runs))] if len(runs) > 1 else []

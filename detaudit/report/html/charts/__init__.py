@@ -1,0 +1,1 @@
+"""Charts as SVG, each made by a function of what it shows."""

@@ -1,0 +1,73 @@
+"""Which page shows a report."""
+
+import msgspec
+
+from detaudit.compat import assert_never
+from detaudit.model import Audit, Bisection, Check, Comparison, Report, Trace, VariationBisection
+from detaudit.model.figures import Figures
+from detaudit.report import comparison, headlines, layout
+from detaudit.report.blocks import Answer, Interrupted, Mood, NextSteps, Warnings
+from detaudit.report.html import bisect, check, compare, run, trace
+from detaudit.report.html.parts import MOODS, Page, Part
+from detaudit.report.layout import MOODS as MOOD_OF
+from detaudit.report.places import script_of
+
+NO_ANSWER = Answer("inconclusive", Mood.UNCLEAR, "no run finished")
+"""Of an audit that was interrupted before its first run."""
+
+
+def page(report: Report, found: Figures) -> Page:
+    """Return the page of a report."""
+    sections = layout.sections(report)
+    every = [block for section in sections for block in section]
+    answers = [block for block in every if isinstance(block, Answer)] or [NO_ANSWER]
+    answer = answers[-1]  # of a trace, its runs have one before it
+    headline = headlines.sentence(answer.word, answer.sentence)
+    if type(report) is Audit:
+        headline = headlines.of_groups(report.groups)
+    kind = msgspec.to_builtins(report)["kind"]
+    script = script_of(report.command) if report.command else None
+    overview, why, parts = _parts(report, found)
+    return Page(
+        kind=headlines.kind(kind),
+        title=f"{script or kind}: {headline}",
+        headline=headline,
+        mood=MOODS[MOOD_OF[report.verdict]],
+        facts=[f"{headlines.kind(kind)} of {script}" if script else headlines.kind(kind), *headlines.facts(report)],
+        lede=_lede(report),
+        parts=parts,
+        warnings=[line for block in every if isinstance(block, Warnings) for line in block.lines],
+        interrupted=next((block.text for block in every if isinstance(block, Interrupted)), ""),
+        next_steps=[step for block in every if isinstance(block, NextSteps) for step in block.steps],
+        environment=headlines.environment(report.environment) if isinstance(report, Audit) else (),
+        command=" ".join(report.command),
+        overview=overview,
+        why=why,
+    )
+
+
+def _lede(report: Report) -> list[str]:
+    match report:
+        case Bisection() | VariationBisection():
+            return [bisect.result(report).evidence]
+        case Comparison():
+            return [line for line in (comparison.explanation(report), comparison.losses_line(report)) if line]
+        case _:
+            return headlines.lede(report.groups) if type(report) is Audit else []
+
+
+def _parts(report: Report, found: Figures) -> tuple[Part | None, Part | None, list[Part]]:
+    """Return the overview of a report, why it is so, and its other parts."""
+    match report:
+        case Trace():
+            return None, trace.why(report), trace.parts(report, found)
+        case Bisection() | VariationBisection():
+            return None, bisect.why(report), bisect.parts(report)
+        case Check():
+            return check.overview(report), check.why(report), check.parts(report, found)
+        case Comparison():
+            return compare.overview(report), None, compare.parts(report, found)
+        case Audit():
+            return run.overview(report, found), run.why(report), run.parts(report, found)
+        case _:
+            assert_never(report)

@@ -1,0 +1,96 @@
+"""The page of a trace: the culprit, how two runs differ there, and how it was found; then the runs, as of an audit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from detaudit.model import Culprit, Edit, Excerpt, FirstMismatch, TensorPair, Trace
+from detaudit.model.figures import Figures
+from detaudit.report import traced
+from detaudit.report.blocks import Code, Notes, Section
+from detaudit.report.html import run
+from detaudit.report.html.charts import tensor as chart
+from detaudit.report.html.parts import Part, blocks
+from detaudit.report.messages import figures, tensors
+from detaudit.report.messages.wording import brief
+
+
+@dataclass(frozen=True)
+class CulpritView:
+    """The culprit: its line, what it does, and what fixes it."""
+
+    excerpt: Excerpt | None
+    code: str
+    place: str
+    about: Sequence[str]
+    edit: Edit | None
+    edit_line: str
+    fixes: Sequence[str]
+    suspects: Sequence[str]
+
+
+@dataclass(frozen=True)
+class TensorView:
+    """The tensor that differs: its numbers, each with what it counts, and the first elements that differ."""
+
+    kind: str
+    share: float
+    numbers: Sequence[tuple[str, str]]
+    elements: Sequence[FirstMismatch]
+    lines: Sequence[str]
+    ulps: Markup
+    where: Markup
+    where_about: str
+
+
+def why(trace: Trace) -> Part | None:
+    """Return the culprit, or what is known without one; None if that is nothing."""
+    found = trace.culprit
+    if found is None:
+        section: Section = [Code(list(traced.lines(trace)))]
+        return blocks("why", "Where runs diverge", [section])[0] if any(traced.lines(trace)) else run.why(trace)
+    return Part("why", "The line", "culprit.html", _culprit(found))
+
+
+def _culprit(found: Culprit) -> CulpritView:
+    return CulpritView(
+        excerpt=found.excerpt,
+        code=found.code,
+        place=f"{found.file}:{found.line}" if found.file else "",
+        about=list(traced.about(found)),
+        edit=found.suggested_edit,
+        edit_line=traced.edit_line(found.suggested_edit) if found.suggested_edit else "",
+        fixes=list(traced.fixes(found)),
+        suspects=list(traced.suspects(found)),
+    )
+
+
+def parts(trace: Trace, found: Figures) -> list[Part]:
+    """Return the other parts of the page."""
+    operation = trace.culprit.operation if trace.culprit is not None else None
+    tensor = operation.tensor if operation is not None else None
+    differs = [Part("tensor", "How the two runs differ there", "tensor.html", _tensor(tensor))] if tensor else []
+    notes: Section = [Notes(traced.notes(trace))]
+    return [*differs, *blocks("passes", "How it was found", [notes]), *run.parts(trace, found)]
+
+
+def _tensor(found: TensorPair) -> TensorView:
+    differs = found.difference
+    numbers = [(f"{differs.mismatched / differs.total:.1%}", figures.mismatched(differs.mismatched, differs.total))]
+    if differs.max_ulp is not None:
+        numbers.append((f"{differs.max_ulp:,}", figures.MOST_ULP))
+    if differs.max_abs is not None:
+        numbers += [(brief(differs.max_abs), figures.MOST_ABSOLUTE), (brief(differs.max_rel), figures.MOST_RELATIVE)]
+    if differs.nans:
+        numbers.append((f"{differs.nans:,}", figures.NANS))
+    return TensorView(
+        kind=tensors.kind(found.dtype, found.shape),
+        share=differs.mismatched / differs.total,
+        numbers=numbers,
+        elements=[differs.first, *differs.next],
+        ulps=chart.ulps(differs.ulps, differs.total - differs.mismatched) if differs.ulps else Markup(),
+        where=chart.where(differs.slices, differs.total) if len(differs.slices) > 1 else Markup(),
+        where_about=figures.WHERE,
+        lines=[f"both saved in {found.saved_to}"] if found.saved_to else [],
+    )

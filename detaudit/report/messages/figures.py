@@ -1,0 +1,172 @@
+"""What stands above and below the figures of an HTML report, and what they are called for those who cannot see them."""
+
+from collections.abc import Sequence
+
+from detaudit.model import Confidence, digits
+from detaudit.model.figures import Curve, Ladder, Losses, NoFigure, Steps
+from detaudit.model.number import count
+from detaudit.report.messages.wording import both, brief, every, shortened
+
+RUNS = "Runs with the same result share a letter and a color. Digits that all runs share are gray."
+LADDER = (
+    "Of a step, the first stage that differs points to the cause. A number says how many different digests the runs "
+    "have, a dot that all match. A frame marks where a run first differs."
+)
+LOSSES = "The loss of each run by step. Move over a figure, or focus it and use the arrow keys, to read the values."
+DISTANCES = (
+    "How far the loss is from that of the first run, on a logarithmic scale. Steps at which both are bit-identical are "
+    "in the band below."
+)
+DISTANCES_A_B = (
+    "How far the loss of B is from that of A, on a logarithmic scale. Steps at which both are bit-identical are in the "
+    "band below."
+)
+STRIP = "What chance alone changes. A change of the script that moves the loss less than this shows nothing."
+FLAGS = "What each recipe sets, and what became of it in the training."
+SETTINGS = "Settings of the frameworks and variables at the end of the first process that trained."
+FILE = "This page is one file: it loads nothing, and says the same without scripts."
+MATRIX = (
+    "A column for each trial, in the order in which they were made: ● set, ○ left out of the set that was found, "
+    "· not set."
+)
+SET, LEFT_OUT, NOT_SET = "set", "left out of the set that was found", "not set"
+PROOF_ABOUT = "The probability that a difference goes unnoticed, by the share of runs in which it shows up."
+COSTS = "The time of a training with the flag over that without it; an empty dot is an alternative. 1x costs nothing."
+TIMES = "Each run is as wide as it was long, in the color of its trial; its number is below."
+PROOF = "one mismatch is proof"
+REFERENCE = "the others are compared with it"
+EQUAL = "equal"
+NOT_FINITE = "NaN or infinite"
+
+WHERE = "The elements in their order, in equal parts: the darker, the more of them differ."
+MOST_ULP = "largest difference in units in the last place (ulp), the steps from one number to the next"
+MOST_ABSOLUTE = "largest difference"
+MOST_RELATIVE = "largest difference beside the larger of the two values"
+NANS = "elements with NaN on at least one side, not counted in the difference"
+
+_MISSING = {
+    NoFigure.LOGS_GONE: "no figures: the event logs of these runs are not in the results folder",
+    NoFigure.NO_LOSSES: "no loss was recorded: pass it to `detaudit.record`, or read it with --loss-pattern",
+}
+
+
+def missing(why: NoFigure) -> str:
+    """Return why there are no figures."""
+    return _MISSING[why]
+
+
+def proof_title(runs: int) -> str:
+    """Return what the curve of a proof is about."""
+    return f"What {count(runs, 'matching run')} would catch"
+
+
+def missed(found: Confidence) -> str:
+    """Return the point of the curve of a proof at the level of confidence."""
+    return f"in {found.max_differing_rate:.0%} of runs: unnoticed with probability {1 - found.level:.0%}"
+
+
+def costs(found: Sequence[tuple[str, float]]) -> str:
+    """Return the costs of flags."""
+    return ", ".join(f"{flag} {cost:.2f}x" for flag, cost in found)
+
+
+def times(runs: int, seconds: float) -> str:
+    """Return how long all runs took."""
+    return f"{count(runs, 'run')} took {seconds:,.0f} s"
+
+
+def more_flags(number: int) -> str:
+    """Return how many flags are not shown."""
+    return f"and {count(number, 'more flag', 'more flags')} in the table of trials"
+
+
+def ulps(length: int) -> str:
+    """Return the distances in ulps of this length in bits."""
+    if length < 2:
+        return f"{length} ulp"
+    return f"{2 ** (length - 1):,} to {2**length - 1:,} ulp"
+
+
+def where(slices: Sequence[int]) -> str:
+    """Return in how many parts of a tensor elements differ."""
+    return f"elements differ in {sum(map(bool, slices)):,} of {count(len(slices), 'equal part')} of the tensor"
+
+
+def mismatched(number: int, total: int) -> str:
+    """Return how many elements of a tensor differ."""
+    return f"{number:,} of {count(total, 'element')} {'differs' if number == 1 else 'differ'}"
+
+
+def more_results(number: int) -> str:
+    """Return how many results are not shown."""
+    return f"and {count(number, 'more result', 'more results')}"
+
+
+def matches(run: int) -> str:
+    """Return that a run matches another."""
+    return f"matches run {run}"
+
+
+def steps(column: Steps) -> str:
+    """Return the steps that a column stands for."""
+    first, last = column
+    return f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
+
+
+def between(least: float, greatest: float) -> str:
+    """Return a range, with all digits if it is too narrow for a few."""
+    few, more = (brief(least), brief(greatest)), (digits(least), digits(greatest))
+    return " to ".join(dict.fromkeys(more if few[0] == few[1] else few))
+
+
+def cell(number: int | None, runs: int) -> str:
+    """Return what a cell of the ladder says."""
+    if number is None:
+        return "not recorded in every run"
+    return f"{every(runs, 'run')} match" if number == 1 else count(number, "different digest")
+
+
+def ladder(found: Ladder) -> str:
+    """Return what the ladder shows."""
+    differing = [row.stage for row in found.rows if any(number and number > 1 for number in row.counts)]
+    if not found.first and differing:
+        return f"runs differ in {both(differing)}"
+    if not found.first:
+        return f"{every(len(found.runs), 'run')} match in each stage and step that all of them recorded"
+    return f"runs first differ at {both(f'step {step:,} ({stage})' for stage, step in found.first)}"
+
+
+def runs(found: Curve, letter: str) -> str:
+    """Return the letter of a curve, and the runs that share it."""
+    return f"{letter} " * bool(letter) + f"run{'s' * (len(found.runs) > 1)} {shortened(map(str, found.runs), most=8)}"
+
+
+def losses(found: Losses) -> str:
+    """Return what the curves show."""
+    total = sum(len(curve.runs) for curve in found.curves)
+    if len(found.curves) == 1:
+        return f"the losses of {every(total, 'run')} match at every step" if total > 1 else "the losses of 1 run"
+    first = f" from step {found.first:,} on" if found.first is not None else ""
+    return f"{count(total, 'run')} with {count(len(found.curves), 'different curve')}{first}"
+
+
+def binned(found: Losses) -> str:
+    """Return how many steps a point stands for, ``""`` if it is one."""
+    most = max(last - first + 1 for first, last in found.bins)
+    return f"each point stands for up to {most:,} steps, except near the first difference" if most > 1 else ""
+
+
+def farthest(found: Losses) -> str:
+    """Return how far the losses are apart at first and at most, ``""`` if they match."""
+    if found.first is None:
+        return ""
+    apart = [
+        (one.greatest, steps(bin_))
+        for curve in found.curves
+        for bin_, one in zip(found.bins, curve.distances, strict=False)
+        if one and one.greatest
+    ]
+    if not apart:
+        return f"the losses first differ at step {found.first:,}, where one is not a finite number"
+    most, where = max(apart)
+    return f"the losses first differ at step {found.first:,}; the largest difference is {brief(most)}, at {where}"
