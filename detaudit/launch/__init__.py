@@ -13,12 +13,26 @@ SCRATCH = "scratch"
 
 
 @dataclass(frozen=True)
+class Slot:
+    """What one of several runs at once has of the machine: its CPUs, ``()`` for all of them, and its devices.
+
+    ``name`` is part of its paths and of its mark, ``""`` if there is only one slot.
+    """
+
+    name: str = ""
+    cpus: tuple[int, ...] = ()
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RunSpec:
     """How to start one run. The specs of a group are equal, except for ``folder`` and what varies.
 
     ``expected`` is an argument that the process which trains must have, or ``""``; see Target. ``timeout`` is in
     seconds. The logs and the event logs are written to ``live`` and moved to ``folder`` after the run. ``load`` is
-    the number of busy processes beside it, ``place`` the name of the copy it works in, ``""`` for the usual one.
+    the number of busy processes beside it, ``place`` the name of the copy it works in, ``""`` for the usual one. Two
+    runs with different ``slot``s may go at once: nothing that they write to has the same path, and their marks differ.
+    One that ``may_save`` gets a SIGTERM before it is ended by a tick.
     """
 
     argv: tuple[str, ...]
@@ -32,6 +46,8 @@ class RunSpec:
     no_aslr: bool = False
     load: int = 0
     place: str = ""
+    slot: Slot = Slot()
+    may_save: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +72,7 @@ class RunOutcome:
 
     ``exit_code`` is negative for a signal, as in subprocess; a run that was ``ended`` by a tick has none.
     ``left_processes`` are the command lines of processes that outlived the run and were killed, ``programs`` those with
-    a framework.
+    a framework. ``threads`` is how many of its threads competed for CPUs, 0 if that was not watched.
     """
 
     exit_code: int | None
@@ -65,17 +81,28 @@ class RunOutcome:
     ended: bool = False
     left_processes: tuple[str, ...] = field(default=())
     programs: tuple[Program, ...] = ()
+    threads: int = 0
 
 
 class EnoughError(Exception):
     """Raised by a tick: the run need not go on."""
 
 
+class CancelledError(Exception):
+    """Raised by a tick, and by what calls it: the run is not wanted any more."""
+
+
 class Launcher(Protocol):
-    """Starts one run and waits for it."""
+    """Starts one run and waits for it. What starts runs on other machines implements it too.
+
+    It may be called in several threads at once, for runs in different slots. It starts each run once: a run that is
+    lost with its machine is an error, never an outcome, because a script that crashes now and then is a finding.
+    """
 
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
         """Run ``spec`` to its end, and call ``tick`` several times a second meanwhile, which ends it by EnoughError.
 
-        Whatever is raised inside, KeyboardInterrupt included, no process of the run is left behind.
+        Whatever is raised inside, KeyboardInterrupt included, no process of the run is left behind, and none of a run
+        that goes on beside it is touched. What the run wrote below ``spec.live`` is in ``spec.folder`` afterwards; what
+        it has written so far can be read below ``spec.live`` at each tick.
         """

@@ -7,6 +7,7 @@ writes the same addresses, so what is not among them was not recorded.
 import contextlib
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from detaudit import wire
@@ -35,7 +36,10 @@ _PROC = Path("/proc")
 
 
 class Descendants:
-    """The programs with a framework among the descendants of a process, also of those that left its session."""
+    """The programs with a framework among the descendants of a process, also of those that left its session.
+
+    It holds the numbers of those that were alive at the last look.
+    """
 
     def __init__(self, leader: int) -> None:
         self._pids = {leader}
@@ -49,10 +53,16 @@ class Descendants:
         """All that were found so far."""
         return tuple(self._found.values())
 
-    def look(self) -> None:
-        """Look at the tree, unless that was a moment ago."""
+    def __contains__(self, pid: object) -> bool:
+        return pid in self._pids
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(tuple(self._pids))
+
+    def look(self) -> bool:
+        """Look at the tree, unless that was a moment ago; return whether it was looked at."""
         if time.monotonic() < self._next:
-            return
+            return False
         self._next = time.monotonic() + INTERVAL_S
         stats = self._stats()
         grown = True
@@ -67,6 +77,7 @@ class Descendants:
             if key not in self._found:
                 with contextlib.suppress(OSError):
                     self._look_at(*key)
+        return True
 
     def _stats(self) -> dict[int, tuple[int, int, tuple[int, ...]]]:
         """Return the parent, the session and the addresses of all processes but those known to be of others."""

@@ -9,12 +9,14 @@ from collections.abc import Callable
 
 from detaudit import private, wire
 from detaudit.errors import StorageError, UnknownNameError, WorkspaceError
-from detaudit.launch import SCRATCH, EnoughError, RunOutcome, RunSpec, processes
+from detaudit.launch import SCRATCH, EnoughError, RunOutcome, RunSpec, orphans, processes
 from detaudit.launch.aslr import no_aslr
 from detaudit.launch.descendants import Descendants
 from detaudit.launch.load import busy
 from detaudit.launch.log import Log
 from detaudit.launch.shield import shielded
+from detaudit.launch.slots import on_cpus
+from detaudit.launch.threads import Competing
 
 TICK_S = 0.1
 
@@ -37,15 +39,18 @@ class LocalLauncher:
 
     def _run(self, spec: RunSpec, stdout: Log, stderr: Log, tick: Callable[[], None]) -> RunOutcome:
         started = time.monotonic()
-        leader = _start(spec, stdout, stderr)
+        with orphans.lock:
+            leader = _start(spec, stdout, stderr)
+            tree, competing = Descendants(leader.pid), Competing()
+            orphans.begin(spec.mark, leader.pid, tree)
         timed_out = ended = False
-        tree = Descendants(leader.pid)
         try:
             while leader.poll() is None:
                 timed_out = spec.timeout is not None and time.monotonic() - started > spec.timeout
                 if timed_out:
                     break
-                tree.look()
+                if tree.look() and spec.slot.name:
+                    competing.look(tree)
                 stdout.bound()
                 stderr.bound()
                 ended = _is_enough(tick)
@@ -53,14 +58,19 @@ class LocalLauncher:
                     break
                 _wait(leader)
             wall_s = time.monotonic() - started
-            if timed_out or ended:
+            if timed_out or (ended and spec.may_save):
                 processes.end_group(leader, spec.mark)
+            elif ended:
+                processes.kill_group(leader, spec.mark)
             left = processes.end_left_processes(spec.mark)
         except BaseException:
             with shielded():
                 processes.end_group(leader, spec.mark)
             raise
-        return RunOutcome(None if ended else leader.returncode, wall_s, timed_out, ended, left, tree.programs)
+        finally:
+            orphans.end(spec.mark)
+        code = None if ended else leader.returncode
+        return RunOutcome(code, wall_s, timed_out, ended, left, tree.programs, competing.usual)
 
 
 def _is_enough(tick: Callable[[], None]) -> bool:
@@ -72,7 +82,7 @@ def _is_enough(tick: Callable[[], None]) -> bool:
 
 
 def _start(spec: RunSpec, stdout: Log, stderr: Log) -> subprocess.Popen[bytes]:
-    with no_aslr() if spec.no_aslr else contextlib.nullcontext():
+    with on_cpus(spec.slot.cpus), no_aslr() if spec.no_aslr else contextlib.nullcontext():
         try:
             return subprocess.Popen(
                 spec.argv,

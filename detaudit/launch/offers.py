@@ -11,18 +11,18 @@ import msgspec
 from detaudit.launch import aslr
 from detaudit.launch.vary import Varying
 from detaudit.model import NotVaried
-from detaudit.model.applicability import AddressesRandom, NeedsIsolate, NoAvx2, NoGlibc, NoSecondLocale
+from detaudit.model.applicability import AddressesRandom, NeedsIsolate, NeedsMachine, NoAvx2, NoGlibc, NoSecondLocale
 from detaudit.recipe.variations import Variation
 
 CPU = Path("/proc/cpuinfo")
 
 
-def offered(variations: Iterable[Variation], *, isolate: bool) -> Varying:
-    """Return which of these variations can vary here, and why the others cannot."""
+def offered(variations: Iterable[Variation], *, isolate: bool, alone: bool = True) -> Varying:
+    """Return which of these variations can vary here, and why the others cannot; ``alone``: no two runs go at once."""
     varying, not_varied = [], []
     for variation in variations:
         found = _with_installed_locales(variation) if variation.needs == "locale" else variation
-        reason = _refusal(found, isolate)
+        reason = _refusal(found, isolate, alone)
         if reason is not None:
             not_varied.append((variation.id, reason))
         else:
@@ -30,7 +30,7 @@ def offered(variations: Iterable[Variation], *, isolate: bool) -> Varying:
     return Varying(tuple(varying), (), tuple(not_varied))
 
 
-def _refusal(variation: Variation, isolate: bool) -> NotVaried | None:
+def _refusal(variation: Variation, isolate: bool, alone: bool) -> NotVaried | None:
     if variation.needs == "aslr":
         refusal = aslr.refusal()
         return AddressesRandom(detail=refusal) if refusal else None
@@ -42,6 +42,8 @@ def _refusal(variation: Variation, isolate: bool) -> NotVaried | None:
         return NoSecondLocale()
     if variation.needs == "isolate" and not isolate:
         return NeedsIsolate()
+    if variation.launcher == "load" and not alone:
+        return NeedsMachine()
     return None
 
 

@@ -9,13 +9,23 @@ from pathlib import Path
 
 from detaudit import wire
 from detaudit.errors import WorkspaceError
-from detaudit.launch import SCRATCH, RunSpec
+from detaudit.launch import SCRATCH, RunSpec, Slot
 from detaudit.launch.environment import run_environment
+from detaudit.launch.slots import ALONE, Jobs
 from detaudit.launch.target import Target
 from detaudit.launch.until import Until
 from detaudit.launch.vary import NOTHING_VARIES, Varying
-from detaudit.launch.workspace import IsolatedWorkspace, SharedWorkspace, Workspaces, repository_root
+from detaudit.launch.workspace import (
+    LIVE,
+    IsolatedWorkspace,
+    SharedWorkspace,
+    Workspaces,
+    in_slot,
+    repository_root,
+    without_slot,
+)
 from detaudit.model import FlagState
+from detaudit.model.times import now
 from detaudit.recipe.flags import NO_ASLR, Flag
 from detaudit.recipe.recipes import Recipe
 
@@ -25,7 +35,8 @@ class Settings:
     """The settings of one audit.
 
     ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``files`` says whether
-    all others that a run writes are compared too, and recipes may override ``env``.
+    all others that a run writes are compared too, and recipes may override ``env``. ``stepwise`` runs go further one
+    after another; see ladder.py.
     """
 
     target: Target
@@ -38,6 +49,7 @@ class Settings:
     timeout: float | None = None
     until: Until | None = None
     fail_fast: bool = False
+    stepwise: bool = False
     isolate: bool = False
     isolate_root: Path | None = None
     stages: tuple[str, ...] = wire.DEFAULT_STAGES
@@ -47,27 +59,35 @@ class Settings:
     env: Mapping[str, str] = field(default_factory=dict)
     vary: tuple[str, ...] = ()
     varying: Varying = NOTHING_VARIES
+    jobs: Jobs = ALONE
+    started: str = field(default_factory=now)
 
 
 @dataclass(frozen=True)
 class GroupPlan:
     """The runs of one recipe, and the flags of it that are not applied on this system, with their reasons.
 
-    ``elsewhere`` is the same run in folders with different names, if those vary.
+    ``places`` has for each slot the run, and the same run in folders with different names if those vary.
     """
 
     recipe: Recipe
-    run: RunSpec
+    places: tuple[tuple[RunSpec, ...], ...]
     runs: int
     folder: Path
     refused: Mapping[str, FlagState]
     varying: Varying = NOTHING_VARIES
-    elsewhere: tuple[RunSpec, ...] = ()
+    jobs: Jobs = ALONE
 
     def spec(self, number: int) -> RunSpec:
-        """Return the run with this number. Runs are equal, except for what varies and for their result folders."""
-        run = self.elsewhere[(number - 2) % len(self.elsewhere)] if number > 1 and self.elsewhere else self.run
-        return self.varying.apply(replace(run, folder=self.folder / str(number)), number)
+        """Return the run with this number. Runs are equal, but for what varies, their slots and their results."""
+        usual, *elsewhere = self.places[self.jobs.place(number)]
+        run = elsewhere[(number - 2) % len(elsewhere)] if number > 1 and elsewhere else usual
+        return self.jobs.on_devices(self.varying.apply(replace(run, folder=self.folder / str(number)), number), number)
+
+    def shared(self, number: int, text: str) -> str:
+        """Return what a run wrote without the paths that only its slot has."""
+        spec = self.places[self.jobs.place(number)][0]
+        return without_slot(text, spec.live.parent, spec.slot.name)
 
 
 def workspace_for(settings: Settings) -> Workspaces:
@@ -95,12 +115,15 @@ def plan_group(
     flags = tuple(flag for flag in recipe.flags if flag.id not in refused)
     return GroupPlan(
         recipe=recipe,
-        run=_run(settings, flags, recipe.seed, space),
+        places=tuple(
+            tuple(_run(settings, flags, recipe.seed, space, slot, name) for name in ("", *varying.folders))
+            for slot in settings.jobs.slots
+        ),
         runs=settings.runs,
         folder=settings.out / "runs" / folder_name(recipe.name),
         refused=refused,
         varying=varying,
-        elsewhere=tuple(_run(settings, flags, recipe.seed, space, name) for name in varying.folders),
+        jobs=settings.jobs,
     )
 
 
@@ -112,8 +135,8 @@ def folder_name(name: str) -> str:
     return f"{found}-{hashlib.blake2b(name.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"
 
 
-def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspaces, place: str = "") -> RunSpec:
-    space = space.elsewhere(place)
+def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspaces, slot: Slot, place: str) -> RunSpec:
+    space, mark = space.elsewhere(place, slot.name), in_slot(settings.mark, slot.name)
     target, base = settings.target, {**os.environ, **settings.env, **space.workspace.env}
     if isinstance(space, IsolatedWorkspace):
         target = replace(
@@ -121,14 +144,14 @@ def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspac
         )
         paths = base.get("PYTHONPATH", "").split(os.pathsep)
         base["PYTHONPATH"] = os.pathsep.join(map(space.inside, paths))
-    live = settings.out / "live"
+    live = settings.out / in_slot(LIVE, slot.name)
     env = run_environment(
         base,
         flags,
         seed,
         logs=live / wire.LOGS,
         scratch=live / SCRATCH,
-        mark=settings.mark,
+        mark=mark,
         stages=settings.stages,
         until=settings.until.step if settings.until else None,
     )
@@ -138,9 +161,10 @@ def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspac
         env=env,
         folder=live,
         live=live,
-        mark=settings.mark,
+        mark=mark,
         expected=target.expected_argument,
         timeout=settings.timeout,
         no_aslr=any(flag.launcher == NO_ASLR for flag in flags),
         place=place,
+        slot=slot,
     )

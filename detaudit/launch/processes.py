@@ -20,14 +20,19 @@ GRACE_S = 2.0
 
 
 def marked(mark: str) -> list[psutil.Process]:
-    """Return the living processes that carry ``mark`` in their environment, or descend from a run in another way."""
-    found = orphans.descendants()
+    """Return the living processes that carry ``mark`` in their environment, or descend from its run in another way.
+
+    The mark of an audit finds the runs of each slot.
+    """
+    found = orphans.descendants(mark)
     known = {process.pid for process in found}
     for process in psutil.process_iter():
         if process.pid in known:
             continue
         try:
-            if process.environ().get(wire.ENV_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+            theirs = process.environ().get(wire.ENV_MARK, "")
+            ours = theirs == mark or theirs.startswith(f"{mark}-")
+            if ours and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except (psutil.Error, OSError):
             continue  # It is gone, a zombie, or belongs to another user.
@@ -49,7 +54,12 @@ def end_group(leader: subprocess.Popen[bytes], mark: str) -> None:
         _send(process, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         leader.wait(GRACE_S)
-    psutil.wait_procs(marked(mark), timeout=GRACE_S)
+    _wait(marked(mark), GRACE_S)
+    kill_group(leader, mark)
+
+
+def kill_group(leader: subprocess.Popen[bytes], mark: str) -> None:
+    """End a run at once by SIGKILL, so that no handler of its own saves anything for the next one."""
     _signal_group(leader.pid, signal.SIGKILL)
     kill_marked(mark)
     leader.wait()
@@ -57,12 +67,12 @@ def end_group(leader: subprocess.Popen[bytes], mark: str) -> None:
 
 def end_left_processes(mark: str) -> tuple[str, ...]:
     """End the processes that a finished run left behind, if they do not end soon by themselves; return their names."""
-    _, alive = psutil.wait_procs(marked(mark), timeout=GRACE_S)
+    alive = _wait(marked(mark), GRACE_S)
     names = tuple(sorted(name(process) for process in alive))
     if alive:
         for process in alive:
             _send(process, signal.SIGTERM)
-        psutil.wait_procs(alive, timeout=GRACE_S)
+        _wait(alive, GRACE_S)
         kill_marked(mark)
     orphans.bury()
     return names
@@ -76,7 +86,13 @@ def kill_marked(mark: str) -> None:
             return
         for process in alive:
             _send(process, signal.SIGKILL)
-        psutil.wait_procs(alive, timeout=0.5)
+        _wait(alive, 0.5)
+
+
+def _wait(found: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Wait until processes end; return those that have not by then. Of a leader, only its Popen may learn the end."""
+    _, alive = psutil.wait_procs([one for one in found if not orphans.is_leader(one.pid)], timeout=seconds)
+    return alive
 
 
 def _send(process: psutil.Process, signal_: signal.Signals) -> None:

@@ -18,6 +18,9 @@ from detaudit.launch import RESULTS
 COPY_LIMIT = 4 * 2**30
 """Bytes that --isolate may copy per run on a file system that cannot share them."""
 
+WORK, LIVE = "work", "live"
+"""The folders below the results folder in which a run works, and to which it writes its logs."""
+
 _FICLONE = 0x40049409  # linux/fs.h
 
 
@@ -39,7 +42,7 @@ class SharedWorkspace:
         """Return the path unchanged."""
         return path
 
-    def elsewhere(self, name: str) -> "SharedWorkspace":
+    def elsewhere(self, name: str, slot: str = "") -> "SharedWorkspace":
         """Return the same workspace: there is only one folder."""
         return self
 
@@ -52,17 +55,18 @@ class SharedWorkspace:
 class IsolatedWorkspace:
     """A copy of ``root`` for each run, which starts in the folder of the copy that corresponds to ``cwd``.
 
-    The copy is removed after the run. The next copy has the same path, because results may depend on paths.
+    The copy is removed after the run. The next copy has the same path, because results may depend on paths. Those of
+    runs at once have paths of the same length.
     """
 
-    def __init__(self, root: Path, cwd: Path, results: Path, name: str = "") -> None:
-        self._root, self._cwd, self._results, self._place = root, cwd, results, results / "work"
+    def __init__(self, root: Path, cwd: Path, results: Path, name: str = "", slot: str = "") -> None:
+        self._root, self._cwd, self._results, self._place = root, cwd, results, results / in_slot(WORK, slot)
         self._copy, self._temporary = self._place / (name or root.name), self._place / "tmp"
         self.workspace = Workspace(self._copy / cwd.relative_to(root), {"TMPDIR": str(self._temporary)})
 
-    def elsewhere(self, name: str) -> "IsolatedWorkspace":
-        """Return the same workspace with a copy of a different name; this one if ``name`` is empty."""
-        return IsolatedWorkspace(self._root, self._cwd, self._results, name) if name else self
+    def elsewhere(self, name: str, slot: str = "") -> "IsolatedWorkspace":
+        """Return the same workspace with a copy of a different name, or for a slot; this one if both are empty."""
+        return IsolatedWorkspace(self._root, self._cwd, self._results, name, slot) if name or slot else self
 
     def inside(self, path: str) -> str:
         """Return the path in the copy for an absolute path below the root; other paths unchanged."""
@@ -145,6 +149,18 @@ class IsolatedWorkspace:
 
 
 Workspaces: TypeAlias = SharedWorkspace | IsolatedWorkspace
+
+
+def in_slot(name: str, slot: str) -> str:
+    """Return the name of a folder, or of anything else, that each slot has one of."""
+    return f"{name}-{slot}" if slot else name
+
+
+def without_slot(text: str, results: Path, slot: str) -> str:
+    """Return a text with the paths of a slot as they are if there is only one."""
+    for name in (WORK, LIVE):
+        text = text.replace(str(results / in_slot(name, slot)), str(results / name))
+    return text
 
 
 def repository_root(cwd: Path) -> Path:

@@ -1,0 +1,136 @@
+"""Divide this machine between several runs at once."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from detaudit import wire
+from detaudit.errors import UsageError
+from detaudit.launch import RunSpec, Slot
+
+DEVICES = "CUDA_VISIBLE_DEVICES"
+"""The variable that says which GPUs a process may use; also of torch on AMD."""
+
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The slots of the runs that go at once, each with an equal share of the machine.
+
+    A run always has the same slot: number 1 the first, and so on in turn. ``cores`` is how many CPUs all have together.
+    If ``measured``, only as many go at once as the threads of the first run leave cores for, and they share all CPUs.
+    ``options`` are those of the command line.
+    """
+
+    slots: tuple[Slot, ...] = (Slot(),)
+    cores: int = 1
+    measured: bool = False
+    options: tuple[str, ...] = ()
+
+    @property
+    def apart(self) -> bool:
+        """Whether each run needs a copy of the working folder, because others may go on beside it."""
+        return bool(self.slots[0].name)
+
+    @property
+    def varied_settings(self) -> frozenset[str]:
+        """The variables that differ between slots."""
+        return frozenset({DEVICES} if len(self.slots) > 1 and self.slots[0].devices else ())
+
+    def place(self, number: int) -> int:
+        """Return which slot a run has, from 0."""
+        return (number - 1) % len(self.slots)
+
+    def at_once(self, threads: int) -> int:
+        """Return how many runs go at once if the first one had so many threads."""
+        return max(1, min(len(self.slots), self.cores // max(1, threads))) if self.measured else len(self.slots)
+
+    def on_devices(self, spec: RunSpec, number: int) -> RunSpec:
+        """Return ``spec`` with the devices of its slot. Every environment has the same size."""
+        if not self.slots[0].devices:
+            return spec
+        names = [",".join(slot.devices) for slot in self.slots]
+        name = names[self.place(number)]
+        pad = spec.env.get(wire.ENV_PAD, "") + "x" * (max(map(len, names)) - len(name))
+        return replace(spec, env={**spec.env, DEVICES: name, wire.ENV_PAD: pad})
+
+    def without_devices(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return variables without the one for devices if it differs between slots, or is to be replaced."""
+        return {name: value for name, value in env.items() if name != DEVICES or not self.slots[0].devices}
+
+
+ALONE = Jobs()
+
+
+def divide(
+    jobs: int | None, devices: tuple[str, ...], runs: int, cpus: Sequence[int], quota: float | None = None
+) -> Jobs:
+    """Return the slots for so many ``runs`` on these CPUs, and on these devices if any are named.
+
+    ``jobs`` is None for as many as fit. Raises UsageError if the devices cannot be divided between them.
+    """
+    wanted = (len(devices) or len(cpus)) if jobs is None else jobs
+    each = _devices_each(wanted, devices)
+    measured = jobs is None and not devices
+    share = 0 if measured or wanted == 1 else max(1, len(cpus) // wanted)
+    count = min(wanted, runs)
+    options = [] if jobs == 1 else ["--jobs", "auto" if jobs is None else str(jobs)]
+    options += ["--devices", ",".join(devices)] if devices else []
+    slots = tuple(
+        Slot(
+            name=f"{place:0{len(str(count - 1))}}" if wanted > 1 else "",
+            cpus=tuple(cpus[(place * share + one) % len(cpus)] for one in range(share)),
+            devices=devices[place * each : (place + 1) * each],
+        )
+        for place in range(count)
+    )
+    cores = len(cpus) if quota is None else max(1, min(len(cpus), int(quota)))
+    return Jobs(slots, cores, measured, tuple(options))
+
+
+def _devices_each(jobs: int, devices: tuple[str, ...]) -> int:
+    duplicate = next((name for name in devices if devices.count(name) > 1), None)
+    if duplicate is not None:
+        raise UsageError(f"--devices names {duplicate!r} twice", "Name each device once.")
+    if devices and jobs > len(devices):
+        raise UsageError(
+            f"--jobs {jobs} needs {jobs} devices, and --devices names {len(devices)}",
+            f"Use --jobs {len(devices)}, or name more devices.",
+        )
+    if len(devices) % jobs:
+        raise UsageError(
+            f"--devices names {len(devices)}, which {jobs} runs cannot share equally",
+            "Name as many devices for each run.",
+        )
+    return len(devices) // jobs
+
+
+def cpu_quota(cgroup: Path = _CGROUP) -> float | None:
+    """Return how many CPUs a container may use at a time, None if it may use all that it sees."""
+    with contextlib.suppress(OSError, ValueError, IndexError, ZeroDivisionError):
+        limit, period = (cgroup / "cpu.max").read_text().split()
+        return int(limit) / int(period) if limit != "max" else None
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        limit, period = ((cgroup / "cpu" / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        return int(limit) / int(period) if int(limit) > 0 else None
+    return None
+
+
+@contextlib.contextmanager
+def on_cpus(cpus: tuple[int, ...]) -> Iterator[None]:
+    """Start processes on these CPUs inside this block, on those of this thread if there are none.
+
+    CPUs belong to the calling thread, and a process gets those of the thread that starts it.
+    """
+    if not cpus:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
