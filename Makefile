@@ -6,7 +6,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-bisect bench-horizon bench-long bench-trace clean test-fuzz measure-planted test-mutants
+.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -38,8 +38,8 @@ demo: $(VENV)/.base ## Audit the torch example without flags, then with recipe a
 test: $(VENV)/.dev ## Run the unit tests, and a real process for each promise (minutes)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore=,$(LAWS))
 
-test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out (minutes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m full tests/process
+test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out, and HTML reports in Chromium (minutes)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m full tests/process tests/browser
 
 test-slow: $(VENV)/.dev ## Test every way to train with TensorFlow
 	$(BIN)/python -m pytest -m slow
@@ -71,9 +71,6 @@ test-mutants: $(VENV)/.dev ## Change the code that decides, see whether a test f
 	OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 1
 	$(BIN)/python -m tests.mutants.table --write docs/mutants.md
 
-bench-trace: $(VENV)/.dev ## Benchmark tracing against torch's DebugMode
-	$(BIN)/python benchmarks/trace.py
-
 measure-corpus: $(VENV)/.dev ## Run every labeled script alone, 20 times or more, and measure how often runs differ (resumable)
 	$(BIN)/python -m tests.corpus.measure
 
@@ -94,26 +91,19 @@ audit-dependencies: $(VENV)/.dev ## Look for known vulnerabilities in what detau
 	$(BIN)/pip install --quiet pip-audit
 	$(BIN)/pip-audit --strict .
 
-bench: $(VENV)/.dev ## Benchmark startup, the recorder, digests and comparisons
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/recorder.py
-	$(BIN)/python benchmarks/digest.py
-	$(BIN)/python benchmarks/keras.py
-	$(BIN)/python benchmarks/files.py
-	$(BIN)/python benchmarks/processes.py
-	$(BIN)/python benchmarks/comparison.py
-	$(BIN)/python benchmarks/distances.py
-
 # picire needs a setuptools that still has pkg_resources.
-bench-bisect: $(VENV)/.dev ## Count the runs per bisection against ddmin and one flag at a time
-	$(BIN)/pip install --quiet picire 'setuptools<81'
-	$(BIN)/python -W ignore benchmarks/search.py
+bench: $(VENV)/.dev ## Measure what detaudit costs, print one table and write docs/benchmarks.md (minutes)
+	$(BIN)/pip install --quiet picire==21.8 'setuptools<81'
+	$(BIN)/python -W ignore -m benchmarks $(BENCH)
+
+bench-long: $(VENV)/.dev ## Measure whole audits, bisections and traces likewise (hours; BENCH=NAME for one of them)
+	$(BIN)/python -m benchmarks --long $(BENCH)
 
 bench-horizon: $(VENV)/.dev ## Simulate bisections of long trainings and write docs/horizon.md (minutes)
 	$(BIN)/python -m benchmarks.horizon docs/horizon.md
 
-bench-long: $(VENV)/.dev ## Time bisections of real trainings of one and ten minutes (an hour)
-	$(BIN)/python benchmarks/long_bisect.py
+bench-jobs: $(VENV)/.dev ## Measure which races runs at once hide, and write docs/jobs.md (half an hour)
+	$(BIN)/python -m benchmarks.jobs --write docs/jobs.md
 
 clean: ## Remove everything that the other targets create
 	rm -rf $(VENV) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit

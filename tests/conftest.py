@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-PROCESS_RINGS = {Path(__file__).parent / name for name in ("process", "ecosystem")}
+PROCESS_RINGS = {Path(__file__).parent / name for name in ("browser", "process", "ecosystem")}
 
 # How long an example takes says something of the machine and its load, and nothing of the code.
 settings.register_profile("no-time-limits", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -48,7 +48,7 @@ LAYERS = {
 FLOORS = {
     "auditor": [
         {"check"},
-        {"audit", "bisect", "compare", "doctor", "trace"},
+        {"audit", "bisect", "compare", "doctor", "figures", "trace"},
         {"baseline", "runs"},
         {"judge"},
         {"evidence", "source"},

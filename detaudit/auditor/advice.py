@@ -36,6 +36,7 @@ def _inherited_options(settings: Settings, verb: str) -> list[str]:
     words = ["--timeout", f"{settings.timeout:g}"] if settings.timeout is not None else []
     words += ["--until", str(settings.until)] if settings.until is not None and verb in ("run", "bisect") else []
     words += ["--fail-fast"] if settings.fail_fast and verb == "run" else []
+    words += settings.jobs.options if verb == "run" else ()
     words += [word for name in settings.vary for word in ("--vary", name)]
     chosen = settings.stages != wire.DEFAULT_STAGES and verb != "trace"
     words += ["--stages", ",".join(settings.stages)] if chosen else []

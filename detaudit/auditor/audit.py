@@ -1,6 +1,7 @@
 """Run one audit: plan, launch, compare, localize; save after every run."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,14 +10,21 @@ from detaudit.auditor import advice, store
 from detaudit.auditor.baseline import recordings
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import verdict
+from detaudit.auditor.judge.abreast import Abreast
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.judge.run_status import stopped
+from detaudit.auditor.runs.followed import Limits
+from detaudit.auditor.runs.ladder import FIRST_S, Ladder
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
+from detaudit.auditor.runs.side_by_side import SideBySide
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
+from detaudit.launch.pool import Pool
+from detaudit.launch.shield import shielded
 from detaudit.model import SCHEMA_VERSION, Audit, Group, Recording, Run, RunRecord, Status, Verdict, Warning
+from detaudit.model.times import now
 from detaudit.model.warnings import AuditStopped, RunsFailAlike
 
 
@@ -25,8 +33,11 @@ class Auditor:
 
     def __init__(self, settings: Settings, launcher: Launcher, observer: Observer | None = None) -> None:
         self._settings, self._observer = settings, observer or Observer()
-        self._runner = Runner(settings, launcher, self._observer)
-        self._environment: dict[str, Any] = environment.describe({**os.environ, **settings.env})
+        self._pool: Pool[Result] = Pool(launcher, threads=len(settings.jobs.slots) > 1)
+        self._runner = Runner(settings, self._pool, self._observer)
+        self._environment: dict[str, Any] = environment.describe(
+            settings.jobs.without_devices({**os.environ, **settings.env})
+        )
         self._groups: list[Group] = []
         self._first: tuple[Group, Result] | None = None
         self._stopped: list[Warning] = []
@@ -50,23 +61,56 @@ class Auditor:
     def _run_group(self, plan: GroupPlan) -> None:
         group = GroupInProgress(plan, self._settings.cwd)
         self._groups.append(group.result())
-        for number in range(1, plan.runs + 1):
-            spec = plan.spec(number)
+        timed = self._settings.until is not None and self._settings.until.step is None and self._first is None
+        ladder = Ladder(plan.runs, climbs=self._settings.stepwise and len(plan.jobs.slots) == 1)
+        with SideBySide(self._pool, plan.jobs, self._work(plan, group, ladder), first_alone=timed) as runs:
             try:
-                result = self._runner.run(number, spec)
-            except KeyboardInterrupt:
-                group.add(stopped(number, spec), (), RunRecord())
-                self._groups[-1] = group.result()
+                for result in runs.results(lambda: ladder.total):
+                    self._add(group, result)
+                    ladder.take(result.run, differs=group.differs)
+                    store.save(self._settings.out, self.result())
+                    self._observer.run_finished(self._groups[-1].runs[-1])
+                    if (group.differs and self._settings.fail_fast) or self._fails_again(ladder.more):
+                        break
+            except (KeyboardInterrupt, StorageError, WorkspaceError) as error:
+                with shielded():  # from a further interruption
+                    for number, finished in runs.stop():
+                        if finished is not None:
+                            self._add(group, finished)
+                        elif isinstance(error, KeyboardInterrupt):
+                            group.add(stopped(number, plan.spec(number)), (), RunRecord())
+                            self._groups[-1] = group.result()
                 raise
-            group.add(result.run, result.processes, result.record)
-            environment.add_processes(self._environment, result.processes)
-            self._groups[-1] = group.result()
-            if self._first is None and result.run.finished:
-                self._first = self._groups[-1], result
-            store.save(self._settings.out, self.result())
-            self._observer.run_finished(self._groups[-1].runs[-1])
-            if (group.differs and self._settings.fail_fast) or self._fails_again(number < plan.runs):
-                break
+
+    def _work(self, plan: GroupPlan, group: GroupInProgress, ladder: Ladder) -> Callable[[int], Result]:
+        """Return what does the run with a number.
+
+        Two runs that differ early end the others where they do: one after another by a ladder, at once by comparing
+        them as they go on.
+        """
+        settings, at_once = self._settings, len(plan.jobs.slots) > 1
+        ends = at_once and (settings.fail_fast or settings.stepwise)
+        abreast = Abreast(0.0 if settings.fail_fast else FIRST_S) if ends else None
+
+        def run(number: int) -> Result:
+            limits = Limits(abreast=abreast)
+            if settings.stepwise and not at_once:
+                self._observer.runs_planned(ladder.total, least=ladder.climbs)
+                reference = group.record if ladder.follows else None
+                limits = Limits(reference, until=ladder.until, same_length=not settings.fail_fast)
+            return self._runner.run(number, plan.spec(number), limits)
+
+        return run
+
+    def _add(self, group: GroupInProgress, result: Result) -> None:
+        group.add(result.run, result.processes, result.record, result.threads)
+        environment.add_processes(self._environment, result.processes)
+        self._groups[-1] = group.result()
+        if self._first is None and result.run.finished:
+            self._first = self._groups[-1], result
+        difference = self._groups[-1].runs[-1].first_difference
+        if difference is not None:
+            self._observer.differs(difference.step)
 
     def _fails_again(self, more: bool) -> bool:
         """Return whether all runs of this recipe failed, the last two alike, so that more would not help."""
@@ -105,6 +149,8 @@ class Auditor:
             next_steps=advice.next_steps(settings, groups, self._runner.leftovers),
             interrupted=interrupted,
             target=settings.target.words,
+            started=settings.started,
+            ended=now(),
         )
 
 

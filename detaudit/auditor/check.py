@@ -33,6 +33,7 @@ from detaudit.model import (
     Verdict,
     blocks,
 )
+from detaudit.model.times import now
 from detaudit.model.warnings import BaselineNotWritten
 from detaudit.recipe.project import NamedAudit
 
@@ -63,6 +64,7 @@ class Checker:
     ) -> None:
         self._requests, self._command, self._out, self._lock, self._update = requests, command, out, lock, update
         self._launcher, self._observer = launcher, observer
+        self._started = now()
         self._baselines: Mapping[str, Recording] = lockfile.read_lock(lock) if lock.exists() else {}
         self._audits: list[CheckedAudit] = []
         self._recordings: dict[str, Recording] = {}
@@ -130,6 +132,8 @@ class Checker:
             warnings=(*dict.fromkeys(warnings), *not_written),
             next_steps=tuple(self._next_steps()),
             interrupted=interrupted,
+            started=self._started,
+            ended=now(),
         )
 
     def _next_steps(self) -> Iterator[NextStep]:

@@ -80,6 +80,16 @@ def save(out: Path, audit: Audit) -> None:
     write(out / FILE, to_json(audit))
 
 
+def newest() -> Path:
+    """Return the newest results folder in the working directory's .detaudit. Raises AuditNotFoundError without one."""
+    found = [path.parent for name in (FILE, CHECK) for path in Path(RESULTS).glob(f"*/{name}")]
+    if not found:
+        raise AuditNotFoundError(f"no results folder in {RESULTS}", "Pass the folder that --out named.")
+    return max(
+        found, key=lambda folder: (folder / CHECK if (folder / CHECK).exists() else folder / FILE).stat().st_mtime
+    )
+
+
 def is_readable(version: object, ours: str) -> bool:
     """Whether files of this schema version can be read by code of ``ours``: an older one only lacks keys."""
     major, _, minor = ours.partition(".")

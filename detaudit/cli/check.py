@@ -70,7 +70,7 @@ def command(
     def save(check: Check) -> None:
         store.write(folder / store.CHECK, to_json(check))
 
-    return execute(mark, make_job, save, format_=format_, quiet=quiet)
+    return execute(mark, make_job, save, out=folder, format_=format_, quiet=quiet)
 
 
 def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) -> dict[str, NamedAudit]:

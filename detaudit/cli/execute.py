@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from detaudit.auditor import store
@@ -29,7 +30,13 @@ class Job(Protocol[R]):
 
 
 def execute(
-    mark: str, make_job: Callable[[Observer], Job[R]], save: Callable[[R], None], *, format_: str, quiet: bool
+    mark: str,
+    make_job: Callable[[Observer], Job[R]],
+    save: Callable[[R], None],
+    *,
+    out: Path,
+    format_: str,
+    quiet: bool,
 ) -> int:
     """Do a job, save and print its report, and return the exit status; all its processes carry ``mark``."""
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -45,7 +52,7 @@ def execute(
                 _attempt(lambda: save(report))
         else:
             _attempt(lambda: save(report))
-    print_report(report, format_)
+    print_report(report, format_, out)
     return exit_code(report)
 
 
@@ -58,8 +65,9 @@ def _attempt(save: Callable[[], None]) -> None:
 
 def audit(settings: Settings, make_job: Callable[[Observer], Job[Audit]], *, format_: str, quiet: bool) -> int:
     """Audit one target and return the exit status; see execute."""
+    out = settings.out
     return execute(
-        settings.mark, make_job, lambda report: store.save(settings.out, report), format_=format_, quiet=quiet
+        settings.mark, make_job, lambda report: store.save(out, report), out=out, format_=format_, quiet=quiet
     )
 
 

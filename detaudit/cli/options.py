@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from detaudit import wire
+from detaudit.errors import UsageError
 from detaudit.launch.until import Until
 from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED
@@ -51,6 +52,27 @@ class _UntilType(click.ParamType[Until]):
             return value if isinstance(value, Until) else Until.parse(value)
         except ValueError as error:
             self.fail(f"{error}.", param, ctx)
+
+
+class _JobsType(click.ParamType[int | None]):
+    """A number of runs, or None for ``auto``."""
+
+    name = "jobs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        """See click.ParamType.convert."""
+        if value == "auto":
+            return None
+        if not str(value).isdecimal() or not int(value):
+            self.fail(f"{value!r} is neither a number of runs nor auto.", param, ctx)
+        return int(value)
+
+
+def _devices(ctx: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in (value or "").split(","))
+    if value is not None and not all(names):
+        raise UsageError(f"--devices {value!r} does not name devices", "Name them as in --devices 0,1.")
+    return names if value is not None else ()
 
 
 def _stages(ctx: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
@@ -97,6 +119,15 @@ vary_option = click.option("--vary", multiple=True, metavar="NAME",
 until_option = click.option("--until", type=_UntilType(), metavar="STEP|TIME",
                             help="End each run after this step, or after the last step that the first run does in a "
                             "time such as 90s.")  # fmt: skip
+jobs_options = _all_of(
+    click.option("--jobs", type=_JobsType(), default="1", show_default=True, metavar="N|auto",
+                 help="Number of runs at once, each with an equal share of the CPU cores; auto: as many as there are "
+                 "devices, or cores for. Above 1 implies --isolate."),
+    click.option("--devices", metavar="IDS", callback=_devices,
+                 help="GPUs to use, such as 0,1,2,3: each run at once has its own part of them."),
+)  # fmt: skip
+"""How many runs go at once, and where."""
+
 target_options = _all_of(
     click.argument("words", nargs=-1, metavar="SCRIPT [-- ARGS]... | -m MODULE [-- ARGS]... | -- COMMAND..."),
     click.option("-m", "module", default="", metavar="MODULE", help="Run a module, like python -m."),

@@ -23,6 +23,9 @@ MOST_FLAGS = 2
 EVERY_S = 60.0
 """Seconds between two lines without a terminal, such as in the log of a CI system, which may end a job without any."""
 
+WORTH_SAYING_S = 10.0
+"""Seconds since the first run of a recipe began after which a difference is reported before the report."""
+
 
 class ProgressLine(Observer):
     """One line, rewritten in place, or without a terminal a new one each minute; prints nothing if ``silent``."""
@@ -30,11 +33,13 @@ class ProgressLine(Observer):
     def __init__(self, silent: bool) -> None:
         self._silent = silent
         self._live: Live | None = None
-        self._audit, self._recipe, self._runs, self._number = "", "", 0, 0
+        self._audit, self._recipe, self._runs, self._number, self._at_once = "", "", 0, 0, 1
+        self._least = False  # there may be more runs
         self._started = 0.0
         self._took: list[float] = []
         self._step, self._of, self._loss = 0, 0, ""
         self._first, self._tried = (0, 0.0), ""
+        self._since, self._differs = time.monotonic(), False
         self._next = time.monotonic() + EVERY_S
 
     def __enter__(self) -> "ProgressLine":
@@ -59,7 +64,8 @@ class ProgressLine(Observer):
 
     def group_started(self, recipe: str, runs: int) -> None:
         """See Observer."""
-        self._took = [] if recipe != self._recipe else self._took
+        if recipe != self._recipe:
+            self._took, self._since, self._differs = [], time.monotonic(), False
         self._recipe, self._runs, self._tried = recipe, runs, ""
 
     def trial_started(self, flags: tuple[str, ...], tried: int) -> None:
@@ -69,14 +75,29 @@ class ProgressLine(Observer):
 
     def proof_started(self, runs: int, through: int, whole: int, seconds: float) -> None:
         """See Observer."""
-        if not self._silent and seconds >= EVERY_S:
+        if seconds >= EVERY_S:
             short = f"{count(runs, 'run')} through step {through:,}, then " if runs else ""
-            click.echo(f"to prove the answer: {short}{count(whole, 'run')} to the end: {_about(seconds)}", err=True)
+            self._say(f"to prove the answer: {short}{count(whole, 'run')} to the end: {_about(seconds)}")
+
+    def runs_planned(self, runs: int, least: bool) -> None:
+        """See Observer."""
+        self._took = self._took if least == self._least else []
+        self._runs, self._least = runs, least
+
+    def differs(self, step: int) -> None:
+        """See Observer."""
+        if not self._differs and time.monotonic() - self._since >= WORTH_SAYING_S:
+            self._say(f"{self._audit}{self._recipe}: run {self._number} differs from an earlier run by step {step:,}")
+        self._differs = True
 
     def run_started(self, number: int, timeout: float | None) -> None:
         """See Observer."""
         self._number, self._started = number, time.monotonic()
         self._step, self._loss, self._first = 0, "", (0, 0.0)
+
+    def at_once(self, runs: int) -> None:
+        """See Observer."""
+        self._at_once = runs
 
     def last_step(self, step: int) -> None:
         """See Observer."""
@@ -87,14 +108,21 @@ class ProgressLine(Observer):
         self._step, self._loss = step, "" if loss is None else f"{loss:.6g}"
         if step and not self._first[0]:
             self._first = step, time.monotonic()
-        if self._live is None and not self._silent and time.monotonic() >= self._next:
+        if self._live is None and time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY_S
-            click.echo(self._text(), err=True)
+            self._say(self._text())
 
     def run_finished(self, run: Run) -> None:
         """See Observer."""
         self._took.append(run.wall_s)
         self._of = run.steps if run.finished else self._of
+
+    def _say(self, text: str) -> None:
+        """Print a line that stays, above the one that is rewritten."""
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        elif not self._silent:
+            click.echo(text, err=True)
 
     def _line(self) -> "Text":
         from rich.text import Text
@@ -106,11 +134,14 @@ class ProgressLine(Observer):
             return ""
         elapsed, rate = time.monotonic() - self._started, self._steps_per_second()
         total = f" of {self._of}" if self._of >= self._step and self._of else ""
-        parts = [f"{self._audit}{self._recipe}: run {self._number} of {self._runs}", self._tried]
+        more = "+" if self._least and self._number > 1 else ""
+        beside = f", {self._at_once} at once" if self._at_once > 1 else ""
+        parts = [f"{self._audit}{self._recipe}: run {self._number} of {self._runs}{more}{beside}", self._tried]
         parts += [f"step {self._step}{total}", f"{rate:.3g} steps/s" if rate else ""]
         parts += [f"loss {self._loss}" if self._loss else "", f"{elapsed:.0f} s"]
         left = self._left(elapsed, rate)
-        parts.append(f"{_about(left)} left for this recipe" if left is not None else "")
+        unit = "run" if self._least else "recipe"
+        parts.append(f"{_about(left)} left for this {unit}" if left is not None else "")
         return "  ".join(filter(None, parts))
 
     def _steps_per_second(self) -> float:
@@ -120,13 +151,13 @@ class ProgressLine(Observer):
 
     def _left(self, elapsed: float, rate: float) -> float | None:
         """Return the seconds that the runs of this recipe still take, None if that is not known."""
-        mean = sum(self._took) / len(self._took) if self._took else None
+        mean = sum(self._took) / len(self._took) if self._took and not self._least else None
         own = (self._of - self._step) / rate if rate and self._of >= self._step else None
         if own is None:
             own = max(0.0, mean - elapsed) if mean is not None else None
-        if own is None:
-            return None
-        return own + (elapsed + own if mean is None else mean) * (self._runs - self._number)
+        if own is None or self._least:
+            return own
+        return own + (elapsed + own if mean is None else mean) * (self._runs - self._number) / self._at_once
 
 
 def _about(seconds: float) -> str:

@@ -1,12 +1,21 @@
 """``detaudit run``: check whether a training is deterministic."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from detaudit.auditor.audit import Auditor
 from detaudit.cli.execute import audit
-from detaudit.cli.options import TargetCommand, flag_options, run_options, target_options, until_option, vary_option
+from detaudit.cli.options import (
+    TargetCommand,
+    flag_options,
+    jobs_options,
+    run_options,
+    target_options,
+    until_option,
+    vary_option,
+)
 from detaudit.cli.settings import settings_of
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
@@ -25,6 +34,10 @@ from detaudit.recipe.recipes import load_recipe
               "[default: none]")  # fmt: skip
 @flag_options("every recipe")
 @click.option("--fail-fast", is_flag=True, help="Stop running a recipe as soon as two runs differ.")
+@click.option("--full", is_flag=True,
+              help="Let every run go to its end. [default: if a training takes more than 10 s, each run goes 4 times "
+              "as far as the last, until two differ or one goes to its end]")  # fmt: skip
+@jobs_options
 @vary_option
 @until_option
 @run_options
@@ -38,7 +51,11 @@ def command(format_: str, quiet: bool, **options: Any) -> int:
     return audit(settings, lambda observer: Auditor(settings, LocalLauncher(), observer), format_=format_, quiet=quiet)
 
 
-def _settings(after_dashes: tuple[str, ...], recipes: tuple[str, ...], runs: int, **options: Any) -> Settings:
+def _settings(
+    after_dashes: tuple[str, ...], recipes: tuple[str, ...], runs: int, full: bool, **options: Any
+) -> Settings:
+    if full and options["until"] is not None:
+        raise UsageError("--full cannot be combined with --until, which ends all runs", "Remove one of them.")
     catalogue = load_catalogue()
     changes = {"seed": options["seed"], "add": options["flags"], "remove": options["no_flags"]}
     loaded = [
@@ -49,4 +66,5 @@ def _settings(after_dashes: tuple[str, ...], recipes: tuple[str, ...], runs: int
     duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate:
         raise UsageError(f"two recipes have the name {duplicate!r}", "Rename one of them.")
-    return settings_of(after_dashes, tuple(loaded), runs, **options)
+    stepwise = not (full or options["until"] or options["vary"])
+    return replace(settings_of(after_dashes, tuple(loaded), runs, **options), stepwise=stepwise)

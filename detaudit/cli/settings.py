@@ -14,6 +14,7 @@ from detaudit.auditor.evidence import artifacts, printed
 from detaudit.errors import UsageError
 from detaudit.launch.offers import offered
 from detaudit.launch.plan import Settings
+from detaudit.launch.slots import cpu_quota, divide
 from detaudit.launch.target import resolve_target
 from detaudit.launch.until import Until
 from detaudit.launch.vary import Varying
@@ -38,14 +39,14 @@ def new_results(out: Path | None) -> tuple[str, Path]:
     return mark, (out or store.new_folder(mark)).resolve()
 
 
-def varying_of(names: Sequence[str], isolate: bool) -> Varying:
+def varying_of(names: Sequence[str], isolate: bool, *, alone: bool = True) -> Varying:
     """Return the variations with these names that are possible here. One that is named and needs a copy gets one.
 
     Raises UnknownNameError for a variation that does not exist, UsageError if none of them is possible here.
     """
     chosen = select(load_variations(), names)
     isolate = isolate or any(one.needs == "isolate" and one.id in names for one in chosen)
-    varying = offered(chosen, isolate=isolate)
+    varying = offered(chosen, isolate=isolate, alone=alone)
     if chosen and not varying.varying:
         reasons = "; ".join(f"{name}: {applicability.not_varied(reason)}" for name, reason in varying.not_varied)
         raise UsageError(
@@ -68,9 +69,12 @@ def refuse_unfinished(until: Until | None, artifacts_: Sequence[str], loss_patte
 def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs: int, **options: Any) -> Settings:
     """Return the settings that the options of ``run_options``, ``target_options`` and ``vary_option`` ask for."""
     mark, out = new_results(options["out"])
-    isolate = options["isolate"] or options["isolate_root"] is not None
+    jobs = divide(
+        options.get("jobs", 1), options.get("devices", ()), runs, sorted(os.sched_getaffinity(0)), cpu_quota()
+    )
+    isolate = options["isolate"] or options["isolate_root"] is not None or jobs.apart
     vary = tuple(dict.fromkeys(options.get("vary", ())))
-    varying = varying_of(vary, isolate)
+    varying = varying_of(vary, isolate, alone=not jobs.apart)
     until = options.get("until")
     refuse_unfinished(until, options["artifacts_"], options["loss_pattern"])
     return Settings(
@@ -92,4 +96,5 @@ def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs
         files=not options["no_files"],
         vary=vary,
         varying=varying,
+        jobs=jobs,
     )

@@ -1,5 +1,6 @@
 """``detaudit trace``: find the line where two runs diverge."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,5 +74,6 @@ def _request(after_dashes: tuple[str, ...], recipe: str, runs: int, **options: A
         remove=options["no_flags"],
     )
     settings = settings_of(after_dashes, (loaded,), runs, **options)
+    settings = replace(settings, stepwise=not options["vary"])
     dump = options["dump"].resolve() if options["dump"] else None
     return TraceRequest(settings, loaded, catalogue, options["from_step"], options["window"], dump)

@@ -1,6 +1,7 @@
 """A whole audit, with a fake launcher instead of real runs."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,26 @@ def test_a_run_that_differs(tmp_path: Path) -> None:
         Purpose.TRACE,
         Purpose.PRINT_AGAIN,
     ]
+
+
+def test_an_audit_says_when_it_ran_and_which_runs_have_the_same_result(tmp_path: Path) -> None:
+    scripts = [run(training(one)) for one in ("a", "b", "a", "c", "b")]
+    result = audit(tmp_path, *scripts, run([], exit_code=1), runs=6)
+    assert datetime.fromisoformat(result.started) <= datetime.fromisoformat(result.ended)
+    (group,) = result.groups
+    assert group.planned_runs == 6
+    assert [one.result for one in group.runs] == [1, 2, 1, 3, 2, None]
+
+
+def test_an_audit_that_was_interrupted_says_how_many_runs_were_planned(tmp_path: Path) -> None:
+    def interrupted(spec: RunSpec) -> RunOutcome:
+        raise KeyboardInterrupt
+
+    auditor = Auditor(settings(tmp_path, runs=5), FakeLauncher(run(training()), interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        auditor.run()
+    (group,) = auditor.result(interrupted=True).groups
+    assert (len(group.runs), group.planned_runs) == (2, 5)
 
 
 def test_a_trace_is_suggested_without_the_stages_that_it_does_not_take(tmp_path: Path) -> None:

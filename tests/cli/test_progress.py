@@ -76,3 +76,51 @@ def test_what_a_bisection_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     line.group_started("trial-3", 2)
     line.trial_started(("a", "b", "c"), 2)
     assert line._text() == "trial-3: run 1 of 2  with a, b and 1 more, 2 tried before  step 0  0 s"
+
+
+def test_runs_that_go_further_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, line = Clock(monkeypatch), ProgressLine(silent=True)
+    line.group_started("none", 2)
+    line.runs_planned(3, least=True)
+    line.run_started(2, None)
+    line.last_step(400)
+    line.progress(1, None)
+    clock.now += 10
+    line.progress(101, None)
+    assert line._text() == "none: run 2 of 3+  step 101 of 400  10 steps/s  10 s  about 30 s left for this run"
+    line.run_finished(run(steps=400, wall_s=40.0))
+    line.run_started(3, None)
+    assert line._text() == "none: run 3 of 3+  step 0 of 400  0 s"  # it goes further than the last one
+    line.run_finished(run(steps=400, wall_s=40.0))
+    line.runs_planned(5, least=False)
+    line.run_started(4, None)
+    assert line._text() == "none: run 4 of 5  step 0 of 400  0 s"
+
+
+def test_a_difference_is_reported_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock, line = Clock(monkeypatch), ProgressLine(silent=False)
+    line.group_started("none", 5)
+    line.run_started(2, None)
+    line.differs(1)  # the report follows soon
+    line.group_started("seeds", 5)
+    line.run_started(3, None)
+    clock.now += 20
+    line.differs(1201)
+    line.differs(1202)
+    assert capsys.readouterr().err == "seeds: run 3 differs from an earlier run by step 1,201\n"
+
+
+def test_runs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, line = Clock(monkeypatch), ProgressLine(silent=True)
+    line.group_started("none", 6)
+    for number in (1, 2):
+        line.run_started(number, None)
+        line.at_once(number)
+    line.run_finished(run(steps=100, wall_s=20.0))
+    line.run_finished(run(steps=100, wall_s=20.0))
+    line.run_started(3, None)
+    line.at_once(1)
+    line.run_started(4, None)
+    line.at_once(2)
+    clock.now += 10
+    assert line._text() == "none: run 4 of 6, 2 at once  step 0 of 100  10 s  about 30 s left for this recipe"

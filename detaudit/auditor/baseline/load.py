@@ -105,8 +105,8 @@ def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pat
             "--recipe NAME chooses another recipe.",
             (OnlyProbes(),) if run else failed,
         )
-    logs = _logs(run, folder)
-    parts = (*_trained(run, logs), *_printed(place, run, logs, losses), *_written(run, logs))
+    logs = logs_of(run, folder)
+    parts = (*trained(run, logs), *_printed(place, run, logs, losses), *_written(run, logs))
     if not parts:
         raise NothingToCompareError(f"{place} has only printed losses", "Pass --loss-pattern REGEX to compare them.")
     relevant = environment.relevant(audit.environment)
@@ -114,13 +114,13 @@ def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pat
     return Loaded(recording, tuple(_doubts(place, group, run, losses)))
 
 
-def _logs(run: Run, folder: Path) -> Path:
+def logs_of(run: Run, folder: Path) -> Path:
     """Return where a run's logs are: below the folder that was passed, since it may have been moved or replaced."""
     moved = folder.joinpath(*Path(run.log_dir).parts[-_WHERE_RUNS_ARE:])
     return moved if moved.is_dir() else Path(run.log_dir)
 
 
-def _trained(run: Run, logs: Path) -> tuple[Training, ...]:
+def trained(run: Run, logs: Path) -> tuple[Training, ...]:
     """Return the trainings of a run, read from its event logs again."""
     ranks = tuple(rank for rank in run.ranks if rank.framework not in UNHOOKED or rank.framework == Stage.RETURNED)
     if not ranks:

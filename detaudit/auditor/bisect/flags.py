@@ -35,6 +35,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.applicability import NotImported
+from detaudit.model.times import now
 from detaudit.recipe.applies import applicable
 from detaudit.recipe.flags import Catalogue, Flag
 from detaudit.recipe.recipes import Recipe
@@ -192,6 +193,8 @@ class Bisector:
             next_steps=self._next(file, interrupted),
             interrupted=interrupted,
             target=question.settings.target.words,
+            started=question.settings.started,
+            ended=now(),
             outcome=outcome,
             needed=self._needed if answer is not None and answer.needed is not None else None,
             not_needed=tuple(sorted(flag_answer.tried(groups) - needed)) if outcome is BisectOutcome.FIXED else (),

@@ -116,8 +116,9 @@ class Horizon:
         while self._trainings.length is None:
             further = _CLIMB * self._furthest(flags)
             yield 1, END if flags and further > _FIRST_CLIMBS * self._first else further
-        whole = self.whole(runs)
-        shorter, longer = self._share, max(0, whole - self._count(flags, END))
+        shorter = self._share
+        whole = self.whole(runs) if shorter < END else max(runs, self.whole(runs))
+        longer = max(0, whole - self._count(flags, END))
         if self._announce is not None:
             self._announce(max(0, runs - longer - self._count(flags, shorter)), shorter, longer)
         yield runs - longer, shorter
@@ -186,12 +187,11 @@ class Horizon:
 
     def _matching(self, flags: Flags, step: int) -> TrialResult:
         runs, whole = self._count(flags, step), self._count(flags, END)
-        name = self._trainings.runs(flags)[0].name if runs else ""
         all_whole = runs == whole
         return TrialResult(
             TrialOutcome.MATCHES,
             runs,
-            name=name,
+            name=self._trainings.runs(flags)[0].name,
             through=None if all_whole else step,
             whole=None if all_whole else whole,
         )

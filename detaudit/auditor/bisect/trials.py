@@ -12,6 +12,7 @@ from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, Tri
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.judge.run_status import compared, stopped
+from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.launch.plan import GroupPlan, Settings
@@ -126,7 +127,7 @@ class Trials:
         self.total_runs += 1
         try:
             reference = trial.first.record if trial.first and follow else None
-            result = self._runner.run(number, spec, reference, until=until)
+            result = self._runner.run(number, spec, Limits(reference, until=until))
         except KeyboardInterrupt:
             trial.group.add(stopped(number, spec), (), RunRecord())
             raise

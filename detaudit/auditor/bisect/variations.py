@@ -16,6 +16,7 @@ from detaudit.auditor.runs.runner import Runner
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.model import SCHEMA_VERSION, Group, VariationBisection, VaryOutcome, Verdict
+from detaudit.model.times import now
 from detaudit.recipe.flags import Catalogue
 from detaudit.recipe.recipes import Recipe
 from detaudit.recipe.variations import Variation
@@ -116,6 +117,8 @@ class VariationBisector:
             else sensitivity_report.next_steps(question.settings, question.recipe, outcome, effects),
             interrupted=interrupted,
             target=question.settings.target.words,
+            started=question.settings.started,
+            ended=now(),
             outcome=outcome,
             sensitive_to=effects if answered else None,
             no_effect=tuple(sorted({one.id for one in requested} - affecting)) if answered else (),

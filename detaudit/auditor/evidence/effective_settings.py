@@ -1,6 +1,6 @@
 """The settings in effect while a run trained, and whether the script overrode the recipe or set something too late."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,15 +50,29 @@ class EffectiveSettings:
         return self.start.get("PYTHONHASHSEED", "random") != "random"
 
 
-def in_force(processes: Iterable[Process], cwd: Path) -> tuple[EffectiveSettings, ...]:
-    """Return the settings of the processes that trained, in the order of the processes."""
+def in_force(
+    processes: Iterable[Process], cwd: Path, shared: Callable[[str], str] = str
+) -> tuple[EffectiveSettings, ...]:
+    """Return the settings of the processes that trained, in the order of the processes.
+
+    ``shared`` returns a text without the paths that only one of several runs at once has.
+    """
     found = []
     for process in processes:
         if process.trained and process.settings is not None:
             changes = tuple(replace(line, file=display_path(line.file, cwd)) for line in process.environ)
             calls = tuple(replace(line, file=display_path(line.file, cwd)) for line in process.sources)
             files = tuple(display_path(file, cwd) for file in process.settings.files)
-            found.append(EffectiveSettings(process.settings, changes, calls, files))
+            values = process.settings.values
+            settings = replace(
+                process.settings,
+                values={name: shared(value) if isinstance(value, str) else value for name, value in values.items()},
+                environ={
+                    at: {name: shared(value) for name, value in variables.items()}
+                    for at, variables in process.settings.environ.items()
+                },
+            )
+            found.append(EffectiveSettings(settings, changes, calls, files))
     return tuple(found)
 
 

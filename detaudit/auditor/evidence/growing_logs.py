@@ -46,6 +46,15 @@ def events(raw: Iterable[bytes]) -> Iterator[Event]:
             yield line
 
 
+def rank(first: bytes, world: int) -> int | None:
+    """Return the rank of a process by the first line of its event log, None if it is not one of ``world``."""
+    try:
+        line = DECODER.decode(first)
+    except UNREADABLE:
+        return None
+    return line.rank if isinstance(line, Hello) and line.world == world else None
+
+
 class Tail:
     """How far a process got that is still running: its last step and loss.
 

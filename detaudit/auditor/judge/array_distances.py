@@ -3,6 +3,7 @@
 NumPy is not required. Where it is not installed, or for types that it computes differently, there is no answer here.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ class Distances(NamedTuple):
     """The elements of two arrays whose bits differ: their ``places``, and the largest distances between them.
 
     ``nans`` is the number of those that are not a number on one side or both, which have no distance. ``max_ulp`` is
-    None if they are no floats, or none has a distance.
+    None if they are no floats, or none has a distance; ``ulps`` counts the distances by their length in bits.
     """
 
     places: list[int]
@@ -25,6 +26,7 @@ class Distances(NamedTuple):
     max_abs: float | int = 0
     max_rel: float = 0.0
     max_ulp: int | None = None
+    ulps: Sequence[int] = ()
 
 
 @cache
@@ -52,13 +54,16 @@ def distances(dtype: str, size: int, a: bytes, b: bytes) -> Distances | None:
             return Distances(places.tolist(), nans=places.size)
         apart, larger = np.abs(x - y), np.maximum(np.abs(x), np.abs(y))
         relative = np.where(np.isinf(apart), np.inf, np.where(larger > 0, apart / larger, 0.0))
-    return Distances(
+    found = Distances(
         places.tolist(),
         nans=places.size - x.size,
         max_abs=float(apart.max()),
         max_rel=float(relative.max()),
-        max_ulp=_ulps(np, *(side[known].view(f"i{size}") for side in words)) if dtype in _FLOATS else None,
     )
+    if dtype not in _FLOATS:
+        return found
+    ulps = _ulps(np, *(side[known].view(f"i{size}") for side in words))
+    return found._replace(max_ulp=int(ulps.max()), ulps=_by_length(np, ulps))
 
 
 def _values(np: Any, dtype: str, words: Any) -> Any:
@@ -69,9 +74,17 @@ def _values(np: Any, dtype: str, words: Any) -> Any:
     return words.view(f"{kind}{words.itemsize}").astype("f8")
 
 
-def _ulps(np: Any, x: Any, y: Any) -> int:
-    """Return the largest distance of two floats among all floats of their type; both zeros have one rank."""
+def _ulps(np: Any, x: Any, y: Any) -> Any:
+    """Return the distances of floats among all floats of their type; both zeros have one rank."""
     least = np.iinfo(x.dtype).min
     ranks = [np.where(side >= 0, side, least - side).astype("i8") for side in (x, y)]
     # As unsigned numbers, because a distance may be too large for signed ones.
-    return int((np.maximum(*ranks).astype("u8") - np.minimum(*ranks).astype("u8")).max())
+    return np.maximum(*ranks).astype("u8") - np.minimum(*ranks).astype("u8")
+
+
+def _by_length(np: Any, ulps: Any) -> list[int]:
+    """Return how many numbers there are of each length in bits. Halves of 32 bits are exact as floats."""
+    high, low = ulps >> np.uint64(32), ulps & np.uint64(0xFFFFFFFF)
+    of_high, of_low = (np.frexp(half.astype("f8"))[1] for half in (high, low))
+    found: list[int] = np.bincount(np.where(high > 0, of_high + 32, of_low)).tolist()
+    return found

@@ -44,7 +44,7 @@ def first_difference(
 
 def _first_of_parts(a: RunRecord, b: RunRecord, through: int | None, shared: bool) -> Difference | None:
     matched = pairs(a, b)
-    complete = len(matched) == len(a.parts) == len(b.parts)
+    complete = not _lacks(a, b, matched) and not _lacks(b, a, matched)
     differing = [pair for pair in matched if _results_differ(pair, _limit(pair, through), shared)]
     if complete and not differing:
         return None
@@ -56,6 +56,11 @@ def _first_of_parts(a: RunRecord, b: RunRecord, through: int | None, shared: boo
         missing = min(len(a.trainings), len(b.trainings))
         found.append(Difference(rank=missing, step=0, stage=Stage.STEPS))
     return min(found, key=lambda difference: difference.order)
+
+
+def _lacks(a: RunRecord, b: RunRecord, matched: Sequence[Matched]) -> bool:
+    """Whether ``a`` lacks a training of ``b``. One that was ended says nothing of those that begin later."""
+    return len(matched) < len(b.parts) and a.through is None
 
 
 def _limit(pair: Matched, through: int | None) -> int | None:

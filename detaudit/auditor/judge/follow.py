@@ -1,9 +1,9 @@
 """Follows a run while it goes on, to notice the moment in which it differs from another."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
-from detaudit.auditor.evidence.growing_logs import events
+from detaudit.auditor.evidence import growing_logs
 from detaudit.auditor.judge import pairing
 from detaudit.model import RunRecord, Stage, Training, is_inference
 
@@ -34,27 +34,35 @@ class DigestFollower:
 
 
 class Follower:
-    """Compares the event log of a run with ``reference`` as it grows.
+    """Compares the event logs of a run with ``reference`` as they grow.
 
-    Only one training process of one framework can be followed: several are numbered when they have ended.
+    It follows one training process of one framework, or the ranks that a launcher started, one training each. What
+    else trains is matched at the end.
     """
 
     def __init__(self, reference: RunRecord | None) -> None:
-        only = reference.parts[0] if reference is not None and len(reference.parts) == 1 else None
-        self._framework = only.framework if only is not None else ""
-        self._comparer = DigestFollower(only) if only is not None and (only.final is not None or only.cut) else None
-        self._log: tuple[Path, int] | None = None
+        parts = reference.trainings if reference is not None else ()
+        known = all(part.final is not None or part.cut for part in parts)
+        ranks = len(parts) == 1 or not any(part.unplaced for part in parts)
+        self._framework = parts[0].framework if parts else ""
+        same = {part.framework for part in parts} == {self._framework}
+        self._comparers = [DigestFollower(part) for part in parts] if known and ranks and same else []
+        self._ranks: dict[Path, int | None] = {}
+        self._lanes: dict[int | None, tuple[Path, int]] = {}
 
-    def differs(self, log: Path, raw: Iterable[bytes]) -> bool:
+    def differs(self, log: Path, raw: Sequence[bytes]) -> bool:
         """Whether new lines of an event log differ from what the reference recorded there."""
-        for event in events(raw):
-            if self._comparer is None or event.stage not in pairing.RESULTS:
+        if raw and log not in self._ranks:
+            self._ranks[log] = growing_logs.rank(raw[0], len(self._comparers))
+        for event in growing_logs.events(raw):
+            if not self._comparers or event.stage not in pairing.RESULTS:
                 continue
             if is_inference(event.fw) and not is_inference(self._framework):
                 continue  # before the training
-            self._log = self._log or (log, event.lane)
-            if self._log != (log, event.lane) or event.fw != self._framework:
-                self._comparer = None
-            elif self._comparer.differs(event.step, event.stage, event.digest):
+            rank = self._ranks[log] if len(self._comparers) > 1 else 0
+            lane = self._lanes.setdefault(rank, (log, event.lane))
+            if rank is None or lane != (log, event.lane) or event.fw != self._framework:
+                self._comparers = []
+            elif self._comparers[rank].differs(event.step, event.stage, event.digest):
                 return True
         return False

@@ -1,15 +1,20 @@
 """Compare the runs of one recipe with each other as they finish."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from detaudit import wire
 from detaudit.auditor.evidence import effective_settings, seeds
+from detaudit.auditor.evidence.environment import has_gpu
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import FlagLine
 from detaudit.auditor.judge import comparer, files, localize, probes, verdict
+from detaudit.auditor.judge.crowding import Crowding, slots_differ
 from detaudit.auditor.judge.results import Results
-from detaudit.auditor.source import suspect_code
+from detaudit.auditor.source import excerpts, suspect_code
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import (
     AppliedRecipe,
@@ -27,6 +32,7 @@ from detaudit.model import (
     Varied,
     Verdict,
     Warning,
+    shorter,
 )
 from detaudit.model.applicability import RefusedInProcess
 from detaudit.model.problems import OnlyLosses, OnlyProbes, RunsMissing, RunUnusable, SingleRun, TrainingsUnseen
@@ -52,12 +58,13 @@ class GroupInProgress:
         self._settings: list[tuple[int, tuple[effective_settings.EffectiveSettings, ...]]] = []
         self._flags: dict[str, FlagState] = {}
         self._versions: dict[str, str] = {}
+        self._crowding = Crowding(plan.jobs, gpu=has_gpu())
         self._known: Group | None = None
 
-    def add(self, run: Run, processes: Sequence[Process], record: RunRecord) -> None:
+    def add(self, run: Run, processes: Sequence[Process], record: RunRecord, threads: int = 0) -> None:
         """Take in a run, and compare its ``record`` with the first of those that got furthest.
 
-        One that failed is never compared.
+        One that failed is never compared. ``threads`` is how many it used, if others went on beside it.
         """
         stopped_short = run.status is Status.STOPPED and bool(record.parts)
         if run.finished or stopped_short:
@@ -70,7 +77,9 @@ class GroupInProgress:
             cwd = self._plan.spec(run.id).cwd
             self._seeds.append(seeds.seen_in(processes, cwd))
             if not stopped_short:
-                self._settings.append((run.id, effective_settings.in_force(processes, cwd)))
+                shared = partial(self._plan.shared, run.id)
+                self._settings.append((run.id, effective_settings.in_force(processes, cwd, shared)))
+        self._crowding.add(run, threads, processes, self._plan.spec(run.id).env)
         self._runs.append(run)
         self._known = None
         for process in processes:
@@ -79,6 +88,11 @@ class GroupInProgress:
                 known = self._flags.get(line.id)
                 if known is None or known.state is not FlagOutcome.FAILED:
                     self._flags[line.id] = _state(line)
+
+    @property
+    def record(self) -> RunRecord | None:
+        """What the first of those runs recorded that match and got furthest, None if none can be compared."""
+        return self._results.record
 
     @property
     def differs(self) -> bool:
@@ -96,22 +110,28 @@ class GroupInProgress:
         planned = max(self._plan.runs, len(self._runs))
         distinct = self._results.distinct
         found = verdict.of_runs(finished, planned, distinct)
-        if found is Verdict.DETERMINISTIC and (self._without_weights() or self._unseen):
+        early = {run.id for run in shorter(self._runs)}
+        furthest = finished - len(early)
+        doubtful = self._without_weights() or self._unseen or self._crowding.reason
+        if found is Verdict.DETERMINISTIC and (doubtful or furthest < self._plan.runs):
             found = Verdict.INCONCLUSIVE
         recipe = self._plan.recipe
         stages = self._results.record.stages if self._results.record else ()
         divergence = localize.divergence([run for run in self._runs if run.counts], stages)
         flags, undone = self._flag_states()
+        numbers = self._results.numbers
+        moving = self._plan.varying.varied_settings | self._plan.jobs.varied_settings
+        sources = self._sources(divergence, stages) if distinct > 1 else ()
         folders = {run.id: self._plan.spec(run.id).folder for run in self._runs if run.status is Status.OK}
         return Group(
             recipe=AppliedRecipe(name=recipe.name, seed=recipe.seed, flags=tuple(flag.id for flag in recipe.flags)),
             verdict=found,
             distinct_results=distinct,
-            confidence=verdict.confidence(finished) if distinct == 1 and self._of_one_length else None,
-            runs=tuple(self._runs),
+            confidence=verdict.confidence(furthest) if distinct == 1 and self._crowding.reason is None else None,
+            runs=tuple(replace(run, result=numbers.get(run.id)) for run in self._runs),
             first_difference=divergence,
             stages=stages,
-            sources=self._sources(divergence, stages) if distinct > 1 else (),
+            sources=sources,
             differing_generators=self._results.generators,
             weights_sampled=self._results.record is not None and self._results.record.sampled,
             replicas=self._replicas,
@@ -121,20 +141,20 @@ class GroupInProgress:
             settings=effective_settings.described(self._processes[0]) if self._processes else (),
             warnings=(
                 *undone,
-                *effective_settings.warnings(self._settings, self._plan.varying.varied_settings),
+                *effective_settings.warnings([one for one in self._settings if one[0] not in early], moving),
                 *self._failed_variations(),
+                *slots_differ(self._plan.jobs, self._results.by_run),
             ),
-            reason=self._reason(finished, planned) if found is Verdict.INCONCLUSIVE else None,
+            reason=self._reason(furthest, planned) if found is Verdict.INCONCLUSIVE else None,
             varied=self._varied(),
             not_varied=dict(self._plan.varying.not_varied),
             file_differences=files.differences(folders) if folders else (),
             printed_difference=files.printed(folders) if folders and found is Verdict.DETERMINISTIC else None,
             through=None if folders else max((run.through or 0 for run in self._runs if run.finished), default=None),
+            planned_runs=planned,
+            differing_share=verdict.differing_share(numbers[run] for run in numbers.keys() - early),
+            excerpts=excerpts.of(self._folder, ((source.file, source.line) for source in sources)),
         )
-
-    @property
-    def _of_one_length(self) -> bool:
-        return len({run.through for run in self._runs if run.finished}) == 1
 
     @property
     def _processes(self) -> list[effective_settings.EffectiveSettings]:
@@ -166,7 +186,7 @@ class GroupInProgress:
             if state.state is FlagOutcome.APPLIED and override is not None:
                 state = FlagState(id=flag.id, state=FlagOutcome.OVERRIDDEN, override=override)
                 undone += [FlagOverridden(flag=flag.id, override=override)] if doubtful else []
-            states.append(state)
+            states.append(replace(state, title=flag.title))
         return tuple(states), undone
 
     def _flag_state(self, flag: Flag) -> FlagState:
@@ -217,7 +237,10 @@ class GroupInProgress:
             return self._unseen
         if self._results.record is None or not self._results.record.parts:
             return OnlyProbes()
-        return OnlyLosses() if self._without_weights() else RunsMissing(finished=finished, planned=planned)
+        if self._without_weights():
+            return OnlyLosses()
+        crowded = self._crowding.reason if finished == planned else None
+        return crowded or RunsMissing(finished=finished, planned=planned)
 
 
 def _state(line: FlagLine) -> FlagState:

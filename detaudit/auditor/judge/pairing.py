@@ -27,12 +27,19 @@ def pairs(a: RunRecord, b: RunRecord) -> list[Matched]:
     """Return what is compared: trainings in their order, or by what was trained, printed losses and files by kind."""
     theirs = {part.framework: part for part in b.unhooked}
     shown = [(rank, part) for rank, part in enumerate(a.parts) if rank >= len(a.trainings) and part.framework in theirs]
-    return _trained(a.trainings, b.trainings) + [Matched(rank, part, theirs[part.framework]) for rank, part in shown]
+    trained = _trained(a.trainings, b.trainings, ended=(a.through, b.through) != (None, None))
+    return trained + [Matched(rank, part, theirs[part.framework]) for rank, part in shown]
 
 
-def _trained(a: Sequence[Training], b: Sequence[Training]) -> list[Matched]:
+def _trained(a: Sequence[Training], b: Sequence[Training], *, ended: bool) -> list[Matched]:
+    """Match trainings. Of a run that was ``ended``, others may be missing between those of several frameworks."""
     placed = [part for part in b if not part.unplaced]
-    matched = {rank: placed.pop(0) for rank, part in enumerate(a) if not part.unplaced and placed}
+    matched: dict[int, Training] = {}
+    for rank, part in enumerate(a):
+        if placed and not part.unplaced:
+            same = (one for one in placed if ended and one.framework == part.framework)
+            matched[rank] = next(same, placed[0])
+            placed = [one for one in placed if one is not matched[rank]]
     left = [(_likeness(part), part) for part in (*(part for part in b if part.unplaced), *placed)]
     ours = [_likeness(part) for part in a] if left else []
     for place in range(4):

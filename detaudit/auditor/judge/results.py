@@ -16,6 +16,7 @@ class Results:
         self.record: RunRecord | None = None
         self.generators: tuple[str, ...] = ()
         self._found: list[str] = []
+        self._runs: list[int] = []
         self._processes: Sequence[Process] = ()
         self._reference: int | None = None
 
@@ -27,12 +28,24 @@ class Results:
         """How many different results there are."""
         return len(set(self._found))
 
+    @property
+    def by_run(self) -> dict[int, str]:
+        """A text for each run by its number, equal for runs with the same results."""
+        return dict(zip(self._runs, self._found, strict=True))
+
+    @property
+    def numbers(self) -> dict[int, int]:
+        """The number of each run's result, from 1, in the order in which they came up."""
+        order = {result: number for number, result in enumerate(dict.fromkeys(self._found), 1)}
+        return {run: order[result] for run, result in zip(self._runs, self._found, strict=True)}
+
     def add(self, run: Run, processes: Sequence[Process], record: RunRecord, shown: str) -> Run:
         """Take in a run, and return it with its first difference. ``shown`` is its result if nothing was recorded."""
         if self.record is None:
             self.record, self._processes = record, processes
         result = self._identity(record) if record.parts else shown
         self._found.append(result)
+        self._runs.append(run.id)
         if result == self._found[0]:
             self._take_further(run, processes, record)
             return run

@@ -3,6 +3,7 @@
 import math
 import struct
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,9 @@ PIECE = 4096
 
 FEW = 4
 """Elements that differ which are reported one by one."""
+
+SLICES = 256
+"""Equal parts of a tensor in which elements that differ are counted."""
 
 _WORDS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _FLOATS = {"float64": "d", "float32": "f", "float16": "e", "bfloat16": "H"}
@@ -40,7 +44,7 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
     if a == b:
         return None
     size = len(a) // total
-    found = _Distances(dtype)
+    found = _Distances(dtype, total)
     for start in range(0, total, PIECE):
         ours, theirs = (side[start * size : (start + PIECE) * size] for side in (a, b))
         if ours != theirs:
@@ -59,6 +63,8 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
         nans=found.nans,
         first=elements[0],
         next=tuple(elements[1:]),
+        ulps=tuple(found.ulps[length] for length in range(max(found.ulps) + 1)) if found.ulps else (),
+        slices=tuple(found.slices[number] for number in range(min(SLICES, total))),
     )
 
 
@@ -69,7 +75,7 @@ def _distances(dtype: str, size: int, a: bytes, b: bytes) -> Distances:
     ours, theirs = values(dtype, a), values(dtype, b)
     if ours is None or theirs is None:
         return Distances(places)
-    nans, max_rel, max_ulp = 0, 0.0, None
+    nans, max_rel, ulps = 0, 0.0, list[int]()
     max_abs: float | int = 0
     for place, (x, y) in enumerate(zip(ours, theirs, strict=True)):
         if x != x or y != y:
@@ -81,8 +87,14 @@ def _distances(dtype: str, size: int, a: bytes, b: bytes) -> Distances:
         max_rel = max(max_rel, math.inf if distance == math.inf else distance / larger if larger else 0.0)
         if dtype in _FLOATS:
             at = slice(place * size, (place + 1) * size)
-            max_ulp = max(max_ulp or 0, abs(_rank(a[at]) - _rank(b[at])))
-    return Distances(places, nans, max_abs, max_rel, max_ulp)
+            ulps.append(abs(_rank(a[at]) - _rank(b[at])))
+    return Distances(places, nans, max_abs, max_rel, max(ulps, default=None), _by_length(ulps))
+
+
+def _by_length(ulps: Sequence[int]) -> list[int]:
+    """Return how many numbers there are of each length in bits."""
+    counts = Counter(ulp.bit_length() for ulp in ulps)
+    return [counts[length] for length in range(max(counts) + 1)] if counts else []
 
 
 def _words(raw: bytes, size: int) -> Sequence[int | bytes]:
@@ -115,12 +127,15 @@ class _Distances:
     """The elements that differ: their number, the first few places, and the largest distances."""
 
     dtype: str
+    total: int
     mismatched: int = 0
     few: list[int] = field(default_factory=list)
     nans: int = 0
     max_abs: float | int = 0
     max_rel: float = 0.0
     max_ulp: int | None = None
+    ulps: Counter[int] = field(default_factory=Counter)
+    slices: Counter[int] = field(default_factory=Counter)
 
     def add(self, start: int, found: Distances) -> None:
         """Add what differs in the elements from ``start`` on."""
@@ -130,6 +145,9 @@ class _Distances:
         self.max_abs, self.max_rel = max(self.max_abs, found.max_abs), max(self.max_rel, found.max_rel)
         if found.max_ulp is not None:
             self.max_ulp = max(self.max_ulp or 0, found.max_ulp)
+        self.ulps.update(dict(enumerate(found.ulps)))
+        slices = min(SLICES, self.total)
+        self.slices.update((start + place) * slices // self.total for place in found.places)
 
     def number(self, value: float) -> Number:
         """Return a distance as reports have it, None if there is none."""

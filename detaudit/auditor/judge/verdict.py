@@ -1,11 +1,15 @@
 """What a number of runs proves: one mismatch is proof, matching runs are evidence."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
-from detaudit.auditor.judge.confidence import RAREST, miss_probability
-from detaudit.model import Confidence, Evidence, Verdict
+from detaudit.auditor.judge.confidence import RAREST, at_most, miss_probability
+from detaudit.model import Confidence, DifferingShare, Evidence, Verdict
 
 LEVEL = 0.95
+
+FEWEST = 10
+"""The number of runs from which on a rate says something."""
 
 
 def confidence(matching: int, level: float = LEVEL) -> Confidence | None:
@@ -33,6 +37,30 @@ def evidence(matching: int, through: int | None = None, whole: int | None = None
         whole=whole,
         whole_confidence=None if whole is None else confidence(whole),
     )
+
+
+def differing_share(results: Iterable[int], level: float = LEVEL) -> DifferingShare | None:
+    """Return how often a run has another result than the most frequent one, None if they match or are fewer than ten.
+
+    The bounds are those of Clopper and Pearson: rates at which so many runs, or so few, differ with (1 - level) / 2.
+    """
+    counts = Counter(results)
+    runs, most = counts.total(), max(counts.values(), default=0)
+    if runs < FEWEST or most == runs:
+        return None
+    differing, tail = runs - most, (1 - level) / 2
+    least = _rate(lambda rate: 1 - at_most(differing - 1, runs, rate) < tail)
+    greatest = _rate(lambda rate: at_most(differing, runs, rate) > tail) if differing < runs else 1.0
+    return DifferingShare(runs=runs, differing=differing, level=level, least=least, most=greatest)
+
+
+def _rate(below: Callable[[float], bool]) -> float:
+    """Return the greatest rate for which ``below`` holds; it does for all below that."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) else (low, middle)
+    return low
 
 
 def of_runs(finished: int, planned: int, distinct: int) -> Verdict:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from detaudit.auditor.evidence import growing_logs
+from detaudit.auditor.judge.abreast import Abreast
 from detaudit.auditor.judge.follow import Follower
 from detaudit.auditor.runs.observer import Observer
 from detaudit.launch import EnoughError, RunSpec
@@ -24,15 +25,22 @@ LEAST_S = 2.0
 class Limits:
     """When a run need not go on: it differs from ``reference``, or it got far enough.
 
-    That is once ``trained_by`` processes have done ``last_step``. With ``until``, it is once all processes that train
-    have done its step, or one step after its seconds; ``trained_by`` is how many did in an earlier run, 0 if there was
-    none.
+    With ``same_length``, one that differs goes on to where the reference was ended. It is far enough once
+    ``trained_by`` processes have done ``last_step``. With ``until``, it is once all processes that train have done its
+    step, or one step after its seconds; ``trained_by`` is how many did in an earlier run, 0 if there was none.
+    ``abreast`` compares it with runs beside it, and says after which step it can be ended.
     """
 
     reference: RunRecord | None = None
     last_step: int | None = None
     until: Until | None = None
     trained_by: int = 1
+    same_length: bool = False
+    abreast: Abreast | None = None
+
+
+WHOLE = Limits()
+"""A run goes to its end."""
 
 
 class Pace:
@@ -62,12 +70,14 @@ class Pace:
 class Followed:
     """Looks at each tick at what a run has written; raises EnoughError if it need not go on, and says why."""
 
-    def __init__(self, spec: RunSpec, limits: Limits, observer: Observer) -> None:
+    def __init__(self, spec: RunSpec, limits: Limits, observer: Observer, number: int = 1) -> None:
         self._growing = growing_logs.Growing(spec.live)
         self._tails: defaultdict[Path, growing_logs.Tail] = defaultdict(growing_logs.Tail)
         self._follower, self._limits, self._observer = Follower(limits.reference), limits, observer
-        self._started, self._since = time.monotonic(), 0.0
+        self._started, self._since, self._number = time.monotonic(), 0.0, number
         self._pace = Pace()
+        self.until = limits.until
+        self.differs = False
         end = limits.last_step or (limits.until.step if limits.until else None)
         if end is not None:
             observer.last_step(end)
@@ -79,14 +89,18 @@ class Followed:
         for path, raw in self._growing.new():
             self._tails[path].take(raw)
             differs = differs or self._follower.differs(path, raw)
+            if self._limits.abreast is not None:
+                self._limits.abreast.take(self._number, path, raw)
         furthest = max(self._tails.values(), key=lambda tail: tail.step, default=growing_logs.Tail())
         self._observer.progress(
             furthest.step or max((tail.calls for tail in self._tails.values()), default=0), furthest.loss
         )
         self._pace.note(furthest.step)
-        if differs:
+        if differs and not self.differs:
+            self._note_difference(furthest.step)
+        if self.differs and not self._limits.same_length:
             self.enough = EndedAtDifference()
-        elif self._far_enough():
+        elif self._differs_abreast(furthest.trained) or self._far_enough():
             self.enough = EndedAfterStep(step=furthest.step)
         if self.enough is not None:
             raise EnoughError
@@ -96,8 +110,27 @@ class Followed:
         """The seconds that a step took, None if too few were seen to say."""
         return self._pace.step_s
 
+    def _note_difference(self, step: int) -> None:
+        self.differs = True
+        self._observer.differs(step)
+        through = self._limits.reference.through if self._limits.reference else None
+        if self._limits.same_length and through is not None:
+            self.until = Until(step=through)
+            self._observer.last_step(through)
+
+    def _differs_abreast(self, step: int) -> bool:
+        """Return whether runs at once differ, and this one did that step; then it is ended there."""
+        abreast = self._limits.abreast
+        if abreast is None or abreast.step is None:
+            return False
+        if step < abreast.step or self._pace.seconds < abreast.after_s:
+            return False
+        self.until = Until(step=abreast.step)
+        self._observer.differs(abreast.step)
+        return True
+
     def _far_enough(self) -> bool:
-        until, step = self._limits.until, self._limits.last_step
+        until, step = self.until, self._limits.last_step
         if until is not None:
             if until.in_training:
                 return self._pace.seconds >= (until.seconds or 0.0) and self._settled(2)

@@ -18,6 +18,15 @@ class Observer:
     def trial_started(self, flags: tuple[str, ...], tried: int) -> None:
         """Note which flags are tried next, and how many sets of flags were before."""
 
+    def runs_planned(self, runs: int, least: bool) -> None:
+        """Note how many runs this recipe has; at ``least`` so many, if each goes further than the last."""
+
+    def differs(self, step: int) -> None:
+        """Note that the run under way differs from another, by this step."""
+
+    def at_once(self, runs: int) -> None:
+        """Note how many runs are under way, now that one more began."""
+
     def last_step(self, step: int) -> None:
         """Note the step after which the run under way will be ended."""
 
@@ -29,3 +38,19 @@ class Observer:
 
     def run_finished(self, run: Run) -> None:
         """Note a run that ended."""
+
+
+class OfLatest(Observer):
+    """Passes on how far a run got while it is the latest of those ``under_way``."""
+
+    def __init__(self, number: int, under_way: set[int], observer: Observer) -> None:
+        self._number, self._under_way, self._observer = number, under_way, observer
+
+    def last_step(self, step: int) -> None:
+        """See Observer."""
+        self._observer.last_step(step)
+
+    def progress(self, step: int, loss: float | None) -> None:
+        """See Observer."""
+        if self._number == max(self._under_way):
+            self._observer.progress(step, loss)

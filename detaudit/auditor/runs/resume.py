@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import msgspec
 
+from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.launch import RunSpec, refusals
 from detaudit.launch.plan import Settings, plan_group
@@ -22,7 +23,7 @@ def stop_and_resume(
     half = max(1, steps // 2) if stop is None else None
     with runner.space.fresh():
         first = _spec(runner, settings, stop or settings.target, "stopped")
-        stopped = runner.run(1, first, last_step=half, carry_on=True)
+        stopped = runner.run(1, first, Limits(last_step=half), carry_on=True)
         resumed = runner.run(1, _spec(runner, settings, resume, "resumed"), carry_on=True)
     return stopped, resumed
 
@@ -30,4 +31,5 @@ def stop_and_resume(
 def _spec(runner: Runner, settings: Settings, target: Target, name: str) -> RunSpec:
     recipe = msgspec.structs.replace(settings.recipes[0], name=name)
     refused = refusals.refused(recipe.flags, target)
-    return plan_group(replace(settings, target=target), recipe, runner.space, refused).spec(1)
+    spec = plan_group(replace(settings, target=target), recipe, runner.space, refused).spec(1)
+    return replace(spec, may_save=True)

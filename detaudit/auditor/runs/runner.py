@@ -2,20 +2,23 @@
 
 import contextlib
 import os
+import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec.structs import replace
+import msgspec
 
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.evidence.logged import Block
 from detaudit.auditor.evidence.unhooked import Watch
 from detaudit.auditor.evidence.written import Collector, File, elsewhere, keep, kept
+from detaudit.auditor.judge import comparer
+from detaudit.auditor.judge.crowding import threads
 from detaudit.auditor.judge.run_status import compared, ended, ended_after, judge
 from detaudit.auditor.judge.through import common_step, cut, reached, training_processes
-from detaudit.auditor.runs.followed import Followed, Limits
-from detaudit.auditor.runs.observer import Observer
+from detaudit.auditor.runs.followed import WHOLE, Followed, Limits
+from detaudit.auditor.runs.observer import Observer, OfLatest
 from detaudit.launch import Launcher, RunSpec
 from detaudit.launch.changes import MOST_ENTRIES, Stamps, stamps, written
 from detaudit.launch.leftovers import LeftoverFiles
@@ -28,15 +31,16 @@ from detaudit.model.warnings import FilesUnsearched, LeftoversUnchecked
 
 @dataclass(frozen=True)
 class Result:
-    """One run, the processes it had, and what it is compared by."""
+    """One run, the processes it had, what it is compared by, and how many threads it used if others ran beside it."""
 
     run: Run
     processes: Sequence[event_logs.Process]
     record: RunRecord
+    threads: int = 0
 
 
 class Runner:
-    """Starts the runs of an audit."""
+    """Starts the runs of an audit. Those in different slots may be run in several threads at once."""
 
     def __init__(self, settings: Settings, launcher: Launcher, observer: Observer) -> None:
         self.space = workspace_for(settings)
@@ -47,6 +51,8 @@ class Runner:
         self._collector = Collector()
         self._unsearched, self._runs = False, 0
         self._until, self._trained_by = settings.until, 0
+        self._under_way: set[int] = set()
+        self._reading = threading.Lock()  # what was read of one run is used for the next
 
     @property
     def leftovers(self) -> list[str]:
@@ -62,30 +68,25 @@ class Runner:
             found.append(FilesUnsearched(folder=str(self._settings.cwd), limit=MOST_ENTRIES))
         return tuple(found)
 
-    def run(
-        self,
-        number: int,
-        spec: RunSpec,
-        reference: RunRecord | None = None,
-        *,
-        last_step: int | None = None,
-        trained_by: int = 1,
-        carry_on: bool = False,
-        until: Until | None = None,
-    ) -> Result:
-        """Run ``spec`` to its end, or until it differs from ``reference``, or enough processes have done ``last_step``.
+    def run(self, number: int, spec: RunSpec, limits: Limits = WHOLE, *, carry_on: bool = False) -> Result:
+        """Run ``spec`` to its end, or to its ``limits``; without any, it is ended where the settings say (--until).
 
-        ``trained_by`` is how many are enough. Without ``last_step``, it is ended at ``until``, or where the settings
-        say (--until). If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder.
+        If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder.
         """
         self._observer.run_started(number, spec.timeout)
         self._runs += 1
-        space = self.space.elsewhere(spec.place)
-        limits = Limits(reference, last_step, trained_by=trained_by)
-        until = until or self._until
-        if until is not None and last_step is None:
-            limits = Limits(reference, until=until, trained_by=self._trained_by)
-        followed = Followed(spec, limits, self._observer)
+        if limits.last_step is None:
+            limits = replace(limits, until=limits.until or self._until, trained_by=self._trained_by)
+        self._under_way.add(number)
+        self._observer.at_once(len(self._under_way))
+        try:
+            return self._run(number, spec, limits, carry_on=carry_on)
+        finally:
+            self._under_way.discard(number)
+
+    def _run(self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool) -> Result:
+        space = self.space.elsewhere(spec.place, spec.slot.name)
+        followed = Followed(spec, limits, OfLatest(number, self._under_way, self._observer), number)
         leftovers = None if carry_on else self._watch_files
         with contextlib.nullcontext() if carry_on else space.fresh():
             before = self._stamps(spec)
@@ -101,24 +102,22 @@ class Runner:
                 if leftovers is not None:
                     read = leftovers.after_run(changed)
                     self._read += read
-            processes = event_logs.read_run(spec.folder, self._known)
-            if through := self._through(limits, processes, early=outcome.ended):
-                self.ended_after(through, processes)
-                run = ended_after(number, spec, outcome, processes, through)
-                return Result(replace(run, step_s=followed.step_s), processes, compared(spec, processes))
-            if outcome.ended and followed.enough is not None:
-                run = ended(number, spec, processes, outcome.wall_s, followed.enough)
-                return Result(run, processes, compared(spec, processes))
-            unhooked = watch.look(spec.folder, lambda named: self._collect(spec, processes, changed, read, named))
+            with self._reading:
+                processes = event_logs.read_run(spec.folder, self._known)
+                used = threads(outcome.threads, processes) if spec.slot.name else 0
+                through = _through(followed.until, processes, early=outcome.ended)
+                if limits.same_length and not followed.differs:
+                    through = _of_reference(limits.reference, compared(spec, processes), through)
+                if through:
+                    self.ended_after(through, processes)
+                    run = ended_after(number, spec, outcome, processes, through)
+                    return _result(run, followed, processes, compared(spec, processes), used)
+                if outcome.ended and followed.enough is not None:
+                    run = ended(number, spec, processes, outcome.wall_s, followed.enough)
+                    return Result(run, processes, compared(spec, processes), used)
+                unhooked = watch.look(spec.folder, lambda named: self._collect(spec, processes, changed, read, named))
         run = judge(number, spec, outcome, processes, unhooked)
-        return Result(replace(run, step_s=followed.step_s), processes, compared(spec, processes, unhooked.parts))
-
-    def _through(self, limits: Limits, processes: Sequence[event_logs.Process], *, early: bool) -> int | None:
-        """Return the last step of a run that counts, None if all do."""
-        if limits.until is None or (limits.until.step is None and not early):
-            return None
-        step = limits.until.step or common_step(processes)
-        return step if step and reached(processes, step) else None
+        return _result(run, followed, processes, compared(spec, processes, unhooked.parts), used)
 
     def ended_after(self, step: int, processes: Sequence[event_logs.Process]) -> None:
         """Leave of a run what it did through a step. The first one sets it for all if the time was given."""
@@ -162,3 +161,25 @@ class Runner:
         settings = self._settings
         paths = [space.inside(path) for path in settings.artifacts]
         return Watch(settings.loss_pattern, paths, spec.cwd, settings.out)
+
+
+def _result(
+    run: Run, followed: Followed, processes: Sequence[event_logs.Process], record: RunRecord, used: int
+) -> Result:
+    return Result(msgspec.structs.replace(run, step_s=followed.step_s), processes, record, used)
+
+
+def _through(until: Until | None, processes: Sequence[event_logs.Process], *, early: bool) -> int | None:
+    """Return the last step of a run that counts, None if all do."""
+    if until is None or (until.step is None and not early):
+        return None
+    step = until.step or common_step(processes)
+    return step if step and reached(processes, step) else None
+
+
+def _of_reference(reference: RunRecord | None, record: RunRecord, through: int | None) -> int | None:
+    """Return the last step that counts of a run that could not be followed: that of the reference if they differ."""
+    wanted = reference.through if reference is not None else None
+    if reference is None or wanted is None or (through is not None and through <= wanted):
+        return through
+    return wanted if comparer.first_difference(reference, record) is not None else through

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from detaudit.auditor.judge.group import GroupInProgress
+from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Runner
 from detaudit.launch import refusals
@@ -50,7 +51,7 @@ class FlagTrials:
         self.observer.group_started(plan.recipe.name, len(numbers))
         for number in numbers:
             self.total_runs += 1
-            result = self.runner.run(number, plan.spec(number), first if first.parts else None)
+            result = self.runner.run(number, plan.spec(number), Limits(first if first.parts else None))
             group.add(result.run, result.processes, result.record)
             self.observer.run_finished(result.run)
             if result.run.status not in (Status.OK, Status.STOPPED) or not result.record.parts:

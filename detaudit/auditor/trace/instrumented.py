@@ -10,6 +10,7 @@ from detaudit.auditor import store
 from detaudit.auditor.evidence.event_logs import Process, trainings
 from detaudit.auditor.evidence.formats import npy, npz
 from detaudit.auditor.judge import comparer, tensors
+from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.auditor.trace import op_diff, op_records
@@ -140,7 +141,8 @@ class InstrumentedRuns:
         spec = self._plan.spec(number)
         folder = self._plan.folder.parent / "instrumented" / str(self.total_runs)
         spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)
-        result = self._runner.run(self.total_runs, spec, last_step=window.last, trained_by=self.trained_by)
+        limits = Limits(last_step=window.last, trained_by=self.trained_by)
+        result = self._runner.run(self.total_runs, spec, limits)
         self._observer.run_finished(result.run)
         if result.run.status not in (Status.OK, Status.STOPPED):
             self.failures.append(InstrumentedRunUnusable(level=level, errors=result.run.errors))

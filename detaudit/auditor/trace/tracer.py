@@ -1,5 +1,6 @@
 """Run one trace: two runs that differ, two instrumented ones around that step, the culprit, its tensors."""
 
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +14,11 @@ from detaudit.auditor.evidence import environment
 from detaudit.auditor.evidence.event_logs import versions
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.judge.run_status import stopped
+from detaudit.auditor.runs.followed import Limits
+from detaudit.auditor.runs.ladder import Ladder
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
+from detaudit.auditor.source import excerpts
 from detaudit.auditor.trace import window as windows
 from detaudit.auditor.trace.culprit_line import Fixes, Known
 from detaudit.auditor.trace.culprit_search import CulpritSearch
@@ -36,6 +40,7 @@ from detaudit.model import (
     Trace,
     Verdict,
 )
+from detaudit.model.times import now
 from detaudit.recipe import ops
 from detaudit.recipe.flags import Catalogue
 from detaudit.recipe.recipes import Recipe
@@ -90,10 +95,12 @@ class Tracer:
     def _coarse(self) -> Window | None:
         """Run until two runs differ, and return the steps to record; None if all match, or one failed."""
         self._observer.group_started(self._request.recipe.name, self._plan.runs)
-        for number in range(1, self._plan.runs + 1):
+        ladder = Ladder(self._plan.runs, climbs=self._request.settings.stepwise)
+        for number in itertools.count(1):
             spec = self._plan.spec(number)
+            self._observer.runs_planned(ladder.total, least=ladder.climbs)
             try:
-                result = self._runner.run(number, spec, self._first.record if self._first else None)
+                result = self._runner.run(number, spec, Limits(self._group.record, until=ladder.until))
             except KeyboardInterrupt:
                 self._group.add(stopped(number, spec), (), RunRecord())
                 raise
@@ -101,7 +108,8 @@ class Tracer:
             self._observer.run_finished(result.run)
             if self._group.differs and self._plan.varying.varying:
                 self._instrumented.numbers = (1, number)
-            if self._group.differs or result.run.status is not Status.OK:
+            ladder.take(result.run, differs=self._group.differs)
+            if self._group.differs or not (result.run.finished and ladder.more):
                 break
         found = self._group.result().first_difference
         return windows.around(found.difference, self._request.window) if found else None
@@ -203,11 +211,21 @@ class Tracer:
             next_steps=self._next_steps(),
             interrupted=interrupted,
             target=settings.target.words,
-            culprit=self._culprit,
+            started=settings.started,
+            ended=now(),
+            culprit=self._with_excerpt(),
             narrowed_to=self._narrowed,
             observer_effect=self._hidden,
             passes=tuple(self._instrumented.passes),
             total_runs=self._runs + self._instrumented.total_runs + self._trials.total_runs,
+        )
+
+    def _with_excerpt(self) -> Culprit | None:
+        found = self._culprit
+        return (
+            msgspec.structs.replace(found, excerpt=excerpts.at(self._request.settings.cwd, found.file, found.line))
+            if found
+            else None
         )
 
     def _next_steps(self) -> tuple[NextStep, ...]:

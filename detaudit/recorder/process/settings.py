@@ -102,7 +102,10 @@ def _variables() -> dict[str, str]:
 
 
 class SettingsRecorder:
-    """Keeps the environment variables as they are at the start and at each import, and writes them at the end."""
+    """Keeps the environment variables as they are at the start and at each import, and writes them with the settings.
+
+    That is at the end, and at steps 1, 2, 4, 8, …, for a run that is ended before.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder, self._sink = recorder, recorder.sink
@@ -151,15 +154,14 @@ class SettingsRecorder:
         if not self._wanted:
             self._wanted = True
             self._recorder.at_end(self._finish, self._forget)
-            if self._recorder.until:
-                self._recorder.at_step(self._at_step)
+            self._recorder.at_step(self._at_step)
         if name in FRAMEWORKS:
             self._environ[name] = _variables()
         # Python removes __main__ before the end.
         self._script = getattr(sys.modules.get("__main__"), "__file__", None) or self._script
 
     def _at_step(self, steps: int) -> None:
-        if steps == self._recorder.until:
+        if steps == self._recorder.until or not steps & (steps - 1):
             self._sink.guarded("settings", self._finish)
 
     def _finish(self) -> None:

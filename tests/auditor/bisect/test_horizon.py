@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detaudit.auditor.bisect.horizon import END, START, Horizon, Length, OneRun
+from detaudit.auditor.bisect.horizon import END, Horizon, OneRun
 from detaudit.auditor.bisect.minimal_set import Answer, Search
-from detaudit.auditor.bisect.trial_results import NONE, Facts, Flags, TrialOutcome, TrialResult
+from detaudit.auditor.bisect.trial_results import Facts, Flags, TrialOutcome, TrialResult
 from tests.auditor.bisect.families import EARLY, FAMILIES, LATE_AND_RARE, STEPS, race
 from tests.auditor.bisect.simulated import Case, Cause, SimulatedTraining, case
 
@@ -159,103 +159,11 @@ def test_an_interruption_loses_nothing(drawn: list[Cause], seed: int, at: int) -
             agrees(one, answer)
 
 
-class Scripted:
-    """A training of 1,000 steps of which each set of flags differs at the steps given, in turn; None matches."""
-
-    def __init__(
-        self, *steps: int | None, seconds: float = 1000.0, whole: bool = False, first: Sequence[OneRun] = ()
-    ) -> None:
-        self._steps, self._seconds, self._whole = steps, seconds, whole
-        self.length: Length | None = None
-        self.kept: list[OneRun] = list(first)
-        self.asked: list[int] = []
-
-    def runs(self, flags: Flags) -> Sequence[OneRun]:
-        return self.kept if flags == NONE else []
-
-    def run(self, flags: Flags, through: int) -> None:
-        self.asked.append(through)
-        reached = END if self._whole or through >= 1000 else 10 if through == START else through
-        differs = dict(enumerate(self._steps)).get(len(self.kept))
-        furthest = max((run.through for run in self.kept if run.outcome is TrialOutcome.MATCHES), default=-1)
-        if differs is not None and differs <= min(reached, furthest):
-            self.kept.append(OneRun(TrialOutcome.DIFFERS, differs, min(reached, furthest)))
-            return
-        if reached == END:
-            self.length = Length(1000, self._seconds)
-        self.kept.append(OneRun(TrialOutcome.MATCHES, reached, min(reached, furthest)))
-
-
-def test_an_unmodified_script_goes_four_times_as_far_until_its_length_is_known() -> None:
-    training = Scripted()
-    found = Horizon(training).prove(NONE, 16, 0.02, ())
-    assert training.asked == [START, 10, 40, 160, 640, 2560, *[63] * 12, END]
-    assert (found.runs, found.through, found.whole) == (16, 63, 2)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "full", "whole"), [(1000.0, None, 2), (200.0, None, 3), (37.0, None, 16), (1.0, 4, 4), (1000.0, 20, 20)]
-)
-def test_more_runs_go_to_the_end_if_that_takes_less_time(seconds: float, full: int | None, whole: int) -> None:
-    training = Scripted(seconds=seconds)
-    found = Horizon(training, full).prove(NONE, 16, 0.02, ())
-    assert through(training.kept, None) == whole
-    assert (found.whole or found.runs) == whole
-
-
-def test_a_training_whose_runs_cannot_be_ended_has_whole_runs() -> None:
-    """As with files that are compared, or printed losses."""
-    training = Scripted(whole=True)
-    found = Horizon(training).prove(NONE, 16, 0.02, ())
-    assert len(training.asked) == found.runs == 16
-    assert (found.through, found.whole) == (None, None)
-    short = Scripted(seconds=5.0, whole=True)
-    assert Horizon(short).prove(NONE, 16, 0.02, ()).runs == len(short.asked) == 16
-
-
-def test_the_rate_counts_only_runs_that_were_compared_that_far() -> None:
-    """Of 21 runs, 20 were compared through less than the step at which the last one differs."""
-    whole = OneRun(TrialOutcome.MATCHES, END)
-    short = [OneRun(TrialOutcome.MATCHES, 100, 100)] * 19
-    training = Scripted(first=[whole, *short, OneRun(TrialOutcome.DIFFERS, 500, END)])
-    horizon = Horizon(training)
-    facts = Facts(horizon)
-    found = facts.ask(NONE, lambda flags: horizon.prove(flags, 16, 0.02, ()))
-    assert (found.runs, found.step, facts.rate) == (2, 500, 1.0)
-    early = OneRun(TrialOutcome.DIFFERS, 100, END)
-    assert Horizon(Scripted(first=[whole, *short, early])).probe(NONE, 2).runs == 21
-
-
-@pytest.mark.parametrize(("seen", "runs"), [(1, 60), (2, 11), (3, 7), (4, 5)])
-def test_a_cause_that_was_seen_is_gone_if_runs_outlast_it(seen: int, runs: int) -> None:
-    training = Scripted(first=[OneRun(TrialOutcome.MATCHES, 900), *[OneRun(TrialOutcome.DIFFERS, 500, 900)] * seen])
-    assert Horizon(training)._outlasting([NONE], 0.05 / 3 * 1.0001) == runs
-    training.kept.append(OneRun(TrialOutcome.MATCHES, 900, 900))
-    assert Horizon(training)._outlasting([NONE], 0.05 / 3) is None, "a rate, which no rank says anything about"
-
-
-def test_a_late_difference_with_more_flags_counts_only_for_flags_that_ran_so_far() -> None:
-    class Both(Scripted):
-        def runs(self, flags: Flags) -> Sequence[OneRun]:
-            return self.kept
-
-    first = OneRun(TrialOutcome.MATCHES, 10)
-    assert Horizon(Both(first=[first])).went_through(NONE, 10)
-    assert not Horizon(Both(first=[first])).went_through(NONE, 11)
-    assert Horizon(Both(first=[first, *[OneRun(TrialOutcome.MATCHES, 400, 10)] * 2])).went_through(NONE, 400)
-
-
 def test_agreement_through_less_than_a_later_difference_is_given_up() -> None:
-    facts = Facts(Horizon(Scripted()))
+    facts = Facts(Horizon(SimulatedTraining({})))
     near, far = (TrialResult(TrialOutcome.MATCHES, 3, through=step) for step in (100, None))
     facts.ask(frozenset("ab"), lambda flags: far)
     facts.ask(frozenset("a"), lambda flags: near)
     assert facts.best == frozenset("a")
     facts.ask(frozenset("c"), lambda flags: TrialResult(TrialOutcome.DIFFERS, 2, step=101))
     assert facts.best == frozenset("ab")
-
-
-def test_a_set_that_fails_ends_the_question() -> None:
-    broken = Scripted(first=[OneRun(TrialOutcome.MATCHES, 10), OneRun(TrialOutcome.FAILS)])
-    assert Horizon(broken).prove(NONE, 16, 0.02, ()).outcome is TrialOutcome.FAILS
-    assert not broken.asked

@@ -150,9 +150,12 @@ def test_a_difference_that_only_the_ends_show(tmp_path: Path) -> None:
     assert audit.evidence.whole == 7, "as many as outlast three that differed there"
 
 
-def test_a_short_training_has_whole_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("whole_s", [10**6, 6000.0])
+def test_a_training_that_is_over_before_it_is_ended_has_whole_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_s: float
+) -> None:
     monkeypatch.setattr(limited_trials, "FIRST_S", 3600.0)
-    monkeypatch.setattr(horizon, "WHOLE_S", 10**6)
+    monkeypatch.setattr(horizon, "WHOLE_S", whole_s)
     audit = bisect(tmp_path, Training({KERNEL: 3}))
     assert audit.evidence is not None
     assert (audit.evidence.runs, audit.evidence.through, audit.evidence.whole) == (16, None, None)

@@ -39,11 +39,11 @@ def state(group: Group, flag: str) -> FlagState:
 
 
 def applied(flag: str) -> FlagState:
-    return FlagState(id=flag, state=FlagOutcome.APPLIED)
+    return FlagState(id=flag, title=load_catalogue().get(flag).title, state=FlagOutcome.APPLIED)
 
 
 def overridden(flag: str, override: Override) -> FlagState:
-    return FlagState(id=flag, state=FlagOutcome.OVERRIDDEN, override=override)
+    return FlagState(id=flag, title=load_catalogue().get(flag).title, state=FlagOutcome.OVERRIDDEN, override=override)
 
 
 def doubts(result: Audit) -> list[Warning]:
@@ -200,6 +200,8 @@ def test_a_flag_that_is_refused_is_not_set(tmp_path: Path, monkeypatch: pytest.M
     result = Auditor(settings(tmp_path, "jax", runs=2), launcher).run()
     assert "XLA_FLAGS" not in launcher.specs[0].env
     flag = "jax-xla-deterministic-ops"
-    unavailable = FlagState(id=flag, state=FlagOutcome.UNAVAILABLE, reason=XlaTooOld(library="a.so"))
+    unavailable = FlagState(
+        id=flag, title=load_catalogue().get(flag).title, state=FlagOutcome.UNAVAILABLE, reason=XlaTooOld(library="a.so")
+    )
     assert state(result.groups[0], flag) == unavailable
     assert FlagNotApplied(recipe="jax", flag=flag, reason=XlaTooOld(library="a.so")) in result.warnings

@@ -13,7 +13,7 @@ from detaudit.auditor.judge.comparer import replicas
 from detaudit.auditor.judge.follow import DigestFollower
 from detaudit.auditor.judge.pairing import Matched, identity
 from detaudit.auditor.judge.shared import shared_digests
-from detaudit.model import UNHOOKED, Difference, FinalState, ModelTensor, Replicas, Stage, Training, record_of
+from detaudit.model import UNHOOKED, Difference, FinalState, ModelTensor, Replicas, Stage, Training, blocks, record_of
 
 STAGES = tuple(stage for stage in Stage if stage not in (Stage.OUTPUT, *UNHOOKED, Stage.STEPS))
 
@@ -44,6 +44,20 @@ def test_equal_runs_do_not_differ() -> None:
 def test_the_first_difference_is_found(step: int, stage: Stage) -> None:
     changed: dict[str, Any] = {f"{stage}{step}": "other", "state3": "other too"}
     assert first_difference([training()], [training(3, "end", **changed)]) == Difference(rank=0, step=step, stage=stage)
+
+
+def test_the_first_of_many_differences_is_found() -> None:
+    """Digests are compared by the block of steps, and both blocks differ."""
+    steps = blocks.BLOCK + 5
+    changed: dict[str, Any] = {f"{stage}{step}": "x" for stage in STAGES[1:] for step in (7, 9, steps - 2)}
+    there = Difference(rank=0, step=7, stage=Stage.RNG)
+    assert first_difference([training(steps)], [training(steps, **changed)]) == there
+    assert (
+        comparer.first_difference(
+            record_of((training(steps),)), record_of((training(steps, **changed),)), through=steps
+        )
+        == there
+    )
 
 
 def test_weights_before_the_first_step() -> None:

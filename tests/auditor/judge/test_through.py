@@ -69,6 +69,13 @@ def test_a_run_that_ended_by_itself_before_the_step_has_fewer_steps() -> None:
             assert first_difference(a, b, shared=shared) == Difference(rank=0, step=4, stage=Stage.STEPS)
 
 
+def test_nothing_that_follows_the_end_of_a_training_counts_although_another_one_went_further() -> None:
+    cut, whole = training(3).through(3), training(9)
+    there = Difference(rank=1, step=7, stage=Stage.UPDATE)
+    assert first_difference(record(cut, training(9)), record(whole, training(9, changed=7))) == there
+    assert first_difference(record(whole, training(9)), record(cut, training(9, changed=7))) == there
+
+
 def test_the_files_of_a_whole_run_do_not_count_against_one_that_was_ended() -> None:
     saved = Training(framework=Stage.SAVED, digests={Stage.SAVED: {0: ("d model.pt: w",)}}, final=FINAL)
     whole = RunRecord(trainings=(training(4),), unhooked=(saved,))
@@ -130,3 +137,22 @@ def test_a_recording_can_be_ended_afterwards() -> None:
     found = recordings.ended(Recording(command=(), recipe=recipe, environment={}, run=whole), 4).run
     assert [(part.steps, part.cut) for part in found.parts] == [(4, True), (2, False)]
     assert replace(found.trainings[1]) == training(2)
+
+
+def test_what_begins_after_a_run_was_ended_is_unknown() -> None:
+    begun, later, fit = training(9), training(5), training(1, framework="sklearn")
+    short, whole = record(begun.through(4)), record(begun, later, fit)
+    for a, b in ((short, whole), (whole, short)):
+        assert first_difference(a, b) is None
+    assert first_difference(record(begun.through(4), fit.through(4)), whole) is None
+
+
+def test_what_only_the_run_that_was_ended_trained_is_a_difference() -> None:
+    short, whole = record(training(9).through(4), training(9).through(4)), record(training(9))
+    for a, b in ((short, whole), (whole, short)):
+        assert first_difference(a, b) == Difference(rank=1, step=0, stage=Stage.STEPS)
+
+
+def test_frameworks_of_whole_runs_are_matched_in_their_order() -> None:
+    torch, tensorflow = training(4), training(4, changed=1, framework="tensorflow")
+    assert first_difference(record(torch, tensorflow), record(tensorflow, torch)) is not None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.auditor.judge.confidence import ERROR_RATE, PROBE_ERROR, RAREST, miss_probability
-from detaudit.auditor.judge.verdict import LEVEL, confidence, evidence, of_groups, of_runs
+from detaudit.auditor.judge.verdict import LEVEL, confidence, differing_share, evidence, of_groups, of_runs
 from detaudit.model import Evidence, Verdict
 
 
@@ -57,6 +57,19 @@ def test_the_evidence_of_five_runs() -> None:
     assert evidence(1).confidence is None
 
 
+def test_the_evidence_of_runs_of_which_few_went_to_the_end() -> None:
+    assert evidence(16, 63, 2) == Evidence(
+        runs=16,
+        confidence=confidence(16),
+        assumed_rate=0.25,
+        miss_probability=0.75**15,
+        through=63,
+        whole=2,
+        whole_confidence=confidence(2),
+    )
+    assert evidence(16, 63, 1).whole_confidence is None
+
+
 @given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
 def test_a_verdict_rests_on_what_finished(finished: int, planned: int, distinct: int) -> None:
     found = of_runs(finished, planned, distinct)
@@ -82,3 +95,37 @@ def test_an_audit_is_as_good_as_its_worst_group(verdicts: list[Verdict]) -> None
     assert (found is Verdict.NONDETERMINISTIC) == (Verdict.NONDETERMINISTIC in verdicts)
     assert of_groups([Verdict.INCONCLUSIVE, Verdict.DETERMINISTIC]) is Verdict.INCONCLUSIVE
     assert of_groups([]) is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("results", "least", "most"),
+    [
+        ([1] * 99 + [2], 0.000253, 0.054459),  # the tables of Clopper and Pearson, 1 of 100
+        ([1] * 5 + [2] * 3 + [3] * 2, 0.187086, 0.812914),  # 5 of 10
+    ],
+)
+def test_the_share_of_differing_runs_has_bounds(results: list[int], least: float, most: float) -> None:
+    found = differing_share(results)
+    assert found is not None
+    assert (found.runs, found.differing) == (len(results), len(results) - results.count(1))
+    assert found.least == pytest.approx(least, abs=1e-6)
+    assert found.most == pytest.approx(most, abs=1e-6)
+
+
+def test_a_share_is_known_of_ten_runs_and_more_that_differ() -> None:
+    assert differing_share([1] * 8 + [2]) is None
+    assert differing_share([1] * 20) is None
+    assert differing_share([]) is None
+
+
+def test_runs_that_all_differ_leave_one_that_is_the_most_frequent() -> None:
+    found = differing_share(range(10))
+    assert found is not None
+    assert found.differing == 9
+    assert found.least < 0.9 < found.most < 1
+
+
+def test_a_share_of_thousands_of_runs_has_bounds_too() -> None:
+    found = differing_share([1] * 4999 + [2])
+    assert found is not None
+    assert 0 < found.least < 1 / 5000 < found.most < 0.002

@@ -1,5 +1,6 @@
 """A whole trace, with a fake launcher: what a run records depends on the level at which it is instrumented."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from detaudit.model import (
     Cause,
     Culprit,
     Difference,
+    Excerpt,
     FlagFix,
     FlagTrial,
     How,
@@ -137,6 +139,13 @@ CULPRIT = Culprit(
     code=CODE.splitlines()[2],
     operation=Operation(name="aten.index_put_.default", inputs_equal=True),
     flags=(fix("torch-deterministic-algorithms"),),
+    excerpt=Excerpt(
+        file="train.py",
+        line=3,
+        first=1,
+        lines=tuple(CODE.splitlines()),
+        digest=hashlib.sha256(CODE.encode()).hexdigest(),
+    ),
 )
 
 

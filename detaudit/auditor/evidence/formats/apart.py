@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, NoReturn
 
 from detaudit.auditor.evidence.formats import BROKEN, Part
+from detaudit.launch import orphans
 
 SECONDS = 60.0
 """How long the next piece may take."""
@@ -25,9 +26,11 @@ def parts(read: Callable[[], Iterator[Part]]) -> Iterator[Part]:
     Raises what it raises, as OSError or ValueError, and ValueError if it crashes or hangs.
     """
     ours, theirs = os.pipe()
-    child = os.fork()
-    if not child:
-        _send(theirs, read)
+    with orphans.lock:
+        child = os.fork()
+        if not child:
+            _send(theirs, read)
+        orphans.keep(child)
     os.close(theirs)
     try:
         yield from _received(ours)
@@ -35,6 +38,7 @@ def parts(read: Callable[[], Iterator[Part]]) -> Iterator[Part]:
         os.close(ours)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        orphans.forget(child)
 
 
 def _send(descriptor: int, read: Callable[[], Iterator[Part]]) -> NoReturn:
