@@ -54,7 +54,7 @@ test-interpreters: $(VENV)/.dev ## Test without frameworks on each Python from 3
 	$(BIN)/python -m tests.interpreters
 
 test-fuzz: $(VENV)/.dev ## Read and print a million bad inputs (FUZZ_INPUTS=N for fewer, FUZZ_SEED=S for others)
-	$(BIN)/python -m pytest tests/fuzz -m fuzz
+	$(BIN)/python -m pytest tests/fuzz -m fuzz -o faulthandler_timeout=0
 
 test-corpus: $(VENV)/.dev ## Audit every labeled script three times and write docs/corpus.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.audit_corpus --repeats 3 --write docs/corpus.md

@@ -41,7 +41,7 @@ def bare_and_recorded(project: Project, *argv: str) -> tuple[subprocess.Complete
 
 def _without_stamps(project: Project, env: dict[str, str], argv: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, *argv], cwd=project.folder, env=env, capture_output=True, text=True, check=False
+        [sys.executable, *argv], cwd=project.folder, env=env, capture_output=True, text=True, timeout=300, check=False
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout, STAMP.sub(r"\1", done.stderr))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ... import private
+from . import handlers
 
 _OPTIONS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
 
@@ -28,7 +29,8 @@ class LogFile:
     def _is_own(self) -> bool:
         try:
             found = os.fstat(self._descriptor)
-        except OSError:
+        except OSError as error:
+            handlers.pass_on(error)
             return False
         return (found.st_dev, found.st_ino) == self._file
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from ... import wire
-from . import frames
+from . import frames, handlers
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -81,7 +81,8 @@ def _read(module: Any, dotted: str) -> Any:
     try:
         for part in dotted.split("."):
             value = getattr(value, part[:-2])() if part.endswith("()") else getattr(value, part)
-    except Exception:
+    except Exception as error:
+        handlers.pass_on(error)
         return _ABSENT
     return value if value is None or isinstance(value, (bool, int)) else str(value)
 

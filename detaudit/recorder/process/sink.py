@@ -48,7 +48,8 @@ def _stat() -> list[str]:
     """Return what the system says of this process after its name, see wire.addresses."""
     try:
         descriptor = os.open("/proc/self/stat", os.O_RDONLY)
-    except OSError:
+    except OSError as error:
+        handlers.pass_on(error)
         return []
     try:
         return os.read(descriptor, 4096).decode("ascii", "replace").rpartition(")")[2].split()
@@ -115,9 +116,10 @@ class Sink:
                 found = LogFile(path, new=True)
                 self._path = path
                 return found
-            except FileExistsError:
-                continue
-            except OSError:
+            except FileExistsError as error:
+                handlers.pass_on(error)
+            except OSError as error:
+                handlers.pass_on(error)
                 break
         return None
 
@@ -148,7 +150,8 @@ class Sink:
             return
         try:
             self._file.append(text)
-        except OSError:
+        except OSError as error:
+            handlers.pass_on(error)
             # Stop writing, or more lines would follow one that may be torn. The log then counts as incomplete.
             self._file.close()
             self._file, self._failed = None, True

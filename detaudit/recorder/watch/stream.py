@@ -110,7 +110,8 @@ class OpStream:
                 if self._file is None:
                     self._file = LogFile(self.path(wire.OPS_SUFFIX))
                 self._file.append(text)
-            except OSError:
+            except OSError as error:
+                handlers.pass_on(error)
                 self._file = None
 
     def keep(self, role: str, digest: str, dtype: str, shape: list[int], data: bytes) -> None:

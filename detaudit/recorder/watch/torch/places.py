@@ -7,7 +7,7 @@ import threading
 import weakref
 
 from ...adapters.torch.compiling import compiling, never_compile
-from ...process import frames
+from ...process import frames, handlers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,5 +117,6 @@ class TorchPlaces:
                 names = {id(child): name for name, child in local.outermost.named_modules()}
                 self._names[local.outermost] = names
             return names.get(id(module)) or type(module).__name__
-        except Exception:  # from __getattr__, __hash__ or __eq__ in user code
+        except Exception as error:  # from __getattr__, __hash__ or __eq__ in user code
+            handlers.pass_on(error)
             return type(module).__name__

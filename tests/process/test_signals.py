@@ -1,0 +1,142 @@
+"""What a signal handler of the script raises while the recorder is at work, such as a timeout, reaches the script."""
+
+import pytest
+
+from tests.process.conftest import Project
+from tests.process.test_neutral import bare_and_recorded
+
+TIMEOUTS = """
+    import functools, signal
+    import training
+
+    class Timeout(Exception):
+        pass
+
+    class Alarm:
+        def handle(self, *_):
+            raise Timeout
+
+        __call__ = handle
+
+    def handle(number, frame, why=""):
+        raise Timeout
+
+    training.train(steps=1, seed=0)
+    caught = 0
+    for number in range(60):
+        handlers = handle, functools.partial(handle, why="late"), Alarm().handle, Alarm()
+        signal.signal(signal.SIGALRM, handlers[number % 4])
+        signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0001 * number)
+        try:
+            while True:
+                training.train(steps=1, seed=0)
+        except Timeout:
+            caught += 1
+    print(caught)
+"""
+
+
+def test_what_a_signal_handler_raises_in_a_hook_reaches_the_script(project: Project) -> None:
+    project.write("train.py", TIMEOUTS)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert (bare.stdout, recorded.stdout) == ("60\n", "60\n")
+
+
+FITS = """
+    import signal
+    import numpy as np
+    from sklearn.naive_bayes import GaussianNB
+
+    class Timeout(Exception):
+        pass
+
+    def handle(number, frame):
+        raise Timeout
+
+    x = np.random.default_rng(0).normal(size=(400_001, 7))
+    y = x[:, 0] > 0
+    GaussianNB().fit(x[:101], y[:101])
+    signal.signal(signal.SIGALRM, handle)
+    caught = 0
+    for number in range(40):
+        signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.001 * number)
+        try:
+            for _ in range(300):
+                GaussianNB().fit(x, y)
+        except Timeout:
+            caught += 1
+    print(caught)
+"""
+
+
+def test_what_a_signal_handler_raises_in_a_fit_reaches_the_script(project: Project) -> None:
+    project.write("train.py", FITS)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert (bare.stdout, recorded.stdout) == ("40\n", "40\n")
+
+
+LINES = """
+    import builtins, os, signal, sys
+    import training
+
+    Late = type("Late", (getattr(builtins, sys.argv[1]),), {})
+
+    def handle(number, frame):
+        raise Late
+
+    def traced(reached):
+        '''Train three steps, and one more at whose lines ``reached`` is called with each line.'''
+        def trace(frame, event, arg):
+            file = frame.f_code.co_filename
+            if event in ("line", "call") and "detaudit" in file and file != __file__:
+                reached((os.path.basename(file), frame.f_lineno), frame)
+            return trace
+        training.train(steps=3, seed=0)
+        sys.settrace(trace)
+        try:
+            training.train(steps=1, seed=0)
+        finally:
+            sys.settrace(None)
+
+    def of_a_child(work):
+        read, write = os.pipe()
+        if os.fork() == 0:
+            os.write(write, repr(work()).encode())
+            os._exit(0)
+        os.close(write)
+        with open(read) as file:
+            found = eval(file.read())
+        os.wait()
+        return found
+
+    def lines():
+        seen = {}
+        traced(lambda line, _: seen.setdefault(line))
+        return list(seen)
+
+    def is_lost(line):
+        def reached(found, frame):
+            if found == line:
+                sys.settrace(None)
+                handle(signal.SIGALRM, frame)
+        try:
+            traced(reached)
+        except Late:
+            return False
+        return True
+
+    signal.signal(signal.SIGALRM, handle)
+    training.train(steps=1, seed=0)
+    found = of_a_child(lines)
+    print(len({file for file, _ in found}), [line for line in found if of_a_child(lambda: is_lost(line))])
+"""
+
+
+@pytest.mark.parametrize("kind", ["Exception", "TimeoutError"])
+def test_no_line_of_the_recorder_keeps_it_from_the_script(project: Project, kind: str) -> None:
+    project.write("train.py", LINES)
+    bare, recorded = bare_and_recorded(project, "train.py", kind)
+    assert bare.stdout == "1 []\n"
+    files, _, lost = recorded.stdout.partition(" ")
+    assert int(files) > 10, recorded.stderr
+    assert lost == "[]\n"
