@@ -38,6 +38,7 @@ from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKi
 from detaudit.model.tensor import FirstMismatch, TensorDifference
 from detaudit.model.trace import (
     ALL_STEPS,
+    MOST_OPERANDS,
     Argument,
     Boundary,
     Culprit,
@@ -46,6 +47,7 @@ from detaudit.model.trace import (
     FlagTrial,
     How,
     Narrowed,
+    Operand,
     Operation,
     Pass,
     TensorPair,
@@ -61,6 +63,7 @@ __all__ = [
     "ALL_STEPS",
     "COMPLETION",
     "FITTED",
+    "MOST_OPERANDS",
     "NAMED",
     "ORDERS",
     "SCHEMA_VERSION",
@@ -118,6 +121,7 @@ __all__ = [
     "NextStep",
     "NotVaried",
     "Number",
+    "Operand",
     "Operation",
     "Override",
     "Pass",

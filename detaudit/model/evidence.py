@@ -20,7 +20,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the answer rests on: ``runs`` that match, through the step ``through`` or, if that is null, to their ends.
 
     ``miss_probability`` is the probability that they hide a difference that shows up in ``assumed_rate`` of the runs by
-    then. ``whole`` of the runs went to their ends, which gives ``whole_confidence`` in what begins later.
+    then. ``whole`` of the runs went to their ends, which gives ``whole_confidence`` in what begins later. ``trial`` is
+    the one that these are the runs of, null in reports of older versions.
     """
 
     runs: int
@@ -30,6 +31,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     through: int | None = None
     whole: int | None = None
     whole_confidence: Confidence | None = None
+    trial: str | None = None
 
 
 class DifferingShare(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,9 @@ from detaudit.model.run import Difference
 from detaudit.model.sources import Source
 from detaudit.model.tensor import TensorDifference
 
+MOST_OPERANDS = 16
+"""Inputs, and outputs, of an operation that a report lists."""
+
 ALL_STEPS = 10**9
 """The last step of a window that does not end: no training has so many."""
 
@@ -98,11 +101,28 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
 
 
+class Operand(msgspec.Struct, frozen=True, kw_only=True):
+    """A tensor that an operation takes or returns: of this dtype and shape, with its digest in either run.
+
+    A digest is empty if there is none, as of memory that is only written to.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    digests: tuple[str, str]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two runs have different tensors."""
+        return self.digests[0] != self.digests[1]
+
+
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """The operation that differed, or that took the difference up, and where it ran.
 
     ``op_location`` is its own line, null if that is the culprit's. A ``collective`` also depends on the other ranks.
-    ``argument`` is the number that differs, if it is one.
+    ``argument`` is the number that differs, if it is one. ``inputs`` and ``outputs`` are its first
+    MOST_OPERANDS tensors, if both runs have it.
     """
 
     name: str
@@ -114,6 +134,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     inputs_equal: bool = False
     argument: Argument | None = None
     tensor: TensorPair | None = None
+    inputs: tuple[Operand, ...] = ()
+    outputs: tuple[Operand, ...] = ()
 
 
 class Culprit(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,13 +187,17 @@ class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):
-    """Instrumented runs of one level, in a window of steps: how many, and where two of them first differ."""
+    """Instrumented runs of one level, in a window of steps: how many, and where two of them first differ.
+
+    ``run_ids`` are their numbers among all instrumented runs, by which their folders are called.
+    """
 
     level: str
     first_step: int
     last_step: int
     runs: int
     first_difference: Difference | None
+    run_ids: tuple[int, ...] = ()
 
 
 class Trace(Audit, frozen=True, kw_only=True, tag="trace"):

@@ -17,6 +17,7 @@ from detaudit.model import (
     How,
     Narrowed,
     NextStep,
+    Operand,
     Operation,
     Pass,
     Purpose,
@@ -65,7 +66,7 @@ def _trace(**fields: Any) -> Trace:
         "culprit": None,
         "narrowed_to": None,
         "observer_effect": False,
-        "passes": (Pass(level="ops", first_step=12, last_step=12, runs=2, first_difference=DIFFERS),),
+        "passes": (Pass(level="ops", first_step=12, last_step=12, runs=2, first_difference=DIFFERS, run_ids=(1, 2)),),
         "total_runs": 6,
     }
     return Trace(**{**values, **fields})
@@ -87,6 +88,11 @@ KERNEL = Culprit(
         backward=True,
         inputs_equal=True,
         tensor=TENSOR,
+        inputs=(
+            Operand(dtype="", shape=(), digests=("", "")),
+            Operand(dtype="int64", shape=(256, 8), digests=("5be1f1c2a6b0d9e4", "5be1f1c2a6b0d9e4")),
+        ),
+        outputs=(Operand(dtype="float32", shape=(1000, 32), digests=("90dd24a1c3f7be10", "2f6cb1d8847ae390")),),
     ),
     flags=(DETERMINISTIC_ALGORITHMS,),
 )

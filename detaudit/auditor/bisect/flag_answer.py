@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import yaml
+from msgspec.structs import replace
 
 from detaudit.auditor import store
 from detaudit.auditor.bisect.flag_rules import Rules
 from detaudit.auditor.bisect.minimal_set import Answer
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.bisect.trials import Trials
-from detaudit.model import Alternative, BisectOutcome, FailingFlag, Group, LeftOut, NeededFlag
+from detaudit.auditor.judge import verdict
+from detaudit.model import Alternative, BisectOutcome, Evidence, FailingFlag, Group, LeftOut, NeededFlag
 from detaudit.recipe.flags import Catalogue
 
 RECIPE_FILE = "detaudit-recipe.yaml"
@@ -23,6 +25,15 @@ def outcome(answer: Answer | None) -> BisectOutcome:
     if answer.needed is None:
         return BisectOutcome.NOT_FIXED if answer.differed else BisectOutcome.INCONCLUSIVE
     return BisectOutcome.FIXED if answer.needed else BisectOutcome.ALREADY_DETERMINISTIC
+
+
+def evidence(answer: Answer | None, trials: Trials, rules: Rules) -> Evidence | None:
+    """Return what the answer rests on, None without one."""
+    if answer is None or answer.needed is None:
+        return None
+    proof = trials.of(rules.closed(answer.needed))
+    found = verdict.evidence(answer.matching, answer.through, answer.whole)
+    return replace(found, trial=proof.name if proof is not None else None)
 
 
 def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -> tuple[NeededFlag, ...]:

@@ -15,7 +15,6 @@ from detaudit.auditor.bisect.minimal_set import Answer, Search
 from detaudit.auditor.bisect.trial_results import Flags, Questions, TrialResult, WholeRuns
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.evidence.event_logs import versions
-from detaudit.auditor.judge import verdict
 from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Runner
@@ -200,9 +199,7 @@ class Bisector:
             not_needed=tuple(sorted(flag_answer.tried(groups) - needed)) if outcome is BisectOutcome.FIXED else (),
             not_applicable=known.reasons,
             failing_flags=flag_answer.failing(answer, groups),
-            evidence=None
-            if answer is None or answer.needed is None
-            else verdict.evidence(answer.matching, answer.through, answer.whole),
+            evidence=flag_answer.evidence(answer, self._trials, self._rules),
             total_runs=self._trials.total_runs,
             recipe_file=file,
             best_so_far=tuple(sorted(best)) if best is not None else None,

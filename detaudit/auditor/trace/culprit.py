@@ -6,7 +6,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from detaudit import wire
-from detaudit.auditor.trace import numbers
+from detaudit.auditor.trace import numbers, op_records
 from detaudit.auditor.trace.culprit_line import MOST_SUSPECTS, Blamed, Known, blame_source, choose
 from detaudit.auditor.trace.line_diff import Differing, Fork
 from detaudit.auditor.trace.op_diff import OpFinding
@@ -109,6 +109,8 @@ def _operation(found: OpFinding, blamed: Blamed, code: UserCode, tensor: TensorP
         inputs_equal=found.how in (How.OUTPUT, How.RNG_STATE) and not found.brought,
         argument=numbers.argument(found),
         tensor=tensor,
+        inputs=op_records.operands(found.a, found.b, "ins"),
+        outputs=op_records.operands(found.a, found.b, "outs"),
     )
 
 

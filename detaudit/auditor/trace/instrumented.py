@@ -89,7 +89,7 @@ class InstrumentedRuns:
         most = most or self._most
         self._observer.group_started(f"{level} of steps {window.first} to {window.last}", most)
         reference, folder = self._run(level, window, self.numbers[0])
-        runs, found, self.matching = 1, None, [reference]
+        first, runs, found, self.matching = self.total_runs, 1, None, [reference]
         self._latest[level] = reference, folder
         while found is None and runs < most and not self.failures:
             other, beside = self._run(level, window, self.numbers[1])
@@ -104,7 +104,14 @@ class InstrumentedRuns:
             self.matching = [] if found else [*self.matching, other]
         differs = found.differs if found else None
         self.passes.append(
-            Pass(level=level, first_step=window.first, last_step=window.last, runs=runs, first_difference=differs)
+            Pass(
+                level=level,
+                first_step=window.first,
+                last_step=window.last,
+                runs=runs,
+                first_difference=differs,
+                run_ids=tuple(range(first, first + runs)),
+            )
         )
         return found
 

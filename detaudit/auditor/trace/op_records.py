@@ -1,8 +1,9 @@
 """Decode an instrumentation log; wire.py describes its lines."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -10,6 +11,7 @@ from msgspec import Meta
 from detaudit import wire
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import UNREADABLE
+from detaudit.model import MOST_OPERANDS, Operand
 
 
 class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
@@ -54,6 +56,20 @@ def differing_number(a: OpLine, b: OpLine, ins: Sequence[int]) -> str:
     if {str(place + 1) for place in ins} - {name.removeprefix(wire.START) for name in differing} or a.state != b.state:
         return ""
     return next(iter(differing), "")
+
+
+def operands(a: OpLine | None, b: OpLine | None, side: Literal["ins", "outs"]) -> tuple[Operand, ...]:
+    """Return the inputs or the outputs of an operation in two runs, the first few of them; none if one lacks it."""
+    if a is None or b is None or a.op != b.op:
+        return ()
+    pairs = zip(getattr(a, side), getattr(b, side), strict=False)
+    return tuple(_operand(one[0], other[0]) for one, other in islice(pairs, MOST_OPERANDS))
+
+
+def _operand(a: str, b: str) -> Operand:
+    dtype, _, shape = (a or b).rpartition(":")[0].rstrip("]").partition("[")
+    digests = a.rpartition(":")[2], b.rpartition(":")[2]
+    return Operand(dtype=dtype, shape=tuple(int(size) for size in shape.split(",") if size.strip()), digests=digests)
 
 
 class TensorLine(msgspec.Struct, frozen=True, tag_field="k", tag="tensor"):

@@ -28,7 +28,9 @@ def figure_parts(shown: Sequence[GroupView]) -> Iterator[Part]:
         yield Part("losses", "Loss", "losses.html", (curves, missing, figures.LOSSES, figures.DISTANCES))
     strips = _strips(shown)
     if strips:
-        yield Part("final", "Final loss of each run", "strip.html", strips, figures.STRIP)
+        whole = all(view.group.through is None for view in shown)
+        title = "Final loss of each run" if whole else "Last loss of each run"
+        yield Part("final", title, "strip.html", strips, figures.STRIP)
 
 
 def _panel(view: GroupView, losses: Losses) -> "Panel":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from detaudit.model import Culprit, Edit, Excerpt, FirstMismatch, TensorPair, Trace
+from detaudit.model import Culprit, Edit, Excerpt, FirstMismatch, Operand, Operation, TensorPair, Trace
 from detaudit.model.figures import Figures
 from detaudit.report import traced
 from detaudit.report.blocks import Code, Notes, Section
@@ -71,8 +71,20 @@ def parts(trace: Trace, found: Figures) -> list[Part]:
     operation = trace.culprit.operation if trace.culprit is not None else None
     tensor = operation.tensor if operation is not None else None
     differs = [Part("tensor", "How the two runs differ there", "tensor.html", _tensor(tensor))] if tensor else []
+    taken = _operands(operation) if operation is not None else []
+    operands = [Part("operands", "What goes in and what comes out", "operands.html", taken)] if taken else []
     notes: Section = [Notes(traced.notes(trace))]
-    return [*differs, *blocks("passes", "How it was found", [notes]), *run.parts(trace, found)]
+    return [*operands, *differs, *blocks("passes", "How it was found", [notes]), *run.parts(trace, found)]
+
+
+def _operands(found: Operation) -> list[tuple[str, str, Operand]]:
+    """Return the name and the kind of each tensor that the operation takes and returns."""
+    sides = (("input", found.inputs), ("output", found.outputs))
+    return [
+        (f"{side} {place}", tensors.kind(one.dtype, one.shape) if one.dtype else "", one)
+        for side, operands in sides
+        for place, one in enumerate(operands, 1)
+    ]
 
 
 def _tensor(found: TensorPair) -> TensorView:

@@ -75,6 +75,9 @@ def test_the_flag_that_is_needed(tmp_path: Path) -> None:
     assert needed.cost == pytest.approx(1.0)
     assert audit.evidence is not None
     assert audit.evidence.runs >= 16
+    (proof,) = (group for group in audit.groups if group.recipe.name == audit.evidence.trial)
+    assert set(proof.recipe.flags) == {one.flag for one in audit.needed or ()}
+    assert len(proof.runs) >= 16
     assert audit.total_runs == sum(len(group.runs) for group in audit.groups)
     (step,) = audit.next_steps
     assert (step.purpose, audit.recipe_file) == (Purpose.AUDIT_WITH_RECIPE, str(tmp_path / "out/detaudit-recipe.yaml"))

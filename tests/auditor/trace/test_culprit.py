@@ -15,7 +15,19 @@ from detaudit.auditor.trace.line_runs import Place
 from detaudit.auditor.trace.op_diff import OpFinding
 from detaudit.auditor.trace.op_records import OpLine
 from detaudit.auditor.trace.user_code import UserCode
-from detaudit.model import Cause, Culprit, Difference, Edit, How, Operation, Source, SourceKind, Stage
+from detaudit.model import (
+    MOST_OPERANDS,
+    Cause,
+    Culprit,
+    Difference,
+    Edit,
+    How,
+    Operand,
+    Operation,
+    Source,
+    SourceKind,
+    Stage,
+)
 from detaudit.recipe.flags import load_catalogue
 
 CODE = """\
@@ -56,6 +68,13 @@ def at(line: int, how: How, cause: Cause, **fields: Any) -> Culprit:
     return Culprit(how=how, cause=cause, **{**values, **fields})
 
 
+def operand(digest: str, dtype: str = "") -> Operand:
+    return Operand(dtype=dtype, shape=(), digests=(digest, digest))
+
+
+BOTH: dict[str, Any] = {"inputs": (operand("x"),), "outputs": (operand("y"),)}
+
+
 def flags(found: Culprit) -> list[str]:
     return [fix.flag for fix in found.flags]
 
@@ -64,7 +83,7 @@ def flags(found: Culprit) -> list[str]:
 def test_an_operation_with_identical_inputs(tmp_path: Path, name: str, collective: bool) -> None:
     found = op(tmp_path, op=name, module="encoder", backward=True, thread="worker")
     made = culprit.of_operation(OpFinding(How.OUTPUT, found, found), DIFFERS, known(tmp_path, LISTING))
-    operation = Operation(name=name, module="encoder", backward=True, collective=collective, inputs_equal=True)
+    operation = Operation(name=name, module="encoder", backward=True, collective=collective, inputs_equal=True, **BOTH)
     fields = {"step": 3, "stage": Stage.BACKWARD, "thread": "worker", "flags": made.flags, "suspects": (LISTING,)}
     assert made == at(5, How.OUTPUT, Cause.KERNEL, operation=operation, **fields)
     assert flags(made)[0] == "torch-deterministic-algorithms"
@@ -74,7 +93,9 @@ def test_a_generator_in_a_different_state_leads_to_the_line_that_seeds_it(tmp_pa
     drawn = op(tmp_path, op="aten.randn.default", ins=(), random=True, state="s")
     finding = OpFinding(How.RNG_STATE, drawn, drawn)
     made = culprit.of_operation(finding, DIFFERS, known(tmp_path, NUMPY, TORCH))
-    operation = Operation(name="aten.randn.default", op_location="train.py:5", inputs_equal=True)
+    operation = Operation(
+        name="aten.randn.default", op_location="train.py:5", inputs_equal=True, outputs=BOTH["outputs"]
+    )
     edit = Edit(file="train.py", line=2, old=("torch.seed()",), new=("torch.manual_seed(0)",))
     fields = {"step": 3, "source": TORCH, "flags": made.flags, "suggested_edit": edit, "suspects": (NUMPY,)}
     assert made == at(2, How.RNG_STATE, Cause.SEED, operation=operation, **fields)
@@ -97,7 +118,7 @@ def test_input_that_differs_leads_to_the_line_that_introduced_it(tmp_path: Path)
     finding = OpFinding(How.INPUT, op(tmp_path), op(tmp_path))
     made = culprit.of_operation(finding, DIFFERS, known(tmp_path, LISTING))
     edit = Edit(file="train.py", line=1, old=(LINES[0],), new=('names = sorted(os.listdir("."))',))
-    operation = Operation(name="aten.mm.default", op_location="train.py:5")
+    operation = Operation(name="aten.mm.default", op_location="train.py:5", **BOTH)
     fields = {"step": 3, "source": LISTING, "flags": made.flags, "suggested_edit": edit}
     assert made == at(1, How.INPUT, Cause.ORDER, operation=operation, **fields)
     assert flags(made) == ["python-sorted-listings"]
@@ -108,7 +129,7 @@ def test_uninitialized_memory_leads_to_the_line_that_took_it(tmp_path: Path) -> 
     finding = OpFinding(How.UNINITIALIZED, op(tmp_path), op(tmp_path), before=taken)
     made = culprit.of_operation(finding, DIFFERS, known(tmp_path))
     edit = Edit(file="train.py", line=4, old=(LINES[3],), new=("buffer = torch.zeros(3)",))
-    operation = Operation(name="aten.mm.default", op_location="train.py:5")
+    operation = Operation(name="aten.mm.default", op_location="train.py:5", **BOTH)
     fields = {"step": 3, "flags": made.flags, "suggested_edit": edit}
     assert made == at(4, How.UNINITIALIZED, Cause.MEMORY, operation=operation, **fields)
     assert flags(made)[0] == "torch-deterministic-algorithms"
@@ -117,7 +138,7 @@ def test_uninitialized_memory_leads_to_the_line_that_took_it(tmp_path: Path) -> 
 def test_no_flag_fixes_a_concurrent_write(tmp_path: Path) -> None:
     finding = OpFinding(How.CONCURRENT_WRITE, op(tmp_path), op(tmp_path), before=op(tmp_path, 4))
     made = culprit.of_operation(finding, DIFFERS, known(tmp_path))
-    operation = Operation(name="aten.mm.default", op_location="train.py:5")
+    operation = Operation(name="aten.mm.default", op_location="train.py:5", **BOTH)
     assert made == at(4, How.CONCURRENT_WRITE, Cause.THREADS, step=3, operation=operation)
 
 
@@ -187,3 +208,14 @@ def test_two_runs_that_took_different_paths_after_a_known_line(tmp_path: Path) -
 def test_a_line_that_reads_what_an_earlier_run_wrote(tmp_path: Path) -> None:
     made = culprit.of_leftover("cache.bin", str(tmp_path / "train.py"), 1, DIFFERS, known(tmp_path))
     assert made == at(1, How.LEFTOVER_FILE, Cause.DATA, name="cache.bin")
+
+
+def test_what_an_operation_takes_and_returns_in_two_runs(tmp_path: Path) -> None:
+    ins = (("float32[2, 3]:ab", 0), ("int64[]:cd", 1), ("", 2))
+    a, b = (op(tmp_path, ins=ins, outs=((f"float32[0]:{digest}", 3, True),) * 20) for digest in ("12", "34"))
+    found = culprit.of_operation(OpFinding(How.OUTPUT, a, b), DIFFERS, known(tmp_path)).operation
+    assert found is not None
+    weights = Operand(dtype="float32", shape=(2, 3), digests=("ab", "ab"))
+    assert found.inputs == (weights, operand("cd", "int64"), operand(""))
+    assert found.outputs == (Operand(dtype="float32", shape=(0,), digests=("12", "34")),) * MOST_OPERANDS
+    assert [one.differs for one in (found.inputs[0], found.outputs[0])] == [False, True]

@@ -10,7 +10,7 @@ from detaudit.auditor.trace.op_diff import OpFinding
 from detaudit.auditor.trace.op_records import OpLine
 from detaudit.auditor.trace.suspects import suspects
 from detaudit.auditor.trace.user_code import UserCode
-from detaudit.model import Cause, Culprit, Difference, How, Operation, Source, SourceKind, Stage
+from detaudit.model import Cause, Culprit, Difference, How, Operand, Operation, Source, SourceKind, Stage
 from detaudit.recipe import ops as table
 from detaudit.recipe.flags import load_catalogue
 
@@ -80,13 +80,16 @@ def test_a_module_that_is_called_without_tensors_is_no_suspect(tmp_path: Path, c
     assert suspects([called], code, "cpu") == ()
 
 
+ELEMENT = (Operand(dtype="", shape=(), digests=("b", "b")),)
+
+
 def test_data_from_a_pipeline_is_traced_to_its_first_line_that_may_race(tmp_path: Path, code: UserCode) -> None:
     known = culprit_line.Known((), code, Fixes(load_catalogue(), {"tensorflow": "2.21"}, ["cpu"]))
     element = OpLine(9, "MainThread", 1, "IteratorGetNext", (), (("b", -1, True),), str(tmp_path / "train.py"), 4)
     differs = Difference(rank=0, step=1, stage=Stage.BATCH)
     made = culprit.of_operation(OpFinding(How.OUTPUT, element, element), differs, known)
     assert (made.line, made.cause, made.how) == (4, Cause.DATA, How.INPUT)
-    assert made.operation == Operation(name="IteratorGetNext", inputs_equal=False)
+    assert made.operation == Operation(name="IteratorGetNext", inputs_equal=False, outputs=ELEMENT)
     ops = [listed(tmp_path, "RandomStandardNormal", 2), listed(tmp_path, "ParallelMapDatasetV2", 3)]
     found = culprit.of_pipeline(made, suspects(ops, code, "cpu"), ops[0].op, known)
     assert found.flags[0].flag == "tensorflow-op-determinism"
@@ -100,7 +103,7 @@ def test_data_from_a_pipeline_is_traced_to_its_first_line_that_may_race(tmp_path
         line=2,
         code="return image + tf.random.normal((32,))",
         source=RANDOM,
-        operation=Operation(name="IteratorGetNext", op_location="train.py:4"),
+        operation=Operation(name="IteratorGetNext", op_location="train.py:4", outputs=ELEMENT),
         flags=found.flags,
         suspects=(MAP,),
     )

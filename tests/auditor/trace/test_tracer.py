@@ -25,6 +25,7 @@ from detaudit.model import (
     FlagTrial,
     How,
     Narrowed,
+    Operand,
     Operation,
     Pass,
     Purpose,
@@ -128,6 +129,18 @@ def fix(flag: str) -> FlagFix:
     return FlagFix(flag=row.id, title=row.title, by_hand=row.by_hand, by_hand_when=row.applied_when, trial=trial)
 
 
+def operation(*launched: int, **fields: Any) -> Operation:
+    """Return the operation that differs, between two instrumented runs with these numbers."""
+    a, b = (f"w{number}index_put_" for number in launched)
+    return Operation(
+        name="aten.index_put_.default",
+        inputs_equal=True,
+        inputs=(Operand(dtype="float32", shape=(2,), digests=("x", "x")),),
+        outputs=(Operand(dtype="float32", shape=(2,), digests=(a, b)),),
+        **fields,
+    )
+
+
 CULPRIT = Culprit(
     how=How.OUTPUT,
     cause=Cause.KERNEL,
@@ -137,7 +150,7 @@ CULPRIT = Culprit(
     file="train.py",
     line=3,
     code=CODE.splitlines()[2],
-    operation=Operation(name="aten.index_put_.default", inputs_equal=True),
+    operation=operation(3, 4),
     flags=(fix("torch-deterministic-algorithms"),),
     excerpt=Excerpt(
         file="train.py",
@@ -167,8 +180,7 @@ def test_the_operation_its_line_and_its_tensor(tmp_path: Path) -> None:
     assert tensor == TensorPair(dtype="float32", shape=(2,), difference=tensor.difference, saved_to=str(dump))
     assert (tensor.difference.mismatched, tensor.difference.total) == (1, 2)
     assert dump.exists()
-    operation = Operation(name="aten.index_put_.default", inputs_equal=True, tensor=tensor)
-    assert found == replace(CULPRIT, operation=operation)
+    assert found == replace(CULPRIT, operation=operation(3, 4, tensor=tensor))
     assert audit.verdict is Verdict.NONDETERMINISTIC
     assert audit.total_runs == launcher.launched == 8
     assert [watch["level"] for watch in launcher.instrumented] == ["ops", "ops", "tensors", "tensors"]
@@ -181,7 +193,7 @@ def test_the_window_is_the_step_at_which_two_runs_differ(tmp_path: Path) -> None
     audit = trace(tmp_path, launcher, window=3)
     assert (launcher.instrumented[0]["first"], launcher.instrumented[0]["last"]) == (2, 4)
     (first, *_) = audit.passes
-    assert first == Pass(level="ops", first_step=2, last_step=4, runs=2, first_difference=DIFFERS)
+    assert first == Pass(level="ops", first_step=2, last_step=4, runs=2, first_difference=DIFFERS, run_ids=(1, 2))
 
 
 def test_runs_that_differ_before_the_window_are_recorded_again_from_there(tmp_path: Path) -> None:
@@ -203,7 +215,7 @@ def test_a_race_that_recording_everything_hides_may_show_if_only_racing_operatio
     launcher = Training(hides=("ops",))
     audit = trace(tmp_path, launcher)
     assert audit.observer_effect
-    assert audit.culprit == CULPRIT
+    assert audit.culprit == replace(CULPRIT, operation=operation(8, 9))
     assert audit.narrowed_to is None
     racing = launcher.instrumented[-1]
     assert (racing["level"], racing["first"]) == ("racing", 0)
