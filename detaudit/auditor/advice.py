@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from detaudit import redact, wire
+from detaudit.launch.interpreter import project_pythons
 from detaudit.launch.plan import Settings
 from detaudit.model import FlagOutcome, Group, NextStep, Purpose, Run, Status, Verdict, Warning
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
@@ -24,7 +25,7 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
     words += ["-m", target.module] if target.module else []
     words += options
     if settings.target.python != sys.executable and "--python" not in options:
-        words += ["--python", settings.target.python]
+        words += ["--python", shown(Path(settings.target.python))]
     words += _inherited_options(settings, verb)
     if target.arguments:
         words += ["--", *target.arguments]
@@ -83,7 +84,9 @@ def _after_failure(settings: Settings, groups: Sequence[Group]) -> _Steps:
         return
     yield _log(failed.log_dir), Purpose.READ_STDERR
     if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
-        yield command(settings, "--python", "PATH/TO/python"), Purpose.USE_TRAINING_PYTHON
+        others = [python for python in project_pythons(settings.cwd) if python != settings.target.python]
+        python = shown(Path(others[0])) if others else "PATH/TO/python"
+        yield command(settings, "--python", python), Purpose.USE_TRAINING_PYTHON
     if failed.status is Status.NOT_RECORDED and not settings.artifacts:
         words = ("--runs", str(settings.runs), "--artifact", "PATH/TO/MODEL")
         yield command(settings, *words), Purpose.COMPARE_ARTIFACT

@@ -40,7 +40,7 @@ def test_a_module_runs_like_python_m() -> None:
 def test_a_command_may_name_the_training_process(
     command: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: name)
+    monkeypatch.setattr("detaudit.launch.target.which", lambda name: name)
     target = resolve_target((), command, "", None)
     assert target.argv == command
     assert target.expected_argument == expected
