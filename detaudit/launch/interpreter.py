@@ -26,14 +26,13 @@ def training_python(cwd: Path) -> str:
     """
     if not is_tool():
         return sys.executable
-    return (*project_pythons(cwd), *_on_path(), sys.executable)[0]
+    return (*_of_project(cwd), *_on_path(), sys.executable)[0]
 
 
-def project_pythons(cwd: Path) -> tuple[str, ...]:
-    """Return the Pythons of the active environment and of ``.venv``, those that exist."""
-    folders = [_active(os.environ), *_venvs(cwd)]
-    found = (shutil.which(os.path.join(folder, "bin", "python")) for folder in folders if folder)
-    return tuple(python for python in found if python)
+def other_python(cwd: Path, python: str) -> str:
+    """Return the Python of the active environment or of ``.venv`` if that is a different one, else ``""``."""
+    own = os.path.realpath(os.path.dirname(python))
+    return next((other for other in _of_project(cwd) if os.path.realpath(os.path.dirname(other)) != own), "")
 
 
 def is_tool() -> bool:
@@ -79,6 +78,11 @@ def _venvs(cwd: Path) -> Iterator[str]:
         yield str(folder / ".venv")
         if folder == root:
             return
+
+
+def _of_project(cwd: Path) -> Iterator[str]:
+    folders = filter(None, [_active(os.environ), *_venvs(cwd)])
+    yield from filter(None, (shutil.which(os.path.join(folder, "bin", "python")) for folder in folders))
 
 
 def _on_path() -> Iterator[str]:

@@ -23,6 +23,11 @@ class Target:
     found: bool = False
 
     @property
+    def is_command(self) -> bool:
+        """Whether it starts its own Python, if any."""
+        return not (self.script or self.module)
+
+    @property
     def argv(self) -> tuple[str, ...]:
         """The command line of a run."""
         if self.script:
@@ -34,7 +39,7 @@ class Target:
     @property
     def words(self) -> tuple[str, ...]:
         """The command line without secrets, and without the interpreter, whose path differs between machines."""
-        return redact.command(self.argv[1:] if self.script or self.module else self.argv)
+        return redact.command(self.argv if self.is_command else self.argv[1:])
 
     @property
     def program(self) -> str:
@@ -72,6 +77,9 @@ def resolve_target(words: tuple[str, ...], after_dashes: tuple[str, ...], module
     if not words:
         if not after_dashes:
             raise UsageError("nothing to run", "Pass a script, `-m MODULE`, or a whole command after `--`.")
+        if python:
+            hint = f"Name it in the command, as in: -- {python} train.py"
+            raise UsageError("an interpreter was named for a command, which starts its own", hint)
         _executable(after_dashes[0])
         return Target(arguments=after_dashes)
     if len(words) > 1:

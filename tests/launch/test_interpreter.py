@@ -84,7 +84,13 @@ def test_a_tool_takes_the_nearest_environment_of_the_repository(own: Own, cwd: P
     assert interpreter.training_python(cwd) == outer
     inner = environment(cwd / ".venv")
     assert interpreter.training_python(cwd) == inner
-    assert interpreter.project_pythons(cwd) == (inner, outer)
+
+
+def test_an_other_python_is_of_another_environment(own: Own, cwd: Path) -> None:
+    own()
+    outer = environment(cwd.parent / ".venv")
+    assert interpreter.other_python(cwd, sys.executable) == outer
+    assert interpreter.other_python(cwd, str(Path(outer).with_name("python3.11"))) == ""
 
 
 @pytest.mark.parametrize("name", ["python", "python3"])

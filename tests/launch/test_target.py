@@ -51,5 +51,7 @@ def test_invalid_targets_are_refused(script: str) -> None:
         resolve_target((), (), "", None)
     with pytest.raises(UsageError, match="unexpected argument"):
         resolve_target((script,), (), "pkg", None)
+    with pytest.raises(UsageError, match="an interpreter was named for a command"):
+        resolve_target((), (sys.executable, script), "", sys.executable)
     with pytest.raises(UnknownNameError, match="no-such-python"):
         resolve_target((script,), (), "", "no-such-python")
