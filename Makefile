@@ -56,7 +56,7 @@ test-interpreters: $(VENV)/.dev ## Test without frameworks on each Python from 3
 dist: $(VENV)/.dev ## Build the sdist and, from it, the wheel into dist/, and check both
 	$(BIN)/pip install --quiet build==1.3.0 check-wheel-contents==0.6.3 twine==6.2.0
 	rm -rf dist
-	$(BIN)/python -m build --quiet
+	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 
