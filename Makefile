@@ -6,7 +6,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants
+.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -52,6 +52,17 @@ test-faults: $(VENV)/.dev ## Inject every fault into an audit and write docs/fau
 
 test-interpreters: $(VENV)/.dev ## Test without frameworks on each Python from 3.10 to 3.14 that is installed
 	$(BIN)/python -m tests.interpreters
+
+dist: $(VENV)/.dev ## Build the sdist and, from it, the wheel into dist/, and check both
+	$(BIN)/pip install --quiet build==1.3.0 check-wheel-contents==0.6.3 twine==6.2.0
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
+test-install: dist ## Install dist/ with pip, pipx, uv and uvx, and audit other environments from there (minutes)
+	$(BIN)/pip install --quiet pipx uv
+	$(BIN)/python -m pytest tests/process -m install
 
 test-fuzz: $(VENV)/.dev ## Read and print a million bad inputs (FUZZ_INPUTS=N for fewer, FUZZ_SEED=S for others)
 	$(BIN)/python -m pytest tests/fuzz -m fuzz -o faulthandler_timeout=0

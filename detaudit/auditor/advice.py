@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from detaudit import redact, wire
+from detaudit.launch.interpreter import other_python
 from detaudit.launch.plan import Settings
 from detaudit.model import FlagOutcome, Group, NextStep, Purpose, Run, Status, Verdict, Warning
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
@@ -24,7 +25,7 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
     words += ["-m", target.module] if target.module else []
     words += options
     if settings.target.python != sys.executable and "--python" not in options:
-        words += ["--python", settings.target.python]
+        words += ["--python", shown(Path(settings.target.python))]
     words += _inherited_options(settings, verb)
     if target.arguments:
         words += ["--", *target.arguments]
@@ -83,10 +84,22 @@ def _after_failure(settings: Settings, groups: Sequence[Group]) -> _Steps:
         return
     yield _log(failed.log_dir), Purpose.READ_STDERR
     if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
-        yield command(settings, "--python", "PATH/TO/python"), Purpose.USE_TRAINING_PYTHON
+        yield from _use_training_python(settings)
     if failed.status is Status.NOT_RECORDED and not settings.artifacts:
         words = ("--runs", str(settings.runs), "--artifact", "PATH/TO/MODEL")
         yield command(settings, *words), Purpose.COMPARE_ARTIFACT
+
+
+def _use_training_python(settings: Settings) -> _Steps:
+    """Yield the same with a different Python, which a command names by its first word, if at all."""
+    target = settings.target
+    other = other_python(settings.cwd, target.program)
+    python = shown(Path(other)) if other else "PATH/TO/python"
+    if not target.is_command:
+        yield command(settings, "--python", python), Purpose.USE_TRAINING_PYTHON
+    elif Path(target.arguments[0]).name.startswith("python"):
+        changed = dataclasses.replace(target, arguments=(python, *target.arguments[1:]))
+        yield command(dataclasses.replace(settings, target=changed)), Purpose.USE_TRAINING_PYTHON
 
 
 def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: bool) -> _Steps:

@@ -16,6 +16,7 @@ from detaudit.auditor.evidence import artifacts
 from detaudit.auditor.runs.observer import Observer
 from detaudit.cli.execute import execute
 from detaudit.cli.options import format_option, out_option, quiet_option
+from detaudit.cli.output import print_python
 from detaudit.cli.settings import command_line, loss_regex, new_results, refuse_unfinished
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
@@ -63,6 +64,8 @@ def command(
     audits = _gated(project.select(project.read(config or project.find(Path.cwd())), names), gates, update)
     catalogue = load_catalogue()
     requests = [_request(name, audit, catalogue, folder, mark) for name, audit in audits.items()]
+
+    print_python([request.settings.target for request in requests], quiet)
 
     def make_job(observer: Observer) -> Checker:
         return Checker(requests, command_line(), folder, lock.resolve(), update, LocalLauncher(), observer)

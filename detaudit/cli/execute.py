@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from detaudit.auditor import store
 from detaudit.auditor.runs.observer import Observer
 from detaudit.cli.errors import print_error
-from detaudit.cli.output import print_report
+from detaudit.cli.output import print_python, print_report
 from detaudit.cli.progress import ProgressLine
 from detaudit.errors import StorageError
 from detaudit.launch.plan import Settings
@@ -66,6 +66,7 @@ def _attempt(save: Callable[[], None]) -> None:
 def audit(settings: Settings, make_job: Callable[[Observer], Job[Audit]], *, format_: str, quiet: bool) -> int:
     """Audit one target and return the exit status; see execute."""
     out = settings.out
+    print_python([settings.target], quiet)
     return execute(
         settings.mark, make_job, lambda report: store.save(out, report), out=out, format_=format_, quiet=quiet
     )

@@ -112,7 +112,8 @@ out_option = click.option("--out", type=click.Path(file_okay=False, path_type=Pa
                           help="Results folder. [default: .detaudit/<time>-<id>]")  # fmt: skip
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Hide the progress line.")
 python_option = click.option("--python", metavar="EXE", help="Python interpreter that runs the training. "
-                             "[default: the one that runs detaudit]")  # fmt: skip
+                             "[default: of the active environment or .venv; "
+                             "detaudit's own if a framework is installed beside it]")  # fmt: skip
 vary_option = click.option("--vary", multiple=True, metavar="NAME",
                            help="Vary all, or a variation such as hash-seed, from run to run. Run 1 uses the control "
                            "value. Repeatable.")  # fmt: skip

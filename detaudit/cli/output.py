@@ -1,17 +1,20 @@
-"""Print finished reports, also to the step summary of GitHub Actions."""
+"""Print what an audit runs with, and finished reports, also to the step summary of GitHub Actions."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from detaudit.auditor import store
+from detaudit.auditor import advice, store
 from detaudit.auditor.figures.collect import figures
 from detaudit.cli.errors import print_error
 from detaudit.errors import StorageError
+from detaudit.launch.target import Target
 from detaudit.model import Report
 from detaudit.model.figures import NO_FIGURES
 from detaudit.report import DRAWN, render
+from detaudit.report.plain import line
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -20,6 +23,12 @@ def rendered(report: Report, format_: str, folder: Path | None) -> str:
     """Return a report in a format, with the figures of the event logs in its results folder."""
     found = figures(report, folder) if format_ in DRAWN else NO_FIGURES
     return render(report, format_, found)
+
+
+def print_python(targets: Iterable[Target], quiet: bool) -> None:
+    """Print on stderr which Python runs the training if it is neither detaudit's own nor named by the user."""
+    for python in dict.fromkeys(target.python for target in targets if target.found and not quiet):
+        click.echo(f"training with {line(advice.shown(Path(python)))}; --python selects a different one", err=True)
 
 
 def print_report(report: Report, format_: str, folder: Path | None = None) -> None:

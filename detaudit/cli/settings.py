@@ -15,7 +15,7 @@ from detaudit.errors import UsageError
 from detaudit.launch.offers import offered
 from detaudit.launch.plan import Settings
 from detaudit.launch.slots import cpu_quota, divide
-from detaudit.launch.target import resolve_target
+from detaudit.launch.target import Target, resolve_target
 from detaudit.launch.until import Until
 from detaudit.launch.vary import Varying
 from detaudit.recipe.recipes import Recipe
@@ -26,6 +26,12 @@ from detaudit.report.messages import applicability
 def command_line() -> tuple[str, ...]:
     """Return the command as the user typed it, for the report, without secrets."""
     return redact.command(("detaudit", *sys.argv[1:]))
+
+
+def explicit_command(target: Target) -> tuple[str, ...]:
+    """Return the command with the Python that was found, so that the report names it and a resumption takes it too."""
+    words = command_line()
+    return (*words[:2], "--python", target.python, *words[2:]) if target.found else words
 
 
 def loss_regex(text: str | None) -> re.Pattern[str] | None:
@@ -77,14 +83,15 @@ def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs
     varying = varying_of(vary, isolate, alone=not jobs.apart)
     until = options.get("until")
     refuse_unfinished(until, options["artifacts_"], options["loss_pattern"])
+    target = resolve_target(options["words"], after_dashes, options["module"], options["python"])
     return Settings(
-        target=resolve_target(options["words"], after_dashes, options["module"], options["python"]),
+        target=target,
         recipes=recipes,
         runs=runs,
         out=out,
         mark=mark,
         cwd=Path(os.getcwd()),
-        command=command_line(),
+        command=explicit_command(target),
         timeout=options["timeout"],
         until=until,
         fail_fast=options.get("fail_fast", False),

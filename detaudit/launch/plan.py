@@ -11,6 +11,7 @@ from detaudit import wire
 from detaudit.errors import WorkspaceError
 from detaudit.launch import SCRATCH, RunSpec, Slot
 from detaudit.launch.environment import run_environment
+from detaudit.launch.interpreter import outer_environment
 from detaudit.launch.slots import ALONE, Jobs
 from detaudit.launch.target import Target
 from detaudit.launch.until import Until
@@ -137,7 +138,7 @@ def folder_name(name: str) -> str:
 
 def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspaces, slot: Slot, place: str) -> RunSpec:
     space, mark = space.elsewhere(place, slot.name), in_slot(settings.mark, slot.name)
-    target, base = settings.target, {**os.environ, **settings.env, **space.workspace.env}
+    target, base = settings.target, {**outer_environment(), **settings.env, **space.workspace.env}
     if isinstance(space, IsolatedWorkspace):
         target = replace(
             target, script=space.inside(target.script), arguments=tuple(map(space.inside, target.arguments))

@@ -1,22 +1,31 @@
 """Resolve what to run: a script, a module, or a whole command."""
 
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from detaudit import redact
 from detaudit.errors import UnknownNameError, UsageError
+from detaudit.launch.interpreter import training_python, which
 
 
 @dataclass(frozen=True)
 class Target:
-    """What to run. Exactly one of ``script`` and ``module`` is set, or neither for a command."""
+    """What to run. Exactly one of ``script`` and ``module`` is set, or neither for a command.
+
+    ``python`` was ``found`` if the user did not name it and it is not detaudit's own.
+    """
 
     arguments: tuple[str, ...]
     script: str = ""
     module: str = ""
     python: str = sys.executable
+    found: bool = False
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it starts its own Python, if any."""
+        return not (self.script or self.module)
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -30,12 +39,12 @@ class Target:
     @property
     def words(self) -> tuple[str, ...]:
         """The command line without secrets, and without the interpreter, whose path differs between machines."""
-        return redact.command(self.argv[1:] if self.script or self.module else self.argv)
+        return redact.command(self.argv if self.is_command else self.argv[1:])
 
     @property
     def program(self) -> str:
         """The executable that is started."""
-        return shutil.which(self.argv[0]) or self.argv[0]
+        return which(self.argv[0]) or self.argv[0]
 
     @property
     def expected_argument(self) -> str:
@@ -61,12 +70,16 @@ def resolve_target(words: tuple[str, ...], after_dashes: tuple[str, ...], module
     """
     if module and words:
         raise UsageError(f"unexpected argument {words[0]!r}", "Put the arguments of the module after `--`.")
-    executable = _executable(python) if python else sys.executable
+    executable = _executable(python) if python else training_python(Path.cwd())
+    found = not python and executable != sys.executable
     if module:
-        return Target(arguments=after_dashes, module=module, python=executable)
+        return Target(arguments=after_dashes, module=module, python=executable, found=found)
     if not words:
         if not after_dashes:
             raise UsageError("nothing to run", "Pass a script, `-m MODULE`, or a whole command after `--`.")
+        if python:
+            hint = f"Name it in the command, as in: -- {python} train.py"
+            raise UsageError("an interpreter was named for a command, which starts its own", hint)
         _executable(after_dashes[0])
         return Target(arguments=after_dashes)
     if len(words) > 1:
@@ -76,11 +89,11 @@ def resolve_target(words: tuple[str, ...], after_dashes: tuple[str, ...], module
             f"Put the arguments of the script after `--`: detaudit run {words[0]} -- {given}",
         )
     _check_script(words[0])
-    return Target(arguments=after_dashes, script=words[0], python=executable)
+    return Target(arguments=after_dashes, script=words[0], python=executable, found=found)
 
 
 def _executable(name: str) -> str:
-    found = shutil.which(name)
+    found = which(name)
     if found is None:
         raise UnknownNameError(f"command not found: {name!r}", "Check the name and your PATH.")
     return found

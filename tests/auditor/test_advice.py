@@ -3,9 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from detaudit.auditor import advice
+from detaudit.auditor.audit import Auditor
+from detaudit.auditor.runs.observer import Observer
 from detaudit.launch.target import Target
-from tests.auditor.fakes import settings
+from detaudit.model import Purpose
+from tests.auditor.fakes import FakeLauncher, hello, run, settings
 
 
 def test_the_command_that_resumes_asks_for_the_arguments_if_they_had_secrets(tmp_path: Path) -> None:
@@ -19,3 +24,23 @@ def test_the_command_that_resumes_asks_for_the_arguments_if_they_had_secrets(tmp
 def test_other_commands_name_no_secret(tmp_path: Path) -> None:
     asked = replace(settings(tmp_path), target=Target(("--token", "abc"), script="train.py"))
     assert advice.command(asked).endswith(" -- --token '***'")
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (Target((), script="train.py"), ["detaudit run train.py --python PATH/TO/python"]),
+        (Target(("python3", "train.py")), ["detaudit run -- PATH/TO/python train.py"]),
+        (Target(("torchrun", "train.py")), []),
+    ],
+    ids=["script", "python", "command"],
+)
+def test_a_missing_module_asks_for_a_different_python_where_it_can_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: Target, expected: list[str]
+) -> None:
+    monkeypatch.setattr(advice, "other_python", lambda cwd, python: "")
+    failed = run([hello()], exit_code=1, stderr="ModuleNotFoundError: No module named 'torch'\n")
+    asked = replace(settings(tmp_path), target=target)
+    audit = Auditor(asked, FakeLauncher(failed, failed), Observer()).run()
+    steps = [step.command for step in audit.next_steps if step.purpose is Purpose.USE_TRAINING_PYTHON]
+    assert steps == expected

@@ -40,7 +40,7 @@ def test_a_module_runs_like_python_m() -> None:
 def test_a_command_may_name_the_training_process(
     command: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: name)
+    monkeypatch.setattr("detaudit.launch.target.which", lambda name: name)
     target = resolve_target((), command, "", None)
     assert target.argv == command
     assert target.expected_argument == expected
@@ -51,5 +51,7 @@ def test_invalid_targets_are_refused(script: str) -> None:
         resolve_target((), (), "", None)
     with pytest.raises(UsageError, match="unexpected argument"):
         resolve_target((script,), (), "pkg", None)
+    with pytest.raises(UsageError, match="an interpreter was named for a command"):
+        resolve_target((), (sys.executable, script), "", sys.executable)
     with pytest.raises(UnknownNameError, match="no-such-python"):
         resolve_target((script,), (), "", "no-such-python")

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from detaudit import wire
+from tests import interpreters
 from tests.process.conftest import Finished, Project
 
 
@@ -109,9 +110,31 @@ def test_a_script_that_raises_shows_its_own_traceback(project: Project) -> None:
 
 def test_a_missing_module_hints_at_the_python(project: Project) -> None:
     project.write("train.py", "import no_such_framework\n")
-    done = project.detaudit("run", "train.py", "--runs", "2")
+    shell = {"VIRTUAL_ENV": "", "CONDA_PREFIX": ""}
+    done = project.detaudit("run", "train.py", "--runs", "2", env=shell)
     assert done.code == 125
     assert "--python PATH/TO/python" in done.out
+    project.write(".venv/bin/python", "#!/bin/sh\n").chmod(0o755)
+    done = project.detaudit("run", "train.py", "--runs", "2", env=shell)
+    assert done.code == 125
+    assert "use your training's Python\n  detaudit run train.py --python .venv/bin/python\n" in done.out
+
+
+def test_a_python_that_is_too_old_is_inconclusive(project: Project) -> None:
+    python = interpreters.find("3.8")
+    if python is None:
+        pytest.skip("no Python 3.8 is installed")
+    project.write("train.py", "pass\n")
+    done = project.detaudit("run", "train.py", "--runs", "2", "--python", python)
+    assert done.code == 125
+    assert "the Python that ran train.py did not load the recorder" in done.out
+    assert "could not load the recorder: RuntimeError('it needs Python 3.9 or later')" in done.out
+
+
+def test_an_interpreter_for_a_command_is_refused(project: Project) -> None:
+    done = project.detaudit("run", "--python", sys.executable, "--", "sh", "train.sh")
+    assert (done.code, done.out) == (2, "")
+    assert f"hint: Name it in the command, as in: -- {sys.executable} train.py" in done.err
 
 
 def test_a_script_that_is_killed(project: Project) -> None:

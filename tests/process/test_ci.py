@@ -164,15 +164,18 @@ def test_files_are_named_from_the_root_of_the_repository(runner: Runner) -> None
     assert done.stdout.startswith("::error file=sub/train.py,line=6,")
 
 
-def test_the_files_of_ci_systems_fit_their_schemas(tmp_path: Path) -> None:
+def test_the_files_of_ci_systems_and_the_citation_fit_their_schemas(tmp_path: Path) -> None:
     asked = {
         "vendor.github-actions": (ROOT / "action.yml").read_text(),
         "vendor.github-workflows": snippets()[".github/workflows/determinism.yml"],
         "vendor.gitlab-ci": snippets()[".gitlab-ci.yml"],
     }
-    for schema, text in asked.items():
-        file = tmp_path / f"{schema}.yml"
-        file.write_text(text)
+    files = [(schema, tmp_path / f"{schema}.yml") for schema in asked]
+    for schema, file in files:
+        file.write_text(asked[schema])
+    files.append(("vendor.github-workflows", ROOT / ".github" / "workflows" / "release.yml"))
+    files.append(("vendor.citation-file-format", ROOT / "CITATION.cff"))
+    for schema, file in files:
         words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(file)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -1,23 +1,26 @@
-"""The wheel, installed in an environment and used in a folder outside of the repository, beside other plugins."""
+"""The wheel and the sdist, and the wheel in environments outside of the repository: of a training, and of a tool."""
 
 import hashlib
 import os
 import subprocess
 import sys
-import sysconfig
+import tarfile
 import zipfile
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from tests.process import environments
+from tests.process.conftest import Project
+
 ROOT = Path(__file__).parents[2]
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, source: Path = ROOT) -> Path:
     words = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(folder)]
     env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
-    subprocess.run([*words, str(ROOT)], cwd=folder, env=env, check=True, capture_output=True)
+    subprocess.run([*words, str(source)], cwd=folder, env=env, check=True, capture_output=True)
     return next(folder.glob("*.whl"))
 
 
@@ -30,15 +33,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment of its own, with the wheel, and with what this one has but for the repository."""
     folder = tmp_path_factory.mktemp("other é") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    packages = next(folder.glob("lib/*/site-packages"))
-    zipfile.ZipFile(wheel).extractall(packages)
-    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
-    return folder / "bin" / "python"
+    made = environments.environment(folder)
+    zipfile.ZipFile(wheel).extractall(environments.site_packages(folder))
+    return made
 
 
 def run(python: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "COV"))}
+    env = environments.outside()
     return subprocess.run([str(python), *words], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
 
 
@@ -56,6 +57,50 @@ def test_the_wheel_holds_the_package_and_the_configs_and_nothing_else(wheel: Pat
 def test_the_wheel_is_the_same_bit_for_bit(wheel: Path, tmp_path: Path) -> None:
     first, second = (hashlib.sha256(path.read_bytes()).hexdigest() for path in (wheel, build(tmp_path)))
     assert first == second
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist, unpacked."""
+    folder = tmp_path_factory.mktemp("sdist")
+    words = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(folder)]
+    subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
+    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
+        archive.extractall(folder, filter="data")
+    return next(path for path in folder.iterdir() if path.is_dir())
+
+
+@pytest.mark.full
+def test_the_sdist_holds_the_repository_and_nothing_else(sdist: Path) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git repository")
+    committed, new = (
+        subprocess.run(["git", "ls-files", "-z", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        for words in ([], ["--others", "--exclude-standard"])
+    )
+    expected = {name for name in committed.split("\0") if (ROOT / name).is_file()}
+    found = {path.relative_to(sdist).as_posix() for path in sdist.rglob("*") if path.is_file()} - {"PKG-INFO"}
+    assert expected <= found <= expected | set(new.split("\0"))
+
+
+@pytest.mark.full
+def test_the_wheel_of_the_sdist_is_that_of_the_repository(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    first, second = (hashlib.sha256(path.read_bytes()).hexdigest() for path in (wheel, build(tmp_path, sdist)))
+    assert first == second
+
+
+@pytest.mark.full
+def test_the_sdist_can_be_tested(sdist: Path) -> None:
+    tests = sorted(str(path.relative_to(sdist)) for path in (sdist / "tests").glob("test_*.py"))
+    done = run(
+        Path(sys.executable), "-m", "pytest", "-q", *tests, "tests/recipe", "tests/process/test_ci.py", cwd=sdist
+    )
+    assert done.returncode == 0, done.stdout
+    collected = [
+        run(Path(sys.executable), "-m", "pytest", "-q", "--collect-only", "-m", "", cwd=folder).stdout.splitlines()[-1]
+        for folder in (ROOT, sdist)
+    ]
+    assert collected[0].partition(" in ")[0] == collected[1].partition(" in ")[0]
 
 
 MARKED = """
@@ -95,3 +140,15 @@ def test_the_command_runs_from_the_wheel(python: Path, tmp_path: Path) -> None:
     done = run(python, "-m", "detaudit", "run", "train.py", "--runs", "2", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "nondeterministic" in done.stdout
+
+
+def test_a_tool_trains_with_the_environment_of_the_project(wheel: Path, project: Project, tmp_path: Path) -> None:
+    command = environments.tool(tmp_path / "tool", wheel)
+    environments.environment(project.folder / ".venv")
+    project.write("train.py", environments.TRAIN)
+    done = run(command, "run", "train.py", "--runs", "2", cwd=project.folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == "training with .venv/bin/python; --python selects a different one\n"
+    assert "detaudit run train.py --runs 2 --python .venv/bin/python" in done.stdout
+    printed = next((project.folder / ".detaudit").glob("*/runs/none/1/stdout.log")).read_text()
+    assert printed == f"{project.folder / '.venv'}\n"

@@ -11,6 +11,8 @@ def _load_recorder(bootstrap):
     package = types.ModuleType("_detaudit")
     package.__path__ = [os.path.dirname(os.path.dirname(bootstrap))]
     sys.modules["_detaudit"] = package
+    if sys.version_info < (3, 9):  # noqa: UP036 - the training may have any Python
+        raise RuntimeError("it needs Python 3.9 or later")
     from _detaudit.recorder import boot  # type: ignore[import-not-found]
 
     boot.start()

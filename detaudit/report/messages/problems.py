@@ -145,7 +145,7 @@ def _not_recorded(found: _NotRecorded) -> str:
         case RecorderNotLoaded(program=program):
             return (
                 f"nothing was recorded: the Python that ran {program} did not load the recorder. It was started with "
-                "-I, -E or -S, PYTHONPATH was overwritten, or it is not Python"
+                "-I, -E or -S, PYTHONPATH was overwritten, or it is not Python 3.9 or later"
             )
         case RecorderMismatch(program=program, schema=schema):
             return (
