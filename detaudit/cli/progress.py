@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from detaudit.auditor.runs.observer import Observer
+from detaudit.cli.each_run import finished, started
+from detaudit.launch import RunSpec
 from detaudit.model import Run
 from detaudit.model.number import count
-from detaudit.report.messages.wording import shortened
+from detaudit.report.messages.wording import duration, shortened
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -28,10 +30,13 @@ WORTH_SAYING_S = 10.0
 
 
 class ProgressLine(Observer):
-    """One line, rewritten in place, or without a terminal a new one each minute; prints nothing if ``silent``."""
+    """One line, rewritten in place, or without a terminal a new one each minute; prints none of it if ``silent``.
 
-    def __init__(self, silent: bool) -> None:
-        self._silent = silent
+    If it is ``verbose``, lines about each run stay above it.
+    """
+
+    def __init__(self, silent: bool, *, verbose: bool = False) -> None:
+        self._silent, self._verbose = silent, verbose
         self._live: Live | None = None
         self._audit, self._recipe, self._runs, self._number, self._at_once = "", "", 0, 0, 1
         self._least = False  # there may be more runs
@@ -95,6 +100,11 @@ class ProgressLine(Observer):
         self._number, self._started = number, time.monotonic()
         self._step, self._loss, self._first = 0, "", (0, 0.0)
 
+    def run_prepared(self, number: int, spec: RunSpec) -> None:
+        """See Observer."""
+        if self._verbose:
+            self._print("\n".join(started(self._name(number), spec)))
+
     def at_once(self, runs: int) -> None:
         """See Observer."""
         self._at_once = runs
@@ -114,6 +124,8 @@ class ProgressLine(Observer):
 
     def run_finished(self, run: Run) -> None:
         """See Observer."""
+        if self._verbose:
+            self._print(finished(self._name(run.id), run))
         self._took.append(run.wall_s)
         self._of = run.steps if run.finished else self._of
 
@@ -124,6 +136,17 @@ class ProgressLine(Observer):
         elif not self._silent:
             click.echo(text, err=True)
 
+    def _print(self, text: str) -> None:
+        """Print lines that the user asked for."""
+        if self._live is not None:
+            self._say(text)
+        else:
+            click.echo(text, err=True)
+
+    def _name(self, number: int) -> str:
+        more = "+" if self._least and number > 1 else ""
+        return f"{self._audit}{self._recipe}: run {number:,} of {self._runs:,}{more}"
+
     def _line(self) -> "Text":
         from rich.text import Text
 
@@ -133,12 +156,11 @@ class ProgressLine(Observer):
         if not self._number:
             return ""
         elapsed, rate = time.monotonic() - self._started, self._steps_per_second()
-        total = f" of {self._of}" if self._of >= self._step and self._of else ""
-        more = "+" if self._least and self._number > 1 else ""
+        total = f" of {self._of:,}" if self._of >= self._step and self._of else ""
         beside = f", {self._at_once} at once" if self._at_once > 1 else ""
-        parts = [f"{self._audit}{self._recipe}: run {self._number} of {self._runs}{more}{beside}", self._tried]
-        parts += [f"step {self._step}{total}", f"{rate:.3g} steps/s" if rate else ""]
-        parts += [f"loss {self._loss}" if self._loss else "", f"{elapsed:.0f} s"]
+        parts = [f"{self._name(self._number)}{beside}", self._tried]
+        parts += [f"step {self._step:,}{total}", f"{_rate(rate)} steps/s" if rate else ""]
+        parts += [f"loss {self._loss}" if self._loss else "", duration(elapsed, ".0f")]
         left = self._left(elapsed, rate)
         unit = "run" if self._least else "recipe"
         parts.append(f"{_about(left)} left for this {unit}" if left is not None else "")
@@ -160,8 +182,9 @@ class ProgressLine(Observer):
         return own + (elapsed + own if mean is None else mean) * (self._runs - self._number) / self._at_once
 
 
+def _rate(found: float) -> str:
+    return f"{found:,.0f}" if found >= 100 else f"{found:.3g}"
+
+
 def _about(seconds: float) -> str:
-    if seconds < 2 * EVERY_S:
-        return f"about {seconds:.0f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"about {hours} h {minutes} min" if hours else f"about {minutes} min"
+    return f"about {duration(seconds if seconds < 2 * EVERY_S else 60 * round(seconds / 60), '.0f')}"

@@ -1,0 +1,63 @@
+"""Fill lines of a terminal: break text at spaces, and shell commands so that they can still be pasted."""
+
+import re
+import shlex
+
+import click
+from rich.cells import cell_len
+
+LEAST = 40
+"""The smallest width that anything is made to fit into."""
+
+MOST_TEXT = 120
+"""The longest line of text; only tables and what is meant to be copied use more of a wide terminal."""
+
+_HANGING = "  "
+_WORD = re.compile(r" *[^ ]+")
+_CONTINUED = " \\"
+
+
+def width_of(text: str) -> int:
+    """Return how many columns a line takes, with its wide characters and without its colors."""
+    return cell_len(click.unstyle(text))
+
+
+def filled(text: str, width: int | None, indent: str = "", hanging: str | None = None) -> str:
+    """Return one line of text as lines that fit into ``width`` columns, as it is if that is None.
+
+    Only a word that does not fit into a line of its own makes a longer one, because a terminal that breaks it still
+    copies it whole. ``hanging`` begins all lines but the first; without it, these are indented by two more spaces.
+    """
+    start = len(text) - len(text.lstrip(" "))
+    indent += text[:start]
+    hanging = indent + _HANGING if hanging is None else hanging
+    if width is None:
+        return indent + text[start:]
+    return _broken(_WORD.findall(text[start:]), max(LEAST, min(width, MOST_TEXT)), indent, hanging)
+
+
+def command(text: str, width: int | None, indent: str = "") -> str:
+    """Return a shell command as lines that fit, each but the last with a backslash at its end."""
+    words = [shlex.quote(word) for word in shlex.split(text)] if width is not None else []
+    if width is None or shlex.join(shlex.split(text)) != text:
+        return indent + text
+    room = max(LEAST, width)
+    if width_of(indent + text) <= room:
+        return indent + text
+    words = [f" {word}" if place else word for place, word in enumerate(words)]
+    lines = _broken(words, room - len(_CONTINUED), indent, indent + 2 * _HANGING).split("\n")
+    return f"{_CONTINUED}\n".join(lines)
+
+
+def _broken(words: list[str], width: int, indent: str, hanging: str) -> str:
+    """Return words, each with the spaces before it, in lines that are broken at spaces."""
+    lines, line, room = [], indent, width - width_of(indent)
+    begun = False
+    for word in words:
+        taken = width_of(word)
+        if begun and taken > room:
+            lines.append(line)
+            line, word = hanging, word.lstrip(" ")
+            taken, room = width_of(word), width - width_of(hanging)
+        line, room, begun = line + word, room - taken, True
+    return "\n".join([*lines, line])
