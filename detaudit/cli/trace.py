@@ -12,7 +12,6 @@ from detaudit.cli import complete
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
-    OUTPUT,
     RUNS,
     TargetCommand,
     flag_options,
@@ -33,7 +32,7 @@ _UNSUPPORTED = ("stages", "loss_pattern", "artifacts_")
 """Options of a run that are hidden here, and refused with a hint: a trace compares every stage, and nothing else."""
 
 
-_WINDOW = "Steps to record"
+_RECORDED = "What is recorded"
 _EXAMPLES = (
     ("which line makes two runs diverge?", "detaudit trace train.py"),
     ("what is left once the seeds are set?", "detaudit trace train.py --recipe seeds"),
@@ -53,11 +52,11 @@ _EXAMPLES = (
 @flag_options("the recipe")
 @option("--on-cpu", group=FLAGS, metavar="MODULE",
         help="Run this module on the CPU, to test whether one of its GPU kernels is the cause.")  # fmt: skip
-@option("--from-step", group=_WINDOW, type=click.IntRange(0), metavar="N",
+@option("--from-step", group=_RECORDED, type=click.IntRange(0), metavar="N",
         help="First step to record. [default: the first at which two runs differ]")  # fmt: skip
-@option("--window", group=_WINDOW, default=1, show_default=True, type=click.IntRange(1), metavar="K",
+@option("--window", group=_RECORDED, default=1, show_default=True, type=click.IntRange(1), metavar="K",
         help="Number of steps to record.")  # fmt: skip
-@option("--dump", group=OUTPUT, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.npz",
+@option("--dump", group=_RECORDED, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.npz",
         help="Save both versions of the differing tensor, as `a` and `b`.")  # fmt: skip
 @vary_option
 @run_options

@@ -1,7 +1,6 @@
 """Fill lines of a terminal: break text at spaces, and shell commands so that they can still be pasted."""
 
 import re
-import shlex
 
 import click
 from rich.cells import cell_len
@@ -14,6 +13,7 @@ MOST_TEXT = 120
 
 _HANGING = "  "
 _WORD = re.compile(r" *[^ ]+")
+_SHELL_WORD = re.compile(r""" *(?:[^ '"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""")
 _CONTINUED = " \\"
 
 
@@ -38,14 +38,10 @@ def filled(text: str, width: int | None, indent: str = "", hanging: str | None =
 
 def command(text: str, width: int | None, indent: str = "") -> str:
     """Return a shell command as lines that fit, each but the last with a backslash at its end."""
-    words = [shlex.quote(word) for word in shlex.split(text)] if width is not None else []
-    if width is None or shlex.join(shlex.split(text)) != text:
+    words = _SHELL_WORD.findall(text)
+    if width is None or width_of(indent + text) <= max(LEAST, width) or "".join(words) != text:
         return indent + text
-    room = max(LEAST, width)
-    if width_of(indent + text) <= room:
-        return indent + text
-    words = [f" {word}" if place else word for place, word in enumerate(words)]
-    lines = _broken(words, room - len(_CONTINUED), indent, indent + 2 * _HANGING).split("\n")
+    lines = _broken(words, max(LEAST, width) - len(_CONTINUED), indent, indent + 2 * _HANGING).split("\n")
     return f"{_CONTINUED}\n".join(lines)
 
 

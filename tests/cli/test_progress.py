@@ -63,7 +63,7 @@ def test_a_last_step_says_how_long_the_first_run_takes(monkeypatch: pytest.Monke
     line.progress(1, None)
     clock.now += 10
     line.progress(11, None)
-    assert line._text() == "none: run 1 of 2  step 11 of 3601  1 steps/s  10 s  about 2 h 0 min left for this recipe"
+    assert line._text() == "none: run 1 of 2  step 11 of 3,601  1 steps/s  10 s  about 2 h 00 min left for this recipe"
 
 
 def test_what_a_bisection_tries(monkeypatch: pytest.MonkeyPatch) -> None:
