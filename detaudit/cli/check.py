@@ -74,7 +74,7 @@ def command(
     Exit status: 0 all passed, 1 one failed, 125 inconclusive.
     """
     mark, folder = new_results(out)
-    audits = _gated(project.select(project.read(config or project.find(Path.cwd())), names), gates, update)
+    audits = _gated(project.select(project.read(config or project.find(Path())), names), gates, update)
     catalogue = load_catalogue()
     requests = [_request(name, audit, catalogue, folder, mark) for name, audit in audits.items()]
 

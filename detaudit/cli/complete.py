@@ -66,7 +66,7 @@ def audits(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
 
     given = ctx.params.get("names") or ()
     try:
-        found = project.read(ctx.params.get("config") or project.find(Path.cwd()))
+        found = project.read(ctx.params.get("config") or project.find(Path()))
     except DetauditError:
         return []
     return _named(begun, {name: "" for name in found if name not in given})

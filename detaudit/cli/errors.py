@@ -17,7 +17,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def print_error(error: DetauditError, arguments: Sequence[str] = ()) -> None:
-    """Print the message of an error, below it the words of the command line that it names, then its hint."""
+    """Print the message of an error, below it the words or the line that it is about, then its hint."""
     # --help has to answer without loading what reports need.
     from detaudit.cli import pointer
     from detaudit.report.fill import filled
@@ -28,7 +28,7 @@ def print_error(error: DetauditError, arguments: Sequence[str] = ()) -> None:
     title = f"{click.style('error:', fg='red', bold=True)} {message}"
     lines = [filled(line, columns) for line in title.split("\n")]
     if isinstance(error, UsageError):
-        lines += pointer.lines(message, redact.command(("detaudit", *arguments)), columns)
+        lines += pointer.in_file(message) or pointer.lines(message, redact.command(("detaudit", *arguments)), columns)
     if error.hint:
         hint = f"{click.style('hint:', fg='cyan')} {plain(redact.text(error.hint))}"
         lines += [filled(line, columns, "  ") for line in hint.split("\n")]

@@ -1,8 +1,9 @@
-"""Point at the words of a command line that an error names."""
+"""Point at what an error is about: words of the command line, or a line of a file."""
 
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import click
 from rich.cells import cell_len
@@ -11,7 +12,29 @@ from detaudit.report.plain import row
 
 _INDENT = "  "
 _CUT = "…"
+_PLACE = re.compile(r"(.+?):([1-9]\d{0,8}):([1-9]\d{0,8}): ")
+_VALUE = re.compile(r"[^\s:,\]}#]+")
 _BETWEEN = re.compile(r"[\s'\"`,;()]+")
+
+
+def in_file(message: str) -> list[str]:
+    """Return the line that a message begins with the place of, with its number, and a line that underlines it."""
+    found = _PLACE.match(message)
+    if found is None:
+        return []
+    path, number, column = found[1], int(found[2]), int(found[3]) - 1
+    try:
+        with open(path, encoding="utf-8") as file:
+            line = next(islice(file, number - 1, None), "")
+    except (OSError, UnicodeDecodeError):
+        return []
+    line, end = line.removesuffix("\n"), _VALUE.match(line, column)
+    if not line or column > len(line):
+        return []
+    before, named = row(line[:column]), row(line[column : end.end() if end else column + 1])
+    margin = " " * len(str(number))
+    marks = click.style("^" * (cell_len(named) or 1), fg="red", bold=True)
+    return [f"{_INDENT}{number} | {row(line)}", f"{_INDENT}{margin} | {' ' * cell_len(before)}{marks}"]
 
 
 def lines(message: str, words: Sequence[str], width: int | None) -> list[str]:

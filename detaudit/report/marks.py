@@ -29,10 +29,12 @@ def ordered(group: Group) -> list[int]:
 
 
 def letters(group: Group) -> dict[int, str]:
-    """Return the letters of the runs, by their numbers; none if all have the same result."""
-    found = ordered(group) if group.distinct_results > 1 else []
-    names = {number: _name(place) for place, number in enumerate(found)}
-    return {run: names[number] for run, number in results(group).items() if number in names}
+    """Return the letters of the runs, by their numbers; none if all have the same result, or each one of its own."""
+    found = {run: number for run, number in results(group).items() if number is not None}
+    names = {number: _name(place) for place, number in enumerate(ordered(group))}
+    if group.distinct_results == 1 or len(names) == len(found):
+        return {}
+    return {run: names[number] for run, number in found.items()}
 
 
 def _name(place: int) -> str:

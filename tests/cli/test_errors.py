@@ -1,10 +1,15 @@
 """Errors say what is wrong, where in the command line, and what to do; those of click look like all others."""
 
+from pathlib import Path
+
 import click
 import pytest
 
 from detaudit.cli import COMMANDS, cli, main
-from detaudit.cli.pointer import lines
+from detaudit.cli.pointer import in_file, lines
+
+ALL = {name: cli.get_command(click.Context(cli), name) for name in COMMANDS}
+"""The commands, imported before a test replaces what starts processes."""
 
 
 @pytest.mark.parametrize(
@@ -98,7 +103,7 @@ def test_an_error(capsys: pytest.CaptureFixture[str], arguments: list[str], expe
     assert "Usage: " not in err.split("hint:")[0]
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "recipes"])
+@pytest.mark.parametrize("name", [name for name in ALL if name != "recipes"])
 def test_each_command_has_a_hint_for_an_option_that_does_not_exist(
     capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -131,6 +136,28 @@ def test_a_long_command_is_cut_around_the_word(width: int) -> None:
     assert command.strip()[0] == command[-1] == "…"
 
 
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("2:3", ["  2 |   recipee: all", "    |   ^^^^^^^"]),
+        ("2:12", ["  2 |   recipee: all", "    |            ^^^"]),
+        ("1:8", ["  1 | digits:", "    |        ^"]),  # at the end of the line
+        ("1:9", []),
+        ("3:1", []),
+        ("0:1", []),
+    ],
+)
+def test_a_line_of_a_file_is_shown(tmp_path: Path, place: str, expected: list[str]) -> None:
+    path = tmp_path / "detaudit.yaml"
+    path.write_text("digits:\n  recipee: all\n")
+    assert [click.unstyle(line) for line in in_file(f"{path}:{place}: unknown")] == expected
+
+
+def test_a_file_that_cannot_be_read_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"\xff\n")
+    assert in_file(f"{tmp_path}/a.yaml:1:1: unknown") == in_file("b.yaml:1:1: unknown") == in_file("unknown") == []
+
+
 def test_wide_letters_are_underlined_whole() -> None:
     command, marks = lines("unknown recipe '表'", ("detaudit", "表", "x"), None)
     assert (command, click.unstyle(marks)) == ("  detaudit '表' x", "           ^^^^")
@@ -139,8 +166,3 @@ def test_wide_letters_are_underlined_whole() -> None:
 def test_secrets_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--rns", "--", "train.sh", "--api-key", "hunter22"]) == 2
     assert "hunter22" not in capsys.readouterr().err
-
-
-def test_every_command_is_named_by_its_module() -> None:
-    context = click.Context(cli)
-    assert all(cli.get_command(context, name) is not None for name in COMMANDS)
