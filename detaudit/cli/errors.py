@@ -28,7 +28,8 @@ def print_error(error: DetauditError, arguments: Sequence[str] = ()) -> None:
     title = f"{click.style('error:', fg='red', bold=True)} {message}"
     lines = [filled(line, columns) for line in title.split("\n")]
     if isinstance(error, UsageError):
-        lines += pointer.in_file(message) or pointer.lines(message, redact.command(("detaudit", *arguments)), columns)
+        words = redact.command(("detaudit", *arguments))
+        lines += pointer.in_file(message, columns) or pointer.lines(message, words, columns)
     if error.hint:
         hint = f"{click.style('hint:', fg='cyan')} {plain(redact.text(error.hint))}"
         lines += [filled(line, columns, "  ") for line in hint.split("\n")]

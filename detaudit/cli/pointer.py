@@ -8,6 +8,7 @@ from itertools import islice
 import click
 from rich.cells import cell_len
 
+from detaudit import redact
 from detaudit.report.plain import row
 
 _INDENT = "  "
@@ -17,8 +18,11 @@ _VALUE = re.compile(r"[^\s:,\]}#]+")
 _BETWEEN = re.compile(r"[\s'\"`,;()]+")
 
 
-def in_file(message: str) -> list[str]:
-    """Return the line that a message begins with the place of, with its number, and a line that underlines it."""
+def in_file(message: str, width: int | None) -> list[str]:
+    """Return the line that a message begins with the place of, with its number, and a line that underlines it.
+
+    Nothing if there is none, or if it has a secret.
+    """
     found = _PLACE.match(message)
     if found is None:
         return []
@@ -29,25 +33,28 @@ def in_file(message: str) -> list[str]:
     except (OSError, UnicodeDecodeError):
         return []
     line, end = line.removesuffix("\n"), _VALUE.match(line, column)
-    if not line or column > len(line):
+    if not line or column > len(line) or redact.text(line) != line:
         return []
-    before, named = row(line[:column]), row(line[column : end.end() if end else column + 1])
-    margin = " " * len(str(number))
-    marks = click.style("^" * (cell_len(named) or 1), fg="red", bold=True)
-    return [f"{_INDENT}{number} | {row(line)}", f"{_INDENT}{margin} | {' ' * cell_len(before)}{marks}"]
+    stop = end.end() if end else column + 1
+    parts = ((line[:column], False), (line[column:stop] or " ", True), (line[stop:], False))
+    return _underlined([(letter, named) for part, named in parts for letter in row(part)], f"{number} | ", width)
 
 
 def lines(message: str, words: Sequence[str], width: int | None) -> list[str]:
     """Return the command, and below it a line that underlines what the message names; nothing if it names nothing."""
     tokens = {token.rstrip(".:") for token in _BETWEEN.split(message)}
     found = [(letter, named) for part, named in _parts(words, message, tokens) for letter in part]
-    if not any(named for _, named in found):
-        return []
+    return _underlined(found, "", width) if any(named for _, named in found) else []
+
+
+def _underlined(found: list[tuple[str, bool]], margin: str, width: int | None) -> list[str]:
+    """Return letters behind a margin, and below them a line that underlines those that are named."""
     if width is not None:
-        found = _excerpt(found, width - len(_INDENT))
-    command = "".join(letter for letter, _ in found)
+        found = _excerpt(found, width - len(_INDENT + margin))
+    text = "".join(letter for letter, _ in found).rstrip()
     marks = "".join(("^" if named else " ") * cell_len(letter) for letter, named in found).rstrip()
-    return [_INDENT + command, _INDENT + click.style(marks, fg="red", bold=True)]
+    below = "".join("|" if sign == "|" else " " for sign in margin)
+    return [f"{_INDENT}{margin}{text}", f"{_INDENT}{below}{click.style(marks, fg='red', bold=True)}"]
 
 
 def _parts(words: Sequence[str], message: str, tokens: set[str]) -> Iterator[tuple[str, bool]]:

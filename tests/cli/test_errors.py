@@ -150,12 +150,21 @@ def test_a_long_command_is_cut_around_the_word(width: int) -> None:
 def test_a_line_of_a_file_is_shown(tmp_path: Path, place: str, expected: list[str]) -> None:
     path = tmp_path / "detaudit.yaml"
     path.write_text("digits:\n  recipee: all\n")
-    assert [click.unstyle(line) for line in in_file(f"{path}:{place}: unknown")] == expected
+    assert [click.unstyle(line) for line in in_file(f"{path}:{place}: unknown", None)] == expected
+
+
+def test_a_line_that_is_too_long_or_has_a_secret(tmp_path: Path) -> None:
+    path = tmp_path / "detaudit.yaml"
+    path.write_text(f"command: train.sh {'x ' * 50}, rnus: 3\ncommand: train.sh --api-key hunter22\n")
+    shown, marks = (click.unstyle(line) for line in in_file(f"{path}:1:121: unknown", 60))
+    assert len(shown) <= 60
+    assert shown[marks.index("^") : len(marks)] == "rnus"
+    assert in_file(f"{path}:2:1: unknown", 60) == []
 
 
 def test_a_file_that_cannot_be_read_is_not_shown(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_bytes(b"\xff\n")
-    assert in_file(f"{tmp_path}/a.yaml:1:1: unknown") == in_file("b.yaml:1:1: unknown") == in_file("unknown") == []
+    assert all(in_file(f"{place}unknown", 80) == [] for place in (f"{tmp_path}/a.yaml:1:1: ", "b.yaml:1:1: ", ""))
 
 
 def test_wide_letters_are_underlined_whole() -> None:
