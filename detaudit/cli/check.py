@@ -46,7 +46,7 @@ _EXAMPLES = (
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.audits)
 @option("--update", group=_GATES, is_flag=True, help="Write new baselines from these runs and list what changed.")
 @option("--gate", "gates", group=_GATES, multiple=True, type=click.Choice([gate.option for gate in GateName]),
-        help="Run only this gate. Repeatable. [default: all]")  # fmt: skip
+        metavar="GATE", help="Run only this gate. Repeatable. [default: all]")  # fmt: skip
 @option("--config", group=_FILES, type=_FILE, metavar="FILE",
         help="File that defines the audits. [default: detaudit.yaml, or [tool.detaudit] in "
         "pyproject.toml]")  # fmt: skip

@@ -9,10 +9,12 @@ import click
 
 from detaudit.auditor.runs.observer import Observer
 from detaudit.cli.each_run import finished, started
+from detaudit.cli.screen import width
 from detaudit.launch import RunSpec
 from detaudit.model import Run
 from detaudit.model.number import count
-from detaudit.report.messages.wording import duration, shortened
+from detaudit.report.fill import filled
+from detaudit.report.messages.wording import about, duration, shortened
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -24,6 +26,9 @@ MOST_FLAGS = 2
 
 EVERY_S = 60.0
 """Seconds between two lines without a terminal, such as in the log of a CI system, which may end a job without any."""
+
+_LEAST_IMPORTANT = ("rate", "loss", "tried", "elapsed")
+"""Parts of the line that may be left out, in this order."""
 
 WORTH_SAYING_S = 10.0
 """Seconds since the first run of a recipe began after which a difference is reported before the report."""
@@ -82,7 +87,7 @@ class ProgressLine(Observer):
         """See Observer."""
         if seconds >= EVERY_S:
             short = f"{count(runs, 'run')} through step {through:,}, then " if runs else ""
-            self._say(f"to prove the answer: {short}{count(whole, 'run')} to the end: {_about(seconds)}")
+            self._say(f"to prove the answer: {short}{count(whole, 'run')} to the end: {about(seconds)}")
 
     def runs_planned(self, runs: int, least: bool) -> None:
         """See Observer."""
@@ -103,7 +108,7 @@ class ProgressLine(Observer):
     def run_prepared(self, number: int, spec: RunSpec) -> None:
         """See Observer."""
         if self._verbose:
-            self._print("\n".join(started(self._name(number), spec)))
+            self._print(*started(self._name(number), spec))
 
     def at_once(self, runs: int) -> None:
         """See Observer."""
@@ -136,8 +141,9 @@ class ProgressLine(Observer):
         elif not self._silent:
             click.echo(text, err=True)
 
-    def _print(self, text: str) -> None:
+    def _print(self, *lines: str) -> None:
         """Print lines that the user asked for."""
+        text = "\n".join(filled(line, width(sys.stderr)) for line in lines)
         if self._live is not None:
             self._say(text)
         else:
@@ -150,21 +156,35 @@ class ProgressLine(Observer):
     def _line(self) -> "Text":
         from rich.text import Text
 
-        return Text(self._text(), no_wrap=True, overflow="ellipsis")
+        columns = self._live.console.width if self._live is not None else None
+        return Text(self._text(columns), no_wrap=True, overflow="ellipsis")
 
-    def _text(self) -> str:
+    def _text(self, columns: int | None = None) -> str:
+        """Return what is known of the run under way, what matters least left out if it does not fit."""
+        parts = self._parts()
+        for least in _LEAST_IMPORTANT:
+            if columns is not None and len(_joined(parts)) > columns:
+                parts.pop(least, "")
+        return _joined(parts)
+
+    def _parts(self) -> dict[str, str]:
+        """Return what is known of the run under way, by the names of its parts."""
         if not self._number:
-            return ""
+            return {}
         elapsed, rate = time.monotonic() - self._started, self._steps_per_second()
         total = f" of {self._of:,}" if self._of >= self._step and self._of else ""
         beside = f", {self._at_once} at once" if self._at_once > 1 else ""
-        parts = [f"{self._name(self._number)}{beside}", self._tried]
-        parts += [f"step {self._step:,}{total}", f"{_rate(rate)} steps/s" if rate else ""]
-        parts += [f"loss {self._loss}" if self._loss else "", duration(elapsed, ".0f")]
         left = self._left(elapsed, rate)
         unit = "run" if self._least else "recipe"
-        parts.append(f"{_about(left)} left for this {unit}" if left is not None else "")
-        return "  ".join(filter(None, parts))
+        return {
+            "run": f"{self._name(self._number)}{beside}",
+            "tried": self._tried,
+            "step": f"step {self._step:,}{total}",
+            "rate": f"{_rate(rate)} steps/s" if rate else "",
+            "loss": f"loss {self._loss}" if self._loss else "",
+            "elapsed": duration(elapsed, ".0f"),
+            "left": f"{about(left)} left for this {unit}" if left is not None else "",
+        }
 
     def _steps_per_second(self) -> float:
         """Return how many steps the run under way does, 0 if that was not watched for a second."""
@@ -182,9 +202,9 @@ class ProgressLine(Observer):
         return own + (elapsed + own if mean is None else mean) * (self._runs - self._number) / self._at_once
 
 
+def _joined(parts: dict[str, str]) -> str:
+    return "  ".join(filter(None, parts.values()))
+
+
 def _rate(found: float) -> str:
     return f"{found:,.0f}" if found >= 100 else f"{found:.3g}"
-
-
-def _about(seconds: float) -> str:
-    return f"about {duration(seconds if seconds < 2 * EVERY_S else 60 * round(seconds / 60), '.0f')}"

@@ -41,8 +41,21 @@ def command(text: str, width: int | None, indent: str = "") -> str:
     words = _SHELL_WORD.findall(text)
     if width is None or width_of(indent + text) <= max(LEAST, width) or "".join(words) != text:
         return indent + text
-    lines = _broken(words, max(LEAST, width) - len(_CONTINUED), indent, indent + 2 * _HANGING).split("\n")
-    return f"{_CONTINUED}\n".join(lines)
+    room, hanging = max(LEAST, width) - len(_CONTINUED), indent + 2 * _HANGING
+    lines = _broken(_with_values(words, room - width_of(hanging)), room, indent, hanging)
+    return lines.replace("\n", f"{_CONTINUED}\n")
+
+
+def _with_values(words: list[str], room: int) -> list[str]:
+    """Return the words of a command, each option as one with the value after it if both fit into a line."""
+    found: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        is_value = before.startswith(" -") and not word.startswith(" -")
+        if is_value and width_of(before + word) <= room:
+            found[-1] += word
+        else:
+            found.append(word)
+    return found
 
 
 def _broken(words: list[str], width: int, indent: str, hanging: str) -> str:

@@ -54,11 +54,11 @@ def fitted(table: Table, width: int | None) -> Table:
     if width is None or not table.rows:
         return table
     width = max(LEAST, width)
-    found = table
-    for header in _leaving(table):
-        if _taken(_widths(found, _comfortable)) > width:
+    found, silent = table, _silent(table)
+    for header in (*silent, *LEAST_IMPORTANT):
+        if header in found.headers and _taken(_widths(found, _comfortable)) > width:
             found = without(found, header)
-    gone = ", ".join(header for header in table.headers if header not in found.headers)
+    gone = ", ".join(header for header in table.headers if header not in (*found.headers, *silent))
     note = f"hidden at this width: {gone}" if gone else ""
     return replace(_wrapped(found, width), note="; ".join(filter(None, [table.note, note])))
 
@@ -97,12 +97,10 @@ def _padded(text: str, size: int, *, left: bool) -> str:
     return text + space if left else space + text
 
 
-def _leaving(table: Table) -> list[str]:
-    """Return the columns that may be left out: first those that say nothing."""
-    places = {header: place for place, header in enumerate(table.headers)}
-    known = [header for header in LEAST_IMPORTANT if header in places]
-    silent = [header for header in known if all(row[places[header]] in ("", "-") for row in table.rows)]
-    return [*silent, *(header for header in known if header not in silent)]
+def _silent(table: Table) -> list[str]:
+    """Return the columns that say nothing."""
+    columns = zip(table.headers, *table.rows, strict=True)
+    return [header for header, *cells in columns if all(cell in ("", "-") for cell in cells)]
 
 
 def _widths(table: Table, least: Callable[[str, int, int], int]) -> list[int]:

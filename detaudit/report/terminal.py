@@ -17,6 +17,7 @@ from detaudit.report.blocks import (
     Mood,
     NextSteps,
     Notes,
+    Section,
     Stderr,
     Table,
     Text,
@@ -28,13 +29,30 @@ from detaudit.report.layout import sections
 
 _COLORS = {Mood.GOOD: "green", Mood.BAD: "red", Mood.UNCLEAR: "yellow"}
 
+_ANSWERS = ("RESULT", "RUNS MATCH", "MATCHES CONTROL")
+_MOODS = {
+    "passed": Mood.GOOD,
+    "yes": Mood.GOOD,
+    "failed": Mood.BAD,
+    "no": Mood.BAD,
+    "incomparable": Mood.UNCLEAR,
+    "inconclusive": Mood.UNCLEAR,
+}
+"""The first words of cells in columns of answers."""
+
 _MARKS = ("cyan", "magenta", "yellow", "blue", "green", "red")
 """Colors of digests that are marked with the letters A, B, …"""
 
 
 def render(report: Report, width: int | None = None) -> str:
     """Return the whole report, in lines of ``width`` columns; None if it is not for a terminal."""
-    return "\n\n".join("\n".join(_drawn(block, width) for block in section) for section in sections(report)) + "\n"
+    return "\n\n".join(_section(section, width) for section in sections(report)) + "\n"
+
+
+def _section(blocks: Section, width: int | None) -> str:
+    """Return the blocks of a section, with an empty line between a table and what follows it."""
+    drawn = [f"{_drawn(block, width)}\n" if isinstance(block, Table) else _drawn(block, width) for block in blocks]
+    return "\n".join(drawn).removesuffix("\n")
 
 
 def _drawn(block: Block, width: int | None) -> str:
@@ -54,8 +72,11 @@ def _drawn(block: Block, width: int | None) -> str:
 
 def _colored(header: str, cell: str) -> str:
     """Return a cell of a table in its color; equal digests have the same."""
-    _, marked, mark = cell.rpartition(" ") if header == "DIGEST" else ("", "", "")
-    return click.style(cell, fg=_MARKS[marks.number(mark) % len(_MARKS)]) if marked else cell
+    _, marked, mark = cell.rpartition(" ")
+    if header == "DIGEST" and marked:
+        return click.style(cell, fg=_MARKS[marks.number(mark) % len(_MARKS)])
+    mood = _MOODS.get(cell.split(" ")[0].rstrip(":,")) if header in _ANSWERS else None
+    return click.style(cell, fg=_COLORS[mood]) if mood else cell
 
 
 def _lines(block: Text | Items | Code | Stderr | Notes, width: int | None) -> str:

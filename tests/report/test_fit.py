@@ -65,10 +65,11 @@ def test_what_matters_least_is_left_out_and_named(width: int | None, hidden: lis
     assert found.note == (f"hidden at this width: {', '.join(hidden)}" if hidden else "")
 
 
-def test_a_column_that_says_nothing_is_left_out_first() -> None:
+def test_a_column_that_says_nothing_is_left_out_first_and_not_named() -> None:
     cells = ["1", "-", "0.5", "36", "10.7 s", "2212391d", "x" * 40]
     found = fit.fitted(Table(LONG.headers, [cells]), 95)
-    assert found.note == "hidden at this width: SUM OF WEIGHTS"
+    assert "SUM OF WEIGHTS" not in found.headers
+    assert (found.note, len(found.headers)) == ("", 6)
 
 
 def test_texts_are_wrapped_between_words() -> None:
@@ -117,5 +118,10 @@ def test_a_long_command_is_broken_so_that_it_can_be_pasted() -> None:
     assert fill.command(text, 60, "  ").splitlines() == [
         "  detaudit run train.py --recipe \\",
         "      .detaudit/20261121-145042-24652d70/detaudit-recipe.yaml \\",
+        "      --runs 30",
+    ]
+    assert fill.command(text, 80, "  ").splitlines() == [
+        "  detaudit run train.py \\",
+        "      --recipe .detaudit/20261121-145042-24652d70/detaudit-recipe.yaml \\",
         "      --runs 30",
     ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.report.messages.wording import duration
+from detaudit.report.messages.wording import about, duration
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,12 @@ def test_a_duration(seconds: float, expected: str) -> None:
 def test_a_duration_that_somebody_chose_has_the_digits_of_the_choice() -> None:
     assert [duration(seconds, "g") for seconds in (0.25, 10, 90)] == ["0.25 s", "10 s", "1 min 30 s"]
     assert [duration(seconds, ".0f") for seconds in (10.66, 59.6)] == ["11 s", "1 min 00 s"]
+
+
+def test_an_estimate_is_no_more_exact_than_it_is() -> None:
+    found = [about(seconds) for seconds in (1.5, 119, 121, 290, 3569, 3571, 7230)]
+    estimates = ["2 s", "119 s", "2 min", "5 min", "59 min", "1 h 00 min", "2 h 00 min"]
+    assert found == [f"about {text}" for text in estimates]
 
 
 @given(st.floats(0, 1e9), st.sampled_from([".1f", ".0f", "g"]))

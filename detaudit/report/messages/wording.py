@@ -47,6 +47,14 @@ def duration(seconds: float, digits: str = ".1f") -> str:
     return f"{hours // 24:,} d {hours % 24:02} h"
 
 
+def about(seconds: float) -> str:
+    """Return a duration that is an estimate: ``about 90 s``, ``about 5 min``, ``about 2 h 00 min``."""
+    minutes = round(seconds / _MINUTE)
+    if seconds < 2 * _MINUTE:
+        return f"about {seconds:.0f} s"
+    return f"about {minutes} min" if minutes < _HOUR // _MINUTE else f"about {duration(seconds)}"
+
+
 def brief(number: Number) -> str:
     """Return a number with three digits, ``-`` if there is none."""
     return "-" if number is None else number if isinstance(number, str) else f"{number:.3g}"
