@@ -52,7 +52,7 @@ def about(seconds: float) -> str:
     minutes = round(seconds / _MINUTE)
     if seconds < 2 * _MINUTE:
         return f"about {seconds:.0f} s"
-    return f"about {minutes} min" if minutes < _HOUR // _MINUTE else f"about {duration(seconds)}"
+    return f"about {minutes} min" if minutes < _HOUR // _MINUTE else f"about {duration(_MINUTE * minutes)}"
 
 
 def brief(number: Number) -> str:
