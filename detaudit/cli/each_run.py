@@ -2,11 +2,12 @@
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from detaudit import redact
 from detaudit.launch import RunSpec
+from detaudit.launch.environment import BOOTSTRAP
 from detaudit.model import Run
 from detaudit.model.number import count
 from detaudit.report.messages import problems, statuses
@@ -24,8 +25,8 @@ def started(name: str, spec: RunSpec) -> Iterator[str]:
         yield f"  in: {row(str(spec.cwd))}"
     if spec.timeout is not None:
         yield f"  timeout: {duration(spec.timeout, 'g')}"
-    changed = {key: value for key, value in spec.env.items() if os.environ.get(key) != value}
-    if pairs := [_assignment(key, value) for key, value in sorted(changed.items()) if not key.startswith(_OWN)]:
+    changed = {key: value for key, value in _without_recorder(spec.env).items() if os.environ.get(key) != value}
+    if pairs := [_assignment(key, value) for key, value in sorted(changed.items())]:
         yield f"  set: {row(' '.join(pairs))}"
     if unset := sorted(os.environ.keys() - spec.env.keys()):
         yield f"  unset: {row(' '.join(unset))}"
@@ -40,6 +41,14 @@ def finished(name: str, run: Run) -> str:
     """Return how a run ended."""
     why = f" ({problems.errors(run.errors)})" if run.errors else ""
     return row(f"{name}: {statuses.NAMES[run.status]} after {duration(run.wall_s)}, {count(run.steps, 'step')}{why}")
+
+
+def _without_recorder(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without what loads the recorder, and what only it reads."""
+    found = {key: value for key, value in env.items() if not key.startswith(_OWN)}
+    first, _, rest = found.pop("PYTHONPATH", "").partition(os.pathsep)
+    path = rest if first == str(BOOTSTRAP) else first + os.pathsep * bool(rest) + rest
+    return {**found, "PYTHONPATH": path} if path else found
 
 
 def _assignment(name: str, value: str) -> str:

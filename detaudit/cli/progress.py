@@ -165,6 +165,8 @@ class ProgressLine(Observer):
         for least in _LEAST_IMPORTANT:
             if columns is not None and len(_joined(parts)) > columns:
                 parts.pop(least, "")
+        if columns is not None and len(_joined(parts)) > columns:
+            parts["left"] = parts.get("left", "").split(" for ")[0]
         return _joined(parts)
 
     def _parts(self) -> dict[str, str]:

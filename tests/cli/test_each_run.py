@@ -8,6 +8,7 @@ import pytest
 from detaudit.cli.each_run import finished, started
 from detaudit.cli.progress import ProgressLine
 from detaudit.launch import RunSpec, Slot
+from detaudit.launch.environment import BOOTSTRAP
 from detaudit.model import Run, Status
 from detaudit.model.problems import TimedOut
 
@@ -56,6 +57,13 @@ def test_a_folder_a_timeout_and_a_slot_of_its_own(tmp_path: Path) -> None:
         "  devices: 3",
         "  logs: results/runs/none/2",
     ]
+
+
+def test_what_loads_the_recorder_is_left_out(tmp_path: Path) -> None:
+    for own, shown in (("", []), ("/mine:/other", ["  set: PYTHONPATH=/mine:/other"])):
+        env = {"HOME": "/home/me", "PYTHONPATH": f"{BOOTSTRAP}{f':{own}' if own else ''}"}
+        assert said(a_spec(tmp_path, env=env))[1:-1] == shown
+    assert said(a_spec(tmp_path, env={"HOME": "/home/me", "PYTHONPATH": "/a:/b"}))[1] == "  set: PYTHONPATH=/a:/b"
 
 
 def test_secrets_are_left_out(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def test_a_narrow_terminal_shows_what_matters_most(monkeypatch: pytest.MonkeyPat
     assert line._text() == f"trial-3: run 1 of 3  {tried}  step 2,001 of 20,000  200 steps/s  loss 0.25  10 s  {left}"
     assert line._text(125) == f"trial-3: run 1 of 3  {tried}  step 2,001 of 20,000  loss 0.25  10 s  {left}"
     assert line._text(84) == f"trial-3: run 1 of 3  step 2,001 of 20,000  10 s  {left}"
-    assert line._text(60) == f"trial-3: run 1 of 3  step 2,001 of 20,000  {left}"
+    assert line._text(75) == f"trial-3: run 1 of 3  step 2,001 of 20,000  {left}"
+    assert line._text(60) == "trial-3: run 1 of 3  step 2,001 of 20,000  about 5 min left"
 
 
 def test_a_last_step_says_how_long_the_first_run_takes(monkeypatch: pytest.MonkeyPatch) -> None:

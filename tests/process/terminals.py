@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 
 from tests.process.conftest import Project
 
-_WISHES = ("COLUMNS", "NO_COLOR", "FORCE_COLOR")
+WISHES = ("COLUMNS", "NO_COLOR", "FORCE_COLOR")
+"""Variables that say how output is to look."""
 
 
 def plain_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of a terminal that wishes for nothing but ``env``."""
-    own = {name: value for name, value in os.environ.items() if name not in _WISHES}
+    own = {name: value for name, value in os.environ.items() if name not in WISHES}
     return {**own, "TERM": "xterm", **(env or {})}
 
 

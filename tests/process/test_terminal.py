@@ -6,10 +6,11 @@ import subprocess
 import pytest
 
 from tests.process.conftest import Project
-from tests.process.terminals import on_a_terminal, plain_environment
+from tests.process.terminals import WISHES, on_a_terminal
 from tests.report.widths import too_wide
 
 ESCAPE = "\x1b["
+ALL_COLUMNS = r"RUN +SUM OF WEIGHTS +FINAL LOSS +STEPS +TIME +DIGEST +FIRST DIFFERENCE"
 CHECKED = """
     audits:
       training-with-a-long-name:
@@ -31,6 +32,12 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def no_wishes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in WISHES:
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.mark.parametrize("columns", [60, 80, 200])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_line_is_wider_than_the_terminal(project: Project, unseeded: str, name: str, columns: int) -> None:
@@ -50,13 +57,13 @@ def test_a_wide_terminal_shows_more(project: Project, unseeded: str) -> None:
     assert "hidden at this width: FINAL LOSS, STEPS, TIME" in " ".join(narrow.split())
     assert "hidden at this width: STEPS, TIME" in " ".join(usual.split())
     assert "hidden" not in wide
-    assert re.search(r"RUN +SUM OF WEIGHTS +FINAL LOSS +STEPS +TIME +DIGEST +FIRST DIFFERENCE", wide)
+    assert re.search(ALL_COLUMNS, wide)
 
 
 def test_a_pipe_has_whole_lines_and_no_colors(project: Project, unseeded: str) -> None:
-    done = project.detaudit("run", unseeded, "--runs", "2", env=plain_environment())
+    done = project.detaudit("run", unseeded, "--runs", "2")
     assert ESCAPE not in done.out + done.err
-    assert "SUM OF WEIGHTS           FINAL LOSS  STEPS   TIME  DIGEST      FIRST DIFFERENCE" in done.out
+    assert re.search(ALL_COLUMNS, done.out)
     assert max(map(len, done.out.splitlines())) > 100
     narrow = project.detaudit("report", "--last", env={"COLUMNS": "60"})
     assert too_wide(narrow.out, 60) == []
@@ -77,7 +84,7 @@ def test_colors_on_a_terminal(project: Project, seeded: str, env: dict[str, str]
 def test_colors_can_be_forced_and_change_no_word(project: Project, unseeded: str) -> None:
     project.detaudit("run", unseeded, "--runs", "2", "--out", "results")
     forced, both, plain = (
-        project.detaudit("report", "results", env=plain_environment(env)).out
+        project.detaudit("report", "results", env=env).out
         for env in ({"FORCE_COLOR": "1"}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, {})
     )
     assert ESCAPE in forced
@@ -89,7 +96,7 @@ def test_a_report_in_a_file_has_no_colors(project: Project, unseeded: str) -> No
     on_a_terminal(project, "report", "results", "-o", "report.txt")
     text = (project.folder / "report.txt").read_text()
     assert ESCAPE not in text
-    assert text == project.detaudit("report", "results", env=plain_environment()).out
+    assert text == project.detaudit("report", "results").out
 
 
 def test_verbose_says_how_to_repeat_each_run(project: Project) -> None:
