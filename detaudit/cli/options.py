@@ -43,7 +43,7 @@ class _Seconds(click.FloatRange):
         return found
 
 
-class _UntilType(click.ParamType[Until]):
+class _UntilType(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.4 on
     """A step, or a time."""
 
     name = "until"
@@ -56,7 +56,7 @@ class _UntilType(click.ParamType[Until]):
             self.fail(f"{error}.", param, ctx)
 
 
-class _JobsType(click.ParamType[int | None]):
+class _JobsType(click.ParamType):  # type: ignore[type-arg]
     """A number of runs, or None for ``auto``."""
 
     name = "jobs"

@@ -26,7 +26,7 @@ def error(found: click.ClickException) -> UsageError:
             return _no_such_option(found, ctx)
         case click.MissingParameter():
             kind = "option" if isinstance(found.param, click.Option) else "argument"
-            return UsageError(f"missing {kind} {_name(found.param, ctx)}".rstrip(), _usage(ctx))
+            return UsageError(f"missing {kind} {_name(found.param)}".rstrip(), _usage(ctx))
         case click.BadParameter():
             return _bad_value(found, ctx)
         case _:
@@ -54,14 +54,14 @@ def _bad_value(found: click.BadParameter, ctx: click.Context | None) -> UsageErr
     near = nearest(given, map(str, choices))
     if near:
         hint = f"Did you mean {near!r}? {hint}"
-    return UsageError(f"invalid {_name(param, ctx)}: {_ours(found.message)}", hint)
+    return UsageError(f"invalid {_name(param)}: {_ours(found.message)}", hint)
 
 
-def _name(param: click.Parameter | None, ctx: click.Context | None) -> str:
+def _name(param: click.Parameter | None) -> str:
     """Return how the user knows a parameter: ``--runs``, ``DIR``."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
-    return param.make_metavar(ctx) if param is not None and ctx is not None else "value"
+    return param.human_readable_name if param is not None else "value"
 
 
 def _ours(message: str) -> str:
