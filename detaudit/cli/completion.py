@@ -5,7 +5,14 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 
 from detaudit.cli.help import Command
 
-_SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+
+class _Fish(FishComplete):
+    """Splits an answer at its first comma; the script of click also splits at those in a value or its help."""
+
+    source_template = FishComplete.source_template.replace('string split ","', 'string split --max 1 ","')
+
+
+_SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": _Fish}
 _EXAMPLES = (
     ("bash: add this to ~/.bashrc", 'eval "$(detaudit completion bash)"'),
     ("zsh: add this to ~/.zshrc, below compinit", 'eval "$(detaudit completion zsh)"'),

@@ -1,10 +1,18 @@
 """Durations as people write them."""
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit.report.messages import wording
 from detaudit.report.messages.wording import about, duration
+
+PACKAGE = Path(__file__).parents[2] / "detaudit"
+SECONDS = re.compile(r"\{[^{}]*[fg]\} (?:s|min|h)\b")
+"""A number of seconds, minutes or hours in an f-string."""
 
 
 @pytest.mark.parametrize(
@@ -38,6 +46,13 @@ def test_an_estimate_is_no_more_exact_than_it_is() -> None:
     found = [about(seconds) for seconds in (1.5, 119, 121, 290, 3569, 3571, 7230)]
     estimates = ["2 s", "119 s", "2 min", "5 min", "59 min", "1 h 00 min", "2 h 00 min"]
     assert found == [f"about {text}" for text in estimates]
+
+
+def test_no_other_module_writes_durations() -> None:
+    own = Path(wording.__file__)
+    texts = {path: path.read_text() for path in PACKAGE.rglob("*.py") if path.parts[-2] != "recorder" and path != own}
+    found = [f"{path.name}: {match}" for path, text in texts.items() for match in SECONDS.findall(text)]
+    assert found == []
 
 
 @given(st.floats(0, 1e9), st.sampled_from([".1f", ".0f", "g"]))
