@@ -82,12 +82,16 @@ def save(out: Path, audit: Audit) -> None:
 
 def newest() -> Path:
     """Return the newest results folder in the working directory's .detaudit. Raises AuditNotFoundError without one."""
-    found = [path.parent for name in (FILE, CHECK) for path in Path(RESULTS).glob(f"*/{name}")]
+    found = all_results()
     if not found:
         raise AuditNotFoundError(f"no results folder in {RESULTS}", "Pass the folder that --out named.")
-    return max(
-        found, key=lambda folder: (folder / CHECK if (folder / CHECK).exists() else folder / FILE).stat().st_mtime
-    )
+    return found[0]
+
+
+def all_results() -> list[Path]:
+    """Return the results folders in the working directory's .detaudit, the newest first."""
+    found = {path.parent: path.stat().st_mtime for name in (FILE, CHECK) for path in Path(RESULTS).glob(f"*/{name}")}
+    return sorted(found, key=found.__getitem__, reverse=True)
 
 
 def is_readable(version: object, ours: str) -> bool:

@@ -7,7 +7,10 @@ from typing import cast
 import click
 
 from detaudit import __version__
-from detaudit.cli.errors import color, print_error, print_internal_error
+from detaudit.cli import usage
+from detaudit.cli.errors import print_error, print_internal_error
+from detaudit.cli.help import Group
+from detaudit.cli.screen import color
 from detaudit.errors import DetauditError, ExitCode
 
 COMMANDS = {
@@ -19,13 +22,23 @@ COMMANDS = {
     "doctor": "Show what affects determinism on this machine.",
     "recipes": "List the recipes and flags; `detaudit recipes show ID` explains one.",
     "report": "Print the report of an earlier audit or check.",
+    "completion": "Print the completion script of a shell.",
 }
 """Each subcommand is a module of this package, imported only when it is used."""
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-class _Group(click.Group):
+_EXAMPLES = (
+    ("is it deterministic?", "detaudit run train.py"),
+    ("which flags make it deterministic?", "detaudit bisect train.py"),
+    ("which line makes two runs diverge?", "detaudit trace train.py"),
+    ("is it still deterministic? (for CI)", "detaudit check"),
+    ("options and examples of a command", "detaudit run --help"),
+)
+
+
+class _Group(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -39,7 +52,7 @@ class _Group(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Group, context_settings=_CONTEXT)
+@click.group(cls=_Group, context_settings=_CONTEXT, examples=_EXAMPLES)
 @click.version_option(__version__, prog_name="detaudit")
 def cli() -> None:
     """Audit a training script for determinism, without editing it.
@@ -51,12 +64,13 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
         status = cli.main(arguments, prog_name="detaudit", standalone_mode=False, color=color())
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
+        print_error(usage.error(error), arguments)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
@@ -64,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.close()
         return ExitCode.INTERRUPTED
     except DetauditError as error:
-        print_error(error)
+        print_error(error, arguments)
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - a traceback, with exit status 1, would look like a nondeterministic run
         print_internal_error(error)

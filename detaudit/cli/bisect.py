@@ -14,8 +14,18 @@ from detaudit.auditor.bisect.flags import Bisector, Question
 from detaudit.auditor.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
-from detaudit.cli.execute import audit
-from detaudit.cli.options import TargetCommand, run_options, target_options, until_option, vary_option
+from detaudit.cli import complete
+from detaudit.cli.execute import Shown, audit
+from detaudit.cli.options import (
+    FLAGS,
+    TargetCommand,
+    option,
+    run_options,
+    seed_option,
+    target_options,
+    until_option,
+    vary_option,
+)
 from detaudit.cli.settings import settings_of
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
@@ -27,33 +37,49 @@ from detaudit.recipe.variations import ALL
 _OVER = ("flags", "variations")
 
 
-@click.command(cls=TargetCommand, options_metavar="[OPTIONS]")
+_SEARCH = "Search"
+_EXAMPLES = (
+    ("which flags make it deterministic?", "detaudit bisect train.py"),
+    ("the script's own arguments follow --", "detaudit bisect train.py -- --lr 0.1"),
+    ("what else would do, and what does it cost?", "detaudit bisect train.py --alternatives"),
+    ("which changes of the environment change the training?", "detaudit bisect train.py --over variations"),
+    ("go on after an interruption", "detaudit bisect --resume .detaudit/20261121-145042-24652d70"),
+)
+
+
+@click.command(cls=TargetCommand, options_metavar="[OPTIONS]", examples=_EXAMPLES)
 @target_options
-@click.option("--over", type=click.Choice(_OVER), default="flags", show_default=True,
-              help="Search for the flags that fix it, or for the variations (--vary) that change the "
-              "result.")  # fmt: skip
+@option("--over", group=_SEARCH, type=click.Choice(_OVER), default="flags", show_default=True,
+        help="Search for the flags that fix it, or for the variations (--vary) that change the "
+        "result.")  # fmt: skip
 @vary_option
-@click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE",
-              help="Search only the flags of this recipe. Repeatable. With --over variations: apply it in every run. "
-              "[default: all standard and fallback flags that apply]")  # fmt: skip
-@click.option("--flag", "flags", multiple=True, metavar="ID", help="Add a flag to the search. Repeatable.")
-@click.option("--no-flag", "no_flags", multiple=True, metavar="ID", help="Leave a flag out of the search. Repeatable.")
-@click.option("--confirm", default=5, show_default=True, type=click.IntRange(2), metavar="N",
-              help="Minimum number of matching runs.")  # fmt: skip
-@click.option("--error-rate", "error", default=ERROR_RATE, show_default=True, metavar="P",
-              type=click.FloatRange(0, 1, min_open=True, max_open=True),
-              help="Accepted probability of a wrong answer if 1 run in 4 differs.")  # fmt: skip
-@click.option("--full", type=click.IntRange(2), metavar="N",
-              help="Number of runs of the answer that go to the end of the training. The others are ended after a "
-              "sixteenth of it. [default: as many as take 10 minutes, 2 at least]")  # fmt: skip
-@click.option("--alternatives", is_flag=True,
-              help="Also try alternatives to each needed flag, and measure what they cost.")  # fmt: skip
-@click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-              help="Resume an interrupted bisection from its results folder.")  # fmt: skip
+@option("--recipe", "recipes", group=FLAGS, multiple=True, metavar="NAME|FILE", shell_complete=complete.recipes,
+        help="Search only the flags of this recipe. Repeatable. With --over variations: apply it in every run. "
+        "[default: all standard and fallback flags that apply]")  # fmt: skip
+@option("--flag", "flags", group=FLAGS, multiple=True, metavar="ID", shell_complete=complete.flags,
+        help="Add a flag to the search. Repeatable.")  # fmt: skip
+@option("--no-flag", "no_flags", group=FLAGS, multiple=True, metavar="ID", shell_complete=complete.flags,
+        help="Leave a flag out of the search. Repeatable.")  # fmt: skip
+@seed_option
+@option("--confirm", group=_SEARCH, default=5, show_default=True, type=click.IntRange(2), metavar="N",
+        help="Minimum number of matching runs.")  # fmt: skip
+@option("--error-rate", "error", group=_SEARCH, default=ERROR_RATE, show_default=True, metavar="P",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        help="Accepted probability of a wrong answer if 1 run in 4 differs.")  # fmt: skip
+@option("--full", group=_SEARCH, type=click.IntRange(2), metavar="N",
+        help="Number of runs of the answer that go to the end of the training. The others are ended after a "
+        "sixteenth of it. [default: as many as take 10 minutes, 2 at least]")  # fmt: skip
+@option("--alternatives", group=_SEARCH, is_flag=True,
+        help="Also try alternatives to each needed flag, and measure what they cost.")  # fmt: skip
+@option("--resume", group=_SEARCH, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+        shell_complete=complete.results,
+        help="Resume an interrupted bisection from its results folder.")  # fmt: skip
 @until_option
 @run_options
 @click.pass_context
-def command(ctx: click.Context, /, format_: str, quiet: bool, resume: Path | None, over: str, **options: Any) -> int:
+def command(
+    ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, resume: Path | None, over: str, **options: Any
+) -> int:
     """Find a minimal set of flags that makes a training script deterministic.
 
     Runs the script without flags, then with flags, most likely ones first, until all runs match, bit for bit, and no
@@ -69,7 +95,7 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, resume: Path | Non
             return VariationBisector(question, LocalLauncher(), observer, earlier)
         return Bisector(question, LocalLauncher(), observer, earlier)
 
-    return audit(question.settings, make_job, format_=format_, quiet=quiet)
+    return audit(question.settings, make_job, Shown(format_, quiet, verbose))
 
 
 def _resumed(ctx: click.Context, folder: Path) -> tuple[Question | VaryQuestion, tuple[Group, ...]]:
@@ -79,7 +105,11 @@ def _resumed(ctx: click.Context, folder: Path) -> tuple[Question | VaryQuestion,
         raise UsageError(f"no bisection in {folder}", "Pass the results folder of `detaudit bisect`.")
     words = _with_secrets(earlier.command, ctx.params["after_dashes"], folder)
     with command.make_context("bisect", words, parent=ctx.parent) as context:
-        options = {name: value for name, value in context.params.items() if name not in ("format_", "quiet", "resume")}
+        options = {
+            name: value
+            for name, value in context.params.items()
+            if name not in ("format_", "quiet", "verbose", "resume")
+        }
     if options["artifacts_"]:
         raise UsageError(
             "cannot resume a bisection that used --artifact: the files of its runs are gone",

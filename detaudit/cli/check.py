@@ -14,8 +14,10 @@ from detaudit.auditor.baseline.lockfile import LOCK
 from detaudit.auditor.check import Checker, CheckRequest
 from detaudit.auditor.evidence import artifacts
 from detaudit.auditor.runs.observer import Observer
-from detaudit.cli.execute import execute
-from detaudit.cli.options import format_option, out_option, quiet_option
+from detaudit.cli import complete
+from detaudit.cli.execute import Shown, execute
+from detaudit.cli.help import Command
+from detaudit.cli.options import format_option, option, out_option, quiet_option, verbose_option
 from detaudit.cli.output import print_python
 from detaudit.cli.settings import command_line, loss_regex, new_results, refuse_unfinished
 from detaudit.errors import UsageError
@@ -29,21 +31,32 @@ from detaudit.recipe.flags import Catalogue, load_catalogue
 from detaudit.recipe.project import NamedAudit
 from detaudit.recipe.recipes import Recipe, load_recipe
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
+_FILE, _FILES = click.Path(dir_okay=False, path_type=Path), "Files"
 
 
-@click.command(options_metavar="[OPTIONS]")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--update", is_flag=True, help="Write new baselines from these runs and list what changed.")
-@click.option("--gate", "gates", multiple=True, type=click.Choice([gate.option for gate in GateName]),
-              help="Run only this gate; may be repeated. [default: all]")  # fmt: skip
-@click.option("--config", type=_FILE, metavar="FILE",
-              help="File that defines the audits. [default: detaudit.yaml, or [tool.detaudit] in "
-              "pyproject.toml]")  # fmt: skip
-@click.option("--lock", type=_FILE, default=LOCK, show_default=True, help="Baseline file; commit it.")
+_GATES = "Gates"
+_EXAMPLES = (
+    ("run all audits of the project, as in CI", "detaudit check"),
+    ("write the baselines of one of them, to be committed", "detaudit check digits --update"),
+    ("ask only whether the runs match", "detaudit check --gate repeatable"),
+    ("a report for a CI system", "detaudit check --format junit > detaudit.xml"),
+)
+
+
+@click.command(cls=Command, options_metavar="[OPTIONS]", examples=_EXAMPLES)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.audits)
+@option("--update", group=_GATES, is_flag=True, help="Write new baselines from these runs and list what changed.")
+@option("--gate", "gates", group=_GATES, multiple=True, type=click.Choice([gate.option for gate in GateName]),
+        metavar="GATE", help="Run only this gate. Repeatable. [default: all]")  # fmt: skip
+@option("--config", group=_FILES, type=_FILE, metavar="FILE",
+        help="File that defines the audits. [default: detaudit.yaml, or [tool.detaudit] in "
+        "pyproject.toml]")  # fmt: skip
+@option("--lock", group=_FILES, type=_FILE, default=LOCK, show_default=True, metavar="FILE",
+        help="Baseline file; commit it.")  # fmt: skip
 @out_option
 @format_option()
 @quiet_option
+@verbose_option
 def command(
     names: tuple[str, ...],
     update: bool,
@@ -53,6 +66,7 @@ def command(
     out: Path | None,
     format_: str,
     quiet: bool,
+    verbose: bool,
 ) -> int:
     """Run this project's audits, or only those with a NAME, and compare them with their baselines.
 
@@ -61,7 +75,7 @@ def command(
     Exit status: 0 all passed, 1 one failed, 125 inconclusive.
     """
     mark, folder = new_results(out)
-    audits = _gated(project.select(project.read(config or project.find(Path.cwd())), names), gates, update)
+    audits = _gated(project.select(project.read(config or project.find(Path())), names), gates, update)
     catalogue = load_catalogue()
     requests = [_request(name, audit, catalogue, folder, mark) for name, audit in audits.items()]
 
@@ -73,7 +87,7 @@ def command(
     def save(check: Check) -> None:
         store.write(folder / store.CHECK, to_json(check))
 
-    return execute(mark, make_job, save, out=folder, format_=format_, quiet=quiet)
+    return execute(mark, make_job, save, out=folder, shown=Shown(format_, quiet, verbose))
 
 
 def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) -> dict[str, NamedAudit]:

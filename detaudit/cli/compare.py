@@ -5,19 +5,27 @@ import click
 from detaudit.auditor.baseline.load import load
 from detaudit.auditor.baseline.recordings import ended
 from detaudit.auditor.compare import compare
-from detaudit.cli.options import format_option
+from detaudit.cli import complete
+from detaudit.cli.help import Command
+from detaudit.cli.options import COMPARED, format_option, option
 from detaudit.cli.output import print_report
 from detaudit.cli.settings import command_line, loss_regex
 from detaudit.model import exit_code
 
+_EXAMPLES = (
+    ("two audits, such as of two commits", "detaudit compare before after"),
+    ("a baseline and an audit", "detaudit compare detaudit.lock.json#digits .detaudit/20261121-145042-24652d70"),
+)
 
-@click.command(options_metavar="[OPTIONS]")
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
-@click.option("--recipe", metavar="NAME",
-              help="Recipe to compare, if the audit has several. [default: the first]")  # fmt: skip
-@click.option("--loss-pattern", metavar="REGEX", help="Also compare losses read from stdout with this regex.")
-@click.option("--until", type=click.IntRange(1), metavar="STEP", help="Compare nothing after this step.")
+
+@click.command(cls=Command, options_metavar="[OPTIONS]", examples=_EXAMPLES)
+@click.argument("a", metavar="A", shell_complete=complete.recordings)
+@click.argument("b", metavar="B", shell_complete=complete.recordings)
+@option("--recipe", group=COMPARED, metavar="NAME",
+        help="Recipe to compare, if the audit has several. [default: the first]")  # fmt: skip
+@option("--loss-pattern", group=COMPARED, metavar="REGEX",
+        help="Also compare losses read from stdout with this regex.")  # fmt: skip
+@option("--until", group=COMPARED, type=click.IntRange(1), metavar="STEP", help="Compare nothing after this step.")
 @format_option()
 def command(a: str, b: str, recipe: str | None, loss_pattern: str | None, until: int | None, format_: str) -> int:
     """Compare two recordings of a training step by step, bit for bit.

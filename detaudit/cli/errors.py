@@ -1,33 +1,39 @@
-"""How errors look on stderr."""
+"""How errors look on stderr: what is wrong, where, and what to do."""
 
 import os
+import sys
 import tempfile
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from detaudit import __version__, redact
-from detaudit.errors import DetauditError, NothingToCompareError
+from detaudit.cli.screen import color, width
+from detaudit.errors import DetauditError, NothingToCompareError, UsageError
 
 _PACKAGE = Path(__file__).parents[1]
 
 
-def color() -> bool | None:
-    """Return False if NO_COLOR is set and not empty (https://no-color.org), None to decide by the terminal."""
-    return False if os.environ.get("NO_COLOR") else None
-
-
-def print_error(error: DetauditError) -> None:
-    """Print the message of an error, and its hint below."""
+def print_error(error: DetauditError, arguments: Sequence[str] = ()) -> None:
+    """Print the message of an error, below it the words or the line that it is about, then its hint."""
     # --help has to answer without loading what reports need.
+    from detaudit.cli import pointer
+    from detaudit.report.fill import filled
     from detaudit.report.plain import plain
 
+    columns = width(sys.stderr)
     message = plain(redact.text(error.message) + _why(error))
-    click.echo(f"{click.style('error:', fg='red')} {message}", err=True, color=color())
+    title = f"{click.style('error:', fg='red', bold=True)} {message}"
+    lines = [filled(line, columns) for line in title.split("\n")]
+    if isinstance(error, UsageError):
+        words = redact.command(("detaudit", *arguments))
+        lines += pointer.in_file(message, columns) or pointer.lines(message, words, columns)
     if error.hint:
-        hint = plain(redact.text(error.hint))
-        click.echo(f"  {click.style('hint:', fg='cyan')} {hint}", err=True, color=color())
+        hint = f"{click.style('hint:', fg='cyan')} {plain(redact.text(error.hint))}"
+        lines += [filled(line, columns, "  ") for line in hint.split("\n")]
+    click.echo("\n".join(lines), err=True, color=color())
 
 
 def print_internal_error(error: Exception) -> None:

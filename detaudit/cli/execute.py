@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -17,6 +18,15 @@ from detaudit.launch.shield import shielded
 from detaudit.model import Audit, Check, exit_code
 
 R = TypeVar("R", bound=Audit | Check, covariant=True)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a command shows what it does: the format of its report, and what it prints on stderr until then."""
+
+    format_: str
+    quiet: bool = False
+    verbose: bool = False
 
 
 class Job(Protocol[R]):
@@ -35,14 +45,13 @@ def execute(
     save: Callable[[R], None],
     *,
     out: Path,
-    format_: str,
-    quiet: bool,
+    shown: Shown,
 ) -> int:
     """Do a job, save and print its report, and return the exit status; all its processes carry ``mark``."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP, and so does the audit
             signal.signal(number, _interrupt)
-    with ProgressLine(quiet) as progress, Reaper(mark):
+    with ProgressLine(shown.quiet, verbose=shown.verbose) as progress, Reaper(mark):
         job = make_job(progress)
         try:
             report = job.run()
@@ -52,7 +61,7 @@ def execute(
                 _attempt(lambda: save(report))
         else:
             _attempt(lambda: save(report))
-    print_report(report, format_, out)
+    print_report(report, shown.format_, out)
     return exit_code(report)
 
 
@@ -63,13 +72,11 @@ def _attempt(save: Callable[[], None]) -> None:
         print_error(error)
 
 
-def audit(settings: Settings, make_job: Callable[[Observer], Job[Audit]], *, format_: str, quiet: bool) -> int:
+def audit(settings: Settings, make_job: Callable[[Observer], Job[Audit]], shown: Shown) -> int:
     """Audit one target and return the exit status; see execute."""
     out = settings.out
-    print_python([settings.target], quiet)
-    return execute(
-        settings.mark, make_job, lambda report: store.save(out, report), out=out, format_=format_, quiet=quiet
-    )
+    print_python([settings.target], shown.quiet)
+    return execute(settings.mark, make_job, lambda report: store.save(out, report), out=out, shown=shown)
 
 
 def _interrupt(*_: object) -> None:

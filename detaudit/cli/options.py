@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from detaudit import wire
+from detaudit.cli import complete
+from detaudit.cli.help import Command, Option
 from detaudit.errors import UsageError
 from detaudit.launch.until import Until
 from detaudit.recipe.names import unknown
@@ -17,7 +19,7 @@ from detaudit.report import FORMATS
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class TargetCommand(click.Command):
+class TargetCommand(Command):
     """A command that runs a target; passes what follows ``--`` to its callback as ``after_dashes``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -41,7 +43,7 @@ class _Seconds(click.FloatRange):
         return found
 
 
-class _UntilType(click.ParamType[Until]):
+class _UntilType(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.4 on
     """A step, or a time."""
 
     name = "until"
@@ -54,7 +56,7 @@ class _UntilType(click.ParamType[Until]):
             self.fail(f"{error}.", param, ctx)
 
 
-class _JobsType(click.ParamType[int | None]):
+class _JobsType(click.ParamType):  # type: ignore[type-arg]
     """A number of runs, or None for ``auto``."""
 
     name = "jobs"
@@ -83,79 +85,95 @@ def _stages(ctx: click.Context, option: click.Parameter, value: str) -> tuple[st
     return tuple(stage for stage in wire.STAGES if stage in names)
 
 
+def option(*names: str, group: str, **attributes: Any) -> Callable[[F], F]:
+    """Return an option that --help lists in a ``group``; see click.option."""
+    return click.option(*names, cls=Option, group=group, **attributes)
+
+
+TARGET, RUNS, FLAGS, COMPARED, OUTPUT = "Target", "Runs", "Flags", "What is compared", "Output"
+"""The groups of options that several subcommands have."""
+
+
 def format_option(formats: Iterable[str] = FORMATS) -> Callable[[F], F]:
     """Return the option that selects one of ``formats``."""
-    return click.option("--format", "format_", type=click.Choice(list(formats)), default="table", show_default=True,
-                        help="Output format.")  # fmt: skip
+    names = list(formats)
+    return option("--format", "format_", group=OUTPUT, type=click.Choice(names), metavar="FORMAT", default="table",
+                  show_default=True, help=f"Output format: {', '.join(names)}.")  # fmt: skip
 
 
 def flag_options(recipe: str) -> Callable[[F], F]:
     """Return the options that change ``recipe``, such as "the recipe"."""
     return _all_of(
-        click.option("--flag", "flags", multiple=True, metavar="ID[=VALUE]",
-                     help=f"Add a flag to {recipe}. Repeatable."),
-        click.option("--no-flag", "no_flags", multiple=True, metavar="ID",
-                     help=f"Remove a flag from {recipe}. Repeatable."),
+        option("--flag", "flags", group=FLAGS, multiple=True, metavar="ID[=VALUE]", shell_complete=complete.flags,
+               help=f"Add a flag to {recipe}. Repeatable."),
+        option("--no-flag", "no_flags", group=FLAGS, multiple=True, metavar="ID", shell_complete=complete.flags,
+               help=f"Remove a flag from {recipe}. Repeatable."),
+        seed_option,
     )  # fmt: skip
 
 
 def _all_of(*options: Callable[[F], F]) -> Callable[[F], F]:
     def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
+        for one in reversed(options):
+            command = one(command)
         return command
 
     return add
 
 
-out_option = click.option("--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-                          help="Results folder. [default: .detaudit/<time>-<id>]")  # fmt: skip
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="Hide the progress line.")
-python_option = click.option("--python", metavar="EXE", help="Python interpreter that runs the training. "
-                             "[default: of the active environment or .venv; "
-                             "detaudit's own if a framework is installed beside it]")  # fmt: skip
-vary_option = click.option("--vary", multiple=True, metavar="NAME",
-                           help="Vary all, or a variation such as hash-seed, from run to run. Run 1 uses the control "
-                           "value. Repeatable.")  # fmt: skip
-until_option = click.option("--until", type=_UntilType(), metavar="STEP|TIME",
-                            help="End each run after this step, or after the last step that the first run does in a "
-                            "time such as 90s.")  # fmt: skip
+seed_option = option("--seed", group=FLAGS, type=click.IntRange(0, MAX_SEED), metavar="N",
+                     help="Seed used by the flags of a recipe. [default: 0]")  # fmt: skip
+out_option = option("--out", group=OUTPUT, type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+                    help="Results folder. [default: .detaudit/<time>-<id>]")  # fmt: skip
+quiet_option = option("-q", "--quiet", group=OUTPUT, is_flag=True, help="Hide the progress line.")
+verbose_option = option("-v", "--verbose", group=OUTPUT, is_flag=True,
+                        help="Also print the command of each run, the variables that are set for it, the folder of its "
+                        "logs, and how it ended, on stderr.")  # fmt: skip
+python_option = option("--python", group=TARGET, metavar="EXE", shell_complete=complete.files,
+                       help="Python interpreter that runs the training. [default: the one that runs "
+                       "detaudit]")  # fmt: skip
+vary_option = option("--vary", group=RUNS, multiple=True, metavar="NAME", shell_complete=complete.variations,
+                     help="Vary all, or a variation such as hash-seed, from run to run. Run 1 uses the control "
+                     "value. Repeatable.")  # fmt: skip
+until_option = option("--until", group=RUNS, type=_UntilType(), metavar="STEP|TIME",
+                      help="End each run after this step, or after the last step that the first run does in a "
+                      "time such as 90s.")  # fmt: skip
 jobs_options = _all_of(
-    click.option("--jobs", type=_JobsType(), default="1", show_default=True, metavar="N|auto",
-                 help="Number of runs at once, each with an equal share of the CPU cores; auto: as many as there are "
-                 "devices, or cores for. Above 1 implies --isolate."),
-    click.option("--devices", metavar="IDS", callback=_devices,
-                 help="GPUs to use, such as 0,1,2,3: each run at once has its own part of them."),
+    option("--jobs", group=RUNS, type=_JobsType(), default="1", show_default=True, metavar="N|auto",
+           help="Number of runs at once, each with an equal share of the CPU cores; auto: as many as there are "
+           "devices, or cores for. Above 1 implies --isolate."),
+    option("--devices", group=RUNS, metavar="IDS", callback=_devices,
+           help="GPUs to use, such as 0,1,2,3: each run at once has its own part of them."),
 )  # fmt: skip
 """How many runs go at once, and where."""
 
 target_options = _all_of(
-    click.argument("words", nargs=-1, metavar="SCRIPT [-- ARGS]... | -m MODULE [-- ARGS]... | -- COMMAND..."),
-    click.option("-m", "module", default="", metavar="MODULE", help="Run a module, like python -m."),
-)
+    click.argument("words", nargs=-1, metavar="SCRIPT [-- ARGS]... | -m MODULE [-- ARGS]... | -- COMMAND...",
+                   shell_complete=complete.script),
+    option("-m", "module", group=TARGET, default="", metavar="MODULE", help="Run a module, like python -m."),
+    python_option,
+)  # fmt: skip
 """What to run."""
 
 run_options = _all_of(
-    click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="N",
-                 help="Seed used by the flags of a recipe. [default: 0]"),
-    click.option("--timeout", type=_Seconds(), metavar="S", help="Kill a run after S seconds."),
-    click.option("--stages", metavar="NAMES", default=",".join(wire.DEFAULT_STAGES), show_default=True,
-                 callback=_stages,
-                 help="Stages to record at each step, separated by commas, or `all` (adds backward)."),
-    click.option("--loss-pattern", metavar="REGEX",
-                 help="Read losses from stdout with this regex. Group `loss`, or the first group, is the loss; "
-                 "group `step`, if present, is the step."),
-    click.option("--artifact", "artifacts_", multiple=True, metavar="PATH",
-                 help="Compare a file the script writes. Globs allowed. Repeatable."),
-    click.option("--no-files", is_flag=True,
-                 help="Do not compare the files the script writes, except named ones."),
-    click.option("--isolate", is_flag=True,
-                 help="Run each run in its own copy of the repository, always at the same path."),
-    click.option("--isolate-root", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-                 help="Copy this folder instead of the repository. Implies --isolate."),
-    python_option,
+    option("--timeout", group=RUNS, type=_Seconds(), metavar="S", help="Kill a run after S seconds."),
+    option("--isolate", group=RUNS, is_flag=True,
+           help="Run each run in its own copy of the repository, always at the same path."),
+    option("--isolate-root", group=RUNS, type=click.Path(exists=True, file_okay=False, path_type=Path),
+           metavar="DIR", help="Copy this folder instead of the repository. Implies --isolate."),
+    option("--stages", group=COMPARED, metavar="NAMES", default=",".join(wire.DEFAULT_STAGES), show_default=True,
+           callback=_stages, shell_complete=complete.stages,
+           help="Stages to record at each step, separated by commas, or `all` (adds backward)."),
+    option("--loss-pattern", group=COMPARED, metavar="REGEX",
+           help="Read losses from stdout with this regex. Group `loss`, or the first group, is the loss; "
+           "group `step`, if present, is the step."),
+    option("--artifact", "artifacts_", group=COMPARED, multiple=True, metavar="PATH", shell_complete=complete.files,
+           help="Compare a file the script writes. Globs allowed. Repeatable."),
+    option("--no-files", group=COMPARED, is_flag=True,
+           help="Do not compare the files the script writes, except named ones."),
     out_option,
     format_option(),
     quiet_option,
+    verbose_option,
 )  # fmt: skip
 """How runs are started, what of them is compared, and where the results go."""

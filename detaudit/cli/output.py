@@ -9,6 +9,7 @@ import click
 from detaudit.auditor import advice, store
 from detaudit.auditor.figures.collect import figures
 from detaudit.cli.errors import print_error
+from detaudit.cli.screen import width
 from detaudit.errors import StorageError
 from detaudit.launch.target import Target
 from detaudit.model import Report
@@ -19,10 +20,13 @@ from detaudit.report.plain import line
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
-def rendered(report: Report, format_: str, folder: Path | None) -> str:
-    """Return a report in a format, with the figures of the event logs in its results folder."""
+def rendered(report: Report, format_: str, folder: Path | None, width: int | None = None) -> str:
+    """Return a report in a format, with the figures of the event logs in its results folder.
+
+    ``width`` is that of the terminal, if it is printed on one.
+    """
     found = figures(report, folder) if format_ in DRAWN else NO_FIGURES
-    return render(report, format_, found)
+    return render(report, format_, found, width)
 
 
 def print_python(targets: Iterable[Target], quiet: bool) -> None:
@@ -36,7 +40,7 @@ def print_report(report: Report, format_: str, folder: Path | None = None) -> No
 
     A summary that cannot be written is an error on stderr that does not change the exit status.
     """
-    click.echo(rendered(report, format_, folder), nl=False)
+    click.echo(rendered(report, format_, folder, width()), nl=False)
     summary = os.environ.get(_SUMMARY)
     if format_ != "github" or not summary:
         return

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from detaudit.auditor.runs.observer import Observer
+from detaudit.cli.each_run import finished, started
+from detaudit.cli.screen import width
+from detaudit.launch import RunSpec
 from detaudit.model import Run
 from detaudit.model.number import count
-from detaudit.report.messages.wording import shortened
+from detaudit.report.fill import filled
+from detaudit.report.messages.wording import about, duration, shortened
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -23,15 +27,21 @@ MOST_FLAGS = 2
 EVERY_S = 60.0
 """Seconds between two lines without a terminal, such as in the log of a CI system, which may end a job without any."""
 
+_LEAST_IMPORTANT = ("rate", "loss", "tried", "elapsed")
+"""Parts of the line that may be left out, in this order."""
+
 WORTH_SAYING_S = 10.0
 """Seconds since the first run of a recipe began after which a difference is reported before the report."""
 
 
 class ProgressLine(Observer):
-    """One line, rewritten in place, or without a terminal a new one each minute; prints nothing if ``silent``."""
+    """One line, rewritten in place, or without a terminal a new one each minute; prints none of it if ``silent``.
 
-    def __init__(self, silent: bool) -> None:
-        self._silent = silent
+    If it is ``verbose``, lines about each run stay above it.
+    """
+
+    def __init__(self, silent: bool, *, verbose: bool = False) -> None:
+        self._silent, self._verbose = silent, verbose
         self._live: Live | None = None
         self._audit, self._recipe, self._runs, self._number, self._at_once = "", "", 0, 0, 1
         self._least = False  # there may be more runs
@@ -77,7 +87,7 @@ class ProgressLine(Observer):
         """See Observer."""
         if seconds >= EVERY_S:
             short = f"{count(runs, 'run')} through step {through:,}, then " if runs else ""
-            self._say(f"to prove the answer: {short}{count(whole, 'run')} to the end: {_about(seconds)}")
+            self._say(f"to prove the answer: {short}{count(whole, 'run')} to the end: {about(seconds)}")
 
     def runs_planned(self, runs: int, least: bool) -> None:
         """See Observer."""
@@ -94,6 +104,11 @@ class ProgressLine(Observer):
         """See Observer."""
         self._number, self._started = number, time.monotonic()
         self._step, self._loss, self._first = 0, "", (0, 0.0)
+
+    def run_prepared(self, number: int, spec: RunSpec) -> None:
+        """See Observer."""
+        if self._verbose:
+            self._print(*started(self._name(number), spec))
 
     def at_once(self, runs: int) -> None:
         """See Observer."""
@@ -114,6 +129,8 @@ class ProgressLine(Observer):
 
     def run_finished(self, run: Run) -> None:
         """See Observer."""
+        if self._verbose:
+            self._print(finished(self._name(run.id), run))
         self._took.append(run.wall_s)
         self._of = run.steps if run.finished else self._of
 
@@ -124,25 +141,52 @@ class ProgressLine(Observer):
         elif not self._silent:
             click.echo(text, err=True)
 
+    def _print(self, *lines: str) -> None:
+        """Print lines that the user asked for."""
+        text = "\n".join(filled(line, width(sys.stderr)) for line in lines)
+        if self._live is not None:
+            self._say(text)
+        else:
+            click.echo(text, err=True)
+
+    def _name(self, number: int) -> str:
+        more = "+" if self._least and number > 1 else ""
+        return f"{self._audit}{self._recipe}: run {number:,} of {self._runs:,}{more}"
+
     def _line(self) -> "Text":
         from rich.text import Text
 
-        return Text(self._text(), no_wrap=True, overflow="ellipsis")
+        columns = self._live.console.width if self._live is not None else None
+        return Text(self._text(columns), no_wrap=True, overflow="ellipsis")
 
-    def _text(self) -> str:
+    def _text(self, columns: int | None = None) -> str:
+        """Return what is known of the run under way, what matters least left out if it does not fit."""
+        parts = self._parts()
+        for least in _LEAST_IMPORTANT:
+            if columns is not None and len(_joined(parts)) > columns:
+                parts.pop(least, "")
+        if columns is not None and len(_joined(parts)) > columns:
+            parts["left"] = parts.get("left", "").split(" for ")[0]
+        return _joined(parts)
+
+    def _parts(self) -> dict[str, str]:
+        """Return what is known of the run under way, by the names of its parts."""
         if not self._number:
-            return ""
+            return {}
         elapsed, rate = time.monotonic() - self._started, self._steps_per_second()
-        total = f" of {self._of}" if self._of >= self._step and self._of else ""
-        more = "+" if self._least and self._number > 1 else ""
+        total = f" of {self._of:,}" if self._of >= self._step and self._of else ""
         beside = f", {self._at_once} at once" if self._at_once > 1 else ""
-        parts = [f"{self._audit}{self._recipe}: run {self._number} of {self._runs}{more}{beside}", self._tried]
-        parts += [f"step {self._step}{total}", f"{rate:.3g} steps/s" if rate else ""]
-        parts += [f"loss {self._loss}" if self._loss else "", f"{elapsed:.0f} s"]
         left = self._left(elapsed, rate)
         unit = "run" if self._least else "recipe"
-        parts.append(f"{_about(left)} left for this {unit}" if left is not None else "")
-        return "  ".join(filter(None, parts))
+        return {
+            "run": f"{self._name(self._number)}{beside}",
+            "tried": self._tried,
+            "step": f"step {self._step:,}{total}",
+            "rate": f"{_rate(rate)} steps/s" if rate else "",
+            "loss": f"loss {self._loss}" if self._loss else "",
+            "elapsed": duration(elapsed, ".0f"),
+            "left": f"{about(left)} left for this {unit}" if left is not None else "",
+        }
 
     def _steps_per_second(self) -> float:
         """Return how many steps the run under way does, 0 if that was not watched for a second."""
@@ -160,8 +204,9 @@ class ProgressLine(Observer):
         return own + (elapsed + own if mean is None else mean) * (self._runs - self._number) / self._at_once
 
 
-def _about(seconds: float) -> str:
-    if seconds < 2 * EVERY_S:
-        return f"about {seconds:.0f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"about {hours} h {minutes} min" if hours else f"about {minutes} min"
+def _joined(parts: dict[str, str]) -> str:
+    return "  ".join(filter(None, parts.values()))
+
+
+def _rate(found: float) -> str:
+    return f"{found:,.0f}" if found >= 100 else f"{found:.3g}"

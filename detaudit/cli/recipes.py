@@ -1,22 +1,31 @@
 """``detaudit recipes``: list the recipes and flags, or explain one of them."""
 
-import shutil
-import sys
-
 import click
 
-from detaudit.cli.options import format_option
+from detaudit.cli import complete
+from detaudit.cli.help import DEFAULT_GROUP, Command, Group
+from detaudit.cli.options import format_option, option
+from detaudit.cli.screen import width
 from detaudit.recipe import machine
 from detaudit.recipe.flags import DEVICES, FRAMEWORKS, Catalogue, load_catalogue
 from detaudit.recipe.recipes import load_recipe, names, read_recipe
 from detaudit.report import catalogue as show
 
+_EXAMPLES = (
+    ("all recipes and flags", "detaudit recipes"),
+    ("those for TensorFlow", "detaudit recipes --framework tensorflow"),
+    ("what is in a recipe?", "detaudit recipes show all"),
+    ("what does a flag do, and what does it cost?", "detaudit recipes show torch-deterministic-algorithms"),
+)
+_SHOW_EXAMPLES = _EXAMPLES[2:]
 
-@click.group(invoke_without_command=True)
-@click.option("--framework", type=click.Choice(FRAMEWORKS),
-              help="Show only this framework's flags, and recipes that use them.")  # fmt: skip
-@click.option("--device", type=click.Choice(DEVICES),
-              help="Show only flags that matter on this device, and recipes that use them.")  # fmt: skip
+
+@click.group(cls=Group, invoke_without_command=True, examples=_EXAMPLES)
+@option("--framework", group=DEFAULT_GROUP, type=click.Choice(FRAMEWORKS), metavar="NAME",
+        help=f"Show only this framework's flags, and recipes that use them: {', '.join(FRAMEWORKS)}.")  # fmt: skip
+@option("--device", group=DEFAULT_GROUP, type=click.Choice(DEVICES), metavar="NAME",
+        help="Show only flags that matter on this device, and recipes that use them: "
+        f"{', '.join(DEVICES)}.")  # fmt: skip
 @format_option(show.FORMATS)
 @click.pass_context
 def command(ctx: click.Context, framework: str | None, device: str | None, format_: str) -> None:
@@ -29,29 +38,24 @@ def command(ctx: click.Context, framework: str | None, device: str | None, forma
     known = [_known(name, catalogue) for name in names()]
     if framework or device:
         known = [(file, recipe) for file, recipe in known if any(flag in flags for flag in recipe.flags)]
-    click.echo(show.listing(known, flags, format_, _width()), nl=False)
+    click.echo(show.listing(known, flags, format_, width()), nl=False)
 
 
-@command.command("show")
-@click.argument("name", metavar="ID")
+@command.command("show", cls=Command, examples=_SHOW_EXAMPLES)
+@click.argument("name", metavar="ID", shell_complete=complete.recipes_and_flags)
 @format_option(show.FORMATS)
 def show_one(name: str, format_: str) -> None:
     """Explain one flag or recipe."""
     catalogue = load_catalogue()
     if name in names() or name.endswith((".yaml", ".yml")):
-        text = show.one_recipe(_known(name, catalogue), format_, _width())
+        text = show.one_recipe(_known(name, catalogue), format_, width())
     else:
         flag = catalogue.get(name, *names())
         recipes = [recipe for recipe in names() if flag in load_recipe(recipe, catalogue).flags]
-        text = show.one_flag(flag, recipes, format_, _width())
+        text = show.one_flag(flag, recipes, format_, width())
     click.echo(text, nl=False)
 
 
 def _known(name: str, catalogue: Catalogue) -> show.Known:
     """Return a recipe as it is applied on this machine."""
     return read_recipe(name), load_recipe(name, catalogue, devices=machine.devices())
-
-
-def _width() -> int | None:
-    """Return the width of the terminal, None if stdout is not one."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -8,8 +8,18 @@ import click
 from click.core import ParameterSource
 
 from detaudit.auditor.trace.tracer import Tracer, TraceRequest
-from detaudit.cli.execute import audit
-from detaudit.cli.options import TargetCommand, flag_options, run_options, target_options, vary_option
+from detaudit.cli import complete
+from detaudit.cli.execute import Shown, audit
+from detaudit.cli.options import (
+    FLAGS,
+    RUNS,
+    TargetCommand,
+    flag_options,
+    option,
+    run_options,
+    target_options,
+    vary_option,
+)
 from detaudit.cli.settings import settings_of
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
@@ -22,25 +32,36 @@ _UNSUPPORTED = ("stages", "loss_pattern", "artifacts_")
 """Options of a run that are hidden here, and refused with a hint: a trace compares every stage, and nothing else."""
 
 
-@click.command(cls=TargetCommand, options_metavar="[OPTIONS]")
+_RECORDED = "What is recorded"
+_EXAMPLES = (
+    ("which line makes two runs diverge?", "detaudit trace train.py"),
+    ("what is left once the seeds are set?", "detaudit trace train.py --recipe seeds"),
+    ("save both versions of the tensor that differs", "detaudit trace train.py --dump tensors.npz"),
+    ("record steps 100 to 104", "detaudit trace train.py --from-step 100 --window 5"),
+    ("where does the number of threads first change it?", "detaudit trace train.py --vary threads"),
+)
+
+
+@click.command(cls=TargetCommand, options_metavar="[OPTIONS]", examples=_EXAMPLES)
 @target_options
-@click.option("--runs", default=5, show_default=True, type=click.IntRange(2), metavar="N",
-              help="Maximum number of runs at each tracing level until two differ.")  # fmt: skip
-@click.option("--recipe", metavar="NAME|FILE", default="none", show_default=True,
-              help="Apply this recipe, and trace the difference that remains.")  # fmt: skip
+@option("--runs", group=RUNS, default=5, show_default=True, type=click.IntRange(2), metavar="N",
+        help="Maximum number of runs at each tracing level until two differ.")  # fmt: skip
+@option("--recipe", group=FLAGS, metavar="NAME|FILE", default="none", show_default=True,
+        shell_complete=complete.recipes,
+        help="Apply this recipe, and trace the difference that remains.")  # fmt: skip
 @flag_options("the recipe")
-@click.option("--on-cpu", metavar="MODULE",
-              help="Run this module on the CPU, to test whether one of its GPU kernels is the cause.")  # fmt: skip
-@click.option("--from-step", type=click.IntRange(0), metavar="N",
-              help="First step to record. [default: the first at which two runs differ]")  # fmt: skip
-@click.option("--window", default=1, show_default=True, type=click.IntRange(1), metavar="K",
-              help="Number of steps to record.")  # fmt: skip
-@click.option("--dump", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.npz",
-              help="Save both versions of the differing tensor, as `a` and `b`.")  # fmt: skip
+@option("--on-cpu", group=FLAGS, metavar="MODULE",
+        help="Run this module on the CPU, to test whether one of its GPU kernels is the cause.")  # fmt: skip
+@option("--from-step", group=_RECORDED, type=click.IntRange(0), metavar="N",
+        help="First step to record. [default: the first at which two runs differ]")  # fmt: skip
+@option("--window", group=_RECORDED, default=1, show_default=True, type=click.IntRange(1), metavar="K",
+        help="Number of steps to record.")  # fmt: skip
+@option("--dump", group=_RECORDED, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.npz",
+        help="Save both versions of the differing tensor, as `a` and `b`.")  # fmt: skip
 @vary_option
 @run_options
 @click.pass_context
-def command(ctx: click.Context, /, format_: str, quiet: bool, **options: Any) -> int:
+def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **options: Any) -> int:
     """Find the line where two runs diverge: step, operation and cause.
 
     Runs the script until two runs differ, then records every operation around that step in two more runs and names
@@ -54,12 +75,13 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, **options: Any) ->
         )
     request = _request(**options)
     settings = request.settings
-    return audit(settings, lambda observer: Tracer(request, LocalLauncher(), observer), format_=format_, quiet=quiet)
+    shown = Shown(format_, quiet, verbose)
+    return audit(settings, lambda observer: Tracer(request, LocalLauncher(), observer), shown)
 
 
-for option in command.params:
-    if isinstance(option, click.Option) and option.name in _UNSUPPORTED:
-        option.hidden = True
+for one in command.params:
+    if isinstance(one, click.Option) and one.name in _UNSUPPORTED:
+        one.hidden = True
 
 
 def _request(after_dashes: tuple[str, ...], recipe: str, runs: int, **options: Any) -> TraceRequest:

@@ -42,7 +42,7 @@ def difference(a: object, b: object) -> str:
     found = list(_differences(a, b, "", 0))
     if not found:
         return ""
-    lines = [f"not bit-identical: {len(found)} parts differ" if len(found) > 1 else "not bit-identical"]
+    lines = [f"not bit-identical: {len(found):,} parts differ" if len(found) > 1 else "not bit-identical"]
     for one in found[:MOST_SHOWN]:
         lines.append(f"  {one.path or 'the value'}{f' ({one.kind})' if one.kind else ''}:")
         lines += [f"    {line}" for line in one.lines]
@@ -58,7 +58,7 @@ def _differences(a: Any, b: Any, path: str, depth: int) -> Iterator[PartDifferen
         yield from _mapping_differences(a, b, path, depth)
     elif (isinstance(a, list) and isinstance(b, list)) or (isinstance(a, tuple) and isinstance(b, tuple)):
         if len(a) != len(b):
-            yield PartDifference(path, "", (f"{count(len(a), 'part')} vs {len(b)}",))
+            yield PartDifference(path, "", (f"{count(len(a), 'part')} vs {len(b):,}",))
             return
         fields = getattr(a, "_fields", None)  # Only a named tuple has them.
         for place, pair in enumerate(zip(a, b, strict=True)):

@@ -47,11 +47,16 @@ def _key(known: str) -> str:
     return known.lower() if "=" in known else normal(known)
 
 
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the name that was probably meant, ``""`` if none is as similar as ``cutoff`` says (0 to 1)."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
+
+
 def unknown(kind: str, name: str, known: Iterable[str], place: str = "") -> UnknownNameError:
     """Return the error for a name that does not exist (in a ``place``, if given), with the nearest match as a hint."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    hints = [f"Did you mean {near[0]!r}?"] if near else []
+    near = nearest(name, names, cutoff=0.4)
+    hints = [f"Did you mean {near!r}?"] if near else []
     if len(names) <= _MOST:
         hints.append(f"Available: {', '.join(names)}.")
     elif kind.startswith(("flag", "recipe")) and not place:

@@ -1,5 +1,6 @@
 """Read the audits of a project from detaudit.yaml, or from [tool.detaudit] in pyproject.toml."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,9 @@ Policy = Literal["fail", "warn", "rebase"]
 """How to treat a difference from a baseline of a different environment; ``rebase`` replaces the baseline."""
 
 _YEAR_S = 366 * 24 * 3600
+
+_TOML_PLACE = re.compile(r"(?s)(.+) \(at line (\d+), column (\d+)\)")
+"""An error of the TOML syntax; at the end of a document it has no place."""
 
 _HINT = "See docs/ci.md for the allowed keys."
 
@@ -97,8 +101,8 @@ def _audit(path: Path, name: str, raw: dict[str, Any]) -> NamedAudit:
     except msgspec.ValidationError as error:
         problem, where = yamlfile.split(error)
         at = f".audits.{name}{where}"
-        place = f"{path}, tool.detaudit{at}" if path.suffix == ".toml" else yamlfile.place(path, at)
-        raise ConfigError(f"{place}: {problem}", _HINT) from error
+        place = f"{path}, tool.detaudit{at}" if path.suffix == ".toml" else yamlfile.place(path, at, problem)
+        raise ConfigError(f"{place}: {problem}", yamlfile.nearest_key(problem, NamedAudit) or _HINT) from error
 
 
 def _tools(path: Path) -> dict[str, Any]:
@@ -108,7 +112,9 @@ def _tools(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise UnknownNameError(f"cannot read {path}: {error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}", "Fix the TOML syntax.") from error
+        found = _TOML_PLACE.fullmatch(str(error))
+        message = f"{path}:{found[2]}:{found[3]}: {found[1]}" if found else f"{path}: {error}"
+        raise ConfigError(message, "Fix the TOML syntax.") from error
     except (RecursionError, ValueError) as error:  # such as of a number with thousands of digits
         raise ConfigError(f"{path}: {error}", _HINT) from error
     return found if isinstance(found, dict) else {}

@@ -53,9 +53,8 @@ def load(path: Path, kind: type[T], hint: str = _HINT) -> T:
         return converted(path, data, kind)
     except msgspec.ValidationError as error:
         problem, where = split(error)
-        key = problem.removeprefix(_UNKNOWN_FIELD).rstrip("`") if problem.startswith(_UNKNOWN_FIELD) else ""
-        mark = _mark(yaml.compose(text, Loader=yaml.SafeLoader), where, key)
-        raise ConfigError(_at(path, mark, problem), _nearest(key, kind) or hint) from error
+        mark = _mark(yaml.compose(text, Loader=yaml.SafeLoader), where, _unknown_key(problem))
+        raise ConfigError(_at(path, mark, problem), nearest_key(problem, kind) or hint) from error
 
 
 def converted(path: Path, data: Any, kind: type[T]) -> T:
@@ -85,9 +84,12 @@ def split(error: msgspec.ValidationError) -> tuple[str, str]:
     return problem, where.rstrip("`")
 
 
-def place(path: Path, where: str) -> str:
-    """Return ``file:line:column`` of the value at a path such as ``.flags[2]`` in a file that was read before."""
-    mark = _mark(yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader), where)
+def place(path: Path, where: str, problem: str = "") -> str:
+    """Return ``file:line:column`` of the value at a path such as ``.flags[2]`` in a file that was read before.
+
+    If the ``problem`` is an unknown key there, it is the place of that key.
+    """
+    mark = _mark(yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader), where, _unknown_key(problem))
     return _at(path, mark, "").removesuffix(": ")
 
 
@@ -96,8 +98,13 @@ def _at(path: Path, mark: Any, problem: str) -> str:
     return f"{path}{place}: {problem}"
 
 
-def _nearest(key: str, kind: Any) -> str:
-    """Return a hint with the key that was meant, "" if none is near."""
+def _unknown_key(problem: str) -> str:
+    return problem.removeprefix(_UNKNOWN_FIELD).rstrip("`") if problem.startswith(_UNKNOWN_FIELD) else ""
+
+
+def nearest_key(problem: str, kind: Any) -> str:
+    """Return a hint with the key that was meant if the problem is an unknown one, "" if none is near."""
+    key = _unknown_key(problem)
     near = difflib.get_close_matches(key, sorted(_fields(kind)), n=1) if key else []
     return f"Did you mean {near[0]!r}?" if near else ""
 

@@ -21,6 +21,13 @@ class Drawer(Protocol):
         """Return the whole report."""
 
 
+class Fitter(Protocol):
+    """An output format whose lines fit into a terminal."""
+
+    def render(self, report: Report, width: int | None) -> str:
+        """Return the whole report, in lines of at most ``width`` columns if that is not None."""
+
+
 FORMATS = {
     "table": "detaudit.report.terminal",
     "json": "detaudit.report.json",
@@ -36,8 +43,15 @@ FORMATS = {
 DRAWN = frozenset({"html"})
 """Those with figures, which are read from event logs."""
 
+FITTED = frozenset({"table"})
+"""Those for a terminal."""
 
-def render(report: Report, format_: str, figures: Figures = NO_FIGURES) -> str:
-    """Return ``report`` in one of FORMATS; only a format of DRAWN takes ``figures``."""
+
+def render(report: Report, format_: str, figures: Figures = NO_FIGURES, width: int | None = None) -> str:
+    """Return ``report`` in one of FORMATS; only one of DRAWN takes ``figures``, only one of FITTED a ``width``."""
     module = importlib.import_module(FORMATS[format_])
-    return cast(Drawer, module).render(report, figures) if format_ in DRAWN else cast(Reporter, module).render(report)
+    if format_ in DRAWN:
+        return cast(Drawer, module).render(report, figures)
+    if format_ in FITTED:
+        return cast(Fitter, module).render(report, width)
+    return cast(Reporter, module).render(report)

@@ -5,24 +5,27 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum, auto
 from typing import Any, TypeAlias, TypeVar
 
-from tabulate import tabulate
-
 from detaudit.report.plain import row
 
 LEFT = frozenset(
     {
         "AUDIT",
+        "DESCRIPTION",
+        "DEVICES",
         "DIGEST",
         "FIRST DIFFERENCE",
+        "FLAG",
         "FLAGS",
         "GATE",
         "MATCHES CONTROL",
+        "RECIPE",
         "RECORDING",
         "RESULT",
         "RUNS MATCH",
         "SHAPE",
         "TRIAL",
         "TYPE",
+        "USED",
         "VARIED",
     }
 )
@@ -51,11 +54,6 @@ class Table:
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
-
-    def drawn(self, style: str) -> str:
-        """Return it in one of tabulate's styles."""
-        align = ["left" if self.is_left(header) else "right" for header in self.headers]
-        return tabulate(self.rows, self.headers, tablefmt=style, colalign=align, disable_numparse=True)
 
     def is_left(self, header: str) -> bool:
         """Whether a column is aligned to the left."""

@@ -1,7 +1,6 @@
 """Print the catalogue of recipes and flags, or one of them, as text, Markdown or JSON."""
 
 import json
-import textwrap
 from collections.abc import Callable, Sequence
 
 import click
@@ -10,6 +9,9 @@ from tabulate import tabulate
 
 from detaudit.recipe.flags import DEVICES, Flag
 from detaudit.recipe.recipes import Recipe, RecipeFile
+from detaudit.report.blocks import Table
+from detaudit.report.fill import filled
+from detaudit.report.fit import drawn
 from detaudit.report.markdown import prose
 from detaudit.report.plain import line
 
@@ -29,21 +31,9 @@ Known = tuple[RecipeFile, Recipe]
 
 Rows = Sequence[Sequence[str]]
 
-_LEAST = 20
-"""The smallest width that text is wrapped to."""
-
-_PADDING = "  "
-"""What tabulate adds to a header."""
-
 
 def _plain(rows: Rows, headers: Sequence[str], width: int | None) -> str:
-    """Return a table whose second column, the description, is wrapped to make it fit into ``width``."""
-    if width is not None:
-        padded = [f"{header}{_PADDING}" for header in headers]
-        others = sum(max(len(row[i]) for row in (*rows, padded)) + 2 for i in range(len(headers)) if i != 1)
-        room = width - others
-        rows = [[row[0], _filled(row[1], room), *row[2:]] for row in rows]
-    return tabulate(rows, headers, tablefmt="simple", disable_numparse=True)
+    return drawn(Table(headers, rows), width)
 
 
 def _markdown(rows: Rows, headers: Sequence[str], width: int | None) -> str:
@@ -64,7 +54,7 @@ def listing(recipes: Sequence[Known], flags: Sequence[Flag], format_: str, width
     parts = [table([_recipe_row(known) for known in recipes], _RECIPE_HEADERS, width)] if recipes else []
     parts += [table([_flag_row(flag) for flag in flags], _FLAG_HEADERS, width)] if flags else ["no matching flags"]
     if format_ == "table" and flags:
-        parts.append("\n".join(f"{action}: {meaning}" for action, meaning in ACTIONS.items()))
+        parts.append("\n".join(filled(f"{action}: {meaning}", width) for action, meaning in ACTIONS.items()))
         parts.append("Run `detaudit recipes show ID` for details.")
     return "\n\n".join(parts) + "\n"
 
@@ -90,8 +80,8 @@ def one_recipe(known: Known, format_: str, width: int | None = None) -> str:
     name, *texts = (line(text) for text in (file.name, file.title, ", ".join(file.extends)))
     title, extends = map(prose, texts) if format_ == "markdown" else texts
     heading = f"## {prose(name)}" if format_ == "markdown" else click.style(name, bold=True)
-    parts = [heading, title] if title else [heading]
-    parts += [f"Extends: {extends}"] if extends else []
+    parts = [heading, filled(title, width)] if title else [heading]
+    parts += [filled(f"Extends: {extends}", width)] if extends else []
     parts += [f"Seed: {recipe.seed}"]
     rows = [_flag_row(flag) for flag in recipe.flags]
     parts += [_TABLES[format_](rows, _FLAG_HEADERS, width)] if rows else []
@@ -109,22 +99,9 @@ def one_flag(flag: Flag, recipes: Sequence[str], format_: str, width: int | None
     if format_ == "markdown":
         lines = [f"- {name}: `{value}`" if name in _CODE else f"- {name}: {value}" for name, value in facts]
         return "\n".join([f"## {flag.id}", "", flag.title, "", *lines]) + "\n"
-    indent = max(len(name) for name, _ in facts) + 4
-    lines = [
-        f"  {name:<{indent - 4}}  {value if name == 'by hand' else _wrapped(value, indent, width)}"
-        for name, value in facts
-    ]
-    return "\n".join([click.style(flag.id, bold=True), flag.title, "", *lines]) + "\n"
-
-
-def _wrapped(text: str, indent: int, width: int | None) -> str:
-    if width is None:
-        return text
-    return _filled(text, width - indent).replace("\n", "\n" + " " * indent)
-
-
-def _filled(text: str, width: int) -> str:
-    return textwrap.fill(text, max(_LEAST, width), break_long_words=False, break_on_hyphens=False)
+    longest = max(len(name) for name, _ in facts)
+    lines = [filled(value, width, f"  {name:<{longest}}  ", " " * (longest + 4)) for name, value in facts]
+    return "\n".join([click.style(flag.id, bold=True), filled(flag.title, width), "", *lines]) + "\n"
 
 
 _CODE = ("variables", "calls", "sets", "by hand")

@@ -7,6 +7,7 @@ from detaudit.model.check import MatchesBaseline, RunsMatch
 from detaudit.report import words
 from detaudit.report.blocks import Block, Heading, Items, Stderr, Table
 from detaudit.report.messages import gates
+from detaudit.report.messages.wording import duration
 
 HEADERS = ("AUDIT", "GATE", "RESULT", "RUNS", "TIME")
 MOST_CHANGES = 12
@@ -17,8 +18,8 @@ def table(check: Check) -> Table:
     rows = []
     for one in check.audits:
         runs = one.audit.groups[0].runs if one.audit.groups else ()
-        took = f"{sum(run.wall_s for run in runs):.1f} s"
-        first = (one.name, str(len(runs)), took)
+        took = duration(sum(run.wall_s for run in runs))
+        first = (one.name, f"{len(runs):,}", took)
         if not one.gates:
             rows.append((one.name, "-", "interrupted", first[1], took))
         for gate in one.gates:
@@ -37,7 +38,7 @@ def sentence(check: Check) -> str:
     """Return how many gates have each status, the worst first."""
     found = [gate.status for one in check.audits for gate in one.gates]
     order = (GateStatus.FAILED, GateStatus.INCOMPARABLE, GateStatus.INCONCLUSIVE, GateStatus.PASSED)
-    return ", ".join(f"{found.count(status)} {status}" for status in order if status in found) or "no gate ran"
+    return ", ".join(f"{found.count(status):,} {status}" for status in order if status in found) or "no gate ran"
 
 
 def gate_details(check: Check) -> Iterator[list[Block]]:

@@ -63,7 +63,7 @@ def recordings(found: Comparison) -> Table:
 
 def _recording(letter: str, rank: RankRecord) -> list[str]:
     weights, loss = digits(rank.sum_of_weights), digits(rank.final_loss)
-    steps = "-" if rank.framework in (Stage.ARTIFACT, Stage.SAVED) else str(rank.steps)
+    steps = "-" if rank.framework in (Stage.ARTIFACT, Stage.SAVED) else f"{rank.steps:,}"
     return [letter, run_table.rank_name(rank), weights, loss, steps, run_table.short_digest(rank)]
 
 
@@ -93,7 +93,7 @@ def losses(found: Comparison) -> Table:
 
 
 def _pair(pair: LossPair) -> list[str]:
-    return [str(pair.step), digits(pair.a), digits(pair.b), brief(pair.distance)]
+    return [f"{pair.step:,}", digits(pair.a), digits(pair.b), brief(pair.distance)]
 
 
 def sentence(found: Comparison) -> str:
@@ -121,7 +121,7 @@ def _where(found: Comparison, first: Difference) -> str:
         case Stage.RETURNED:
             return f"the value returned by the test differs{f' at {first.site}' if first.site else ''}"
         case Stage.INIT:
-            return f"the weights{rank} differ before {f'step {first.step}' if first.step else 'the first step'}"
+            return f"the weights{rank} differ before {f'step {first.step:,}' if first.step else 'the first step'}"
         case Stage.UPDATE if first.at_end:
             return f"the final weights or loss{rank} differ"
         case Stage.STATE if first.at_end:
@@ -139,7 +139,7 @@ def _steps_where(found: Comparison, first: Difference) -> str:
     if not first.step:
         return f"A has {count(len(a), 'rank')}, B has {len(b):,}"
     if first.rank >= len(a):
-        return f"only one side printed a loss for step {first.step}"
+        return f"only one side printed a loss for step {first.step:,}"
     end = f"A ended after step {a[first.rank].steps}, B after step {b[first.rank].steps}"
     return f"rank {first.rank}: {end}" if _has_ranks(found) else end
 
@@ -147,7 +147,7 @@ def _steps_where(found: Comparison, first: Difference) -> str:
 def _last_equal(found: Comparison, first: Difference) -> str:
     if found.last_equal_step is None or first.stage in (*NAMED, Stage.INIT):
         return ""
-    return f" (last equal: step {found.last_equal_step})"
+    return f" (last equal: step {found.last_equal_step:,})"
 
 
 def explanation(found: Comparison) -> str:

@@ -7,7 +7,7 @@ from detaudit.model import Audit, Check, Group, Report, Verdict, exit_code
 from detaudit.model.number import count
 from detaudit.report import words
 from detaudit.report.messages import evidence
-from detaudit.report.messages.wording import both
+from detaudit.report.messages.wording import both, duration
 
 _KINDS = {
     "run": "Audit",
@@ -58,7 +58,7 @@ def _runs(report: Audit | Check) -> list[str]:
     runs = [run for audit in audits for group in audit.groups for run in group.runs]
     total = getattr(report, "total_runs", len(runs))
     took = elapsed(report.started, report.ended)
-    return [f"{count(total, 'run')} in {duration(took)}" if took is not None else count(total, "run")]
+    return [f"{count(total, 'run')} in {duration(took, '.0f')}" if took is not None else count(total, "run")]
 
 
 def moment(text: str) -> str:
@@ -78,14 +78,6 @@ def _read(text: str) -> datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as people write it."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def lede(groups: Sequence[Group]) -> list[str]:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from tabulate import tabulate
+
 from detaudit.compat import assert_never
 from detaudit.model import Report
 from detaudit.report.blocks import (
@@ -42,13 +44,18 @@ def _drawn(block: Block) -> str:
             return f"### {prose(text)}"
         case Table(headers=headers, rows=rows, note=note):
             escaped = Table(headers, [[_cell(text) for text in cells] for cells in rows])
-            return "\n\n".join(filter(None, [escaped.drawn("pipe"), prose(note)]))
+            return "\n\n".join(filter(None, [_table(escaped), prose(note)]))
         case Answer(word=word, sentence=sentence, evidence=evidence):
             return _paragraphs([f"**{word}**: {prose(sentence)}", prose(evidence)])
         case Warnings() | Interrupted() | NextSteps():
             return _ending(block)
         case _:
             return _lines(block)
+
+
+def _table(found: Table) -> str:
+    align = ["left" if found.is_left(header) else "right" for header in found.headers]
+    return tabulate(found.rows, found.headers, tablefmt="pipe", colalign=align, disable_numparse=True)
 
 
 def _lines(block: Text | Items | Code | Stderr | Notes) -> str:

@@ -32,9 +32,9 @@ def several_ranks(group: Group) -> bool:
 
 
 def _probe(found: Probe) -> str:
-    step = "" if found.step is None else f", step {found.step}"
+    step = "" if found.step is None else f", step {found.step:,}"
     what = "gradient" if found.gradient else "value"
-    return f"{'gradient of ' if found.gradient else ''}'{found.name}' ({what} {found.occurrence}{step})"
+    return f"{'gradient of ' if found.gradient else ''}'{found.name}' ({what} {found.occurrence:,}{step})"
 
 
 def summary(group: Group) -> str:

@@ -1,18 +1,24 @@
 """The table of the runs of one recipe."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from detaudit.model import FITTED, NAMED, UNHOOKED, Group, RankRecord, Run, Stage, digits, is_inference
 from detaudit.report.blocks import Table
+from detaudit.report.fit import without
+from detaudit.report.marks import letters
 from detaudit.report.messages import differences, statuses
+from detaudit.report.messages.wording import duration
 
 COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERENCE")
+MARKED = "runs with the same letter have the same result"
 
 
 def table(group: Group) -> Table:
     """Return a table of the runs, without the column of ranks if no run has several."""
-    rows = [row for run in group.runs for row in _rows(group, run)]
-    found = Table(COLUMNS, rows)
+    marks = letters(group)
+    rows = [row for run in group.runs for row in _rows(group, run, marks.get(run.id, ""))]
+    found = Table(COLUMNS, rows, MARKED if marks else "")
     if group.through is not None:
         found = _of_ended(found)
     if calls_only(rank for run in group.runs for rank in run.ranks):
@@ -29,7 +35,7 @@ def _shown_ranks(group: Group, run: Run) -> list[RankRecord]:
 
 def without_ranks(found: Table) -> Table:
     """Return a table without its column of ranks."""
-    return _without(found, "RANK")
+    return without(found, "RANK")
 
 
 def calls_only(ranks: Iterable[RankRecord]) -> bool:
@@ -40,34 +46,30 @@ def calls_only(ranks: Iterable[RankRecord]) -> bool:
 
 def of_calls(found: Table) -> Table:
     """Return a table for calls of models: without weights and losses, and with calls instead of steps."""
-    found = _without(_without(found, "SUM OF WEIGHTS"), "FINAL LOSS")
-    return Table(["CALLS" if header == "STEPS" else header for header in found.headers], found.rows)
+    return _renamed(without(without(found, "SUM OF WEIGHTS"), "FINAL LOSS"), "STEPS", "CALLS")
 
 
 def _of_ended(found: Table) -> Table:
     """Return a table for runs that were ended: without sums of weights, and with the losses and weights by then."""
-    found = _without(found, "SUM OF WEIGHTS")
-    return Table(["LOSS" if header == "FINAL LOSS" else header for header in found.headers], found.rows)
+    return _renamed(without(found, "SUM OF WEIGHTS"), "FINAL LOSS", "LOSS")
 
 
-def _without(found: Table, header: str) -> Table:
-    place = found.headers.index(header)
-    headers, *rows = ([*row[:place], *row[place + 1 :]] for row in (found.headers, *found.rows))
-    return Table(headers, rows)
+def _renamed(found: Table, old: str, new: str) -> Table:
+    return replace(found, headers=[new if header == old else header for header in found.headers])
 
 
-def _rows(group: Group, run: Run) -> Iterator[list[str]]:
-    time, early = f"{run.wall_s:.1f} s", run in group.shorter
+def _rows(group: Group, run: Run, mark: str) -> Iterator[list[str]]:
+    time, early = duration(run.wall_s), run in group.shorter
     for place, rank in enumerate(_shown_ranks(group, run) or (None,)):
         first = place == 0
         yield [
-            str(run.id) if first else "",
+            f"{run.id:,}" if first else "",
             rank_name(rank) if rank else "",
             digits(rank.sum_of_weights) if rank else "-",
             digits(rank.final_loss) if rank and not early else "-",
             _steps(run, rank),
             time if first else "",
-            "-" if early else short_digest(rank),
+            "-" if early else f"{short_digest(rank)} {mark if first else ''}".rstrip(),
             _difference(group, run, rank),
         ]
 
@@ -81,7 +83,7 @@ def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
     found = run.first_difference
     if found is None or (rank is not None and found.rank != rank.rank):
         return ""
-    return f"{differences.in_table(found)} (vs run {run.reference or base})"
+    return differences.in_table(found) + (f" (vs run {run.reference})" if run.reference not in (None, base) else "")
 
 
 def short_digest(record: RankRecord | None) -> str:
@@ -97,4 +99,4 @@ def rank_name(record: RankRecord) -> str:
 def _steps(run: Run, record: RankRecord | None) -> str:
     if record is not None and record.framework in NAMED:
         return "-"
-    return str(record.steps if record else run.steps)
+    return f"{record.steps if record else run.steps:,}"

@@ -146,11 +146,11 @@ def notes(trace: Trace) -> list[str]:
 
 def _pass(found: Pass) -> str:
     if found.last_step >= ALL_STEPS:
-        steps = f"from step {found.first_step} on" if found.first_step > 1 else "at all steps"
+        steps = f"from step {found.first_step:,} on" if found.first_step > 1 else "at all steps"
     elif found.first_step == found.last_step:
-        steps = f"at step {found.first_step}"
+        steps = f"at step {found.first_step:,}"
     else:
-        steps = f"at steps {found.first_step} to {found.last_step}"
+        steps = f"at steps {found.first_step:,} to {found.last_step:,}"
     first = found.first_difference
     match = f"first difference {differences.where(first.step, first.stage, call=first.call)}" if first else "all match"
     recorded = _LEVELS.get(found.level, found.level)

@@ -47,7 +47,7 @@ def cells(group: Group, runs: int, shown: Run | None) -> list[str]:
     rank = shown.ranks[0] if shown else None
     return [
         name(group.recipe.name),
-        str(runs),
+        f"{runs:,}",
         digits(rank.sum_of_weights) if rank else "-",
         digits(rank.final_loss) if rank else "-",
         run_table.short_digest(rank),

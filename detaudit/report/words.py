@@ -165,7 +165,7 @@ def _replicas_line(group: Group) -> str:
     differs = found.first_difference
     return (
         f"replicas: in run {found.run}, the weights of rank {differs.rank} differ from those of rank 0 at step "
-        f"{differs.step}: they are sharded or not synchronized"
+        f"{differs.step:,}: they are sharded or not synchronized"
     )
 
 

@@ -55,6 +55,23 @@ def test_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line._text().startswith("none: run 2 of 3  step 101  10 steps/s")
 
 
+def test_a_narrow_terminal_shows_what_matters_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, line = Clock(monkeypatch), ProgressLine(silent=True)
+    line.group_started("trial-3", 3)
+    line.trial_started(("torch-seed",), 2)
+    line.run_started(1, None)
+    line.last_step(20000)
+    line.progress(1, None)
+    clock.now += 10
+    line.progress(2001, 0.25)
+    tried, left = "with torch-seed, 2 tried before", "about 5 min left for this recipe"
+    assert line._text() == f"trial-3: run 1 of 3  {tried}  step 2,001 of 20,000  200 steps/s  loss 0.25  10 s  {left}"
+    assert line._text(125) == f"trial-3: run 1 of 3  {tried}  step 2,001 of 20,000  loss 0.25  10 s  {left}"
+    assert line._text(84) == f"trial-3: run 1 of 3  step 2,001 of 20,000  10 s  {left}"
+    assert line._text(75) == f"trial-3: run 1 of 3  step 2,001 of 20,000  {left}"
+    assert line._text(60) == "trial-3: run 1 of 3  step 2,001 of 20,000  about 5 min left"
+
+
 def test_a_last_step_says_how_long_the_first_run_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, line = Clock(monkeypatch), ProgressLine(silent=True)
     line.group_started("none", 2)
@@ -63,7 +80,7 @@ def test_a_last_step_says_how_long_the_first_run_takes(monkeypatch: pytest.Monke
     line.progress(1, None)
     clock.now += 10
     line.progress(11, None)
-    assert line._text() == "none: run 1 of 2  step 11 of 3601  1 steps/s  10 s  about 2 h 0 min left for this recipe"
+    assert line._text() == "none: run 1 of 2  step 11 of 3,601  1 steps/s  10 s  about 2 h 00 min left for this recipe"
 
 
 def test_what_a_bisection_tries(monkeypatch: pytest.MonkeyPatch) -> None:

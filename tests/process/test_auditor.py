@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -119,32 +118,6 @@ def test_a_failure_that_repeats_ends_the_audit(project: Project) -> None:
     assert done.code == 125
     assert (project.folder / "runs").read_text() == "xx"
     assert done.json["warnings"][0]["kind"] == "runs-fail-alike"
-
-
-def on_a_terminal(project: Project, *words: str, env: dict[str, str]) -> bytes:
-    ours, theirs = pty.openpty()
-    done = subprocess.Popen(
-        project.command(*words), cwd=project.folder, env={**os.environ, "TERM": "xterm", **env}, stdout=theirs,
-        stderr=theirs, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    done.wait()
-    os.close(ours)
-    return seen
-
-
-def test_no_color_on_a_terminal(project: Project) -> None:
-    assert b"\x1b[31m" in on_a_terminal(project, "run", "missing.py", env={"NO_COLOR": ""})
-    assert b"\x1b[" not in on_a_terminal(project, "run", "missing.py", env={"NO_COLOR": "1"})
 
 
 def test_steps_that_are_recorded_from_the_start_count_as_runs(project: Project, seeded: str) -> None:

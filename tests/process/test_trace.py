@@ -195,9 +195,7 @@ def test_an_edit_that_fixes_it_is_shown(project: Project) -> None:
     assert "+ order = np.random.default_rng(0).random(50)" in done.out
 
 
-UNSUPPORTED = (
-    "error: detaudit trace does not support --stages, --loss-pattern or --artifact\n  hint: Remove them, or use "
-)
+UNSUPPORTED = "error: detaudit trace does not support --stages, --loss-pattern or --artifact\n"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +204,7 @@ UNSUPPORTED = (
         (("--stages", "init"), UNSUPPORTED),
         (("--loss-pattern", "(.*)"), UNSUPPORTED),
         (("--artifact", "model.pt"), UNSUPPORTED),
-        (("--runs", "1"), "1 is not in the range"),
+        (("--runs", "1"), "1 is not at least 2"),
         (("--flag", "torch-sed"), "torch-seed"),
     ],
 )

@@ -59,17 +59,26 @@ def test_a_pyproject_without_our_table_has_no_audits(tmp_path: Path, text: str) 
     ("name", "text", "message"),
     [
         ("detaudit.yaml", YAML + "    runs: three\n", r"detaudit\.yaml:6:11: Expected `int`, got `str`"),
-        ("detaudit.yaml", YAML + "    rnus: 3\n", r"detaudit\.yaml:4:5: .*`rnus`"),
+        ("detaudit.yaml", YAML + "    rnus: 3\n", r"detaudit\.yaml:6:5: .*`rnus`"),
         ("detaudit.yaml", "audits: {", r"detaudit\.yaml:1:10: "),
         ("detaudit.yaml", "audits: {}", "length >= 1"),
         ("pyproject.toml", TOML + "runs = 0\n", r"pyproject\.toml, tool\.detaudit\.audits\.other\.runs: .*>= 1"),
         ("pyproject.toml", "[tool.detaudit]\n", "missing required field `audits`"),
-        ("pyproject.toml", "[tool.detaudit\n", r"line 1, column 15"),
+        ("pyproject.toml", "[tool.detaudit\n", r"pyproject\.toml:1:15: "),
     ],
 )
 def test_invalid_contents_are_reported_with_their_place(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         project.read(written(tmp_path, name, text))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("detaudit.yaml", YAML + "    rnus: 3\n"), ("pyproject.toml", TOML + "rnus = 3\n")]
+)
+def test_an_unknown_key_gets_the_nearest_as_a_hint(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        project.read(written(tmp_path, name, text))
+    assert error.value.hint == "Did you mean 'runs'?"
 
 
 def test_an_unknown_name_gets_the_nearest_as_a_hint(tmp_path: Path) -> None:

@@ -200,18 +200,18 @@ def test_the_rank_of_a_difference_is_named_if_there_are_several() -> None:
         (
             Stage.ARTIFACT,
             "model.pt",
-            "model.pt (vs run 1)",
+            "model.pt",
             "first differ in model.pt: a file the script wrote differs",
         ),
         (
             Stage.RETURNED,
             "[0]",
-            "returned [0] (vs run 1)",
+            "returned [0]",
             "first differ in the returned value [0]: the value returned",
         ),
-        (Stage.RETURNED, None, "returned (vs run 1)", "first differ in the returned value: the value returned"),
-        (Stage.STEPS, None, "step 1, steps (vs run 1)", "first differ at step 1: only one run has this step"),
-        (Stage.STDOUT, None, "step 1, stdout (vs run 1)", "first differ at step 1 (stdout): a printed loss differs"),
+        (Stage.RETURNED, None, "returned", "first differ in the returned value: the value returned"),
+        (Stage.STEPS, None, "step 1, steps", "first differ at step 1: only one run has this step"),
+        (Stage.STDOUT, None, "step 1, stdout", "first differ at step 1 (stdout): a printed loss differs"),
     ],
 )
 def test_differences_without_a_stage_of_training(stage: Stage, site: str | None, cell: str, sentence: str) -> None:

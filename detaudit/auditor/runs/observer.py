@@ -1,5 +1,6 @@
 """The progress of an audit, as calls that do nothing by default."""
 
+from detaudit.launch import RunSpec
 from detaudit.model import Run
 
 
@@ -32,6 +33,9 @@ class Observer:
 
     def run_started(self, number: int, timeout: float | None) -> None:
         """Note that a run begins; ``timeout`` is in seconds."""
+
+    def run_prepared(self, number: int, spec: RunSpec) -> None:
+        """Note how the run that begins is started."""
 
     def progress(self, step: int, loss: float | None) -> None:
         """Note how far the run under way got."""

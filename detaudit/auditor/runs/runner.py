@@ -74,6 +74,7 @@ class Runner:
         If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder.
         """
         self._observer.run_started(number, spec.timeout)
+        self._observer.run_prepared(number, spec)
         self._runs += 1
         if limits.last_step is None:
             limits = replace(limits, until=limits.until or self._until, trained_by=self._trained_by)

@@ -1,13 +1,14 @@
 """What a page shows of the runs of one recipe."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from detaudit.model import Group, RankRecord, Run, digits
 from detaudit.model.number import count
 from detaudit.report import run_table
+from detaudit.report.marks import ordered, results
 from detaudit.report.messages import differences, figures, statuses
+from detaudit.report.messages.wording import duration
 
 LETTERS = "ABCDEFG"
 MOST_RUNS = 12
@@ -44,24 +45,7 @@ class Row:
 
 def letters(group: Group) -> dict[int, str]:
     """Return the letters of the results of a group, by number: A is that of the first run, then the most frequent."""
-    counts = Counter(found for found in results(group).values() if found is not None)
-    ordered = sorted(counts, key=lambda number: (number != 1, -counts[number], number))
-    return dict(zip(ordered, LETTERS, strict=False))
-
-
-def results(group: Group) -> dict[int, int | None]:
-    """Return the number of the result of each run, None for one that was ended before others, or is not compared.
-
-    Reports of older versions have none: there, runs with the same fingerprints share one.
-    """
-    compared = [run for run in group.runs if run.counts and run not in group.shorter]
-    found: dict[int, int | None] = {run.id: None for run in group.runs}
-    if any(run.result is not None for run in group.runs):
-        return found | {run.id: run.result for run in compared}
-    seen: dict[tuple[object, ...], int] = {}
-    return found | {
-        run.id: seen.setdefault((run.ranks, run.first_difference), len(seen) + 1) for run in compared if run.ranks
-    }
+    return dict(zip(ordered(group), LETTERS, strict=False))
 
 
 def kinds(group: Group) -> dict[int, str]:
@@ -92,7 +76,7 @@ def rows(group: Group) -> list[Row]:
                 total=_split(digits(rank.sum_of_weights) if rank else "-", totals),
                 loss=_split(digits(rank.final_loss) if rank and run not in group.shorter else "-", losses),
                 steps=f"{run.steps:,}",
-                time=f"{run.wall_s:.1f} s",
+                time=duration(run.wall_s),
                 where=where,
                 mood=mood,
                 result=number,

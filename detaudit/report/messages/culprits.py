@@ -85,8 +85,8 @@ def _is_number(text: str) -> bool:
 def narrowed(found: Narrowed) -> str:
     """Return between which events the difference enters."""
     if found.after == Boundary() and found.before.module:
-        return f"step {found.step}, before {boundary(found.before)}"
-    return f"step {found.step}, between {boundary(found.after)} and {boundary(found.before)}"
+        return f"step {found.step:,}, before {boundary(found.before)}"
+    return f"step {found.step:,}, between {boundary(found.after)} and {boundary(found.before)}"
 
 
 def boundary(found: Boundary) -> str:

@@ -5,7 +5,7 @@ from detaudit.model import Difference, Divergence, Stage
 
 def place(step: int, call: bool = False) -> str:
     """Return ``at step 1``; ``call`` says that steps are calls of models."""
-    return f"at {'call' if call else 'step'} {step}"
+    return f"at {'call' if call else 'step'} {step:,}"
 
 
 def where(step: int, stage: Stage, site: str | None = None, *, call: bool = False, at_end: bool = False) -> str:
@@ -18,7 +18,7 @@ def where(step: int, stage: Stage, site: str | None = None, *, call: bool = Fals
         case Stage.STEPS:
             return place(step, call)
         case Stage.OUTPUT if at_end:
-            return f"after step {step} ({stage})"
+            return f"after step {step:,} ({stage})"
         case _:
             named = f"{stage}: {site}" if site else stage
             return f"{place(step, call) if step else 'before the first step'} ({named})"
@@ -31,4 +31,4 @@ def in_table(found: Difference | Divergence) -> str:
     if found.stage is Stage.RETURNED:
         return f"returned{' ' if found.site else ''}{found.site or ''}"
     after = "after " if found.at_end and found.stage is Stage.OUTPUT else ""
-    return f"{after}{'call' if found.call else 'step'} {found.step}, {found.stage}"
+    return f"{after}{'call' if found.call else 'step'} {found.step:,}, {found.stage}"

@@ -45,7 +45,7 @@ def sentence(stage: Stage, found: Explanation) -> str:
     """Return what differs, what matches nevertheless, and the likely cause."""
     if found.gap is not None:
         last, first = found.gap
-        between = f"between {last} and {first}" if last else f"before step {first}"
+        between = f"between {last:,} and {first:,}" if last else f"before step {first:,}"
         return f"no step {between} is recorded on both sides; the difference may start there"
     if LikelyCause.AFTER_THE_LAST_STEP in found.likely and stage is Stage.OUTPUT:
         return "every step, the weights and the buffers match; what models returned after the last update differs"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from detaudit.model import Confidence, digits
 from detaudit.model.figures import Curve, Ladder, Losses, NoFigure, Steps
 from detaudit.model.number import count
-from detaudit.report.messages.wording import both, brief, every, shortened
+from detaudit.report.messages.wording import both, brief, duration, every, shortened
 
 RUNS = "Runs with the same result share a letter and a color. Digits that all runs share are gray."
 LADDER = (
@@ -72,7 +72,7 @@ def costs(found: Sequence[tuple[str, float]]) -> str:
 
 def times(runs: int, seconds: float) -> str:
     """Return how long all runs took."""
-    return f"{count(runs, 'run')} took {seconds:,.0f} s"
+    return f"{count(runs, 'run')} took {duration(seconds, '.0f')}"
 
 
 def more_flags(number: int) -> str:

@@ -96,8 +96,8 @@ def _since(found: DiffersFromBaseline) -> str:
             start = " at the end"
         case _:
             rank = f"rank {found.rank}, " if found.rank else ""
-            last = f"; last equal: step {found.last_equal_step}" if found.last_equal_step is not None else ""
-            start = f" from {f'step {found.step}' if found.step else 'the start'} on ({rank}{stage}{last})"
+            last = f"; last equal: step {found.last_equal_step:,}" if found.last_equal_step is not None else ""
+            start = f" from {f'step {found.step:,}' if found.step else 'the start'} on ({rank}{stage}{last})"
     return start + why
 
 

@@ -42,7 +42,7 @@ from detaudit.model.problems import (
     TrainingsUnseen,
     Unseen,
 )
-from detaudit.report.messages.wording import shortened
+from detaudit.report.messages.wording import duration, shortened
 
 LOOKED_FOR = (
     "a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow, an optimizer of tf.compat.v1 "
@@ -122,14 +122,14 @@ def _ended(found: _Ended) -> str:
         case EndedAtDifference():
             return "ended at its first difference"
         case EndedAfterStep(step=step):
-            return f"ended after step {step}"
+            return f"ended after step {step:,}"
         case TimedOut(seconds=seconds, hung=True):
             return (
-                f"timed out after {seconds:g} s: the training had ended, but the process did not exit "
+                f"timed out after {duration(seconds, 'g')}: the training had ended, but the process did not exit "
                 "(a thread may still be running)"
             )
         case TimedOut(seconds=seconds, step=step):
-            return f"timed out after {seconds:g} s, at step {step}"
+            return f"timed out after {duration(seconds, 'g')}, at step {step:,}"
         case Failed(exit_code=code):
             return f"the script failed with exit status {code}"
         case InputExpected():

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from detaudit.model import Number
 from detaudit.model.number import count
 
+_MINUTE, _HOUR, _DAY = 60, 3600, 24 * 3600
+
 
 def both(words: Iterable[str]) -> str:
     """Return words as a list: ``a``, ``a and b``, ``a, b and c``."""
@@ -29,6 +31,28 @@ def shortened(words: Iterable[str], more: int = 0, most: int | None = None) -> s
     shown = found[:most]
     left_out = len(found) - len(shown) + more
     return f"{', '.join(shown)} and {left_out:,} more" if left_out else ", ".join(shown)
+
+
+def duration(seconds: float, digits: str = ".1f") -> str:
+    """Return ``10.7 s``, ``4 min 05 s``, ``1 h 03 min`` or ``2 d 03 h``; ``digits`` is the format below a minute."""
+    if seconds < _MINUTE and not (text := f"{seconds:{digits}}").startswith("60"):
+        return f"{text} s"
+    whole = round(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE:02} s"
+    minutes = round(seconds / _MINUTE)
+    if minutes < _DAY // _MINUTE:
+        return f"{minutes // 60} h {minutes % 60:02} min"
+    hours = round(seconds / _HOUR)
+    return f"{hours // 24:,} d {hours % 24:02} h"
+
+
+def about(seconds: float) -> str:
+    """Return a duration that is an estimate: ``about 90 s``, ``about 5 min``, ``about 2 h 00 min``."""
+    minutes = round(seconds / _MINUTE)
+    if seconds < 2 * _MINUTE:
+        return f"about {seconds:.0f} s"
+    return f"about {minutes} min" if minutes < _HOUR // _MINUTE else f"about {duration(_MINUTE * minutes)}"
 
 
 def brief(number: Number) -> str:

@@ -1,0 +1,93 @@
+"""Point at what an error is about: words of the command line, or a line of a file."""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import click
+from rich.cells import cell_len
+
+from detaudit import redact
+from detaudit.report.plain import row
+
+_INDENT = "  "
+_CUT = "…"
+_PLACE = re.compile(r"(.+?):([1-9]\d{0,8}):([1-9]\d{0,8}): ")
+_VALUE = re.compile(r"[^\s:,\]}#]+")
+_BETWEEN = re.compile(r"[\s'\"`,;()]+")
+
+
+def in_file(message: str, width: int | None) -> list[str]:
+    """Return the line that a message begins with the place of, with its number, and a line that underlines it.
+
+    Nothing if there is none, or if it has a secret.
+    """
+    found = _PLACE.match(message)
+    if found is None:
+        return []
+    path, number, column = found[1], int(found[2]), int(found[3]) - 1
+    try:
+        with open(path, encoding="utf-8") as file:
+            line = next(islice(file, number - 1, None), "")
+    except (OSError, UnicodeDecodeError):
+        return []
+    line, end = line.removesuffix("\n"), _VALUE.match(line, column)
+    if not line or column > len(line) or redact.text(line) != line:
+        return []
+    stop = end.end() if end else column + 1
+    parts = ((line[:column], False), (line[column:stop] or " ", True), (line[stop:], False))
+    return _underlined([(letter, named) for part, named in parts for letter in row(part)], f"{number} | ", width)
+
+
+def lines(message: str, words: Sequence[str], width: int | None) -> list[str]:
+    """Return the command, and below it a line that underlines what the message names; nothing if it names nothing."""
+    tokens = {token.rstrip(".:") for token in _BETWEEN.split(message)}
+    found = [(letter, named) for part, named in _parts(words, message, tokens) for letter in part]
+    return _underlined(found, "", width) if any(named for _, named in found) else []
+
+
+def _underlined(found: list[tuple[str, bool]], margin: str, width: int | None) -> list[str]:
+    """Return letters behind a margin, and below them a line that underlines those that are named."""
+    if width is not None:
+        found = _excerpt(found, width - len(_INDENT + margin))
+    text = "".join(letter for letter, _ in found).rstrip()
+    marks = "".join(("^" if named else " ") * cell_len(letter) for letter, named in found).rstrip()
+    below = "".join("|" if sign == "|" else " " for sign in margin)
+    return [f"{_INDENT}{margin}{text}", f"{_INDENT}{below}{click.style(marks, fg='red', bold=True)}"]
+
+
+def _parts(words: Sequence[str], message: str, tokens: set[str]) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a command line, and whether the message names them."""
+    for place, word in enumerate(words):
+        if place:
+            yield " ", False
+        option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+        for part in filter(None, (option, equals, value)):
+            named = part != equals and _is_named(part, message, tokens)
+            yield (part if part == equals else shlex.quote(row(part))), named
+
+
+def _is_named(part: str, message: str, tokens: set[str]) -> bool:
+    """Whether a message names a word: it quotes it, or it is an option or a path."""
+    if part.startswith("-") or "." in part or "/" in part:
+        return part in tokens or f"'{part}'" in message
+    return f"'{part}'" in message
+
+
+def _excerpt(found: list[tuple[str, bool]], room: int) -> list[tuple[str, bool]]:
+    """Return the part around the first word that is named, if a command does not fit."""
+    if _taken(found) <= room:
+        return found
+    first = next(place for place, (_, named) in enumerate(found) if named)
+    start = max(0, first - room // 3)
+    found = [(_CUT, False), *found[start + 1 :]] if start else list(found)
+    if _taken(found) > room:
+        while _taken(found) > room - cell_len(_CUT):
+            found.pop()
+        found.append((_CUT, False))
+    return found
+
+
+def _taken(found: list[tuple[str, bool]]) -> int:
+    return cell_len("".join(letter for letter, _ in found))

@@ -1,0 +1,79 @@
+"""Usage errors of click, in the style of all other errors."""
+
+import re
+
+import click
+
+from detaudit.errors import UsageError
+
+_RANGES = (
+    (r"is not in the range x>=(\S+)\.", r"is not at least \1"),
+    (r"is not in the range x>(\S+)\.", r"is not above \1"),
+    (r"is not in the range (\S+?)<=?x<=?(\S+)\.", r"is not between \1 and \2"),
+    (r"is not a valid (\w+) range\.", r"is not a valid \1"),
+)
+"""How click writes that a number is not allowed, and how people write it."""
+
+_AFTER_DASHES = "words"
+"""The parameter of commands that run a script, whose own arguments follow ``--``."""
+
+
+def error(found: click.ClickException) -> UsageError:
+    """Return the error with what is wrong, and the option or command that was meant if one is near."""
+    ctx = found.ctx if isinstance(found, click.UsageError) else None
+    match found:
+        case click.NoSuchOption():
+            return _no_such_option(found, ctx)
+        case click.MissingParameter():
+            kind = "option" if isinstance(found.param, click.Option) else "argument"
+            return UsageError(f"missing {kind} {_name(found.param)}".rstrip(), _usage(ctx))
+        case click.BadParameter():
+            return _bad_value(found, ctx)
+        case _:
+            return UsageError(_ours(found.format_message()), _usage(ctx))
+
+
+def _no_such_option(found: click.NoSuchOption, ctx: click.Context | None) -> UsageError:
+    from detaudit.recipe.names import nearest  # --help has to answer without it
+
+    known = [name for param in ctx.command.get_params(ctx) for name in param.opts] if ctx is not None else []
+    near = nearest(found.option_name, known)
+    hints = [f"Did you mean {near!r}?"] if near else []
+    if ctx is not None and any(param.name == _AFTER_DASHES for param in ctx.command.params):
+        hints.append("Arguments of the script follow `--`.")
+    return UsageError(f"unknown option {found.option_name!r}", " ".join([*hints, _help(ctx)]).rstrip())
+
+
+def _bad_value(found: click.BadParameter, ctx: click.Context | None) -> UsageError:
+    from detaudit.recipe.names import nearest
+
+    hint = _help(ctx)
+    param = found.param
+    choices = param.type.choices if param is not None and isinstance(param.type, click.Choice) else ()
+    given = found.message.split("'")[1] if choices and found.message.startswith("'") else ""
+    near = nearest(given, map(str, choices))
+    if near:
+        hint = f"Did you mean {near!r}? {hint}"
+    return UsageError(f"invalid {_name(param)}: {_ours(found.message)}", hint)
+
+
+def _name(param: click.Parameter | None) -> str:
+    """Return how the user knows a parameter: ``--runs``, ``DIR``."""
+    if isinstance(param, click.Option):
+        return max(param.opts, key=len)
+    return param.human_readable_name if param is not None else "value"
+
+
+def _ours(message: str) -> str:
+    """Return a message of click as ours are: it starts in lower case and has no period."""
+    for theirs, ours in _RANGES:
+        message = re.sub(theirs, ours, message)
+    return (message[:1].lower() + message[1:]).rstrip(".")
+
+
+def _usage(ctx: click.Context | None) -> str:
+    return " ".join(click.unstyle(ctx.get_usage()).split()) if ctx is not None else _help(ctx)
+
+
+def _help(ctx: click.Context | None) -> str:
+    return f"Run `{ctx.command_path if ctx is not None else 'detaudit'} --help` for all options."

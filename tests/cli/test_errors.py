@@ -1,0 +1,177 @@
+"""Errors say what is wrong, where in the command line, and what to do; those of click look like all others."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from detaudit.cli import COMMANDS, cli, main
+from detaudit.cli.pointer import in_file, lines
+
+ALL = {name: cli.get_command(click.Context(cli), name) for name in COMMANDS}
+"""The commands, imported before a test replaces what starts processes."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            ["rnu", "train.py"],
+            """
+            error: unknown command 'rnu'
+              detaudit rnu train.py
+                       ^^^
+              hint: Did you mean 'run'? Available: run,
+            """,
+        ),
+        (
+            ["run", "train.py", "--rns", "3"],
+            """
+            error: unknown option '--rns'
+              detaudit run train.py --rns 3
+                                    ^^^^^
+              hint: Did you mean '--runs'? Arguments of the script follow `--`. Run `detaudit run --help`
+            """,
+        ),
+        (
+            ["check", "--updat"],
+            """
+            error: unknown option '--updat'
+              detaudit check --updat
+                             ^^^^^^^
+              hint: Did you mean '--update'? Run `detaudit check --help` for all options.
+            """,
+        ),
+        (
+            ["doctor", "--format", "jsn"],
+            """
+            error: invalid --format: 'jsn' is not one of 'table', 'json'
+              detaudit doctor --format jsn
+                              ^^^^^^^^ ^^^
+              hint: Did you mean 'json'? Run `detaudit doctor --help` for all options.
+            """,
+        ),
+        (
+            ["run", "train.py", "--runs", "0"],
+            """
+            error: invalid --runs: 0 is not at least 1
+              detaudit run train.py --runs 0
+                                    ^^^^^^
+            """,
+        ),
+        (["run", "--timeout", "0"], "error: invalid --timeout: 0.0 is not above 0\n"),
+        (["bisect", "--error-rate", "2"], "error: invalid --error-rate: 2.0 is not between 0 and 1\n"),
+        (["run", "--seed", "x"], "error: invalid --seed: 'x' is not a valid integer\n"),
+        (["run", "--jobs", "some"], "error: invalid --jobs: 'some' is neither a number of runs nor auto\n"),
+        (["run", "train.py", "--runs"], "error: option '--runs' requires an argument\n"),
+        (
+            ["compare", "before"],
+            """
+            error: missing argument B
+              hint: Usage: detaudit compare [OPTIONS] A B
+            """,
+        ),
+        (["compare", "a", "b", "c"], "error: got unexpected extra argument (c)\n"),
+        (
+            ["recipes", "show", "torch-sede"],
+            """
+            error: unknown flag or recipe 'torch-sede'
+              detaudit recipes show torch-sede
+                                    ^^^^^^^^^^
+              hint: Did you mean 'torch-seed'?
+            """,
+        ),
+        (
+            ["run", "train.py", "--full", "--until", "4"],
+            """
+            error: --full cannot be combined with --until, which ends all runs
+              detaudit run train.py --full --until 4
+                                    ^^^^^^ ^^^^^^^
+              hint: Remove one of them.
+            """,
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_an_error(capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, *rest = expected.strip("\n").splitlines()
+    indent = len(first) - len(first.lstrip())
+    assert err.startswith("\n".join(line[indent:].rstrip() for line in (first, *rest)).strip("\n"))
+    assert "Usage: " not in err.split("hint:")[0]
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name != "recipes"])
+def test_each_command_has_a_hint_for_an_option_that_does_not_exist(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main([name, "--frmat", "json"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: unknown option '--frmat'\n")
+    near = "Did you mean '--format'? " if name != "completion" else ""
+    assert near in err
+    assert f"Run `detaudit {name} --help` for all options." in err
+
+
+def test_a_value_after_an_equals_sign_is_underlined_alone() -> None:
+    command, marks = lines("unknown recipe 'sedes'", ("detaudit", "run", "--recipe=sedes", "x y"), None)
+    assert command == "  detaudit run --recipe=sedes 'x y'"
+    assert click.unstyle(marks) == "                        ^^^^^"
+
+
+def test_words_that_a_message_only_contains_are_not_underlined() -> None:
+    assert lines("no run finished in time", ("detaudit", "run", "in"), None) == []
+    assert lines("cannot read x.yaml: no such file", ("detaudit", "run", "x.yaml", "y.yaml"), None)[1].count("^") == 6
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_long_command_is_cut_around_the_word(width: int) -> None:
+    words = ("detaudit", "run", *["--flag=torch-seed"] * 9, "--recipe", "sedes", *["--no-flag=numpy-seed"] * 9)
+    command, marks = lines("unknown recipe 'sedes'", words, width)
+    marks = click.unstyle(marks)
+    assert max(len(command), len(marks)) <= width
+    assert command[marks.index("^") : len(marks)] == "sedes"
+    assert command.strip()[0] == command[-1] == "…"
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("2:3", ["  2 |   recipee: all", "    |   ^^^^^^^"]),
+        ("2:12", ["  2 |   recipee: all", "    |            ^^^"]),
+        ("1:8", ["  1 | digits:", "    |        ^"]),  # at the end of the line
+        ("1:9", []),
+        ("3:1", []),
+        ("0:1", []),
+    ],
+)
+def test_a_line_of_a_file_is_shown(tmp_path: Path, place: str, expected: list[str]) -> None:
+    path = tmp_path / "detaudit.yaml"
+    path.write_text("digits:\n  recipee: all\n")
+    assert [click.unstyle(line) for line in in_file(f"{path}:{place}: unknown", None)] == expected
+
+
+def test_a_line_that_is_too_long_or_has_a_secret(tmp_path: Path) -> None:
+    path = tmp_path / "detaudit.yaml"
+    path.write_text(f"command: train.sh {'x ' * 50}, rnus: 3\ncommand: train.sh --api-key hunter22\n")
+    shown, marks = (click.unstyle(line) for line in in_file(f"{path}:1:121: unknown", 60))
+    assert len(shown) <= 60
+    assert shown[marks.index("^") : len(marks)] == "rnus"
+    assert in_file(f"{path}:2:1: unknown", 60) == []
+
+
+def test_a_file_that_cannot_be_read_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"\xff\n")
+    assert all(in_file(f"{place}unknown", 80) == [] for place in (f"{tmp_path}/a.yaml:1:1: ", "b.yaml:1:1: ", ""))
+
+
+def test_wide_letters_are_underlined_whole() -> None:
+    command, marks = lines("unknown recipe '表'", ("detaudit", "表", "x"), None)
+    assert (command, click.unstyle(marks)) == ("  detaudit '表' x", "           ^^^^")
+
+
+def test_secrets_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--rns", "--", "train.sh", "--api-key", "hunter22"]) == 2
+    assert "hunter22" not in capsys.readouterr().err

@@ -1,0 +1,80 @@
+"""--help has the options in groups, and examples that the command line takes."""
+
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from detaudit.cli import COMMANDS, cli, main
+from detaudit.cli.help import Command, Group
+from tests.report.widths import too_wide
+
+
+def commands() -> Iterator[tuple[list[str], click.Command]]:
+    """Yield each command with its words."""
+    yield [], cli
+    context = click.Context(cli, info_name="detaudit")
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        yield [name], command
+        if isinstance(command, click.Group):
+            yield from (([name, inner], command.commands[inner]) for inner in command.commands)
+
+
+ALL = {" ".join(words) or "detaudit": (words, command) for words, command in commands()}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_command_has_examples_that_parse(name: str) -> None:
+    _, command = ALL[name]
+    assert isinstance(command, Command | Group)
+    assert command.examples
+    for _, line in command.examples:
+        words = shlex.split(line.split(" > ")[0].removeprefix('eval "$(').removesuffix(')"'))
+        assert words[0] == "detaudit"
+        with cli.make_context("detaudit", words[1:], resilient_parsing=True) as context:
+            name, found, rest = cli.resolve_command(context, words[1:])
+        assert found is not None
+        assert name in COMMANDS
+        if "--resume" not in rest and "--help" not in rest:
+            found.make_context(name or "", rest, parent=click.Context(cli))
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("name", ALL)
+def test_help_fits(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main([*ALL[name][0], "--help"]) == 0
+    text = capsys.readouterr().out
+    before, examples = text.split("\nExamples:\n")
+    assert too_wide(before, width) == []
+    assert [line for line in examples.splitlines() if len(line) > max(width, 80)] == []  # they can be pasted
+
+
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        ("run", ["Target", "Runs", "Flags", "What is compared", "Output", "Examples"]),
+        ("bisect", ["Target", "Search", "Runs", "Flags", "What is compared", "Output", "Examples"]),
+        ("trace", ["Target", "Runs", "Flags", "What is recorded", "What is compared", "Output", "Examples"]),
+        ("check", ["Gates", "Files", "Output", "Examples"]),
+        ("recipes", ["Commands", "Options", "Output", "Examples"]),
+    ],
+)
+def test_options_are_in_groups(capsys: pytest.CaptureFixture[str], name: str, groups: list[str]) -> None:
+    assert main([name, "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:-1] for line in lines if line.endswith(":") and not line.startswith(" ")] == groups
+
+
+def test_options_of_a_group_stand_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    flags = capsys.readouterr().out.split("\nFlags:\n")[1].split("\n\n")[0]
+    assert [line.split()[0] for line in flags.splitlines() if line.startswith("  -")] == [
+        "--recipe",
+        "--flag",
+        "--no-flag",
+        "--seed",
+    ]
