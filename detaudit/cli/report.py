@@ -1,13 +1,21 @@
-"""``detaudit report``: print the report of an earlier audit or check."""
+"""``detaudit report``: print the report of an earlier audit or check, and send it to other programs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from detaudit import redact
 from detaudit.auditor import store
+from detaudit.auditor.figures.collect import figures
+from detaudit.cli.errors import print_error
 from detaudit.cli.options import format_option
 from detaudit.cli.output import print_report, rendered
-from detaudit.errors import UsageError
+from detaudit.errors import DetauditError, UsageError
+from detaudit.exports import Destination, destination
+from detaudit.model import Audit, Check, to_json
+from detaudit.report import render
+from detaudit.report.tracked import tracked
 
 
 @click.command()
@@ -15,11 +23,15 @@ from detaudit.errors import UsageError
 @click.option("--last", is_flag=True, help="Print the newest report in .detaudit.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write the report to a file.")  # fmt: skip
+@click.option("--to", "places", multiple=True, metavar="mlflow:URI|tensorboard:LOGDIR",
+              help="Also send the report and the losses of its runs to an MLflow server or a folder for TensorBoard. "
+              "Repeatable.")  # fmt: skip
 @format_option()
-def command(folder: Path | None, last: bool, output: Path | None, format_: str) -> None:
+def command(folder: Path | None, last: bool, output: Path | None, places: tuple[str, ...], format_: str) -> None:
     """Print the report of the audit or check in DIR again."""
     if (folder is None) != last:
         raise UsageError("name a results folder, or pass --last", "detaudit report .detaudit/20261121-145042-24652d70")
+    destinations = [destination(text) for text in dict.fromkeys(places)]
     place = store.newest() if folder is None else folder
     report = store.load_report(place)
     results = place if place.is_dir() else place.parent
@@ -27,3 +39,23 @@ def command(folder: Path | None, last: bool, output: Path | None, format_: str) 
         print_report(report, format_, results)
     else:
         store.write(output, rendered(report, format_, results).encode(errors="backslashreplace"), shared=True)
+    if destinations:
+        _send(report, results, destinations)
+
+
+def _send(report: Audit | Check, results: Path, destinations: Sequence[Destination]) -> None:
+    """Send a report to each destination, also if one before it failed. Raises the first error at the end."""
+    found = figures(report, results, sampled=True)
+    audits = tracked(report, found)
+    documents = {"report.json": to_json(report).decode(), "report.html": render(report, "html", found)}
+    failed: list[DetauditError] = []
+    for one in destinations:
+        try:
+            for place in one.send(audits, documents):
+                click.echo(f"exported to {redact.text(place)}", err=True)
+        except DetauditError as error:
+            failed.append(error)
+    for error in failed[1:]:
+        print_error(error)
+    if failed:
+        raise failed[0]
