@@ -1,12 +1,14 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
+# MLflow and TensorFlow ask for different versions of protobuf and of other packages.
+EXPORTS := $(VENV)-exports
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants
+.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -24,6 +26,11 @@ $(VENV)/.dev: $(VENV)/.base
 $(VENV)/.ecosystem: $(VENV)/.dev
 	$(BIN)/pip install --quiet $(TORCH) -e '.[ecosystem]'
 	$(BIN)/pip install --quiet --no-deps tf_keras xgboost
+	@touch $@
+
+$(EXPORTS)/.exports: pyproject.toml
+	test -x $(EXPORTS)/bin/python || $(PYTHON) -m venv $(EXPORTS)
+	$(EXPORTS)/bin/pip install --quiet mlflow -e '.[dev,mlflow,tensorboard]'
 	@touch $@
 
 demo: $(VENV)/.base ## Audit the torch example without flags, then with recipe all
@@ -46,6 +53,9 @@ test-slow: $(VENV)/.dev ## Test every way to train with TensorFlow
 
 test-ecosystem: $(VENV)/.ecosystem ## Test with Lightning, transformers, JAX and others (half an hour)
 	$(BIN)/python -m pytest tests/ecosystem -m ecosystem
+
+test-exports: $(EXPORTS)/.exports ## Send reports to a real MLflow server, and read them with TensorBoard (minutes)
+	$(EXPORTS)/bin/python -m pytest tests/exports -m "exports or not exports"
 
 test-faults: $(VENV)/.dev ## Inject every fault into an audit and write docs/faults.md (a quarter of an hour)
 	$(BIN)/python -m tests.faults --write docs/faults.md
@@ -117,4 +127,4 @@ bench-jobs: $(VENV)/.dev ## Measure which races runs at once hide, and write doc
 	$(BIN)/python -m benchmarks.jobs --write docs/jobs.md
 
 clean: ## Remove everything that the other targets create
-	rm -rf $(VENV) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit
+	rm -rf $(VENV) $(EXPORTS) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit

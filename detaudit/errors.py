@@ -65,6 +65,10 @@ class StorageError(DetauditError):
         return cls(f"cannot {doing}: {error.strerror or error}", f"{_HINTS.get(error.errno or 0, 'C')}hoose {instead}.")
 
 
+class ExportError(DetauditError):
+    """A report cannot be sent: its destination cannot be reached, or refuses it."""
+
+
 _HINTS = {
     errno.ENOSPC: "Free disk space, or c",
     errno.EDQUOT: "Free disk space, or c",

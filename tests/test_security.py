@@ -17,9 +17,12 @@ IMPORTS = {
     *("_pickle", "_posixsubprocess", "code", "codeop", "cloudpickle", "commands", "dill", "imp", "joblib", "marshal"),
     *("pickle", "pty", "shelve"),
     *("aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "socket", "socketserver", "ssl", "telnetlib"),
-    *("urllib.request", "urllib3", "xmlrpc"),
+    *("mlflow", "urllib.request", "urllib3", "xmlrpc"),
 }
 """Modules that load objects, run code, or connect to other machines."""
+
+ALLOWED = {"mlflow_server.py": {"import mlflow"}}
+"""What one module may do: connect to the server that the user names."""
 
 BUILTINS = {"__import__", "compile", "eval", "exec"}
 CALLS = {
@@ -65,13 +68,14 @@ def dangers(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_module_does_nothing_dangerous(path: Path) -> None:
-    assert not list(dangers(ast.parse(path.read_text())))
+    assert set(dangers(ast.parse(path.read_text()))) <= ALLOWED.get(path.name, set())
 
 
 @pytest.mark.parametrize(
     "code",
     [
         "import pickle", "from pickle import loads", "import urllib.request", "import socket", "eval(text)",
+        "from mlflow import MlflowClient",
         "exec(text)", "__import__(name)", "from urllib import request",
         "compile(text, '', 'exec')", "os.system(text)", "os.execv(a, b)",
         "subprocess.run(text, shell=True)", "subprocess.run(text, shell=flag)", "torch.load(path)",

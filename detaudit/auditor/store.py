@@ -23,11 +23,11 @@ class _Versioned(msgspec.Struct):
     schema_version: str | int
 
 
-def write(path: Path, data: bytes, *, shared: bool = False) -> None:
+def write(path: Path, data: bytes, *, shared: bool = False, instead: str = "another --out") -> None:
     """Write a whole file, or leave the old one untouched. Only this and ``append`` open output files.
 
     It is for this user alone, unless it is ``shared``: made to be committed, with the mode of any new file.
-    Raises StorageError if that fails.
+    Raises StorageError if that fails; ``instead`` is what else the user could choose.
     """
     half = path.with_name(path.name + ".part")
     try:
@@ -39,7 +39,7 @@ def write(path: Path, data: bytes, *, shared: bool = False) -> None:
         finally:
             half.unlink(missing_ok=True)
     except OSError as error:
-        raise StorageError.of(f"write {path}", error) from error
+        raise StorageError.of(f"write {path}", error, instead) from error
 
 
 def append(path: Path, data: bytes) -> None:

@@ -130,8 +130,8 @@ verbose_option = option("-v", "--verbose", group=OUTPUT, is_flag=True,
                         help="Also print the command of each run, the variables that are set for it, the folder of its "
                         "logs, and how it ended, on stderr.")  # fmt: skip
 python_option = option("--python", group=TARGET, metavar="EXE", shell_complete=complete.files,
-                       help="Python interpreter that runs the training. [default: the one that runs "
-                       "detaudit]")  # fmt: skip
+                       help="Python interpreter that runs the training. [default: of the active environment or "
+                       ".venv; detaudit's own if a framework is installed beside it]")  # fmt: skip
 vary_option = option("--vary", group=RUNS, multiple=True, metavar="NAME", shell_complete=complete.variations,
                      help="Vary all, or a variation such as hash-seed, from run to run. Run 1 uses the control "
                      "value. Repeatable.")  # fmt: skip

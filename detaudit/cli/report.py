@@ -1,19 +1,28 @@
-"""``detaudit report``: print the report of an earlier audit or check."""
+"""``detaudit report``: print the report of an earlier audit or check, and send it to other programs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from detaudit import redact
 from detaudit.auditor import store
+from detaudit.auditor.figures.collect import figures
 from detaudit.cli import complete
+from detaudit.cli.errors import print_error
 from detaudit.cli.help import Command
 from detaudit.cli.options import OUTPUT, format_option, option
 from detaudit.cli.output import print_report, rendered
-from detaudit.errors import UsageError
+from detaudit.errors import DetauditError, UsageError
+from detaudit.exports import Destination, destination
+from detaudit.model import Audit, Check, to_json
+from detaudit.report import render
+from detaudit.report.tracked import tracked
 
 _EXAMPLES = (
     ("the newest report again", "detaudit report --last"),
     ("as one HTML file with figures", "detaudit report --last --format html -o report.html"),
+    ("also to an MLflow server", "detaudit report --last --to mlflow:http://127.0.0.1:5000"),
     ("an earlier one", "detaudit report .detaudit/20261121-145042-24652d70"),
 )
 
@@ -24,11 +33,15 @@ _EXAMPLES = (
 @option("--last", group="Which report", is_flag=True, help="Print the newest report in .detaudit.")
 @option("-o", "--output", group=OUTPUT, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
         help="Write the report to a file.")  # fmt: skip
+@option("--to", "places", group=OUTPUT, multiple=True, metavar="PROGRAM:PLACE",
+        help="Also send the report and the losses of its runs to an MLflow server (mlflow:URI) or a folder for "
+        "TensorBoard (tensorboard:LOGDIR). Repeatable.")  # fmt: skip
 @format_option()
-def command(folder: Path | None, last: bool, output: Path | None, format_: str) -> None:
+def command(folder: Path | None, last: bool, output: Path | None, places: tuple[str, ...], format_: str) -> None:
     """Print the report of the audit or check in DIR again."""
     if (folder is None) != last:
         raise UsageError("name a results folder, or pass --last", "detaudit report .detaudit/20261121-145042-24652d70")
+    destinations = [destination(text) for text in dict.fromkeys(places)]
     place = store.newest() if folder is None else folder
     report = store.load_report(place)
     results = place if place.is_dir() else place.parent
@@ -38,3 +51,23 @@ def command(folder: Path | None, last: bool, output: Path | None, format_: str) 
         store.write(
             output, click.unstyle(rendered(report, format_, results)).encode(errors="backslashreplace"), shared=True
         )
+    if destinations:
+        _send(report, results, destinations)
+
+
+def _send(report: Audit | Check, results: Path, destinations: Sequence[Destination]) -> None:
+    """Send a report to each destination, also if one before it failed. Raises the first error at the end."""
+    found = figures(report, results, sampled=True)
+    audits = tracked(report, found)
+    documents = {"report.json": to_json(report).decode(), "report.html": render(report, "html", found)}
+    failed: list[DetauditError] = []
+    for one in destinations:
+        try:
+            for place in one.send(audits, documents):
+                click.echo(f"exported to {redact.text(place)}", err=True)
+        except DetauditError as error:
+            failed.append(error)
+    for other in failed[1:]:
+        print_error(other)
+    if failed:
+        raise failed[0]

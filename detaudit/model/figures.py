@@ -7,6 +7,7 @@ import msgspec
 from detaudit.compat import StrEnum
 from detaudit.model.audit import Audit, Group
 from detaudit.model.enums import Stage
+from detaudit.model.number import Number
 
 
 class NoFigure(StrEnum):
@@ -81,12 +82,27 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     first: int | None
 
 
+class LossSamples(msgspec.Struct, frozen=True, kw_only=True):
+    """Losses of one rank of a run as they were recorded, at some of its steps: the first of each bin, and its last.
+
+    ``distances`` are from the losses of the first run at the same steps, None if either run has none or one is not
+    finite. They are empty for the first run itself.
+    """
+
+    run: int
+    rank: int
+    steps: tuple[int, ...]
+    losses: tuple[Number, ...]
+    distances: tuple[float | None, ...] = ()
+
+
 class GroupFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of a group, or why there are none."""
+    """The figures of a group, or why there are none. ``samples`` are for those who draw the losses themselves."""
 
     ladder: Ladder | None = None
     losses: Losses | None = None
     missing: NoFigure | None = None
+    samples: tuple[LossSamples, ...] = ()
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

@@ -69,8 +69,14 @@ def moment(text: str) -> str:
 
 def elapsed(started: str, ended: str) -> float | None:
     """Return the seconds between two times, None if one is not known."""
-    a, b = _read(started), _read(ended)
-    return (b - a).total_seconds() if a and b else None
+    a, b = seconds(started), seconds(ended)
+    return b - a if a is not None and b is not None else None
+
+
+def seconds(text: str) -> float | None:
+    """Return a time in seconds since 1970, None if it is not known."""
+    found = _read(text)
+    return found.timestamp() if found else None
 
 
 def _read(text: str) -> datetime | None:

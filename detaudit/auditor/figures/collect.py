@@ -5,6 +5,7 @@ from pathlib import Path
 from detaudit.auditor.baseline.load import logs_of, trained
 from detaudit.auditor.figures.ladder import ladder
 from detaudit.auditor.figures.losses import losses
+from detaudit.auditor.figures.samples import samples
 from detaudit.errors import AuditNotFoundError, StorageError
 from detaudit.model import (
     Bisection,
@@ -23,19 +24,23 @@ MOST_RUNS = 100
 """Runs of a group whose event logs are read."""
 
 
-def figures(report: Report, folder: Path | None) -> Figures:
-    """Return the figures of a report in a results folder; a comparison needs none, and a bisection has no figures."""
+def figures(report: Report, folder: Path | None, *, sampled: bool = False) -> Figures:
+    """Return the figures of a report in a results folder; a comparison needs none, and a bisection has no figures.
+
+    If they are ``sampled``, each group has samples of its losses too, also those of a bisection.
+    """
     if isinstance(report, Comparison):
         return _of_comparison(report)
     if folder is None:
         return NO_FIGURES
     match report:
         case Check():
-            return Figures(audits=tuple(figures(one.audit, folder / one.name) for one in report.audits))
+            audits = ((one.audit, folder / one.name) for one in report.audits)
+            return Figures(audits=tuple(figures(audit, place, sampled=sampled) for audit, place in audits))
         case Bisection() | VariationBisection():
-            return NO_FIGURES
+            return Figures(groups=tuple(_of_trial(group, folder) for group in report.groups)) if sampled else NO_FIGURES
         case _:
-            return Figures(groups=tuple(_of_group(group, folder) for group in report.groups))
+            return Figures(groups=tuple(_of_group(group, folder, sampled) for group in report.groups))
 
 
 def _of_comparison(report: Comparison) -> Figures:
@@ -48,7 +53,11 @@ def _of_comparison(report: Comparison) -> Figures:
     return Figures(groups=(GroupFigures(losses=losses(records, 0)),))
 
 
-def _of_group(group: Group, folder: Path) -> GroupFigures:
+def _of_trial(group: Group, folder: Path) -> GroupFigures:
+    return GroupFigures(samples=samples(_records(group, folder)))
+
+
+def _of_group(group: Group, folder: Path, sampled: bool) -> GroupFigures:
     records = _records(group, folder)
     if not records:
         return GroupFigures(missing=NoFigure.LOGS_GONE)
@@ -60,6 +69,7 @@ def _of_group(group: Group, folder: Path) -> GroupFigures:
         ladder=ladder(records, first, rank),
         losses=curves,
         missing=NoFigure.NO_LOSSES if curves is None else None,
+        samples=samples(records) if sampled else (),
     )
 
 

@@ -1,0 +1,149 @@
+"""What an experiment tracker shows of a report: an audit, or each audit of a check, and its runs."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from detaudit.model import Audit, Bisection, Check, CheckedAudit, Gate, Group, VariationBisection
+from detaudit.model.encoding import encode
+from detaudit.model.figures import NO_FIGURES, Figures
+from detaudit.report import headlines, markdown, words
+from detaudit.report.findings import findings
+from detaudit.report.messages import gates
+from detaudit.report.places import script_of
+from detaudit.report.plain import line
+from detaudit.report.tracked_runs import TrackedRun, tracked_run
+
+IN_ARTIFACTS = "The whole report is among the artifacts: report.html."
+"""The end of a description that is too long."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True)
+class TrackedAudit:
+    """An audit. ``id`` stays the same if it is resumed or its folder is moved; ``script`` is named as it was typed.
+
+    ``started`` is in UTC (ISO 8601), ``""`` if it is not known. ``note`` is Markdown; all other text is plain.
+    """
+
+    id: str
+    script: str
+    name: str
+    started: str
+    interrupted: bool
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    metrics: Mapping[str, float]
+    note: str
+    runs: Sequence[TrackedRun]
+
+
+def tracked(report: Audit | Check, figures: Figures) -> list[TrackedAudit]:
+    """Return what a tracker shows of a report, with the curves of figures that have samples."""
+    if isinstance(report, Audit):
+        return [_audit(report, figures)]
+    found = dict(enumerate(figures.audits))
+    return [_audit(one.audit, found.get(place, NO_FIGURES), one) for place, one in enumerate(report.audits)]
+
+
+def _audit(audit: Audit, figures: Figures, checked: CheckedAudit | None = None) -> TrackedAudit:
+    kind = headlines.kind(str(audit.__struct_config__.tag))
+    title = f"{kind} {checked.name}" if checked is not None else kind
+    tags = {
+        "kind": kind,
+        "verdict": audit.verdict,
+        "interrupted": "yes" if audit.interrupted else "",
+        "command": " ".join(audit.command),
+        **dict(_answers(audit)),
+        **{f"gate.{gate.name.option}": f"{gate.status}: {gates.sentence(gate.detail)}" for gate in _gates(checked)},
+    }
+    return TrackedAudit(
+        id=_id(audit),
+        script=line(script_of(audit.command) or "detaudit"),
+        name=line(f"{title} {audit.started.replace('T', ' ')[:19]}"),
+        started=audit.started,
+        interrupted=audit.interrupted,
+        params={name: line(text) for name, text in _params(audit) if text},
+        tags={name: line(text) for name, text in tags.items() if text},
+        metrics={name: value for name, value in _metrics(audit) if value is not None},
+        note=markdown.render(audit),
+        runs=list(_runs(audit, figures)),
+    )
+
+
+def _runs(audit: Audit, figures: Figures) -> Iterator[TrackedRun]:
+    for group in audit.groups:
+        samples = figures.of(audit, group).samples
+        yield from (tracked_run(group, run, samples) for run in group.runs)
+
+
+def _gates(checked: CheckedAudit | None) -> Sequence[Gate]:
+    return checked.gates if checked is not None else ()
+
+
+def _id(audit: Audit) -> str:
+    """Return 16 hex digits. The time at which a bisection started is that of its last resumption, so it is left out."""
+    first = next((run for group in audit.groups for run in group.runs), None)
+    of_run = (first.log_dir, first.wall_s, first.step_s, first.ranks) if first is not None else ()
+    started = "" if isinstance(audit, Bisection | VariationBisection) and first is not None else audit.started
+    identity = (audit.__struct_config__.tag, audit.target or audit.command, started, of_run)
+    return hashlib.sha256(encode(identity)).hexdigest()[:16]
+
+
+def _groups(audit: Audit) -> Iterator[tuple[str, Group]]:
+    """Yield the recipes of an audit, each with the end of its names; a bisection has trials instead, so none."""
+    if not isinstance(audit, Bisection | VariationBisection):
+        for group in audit.groups:
+            suffix = "" if len(audit.groups) == 1 else f".{_NOT_IN_NAMES.sub('_', group.recipe.name)}"
+            yield suffix, group
+
+
+def _answers(audit: Audit) -> Iterator[tuple[str, str]]:
+    suffixes = {line(group.recipe.name): suffix for suffix, group in _groups(audit)}
+    for found in findings(audit):
+        if found.rule == "complete":  # that it was interrupted has a tag of its own
+            continue
+        suffix = suffixes.get(found.name, "")
+        yield f"answer{suffix}", found.message
+        if found.culprit is not None:
+            culprit = found.culprit
+            yield f"culprit{suffix}", f"{culprit.file}:{culprit.line}: {culprit.message}"
+    for suffix, group in _groups(audit):
+        if suffix:
+            yield f"verdict{suffix}", group.verdict
+        yield f"evidence{suffix}", words.evidence_line(group)
+        yield f"first_difference{suffix}", words.where(group)
+        yield f"flags{suffix}", ", ".join(group.recipe.flags)
+    if isinstance(audit, Bisection) and audit.needed is not None:
+        yield "needed_flags", ", ".join(one.flag for one in audit.needed)
+    if isinstance(audit, VariationBisection) and audit.sensitive_to is not None:
+        yield "sensitive_to", ", ".join(one.variation for one in audit.sensitive_to)
+
+
+def _params(audit: Audit) -> Iterator[tuple[str, str]]:
+    yield "script", script_of(audit.command) or ""
+    recipes = [group.recipe for _, group in _groups(audit)]
+    yield "recipe", ", ".join(recipe.name for recipe in recipes)
+    yield "seed", ", ".join(dict.fromkeys(str(recipe.seed) for recipe in recipes))
+    for name in ("detaudit", "python", "system"):
+        yield name, str(audit.environment.get(name) or "")
+    frameworks = audit.environment.get("frameworks")
+    if isinstance(frameworks, dict):
+        yield from ((_NOT_IN_NAMES.sub("_", name), str(version)) for name, version in frameworks.items())
+
+
+def _metrics(audit: Audit) -> Iterator[tuple[str, float | None]]:
+    yield "runs", getattr(audit, "total_runs", sum(len(group.runs) for group in audit.groups))
+    yield "duration_s", headlines.elapsed(audit.started, audit.ended)
+    for suffix, group in _groups(audit):
+        yield f"distinct_results{suffix}", group.distinct_results
+        if group.first_difference is not None:
+            yield f"first_difference_step{suffix}", group.first_difference.step
+        if group.confidence is not None:
+            yield f"confidence_level{suffix}", group.confidence.level
+            yield f"max_differing_rate{suffix}", group.confidence.max_differing_rate
+    if isinstance(audit, Bisection | VariationBisection) and audit.evidence is not None:
+        yield "matching_runs", audit.evidence.runs
+        yield "miss_probability", audit.evidence.miss_probability
