@@ -10,9 +10,10 @@ from detaudit import __version__
 project = "detaudit"
 author = "the authors of detaudit"
 version = release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click", "docs._generate"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click", "docs._generate.extension"]
 exclude_patterns = ["__pycache__"]
 nitpicky = True
+smartquotes = False  # `--flag` is no dash
 
 myst_heading_anchors = 4  # links to headings work on a code host, so they have to work here
 

@@ -33,7 +33,7 @@ RETIRED = {
 }
 """Regular expressions between word boundaries, each with what to write. An underscore counts as a space."""
 
-TEXTS = ("detaudit/**/*.py", "configs/**/*", "docs/**/*.md", "docs/**/*.py", "README.md", "CHANGELOG.md", "action.yml")
+TEXTS = ("detaudit/**/*.py", "configs/**/*", "docs/**/*.md", "docs/**/*.py", "docs/fixes.yaml", "README.md", "CHANGELOG.md", "action.yml")
 
 NOT_YET: frozenset[str] = frozenset(
     """
