@@ -1,10 +1,8 @@
-"""Pages that Sphinx makes of the code: the commands and the functions for a script, a test and a trainer."""
+"""Pages that Sphinx makes of the code: the commands, and the functions for a script and a test."""
 
-_COMMANDS = """
-.. click:: detaudit.cli:cli
-   :prog: detaudit
-   :nested: full
-"""
+import re
+
+from detaudit.cli import COMMANDS
 
 _FUNCTIONS = """
 .. automodule:: detaudit
@@ -23,7 +21,10 @@ _PYTEST = """
 
 def commands() -> str:
     """Return all commands with their options, as ``--help`` has them."""
-    return _rst(_COMMANDS)
+    return "\n\n".join(
+        _rst(f".. click:: detaudit.cli.{name}:command\n   :prog: detaudit {name}\n   :nested: full")
+        for name in COMMANDS
+    )
 
 
 def functions() -> str:
@@ -38,3 +39,8 @@ def pytest_plugin() -> str:
 
 def _rst(text: str) -> str:
     return f"```{{eval-rst}}\n{text.strip()}\n```"
+
+
+def whole_metavars(lines: list[str]) -> None:
+    """Give each option back the bracket at the end of its value, which sphinx-click strips."""
+    lines[:] = [re.sub(r"(<[^<>]*\[[^\]<>]*)>", r"\1]>", line) for line in lines]

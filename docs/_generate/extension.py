@@ -3,13 +3,14 @@
 from pygments.lexers.data import JsonLexer
 from sphinx.application import Sphinx
 
-from docs._generate import pages
+from docs._generate import code, pages
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension."""
     app.add_lexer("jsonc", JsonLexer)  # it reads comments too
     app.connect("source-read", _complete)
+    app.connect("sphinx-click-process-options", lambda app, context, lines: code.whole_metavars(lines))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

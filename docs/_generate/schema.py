@@ -1,10 +1,11 @@
 """The page of the JSON schema: a section for each object of a report, with its keys and their types."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from detaudit.report.schema import report_schema
+from detaudit.report.schema import FILE
 from docs._generate.markdown import code, codes, table
 
 Schema = Mapping[str, Any]
@@ -12,7 +13,7 @@ Schema = Mapping[str, Any]
 
 def page() -> str:
     """Return a list of the reports and a section for each object in them, the reports first."""
-    schema = report_schema()
+    schema = json.loads(FILE.read_text())
     objects: Schema = schema["$defs"]
     kinds = {kind: _name(reference) for kind, reference in schema["discriminator"]["mapping"].items()}
     first = list(dict.fromkeys(kinds.values()))
@@ -30,15 +31,7 @@ def _section(name: str, found: Schema) -> str:
 
 
 def _default(found: Schema) -> str:
-    texts = {None: "null", True: "true", False: "false", "": '`""`'}
-    default = found.get("default", ...)
-    return (
-        "" if default is ... else texts.get(default, code(str(default))) if _is_plain(default) else code(str(default))
-    )
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, bool | str)
+    return code(json.dumps(found["default"])) if "default" in found else ""
 
 
 def _type(found: Schema) -> str:
