@@ -2,13 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 
 from detaudit.auditor.judge import verdict
 from detaudit.cli import COMMANDS
 from detaudit.errors import ExitCode
+from detaudit.model import GateDetail, Reason, Risk, RunError, Warning  # the term for it
+from detaudit.model.facts import kind_of
 from detaudit.recipe.flags import load_catalogue
 from detaudit.recipe.names import load_retired
 from detaudit.recipe.ops import load_ops
@@ -21,6 +25,9 @@ from docs._generate.markdown import source, table
 ROOT = Path(__file__).parents[2]
 PAGES = {path.relative_to(ROOT / "docs").with_suffix("").as_posix(): path.read_text()
          for path in sorted((ROOT / "docs").rglob("*.md"))}  # fmt: skip
+ABOUT = {"audit", "recipe", "run", "recording"}
+"""What every warning has."""
+
 FIGURES = [name for name in MADE if name.startswith("figure-")]
 
 
@@ -89,6 +96,20 @@ def test_the_schema_has_a_section_for_each_object_and_links_to_them() -> None:
     sections = {name.lower() for name in re.findall(r"^## (\w+)$", text, re.MULTILINE)}
     assert set(re.findall(r"\]\(#([\w-]+)\)", text)) <= sections
     assert "| `run` | [Audit](#audit) |" in text
+
+
+def _kinds() -> list[type]:
+    return [kind for union in (RunError, Reason, Warning, GateDetail, Risk) for kind in get_args(union)]
+
+
+@pytest.mark.parametrize("kind", _kinds(), ids=lambda kind: kind.__name__)
+def test_reports_has_every_fact_with_its_fields(kind: type) -> None:
+    name = f"`{kind_of(kind.__name__)}`"
+    lines = [line for line in PAGES["reports"].splitlines() if name in line] or [""]
+    fields = {one.name for one in msgspec.structs.fields(kind)}
+    missing = {one for one in fields - ABOUT if f"`{one}`" not in lines[-1]}
+    assert name in lines[-1]
+    assert not missing or "the same, and" in lines[-1]
 
 
 def test_an_option_keeps_the_bracket_of_its_value() -> None:
