@@ -75,7 +75,7 @@ def test_its_sections_become_menus() -> None:
     assert ":caption: First\n\nb\nx/c\n```" in made
 
 
-def test_every_flag_is_listed_and_described() -> None:
+def test_each_flag_is_listed_and_described() -> None:
     text = catalogue.flags()
     for flag in load_catalogue():
         assert f"| `{flag.id}`" in text
