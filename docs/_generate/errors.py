@@ -106,18 +106,25 @@ def _scopes(scope: Scope, call: ast.Call, known: Sequence[Module]) -> Iterator[S
 
 def _callers(scope: Scope, known: Sequence[Module]) -> Iterator[Scope]:
     """Yield a scope of a function for each of its calls in these modules, with what it is given."""
-    function = scope.function
+    function, home = scope.function, scope.module
     for other in known if function else ():
-        if other is not scope.module and function.name.startswith("_"):
-            continue  # it is private
-        for call, around in other.calls:
-            if _name(call.func) == function.name:
-                yield Scope(other, around).call(function, call, scope.module)
+        if other is home or not function.name.startswith("_"):
+            for call, around in other.calls:
+                if _may_call(call.func, function, home):
+                    yield Scope(other, around).call(function, call, home)
 
 
-def _name(function: ast.expr) -> str:
-    match function:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
+def _may_call(called: ast.expr, function: ast.FunctionDef, home: Module) -> bool:
+    """Return whether a call may be of this function or method of ``home``."""
+    first = function.args.args[0].arg if function.args.args else ""
+    match called:
+        case ast.Name(id=found):
+            return found == function.name
+        case ast.Attribute(attr=found, value=ast.Name(id=owner)) if first != "self":
+            return found == function.name and owner in (
+                {"cls", *vars(home.made)} if first == "cls" else {home.path.stem}
+            )
+        case ast.Attribute(attr=found):
+            return found == function.name and first == "self"
         case _:
-            return ""
+            return False

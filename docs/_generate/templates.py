@@ -57,13 +57,17 @@ class Scope:
         return [one.arg for one in named if one.arg not in ("self", "cls")]
 
     def call(self, function: ast.FunctionDef, call: ast.Call, module: Module | None = None) -> "Scope":
-        """Return the scope within a function that is called here: its parameters have the texts of the arguments."""
+        """Return the scope within a function that is called here: its parameters have the texts of the arguments.
+
+        One whose text only a run knows keeps its own name.
+        """
         inner = Scope(module or self.module, function)
         given = [
             *zip(inner.parameters, call.args, strict=False),
             *((one.arg, one.value) for one in call.keywords if one.arg),
         ]
-        bound = {name: texts(value, self) for name, value in given}
+        found = {name: texts(value, self) for name, value in given}
+        bound = {name: known for name, known in found.items() if any(map(is_known, known))}
         return replace(inner, bound={**inner.defaults, **bound}, depth=self.depth + 1)
 
     @property
@@ -153,7 +157,8 @@ def _called(call: ast.Call, scope: Scope) -> Iterable[str]:
             inner = scope.call(function, call)
             returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
             found = [text for value in returned for text in texts(value, inner)]
-            return [text for text in found if is_known(text)] or [f"<{_word(call)}>"]
+            known = [text for text in found if is_known(text)]
+            return known or (found if len(found) == 1 else [f"<{_word(call)}>"])
         case ast.Attribute(attr="get", value=ast.Name(id=name)) if isinstance(
             getattr(scope.module.made, name, 0), dict
         ):

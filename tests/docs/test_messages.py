@@ -100,7 +100,7 @@ def test_an_error_of_a_function_that_is_given_its_text_is_read_from_its_callers(
         ("f'at most {LIMIT}'", ("at most 5",)),
         ("f'{HINTS.get(n, \"C\")}hoose'", ("Free space, or choose", "Choose")),
         ("f'{a.b.strerror}: {c(d)} {e[0]}'", ("<reason>: <d> <e>",)),
-        ("f'{shown(x)} left'", ("<x> GiB left",)),
+        ("f'{shown(x)} left'", ("<size> GiB left",)),
         ("x or 'none'", ("<x>",)),
     ],
 )
