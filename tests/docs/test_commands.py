@@ -1,4 +1,4 @@
-"""Every command on the pages is one that detaudit has, and those of the guides do what the pages show."""
+"""Every command on the pages is one that detaudit has, and those with their output do what the pages show."""
 
 import os
 import shutil
@@ -17,15 +17,11 @@ from tests.docs.shown import missing
 pytestmark = pytest.mark.launches
 
 ROOT = Path(__file__).parents[2]
-RUN = [ROOT / "README.md", *sorted(ROOT.glob("docs/tutorial.md")), *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
-"""The pages whose console blocks are run."""
-
-PAGES = {str(page.relative_to(ROOT)): blocks(page, ROOT) for page in RUN}
-ALL = {
+PAGES = {
     str(page.relative_to(ROOT)): blocks(page, ROOT)
     for page in (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
 }
-CALLS = [(block.place, call) for page in ALL.values() for block in page for call in calls(block)]
+CALLS = [(block.place, call) for page in PAGES.values() for block in page for call in calls(block)]
 SHORT = [name for name, page in PAGES.items() if any(block.runs and not block.full for block in page)]
 LONG = [name for name, page in PAGES.items() if any(block.runs and block.full for block in page)]
 NOT_HERE = [block for page in PAGES.values() for block in page if block.not_here]
