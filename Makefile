@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports
+.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports docs docs-links
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -33,6 +33,10 @@ $(EXPORTS)/.exports: pyproject.toml
 	$(EXPORTS)/bin/pip install --quiet mlflow -e '.[dev,mlflow,tensorboard]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.base
+	$(BIN)/pip install --quiet -e '.[docs]'
+	@touch $@
+
 demo: $(VENV)/.base ## Audit the torch example without flags, then with recipe all
 	@echo '$$ detaudit run examples/digits_torch.py --runs 3'
 	@$(BIN)/detaudit run examples/digits_torch.py --runs 3; \
@@ -46,7 +50,7 @@ test: $(VENV)/.dev ## Run the unit tests, and a real process for each promise (m
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore=,$(LAWS))
 
 test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out, and HTML reports in Chromium (minutes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m full tests/process tests/browser
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m full tests/process tests/browser tests/docs
 
 test-slow: $(VENV)/.dev ## Test every way to train with TensorFlow
 	$(BIN)/python -m pytest -m slow
@@ -97,6 +101,15 @@ measure-corpus: $(VENV)/.dev ## Run every labeled script alone, 20 times or more
 
 measure-planted: $(VENV)/.dev ## Flip random bits in trainings, audit controls, and write docs/planted.md (hours, resumable)
 	$(BIN)/python -m tests.planted.measure --write docs/planted.md
+
+# Pages are filled from data that Sphinx knows nothing of, so each build reads all of them.
+SPHINX := -m sphinx --fresh-env --doctree-dir build/doctrees --fail-on-warning --keep-going --quiet
+
+docs: $(VENV)/.docs ## Build the documentation as a site, with warnings as errors, in build/docs
+	$(BIN)/python $(SPHINX) --builder html docs build/docs
+
+docs-links: $(VENV)/.docs ## Look up every address that the documentation links to
+	$(BIN)/python $(SPHINX) --builder linkcheck docs build/docs-links
 
 check: $(VENV)/.dev ## Audit the project's own example, as CI does
 	$(BIN)/detaudit check

@@ -1,0 +1,116 @@
+"""The page of all messages, each with what to do about it."""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, get_args
+
+import msgspec
+
+from detaudit.model import GateDetail, Reason, Risk, RunError, Warning  # the term for it
+from detaudit.model.facts import kind_of
+from detaudit.recipe import yamlfile
+from detaudit.report.messages import gates, problems, risks, warnings
+from docs._generate import errors
+from docs._generate.errors import Message
+from docs._generate.markdown import code, table
+from docs._generate.places import DOCS
+from docs._generate.templates import is_known
+from tests.report import facts
+
+
+class Fixes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What docs/fixes.yaml says."""
+
+    errors: dict[str, str]
+    facts: dict[str, str]
+
+
+class MissingFixError(Exception):
+    """A message without a fix, or a fix without a message."""
+
+
+FOLDERS = {
+    "cli": "The command line",
+    "recipe": "Flags, recipes and audits",
+    "launch": "Starting runs",
+    "auditor": "Results and baselines",
+    "errors": "Storage",
+    "pytest_plugin": "The pytest plugin",
+}
+
+SENTENCES: Sequence[tuple[str, Any, Iterable[Any], Callable[[Any], str]]] = (
+    ("Why a run is not compared", RunError, facts.RUN_ERRORS, problems.error),
+    ("Why the runs are inconclusive", Reason, facts.REASONS, problems.reason),
+    ("Warnings", Warning, facts.WARNINGS, warnings.sentence),
+    ("Gates of a check", GateDetail, facts.GATE_DETAILS, gates.sentence),
+)
+"""The kinds of facts, with an example of each, and the function that puts them into words."""
+
+
+@functools.cache
+def fixes() -> Fixes:
+    """Return what docs/fixes.yaml says."""
+    return yamlfile.load(DOCS / "fixes.yaml", Fixes)
+
+
+def page() -> str:
+    """Return a table of all messages for each section. Raises MissingFixError if one has no fix."""
+    parts = ["## Errors", of_errors(errors.messages(errors.modules()), fixes().errors)]
+    parts += of_facts(fixes().facts)
+    rows = [[code(risks.sentence(risk)), risks.fix(risk)] for risk in _one_of_each(facts.RISKS, Risk)]
+    return "\n\n".join([*parts, "## Risks that `detaudit doctor` names", table(["message", "what to do"], rows)])
+
+
+def of_errors(messages: Sequence[Message], known: dict[str, str]) -> str:
+    """Return a table for each folder that errors come from. ``known`` are fixes by text."""
+    unused = set(known) - {message.text for message in messages}
+    if unused:
+        raise MissingFixError(f"docs/fixes.yaml has a fix for an error that does not exist: {min(unused)!r}")
+    parts = []
+    for folder in (*FOLDERS, *sorted({message.folder for message in messages} - set(FOLDERS))):
+        found = sorted((message for message in messages if message.folder == folder), key=lambda message: message.text)
+        rows = [[code(one.text), _fix(one, known), _status(one)] for one in found]
+        if rows:
+            parts += [f"### {FOLDERS.get(folder, folder)}", table(["error", "what to do", "exit status"], rows)]
+    return "\n\n".join(parts)
+
+
+def _fix(message: Message, known: dict[str, str]) -> str:
+    if message.text in known:
+        return known[message.text]
+    if not message.hints or not is_known(message.text):
+        raise MissingFixError(f"an error has no hint, and no fix in docs/fixes.yaml: {message.text!r}")
+    return "<br>".join(hint.replace("<", "&lt;").replace("*", "\\*") for hint in message.hints)
+
+
+def _status(message: Message) -> str:
+    return "the test fails" if message.status is None else f"`{int(message.status)}`"
+
+
+def of_facts(known: dict[str, str]) -> list[str]:
+    """Return a section for each union of facts. ``known`` are fixes by kind."""
+    parts: list[str] = []
+    kinds: set[str] = set()
+    for heading, union, examples, sentence in SENTENCES:
+        rows = []
+        for fact in _one_of_each(examples, union):
+            kind = kind_of(type(fact).__name__)
+            if kind not in known:
+                raise MissingFixError(f"a fact has no fix in docs/fixes.yaml: {kind}")
+            kinds.add(kind)
+            rows.append([code(sentence(fact)), known[kind], code(kind)])
+        parts += [f"## {heading}", table(["message, for example", "what to do", "kind in JSON"], rows)]
+    if unused := set(known) - kinds:
+        raise MissingFixError(f"docs/fixes.yaml has a fix for a fact that does not exist: {min(unused)}")
+    return parts
+
+
+def _one_of_each(examples: Iterable[Any], union: Any) -> list[Any]:
+    """Return the first example of each class of a union, in its order. Raises MissingFixError if one has none."""
+    found: dict[type, Any] = {}
+    for example in examples:
+        found.setdefault(type(example), example)
+    for kind in get_args(union):
+        if kind not in found:
+            raise MissingFixError(f"tests/report/facts.py has no example of a fact: {kind.__name__}")
+    return [found[kind] for kind in get_args(union)]
