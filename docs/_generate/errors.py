@@ -1,11 +1,12 @@
 """Every error that detaudit can print, with its hint, read from the source code so that none is left out."""
 
 import ast
-import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
 import detaudit
 from detaudit.errors import DetauditError, ExitCode
@@ -33,12 +34,20 @@ def modules() -> list[Module]:
     """Return the modules of detaudit that raise errors."""
     found = pkgutil.walk_packages(detaudit.__path__, "detaudit.", onerror=lambda name: None)
     names = [one.name for one in found if not one.name.startswith(_ELSEWHERE)]
-    return [module(importlib.import_module(name).__file__ or "", name) for name in names]
+    return [_module(name) for name in names]
 
 
-def module(path: str, name: str) -> Module:
-    """Return the source of an imported module."""
-    return Module(Path(path), ast.parse(Path(path).read_text()), importlib.import_module(name))
+def _module(name: str) -> Module:
+    """Return the source of a module, without its values if a package of an export is not installed."""
+    spec = importlib.util.find_spec(name)
+    path = Path(spec.origin or "") if spec else Path()
+    try:
+        made = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("detaudit"):
+            raise
+        made = ModuleType(name)
+    return Module(path, ast.parse(path.read_text()), made)
 
 
 def messages(known: Sequence[Module]) -> list[Message]:
