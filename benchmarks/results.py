@@ -14,6 +14,7 @@ import psutil
 
 from benchmarks.catalogue import FOLDER, MEASUREMENTS, Measurement
 from benchmarks.rows import Machine, Result, Scale
+from detaudit import __version__
 from detaudit.auditor.evidence import environment
 
 RESULTS = FOLDER / "results"
@@ -40,7 +41,9 @@ def machine() -> Machine:
 
 
 def commit() -> str:
-    """Return the commit of what is measured, and whether it was changed since."""
+    """Return the commit of what is measured, and whether it was changed since; of an sdist its version."""
+    if not (FOLDER.parent / ".git").exists():
+        return __version__
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=FOLDER.parent, check=True, capture_output=True, text=True).stdout

@@ -60,7 +60,7 @@ def notes(tag: str, root: Path = ROOT) -> str:
 def main(arguments: list[str]) -> int:
     """Print the notes of the release with the tag that is given; return 1 if its files do not fit together."""
     try:
-        print(notes(*arguments))
+        print(notes(arguments[0]))
     except ReleaseError as error:
         print(f"no release: {error}", file=sys.stderr)
         return 1

@@ -43,7 +43,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
         monkeypatch.setattr(sys, "base_prefix", str(folder if system else tmp_path / "base"))
         monkeypatch.setattr(sys, "argv", ["detaudit/__main__.py" if module else str(folder / "bin" / "detaudit")])
         monkeypatch.setattr(interpreter, "find_spec", lambda name: name if name in packages else None)
-        monkeypatch.setattr(interpreter.sysconfig, "get_path", lambda name: str(folder / "bin"))
+        monkeypatch.setattr("sysconfig.get_path", lambda name: str(folder / "bin"))
         monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{tmp_path / 'usr' / 'bin'}")
         for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"):
             monkeypatch.delenv(name, raising=False)

@@ -9,17 +9,20 @@ import sysconfig
 import zipfile
 from collections.abc import Iterable, Iterator
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
-PACKAGES = Path(sysconfig.get_paths()["purelib"])
-"""What is installed for these tests, without detaudit: it is installed from elsewhere."""
+_TORCH = find_spec("torch")
+PACKAGES = Path(_TORCH.origin).parents[1] if _TORCH and _TORCH.origin else Path(sysconfig.get_path("purelib"))
+"""Where torch is, with what else is installed for these tests."""
 
 TRAIN = """
     import importlib.util
     import sys
     import torch_training
 
-    assert importlib.util.find_spec("detaudit") is None
+    # Its configs may be there: an editable installation leaves them among the packages.
+    assert getattr(importlib.util.find_spec("detaudit"), "loader", None) is None
     print(sys.prefix)
     torch_training.train(seed=0)
 """
