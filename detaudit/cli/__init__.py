@@ -26,6 +26,9 @@ COMMANDS = {
 }
 """Each subcommand is a module of this package, imported only when it is used."""
 
+_NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What click from 8.2 on raises for a command line without anything, to print the help."""
+
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -70,7 +73,10 @@ def main(arguments: list[str] | None = None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        print_error(usage.error(error), arguments)
+        if isinstance(error, _NO_ARGUMENTS):
+            error.show()
+        else:
+            print_error(usage.error(error), arguments)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED

@@ -106,6 +106,16 @@ def _write_examples(examples: Examples, formatter: click.HelpFormatter) -> None:
     if not examples:
         return
     with formatter.section("Examples"):
+        space = " " * formatter.current_indent
         for does, command in examples:
-            space = " " * formatter.current_indent
-            formatter.write(f"{space}# {does}\n{space}{command}\n" if does else f"{space}{command}\n")
+            lines = [f"{space}# {does}"] if does else []
+            formatter.write("\n".join([*lines, _fitted(command, formatter.width, space), ""]))
+
+
+def _fitted(command: str, width: int, space: str) -> str:
+    """Return a command in lines that fit."""
+    if len(space + command) <= width:
+        return space + command
+    from detaudit.report.fill import command as broken  # --help has to answer without it
+
+    return broken(command, width, space)

@@ -161,9 +161,10 @@ run_options = _all_of(
            help="Run each run in its own copy of the repository, always at the same path."),
     option("--isolate-root", group=RUNS, type=click.Path(exists=True, file_okay=False, path_type=Path),
            metavar="DIR", help="Copy this folder instead of the repository. Implies --isolate."),
-    option("--stages", group=COMPARED, metavar="NAMES", default=",".join(wire.DEFAULT_STAGES), show_default=True,
-           callback=_stages, shell_complete=complete.stages,
-           help="Stages to record at each step, separated by commas, or `all` (adds backward)."),
+    option("--stages", group=COMPARED, metavar="NAMES", default=",".join(wire.DEFAULT_STAGES), callback=_stages,
+           shell_complete=complete.stages,
+           help=f"Stages to record at each step, separated by commas: {', '.join(wire.STAGES)}, or all. "
+           "[default: all but backward]"),
     option("--loss-pattern", group=COMPARED, metavar="REGEX",
            help="Read losses from stdout with this regex. Group `loss`, or the first group, is the loss; "
            "group `step`, if present, is the step."),

@@ -31,7 +31,7 @@ def width(stream: TextIO | None = None) -> int | None:
     if columns.isdecimal() and int(columns):
         return int(columns)
     stream = sys.stdout if stream is None else stream
-    if not stream.isatty():
+    if stream is None or not stream.isatty():  # Python has no stdout if it is started with a closed one
         return None
     try:
         return os.get_terminal_size(stream.fileno()).columns or FALLBACK

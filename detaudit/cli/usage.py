@@ -6,13 +6,16 @@ import click
 
 from detaudit.errors import UsageError
 
-_RANGES = (
+_WORDINGS = (
     (r"is not in the range x>=(\S+)\.", r"is not at least \1"),
     (r"is not in the range x>(\S+)\.", r"is not above \1"),
     (r"is not in the range (\S+?)<=?x<=?(\S+)\.", r"is not between \1 and \2"),
     (r"is not a valid (\w+) range\.", r"is not a valid \1"),
+    (r"^Option '(\S+)' requires an argument\.", r"\1 needs a value"),
+    (r"^Got unexpected extra argument \((.+)\)", r"unexpected argument '\1'"),
+    (r"^Got unexpected extra arguments \((.+)\)", r"unexpected arguments: \1"),
 )
-"""How click writes that a number is not allowed, and how people write it."""
+"""How click says what is wrong, and how detaudit does."""
 
 _AFTER_DASHES = "words"
 """The parameter of commands that run a script, whose own arguments follow ``--``."""
@@ -66,7 +69,7 @@ def _name(param: click.Parameter | None) -> str:
 
 def _ours(message: str) -> str:
     """Return a message of click as ours are: it starts in lower case and has no period."""
-    for theirs, ours in _RANGES:
+    for theirs, ours in _WORDINGS:
         message = re.sub(theirs, ours, message)
     return (message[:1].lower() + message[1:]).rstrip(".")
 

@@ -63,7 +63,7 @@ ALL = {name: cli.get_command(click.Context(cli), name) for name in COMMANDS}
         (["bisect", "--error-rate", "2"], "error: invalid --error-rate: 2.0 is not between 0 and 1\n"),
         (["run", "--seed", "x"], "error: invalid --seed: 'x' is not a valid integer\n"),
         (["run", "--jobs", "some"], "error: invalid --jobs: 'some' is neither a number of runs nor auto\n"),
-        (["run", "train.py", "--runs"], "error: option '--runs' requires an argument\n"),
+        (["run", "train.py", "--runs"], "error: --runs needs a value\n  detaudit run train.py --runs\n"),
         (
             ["compare", "before"],
             """
@@ -71,7 +71,8 @@ ALL = {name: cli.get_command(click.Context(cli), name) for name in COMMANDS}
               hint: Usage: detaudit compare [OPTIONS] A B
             """,
         ),
-        (["compare", "a", "b", "c"], "error: got unexpected extra argument (c)\n"),
+        (["compare", "a", "b", "c"], "error: unexpected argument 'c'\n  detaudit compare a b c\n"),
+        (["compare", "a", "b", "c", "d"], "error: unexpected arguments: c d\n"),
         (
             ["recipes", "show", "torch-sede"],
             """
@@ -170,6 +171,13 @@ def test_a_file_that_cannot_be_read_is_not_shown(tmp_path: Path) -> None:
 def test_wide_letters_are_underlined_whole() -> None:
     command, marks = lines("unknown recipe '表'", ("detaudit", "表", "x"), None)
     assert (command, click.unstyle(marks)) == ("  detaudit '表' x", "           ^^^^")
+
+
+def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("Usage: detaudit")
+    assert "error:" not in out + err
 
 
 def test_secrets_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:

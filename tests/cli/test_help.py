@@ -35,11 +35,11 @@ def test_each_command_has_examples_that_parse(name: str) -> None:
         words = shlex.split(line.split(" > ")[0].removeprefix('eval "$(').removesuffix(')"'))
         assert words[0] == "detaudit"
         with cli.make_context("detaudit", words[1:], resilient_parsing=True) as context:
-            name, found, rest = cli.resolve_command(context, words[1:])
+            called, found, rest = cli.resolve_command(context, words[1:])
         assert found is not None
-        assert name in COMMANDS
+        assert called in COMMANDS
         if "--resume" not in rest and "--help" not in rest:
-            found.make_context(name or "", rest, parent=click.Context(cli))
+            found.make_context(called, rest, parent=click.Context(cli))
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
@@ -48,9 +48,8 @@ def test_help_fits(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     monkeypatch.setenv("COLUMNS", str(width))
     assert main([*ALL[name][0], "--help"]) == 0
     text = capsys.readouterr().out
-    before, examples = text.split("\nExamples:\n")
-    assert too_wide(before, width) == []
-    assert [line for line in examples.splitlines() if len(line) > max(width, 80)] == []  # they can be pasted
+    assert "\nExamples:\n" in text
+    assert too_wide(text, width) == []
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,11 @@ def test_a_terminal_that_does_not_say_its_width(terminal: TextIO) -> None:
     assert screen.width(terminal) == screen.FALLBACK
 
 
+def test_a_closed_stdout_has_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert screen.width() is None
+
+
 def test_stdout_is_asked_unless_another_stream_is_named(terminal: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", terminal)
     assert screen.width() == 72

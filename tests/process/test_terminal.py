@@ -47,15 +47,15 @@ def test_no_line_is_wider_than_the_terminal(project: Project, unseeded: str, nam
             project.detaudit("run", unseeded, "--runs", "1", "--out", out)
     text = on_a_terminal(project, *COMMANDS[name], columns=columns)
     assert text.strip()
-    if name != "help":  # its examples can be pasted
-        assert too_wide(text, columns) == []
+    assert too_wide(text, columns) == []
 
 
 def test_a_wide_terminal_shows_more(project: Project, unseeded: str) -> None:
     project.detaudit("run", unseeded, "--runs", "2", "--out", "results")
     narrow, usual, wide = (on_a_terminal(project, "report", "results", columns=columns) for columns in (60, 80, 200))
-    assert "hidden at this width: FINAL LOSS, STEPS, TIME" in " ".join(narrow.split())
-    assert "hidden at this width: STEPS, TIME" in " ".join(usual.split())
+    for text in (narrow, usual):
+        assert re.search("hidden at this width: .*TIME", " ".join(text.split()))
+        assert " TIME  " not in text
     assert "hidden" not in wide
     assert re.search(ALL_COLUMNS, wide)
 

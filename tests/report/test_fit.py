@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from detaudit.report import fill, fit, render
+from detaudit.report import FORMATS, fill, fit, render
 from detaudit.report.blocks import Table
 from tests.report.test_reporters import ALL
 from tests.report.widths import too_wide
@@ -20,6 +20,12 @@ WIDTHS = st.integers(fill.LEAST, 250)
 @given(st.sampled_from(sorted(ALL)), WIDTHS)
 def test_no_line_of_a_report_is_wider_than_the_terminal(name: str, width: int) -> None:
     assert too_wide(render(ALL[name], "table", width=width), width) == []
+
+
+@pytest.mark.parametrize("format_", [format_ for format_ in FORMATS if format_ != "table"])
+def test_other_formats_are_the_same_at_any_width(format_: str) -> None:
+    for report in ALL.values():
+        assert render(report, format_, width=60) == render(report, format_)
 
 
 @given(st.sampled_from(sorted(ALL)), WIDTHS)
