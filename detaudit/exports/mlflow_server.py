@@ -109,6 +109,11 @@ class MLflowServer:
         with self._errors():
             self._client.set_terminated(run, status, at)
 
+    def delete(self, run: str) -> None:
+        """See Server.delete."""
+        with self._errors():
+            self._client.delete_run(run)
+
     def write(self, run: str, name: str, text: str) -> None:
         """See Server.write."""
         with self._errors():
