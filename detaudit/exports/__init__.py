@@ -40,5 +40,6 @@ def destination(text: str) -> Destination:
         return cast(_Module, importlib.import_module(DESTINATIONS[name])).destination(place)
     except ImportError as error:
         raise UsageError(
-            f"--to {name} needs a package that is not installed: {error}", f"Run `pip install 'detaudit[{name}]'`."
+            f"--to {name} needs a package that is not installed: {error}",
+            f"Run `pip install 'detaudit[{name}]'` where detaudit is installed.",
         ) from error

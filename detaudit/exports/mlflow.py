@@ -64,14 +64,20 @@ class MLflow:
         run = kept.id if kept is not None else server.create(experiment, audit.name, began, {_ID: audit.id})
         tags = {_ID: audit.id, **_prefixed(audit.tags), **_description(audit.note, kept)}
         self._complete(run, kept, audit.params, tags, _values(audit.metrics, kept, began))
-        children = {one.tags.get(_RUN): one for one in server.runs(experiment, _PARENT, run)}
-        for place, one in enumerate(audit.runs):
-            self._send_run(experiment, run, one, children.get(one.key), began + place)
+        self._send_runs(experiment, run, audit, began)
         for name, text in documents.items():
             server.write(run, name, text)
         took = audit.metrics.get("duration_s", sum(one.seconds for one in audit.runs))
         server.end(run, "KILLED" if audit.interrupted else "FINISHED", began + round(1000 * took))
         return server.address(experiment, run)
+
+    def _send_runs(self, experiment: str, parent: str, audit: TrackedAudit, began: int) -> None:
+        """Send runs in their order, and delete those that the audit had when it was sent before, and has no more."""
+        kept = {one.tags[_RUN]: one for one in self._server.runs(experiment, _PARENT, parent) if _RUN in one.tags}
+        for place, run in enumerate(audit.runs):
+            self._send_run(experiment, parent, run, kept.pop(run.key, None), began + place)
+        for gone in kept.values():
+            self._server.delete(gone.id)
 
     def _send_run(self, experiment: str, parent: str, run: TrackedRun, kept: KeptRun | None, began: int) -> None:
         server = self._server

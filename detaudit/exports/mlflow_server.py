@@ -14,10 +14,11 @@ _DEFAULTS = {
 
 _ALWAYS = {
     "DO_NOT_TRACK": "true",
+    "MLFLOW_DISABLE_AGENT_HINT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
-"""Without these, MLflow reports its use to its makers, and prints a line on stdout for each run."""
+"""Without these, MLflow reports its use to its makers, and prints lines of its own, such as one for each run."""
 
 os.environ.update({**_DEFAULTS, **os.environ, **_ALWAYS})  # before it is imported
 
@@ -36,14 +37,15 @@ _ACCESS = ("CUSTOMER_UNAUTHORIZED", "PERMISSION_DENIED", "UNAUTHENTICATED")
 
 
 def connect(uri: str) -> "MLflowServer":
-    """Return the server with this tracking URI. Raises UsageError if MLflow knows no such kind."""
+    """Return the server with this tracking URI. Raises UsageError if MLflow cannot use it."""
     for name in ("mlflow", "urllib3"):
         logging.getLogger(name).setLevel(logging.ERROR)  # each retry would be a line on stderr
     try:
         return MLflowServer(MlflowClient(tracking_uri=uri), uri)
-    except (MlflowException, OSError) as error:
-        message = f"--to mlflow cannot use {uri}: {_reason(error)}"
-        raise UsageError(message, "Name a server, as in --to mlflow:http://127.0.0.1:5000.") from error
+    except (MlflowException, OSError, ImportError) as error:  # a database asks for more than the client
+        server = "Name a server, as in --to mlflow:http://127.0.0.1:5000."
+        hint = "Run `pip install mlflow`, which has all of MLflow." if isinstance(error, ImportError) else server
+        raise UsageError(f"--to mlflow cannot use {uri}: {_reason(error)}", hint) from error
 
 
 class MLflowServer:
@@ -106,6 +108,11 @@ class MLflowServer:
         """See Server.end."""
         with self._errors():
             self._client.set_terminated(run, status, at)
+
+    def delete(self, run: str) -> None:
+        """See Server.delete."""
+        with self._errors():
+            self._client.delete_run(run)
 
     def write(self, run: str, name: str, text: str) -> None:
         """See Server.write."""

@@ -49,6 +49,9 @@ class Server(Protocol):
     def end(self, run: str, status: str, at: int) -> None:
         """Set how and when a run ended."""
 
+    def delete(self, run: str) -> None:
+        """Delete a run."""
+
     def write(self, run: str, name: str, text: str) -> None:
         """Write a file into the artifacts of a run."""
 

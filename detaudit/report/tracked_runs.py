@@ -31,8 +31,8 @@ class TrackedRun:
 
     @property
     def key(self) -> str:
-        """What no other run of its audit has."""
-        return f"{self.recipe}/{self.number}"
+        """What no other run of its audit has, nor one that was interrupted and done again under this number."""
+        return f"{self.recipe}/{self.number}/{self.seconds}"
 
     @property
     def name(self) -> str:

@@ -83,6 +83,13 @@ def _wait(uri: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
 
 
 @pytest.fixture
+def project(tmp_path: Path) -> Project:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return Project(folder)
+
+
+@pytest.fixture
 def audited(project: Project) -> Project:
     """A project with the results of an audit in ``out``."""
     project.write("train.py", DIFFERS)

@@ -31,6 +31,7 @@ class FakeServer:
     def __init__(self) -> None:
         self.experiments: list[str] = []
         self.stored: dict[str, Stored] = {}
+        self.created = 0
         self.requests = 0
         self.fails: int | None = None
 
@@ -55,7 +56,8 @@ class FakeServer:
 
     def create(self, experiment: str, name: str, at: int, tags: Mapping[str, str]) -> str:
         self._asked()
-        number = f"run{len(self.stored)}"
+        number = f"run{self.created}"
+        self.created += 1
         self.stored[number] = Stored(experiment, name, at, dict(tags))
         return number
 
@@ -79,6 +81,10 @@ class FakeServer:
     def end(self, run: str, status: str, at: int) -> None:
         self._asked()
         self.stored[run].ended = status, at
+
+    def delete(self, run: str) -> None:
+        self._asked()
+        del self.stored[run]
 
     def write(self, run: str, name: str, text: str) -> None:
         self._asked()

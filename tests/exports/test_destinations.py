@@ -22,7 +22,7 @@ def test_a_package_that_is_missing_is_named_with_the_command_that_installs_it(
     with pytest.raises(UsageError) as found:
         destination(f"{name}:http://127.0.0.1:1" if name == "mlflow" else f"{name}:logs")
     assert found.value.message.startswith(f"--to {name} needs a package that is not installed: ")
-    assert found.value.hint == f"Run `pip install 'detaudit[{name}]'`."
+    assert found.value.hint == f"Run `pip install 'detaudit[{name}]'` where detaudit is installed."
 
 
 @pytest.mark.parametrize("text", ["tensorbord:logs", "tensorbord", "TensorBoard:logs"])

@@ -1,6 +1,7 @@
 """What is sent to MLflow, by a server in memory. test_mlflow_server.py sends it to a real one."""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -79,6 +80,17 @@ def test_an_audit_that_went_on_updates_its_run(server: FakeServer) -> None:
     assert "detaudit.reason" not in parent.tags
     assert parent.tags["team"] == "vision"
     assert parent.ended == ("FINISHED", BEGAN + 3000)
+
+
+def test_a_run_that_was_done_again_replaces_the_interrupted_one(server: FakeServer) -> None:
+    cut = replace(a_run(2, steps=2, status=Status.STOPPED), seconds=0.5)
+    MLflow(server).send([an_audit([a_run(1), cut], interrupted=True)], {})
+    server.create("0", "somebody's", BEGAN, {"mlflow.parentRunId": "run0"})
+    MLflow(server).send([an_audit()], {})
+    _, first, others, second = server.stored.values()
+    assert [first.name, others.name, second.name] == ["none, run 1", "somebody's", "none, run 2"]
+    assert second.ended == ("FINISHED", BEGAN + 1 + 1500)
+    assert second.metrics["steps"] == 3
 
 
 def test_a_description_that_somebody_edited_is_kept(server: FakeServer) -> None:

@@ -7,6 +7,7 @@ import resource
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,9 @@ def test_an_audit_is_read_back(audited: Project) -> None:
     (audit,) = (audited.folder / "logs/train.py").iterdir()
     assert f"exported to logs/train.py/{audit.name}\n" == done.err
     own = read(audit)
-    (text,) = own.Tensors("report/text_summary")
+    (text,) = own.Tensors("report")
     assert text.tensor_proto.string_val[0].decode().startswith("## detaudit: nondeterministic")
-    assert own.SummaryMetadata("report/text_summary").plugin_data.plugin_name == "text"
+    assert own.SummaryMetadata("report").plugin_data.plugin_name == "text"
     assert sorted(path.name for path in (audit / "none").iterdir()) == ["run-1", "run-2", "run-3"]
     (group,) = json.loads((audited.folder / "out/audit.json").read_text())["groups"]
     for run in group["runs"]:
@@ -76,7 +77,7 @@ def test_a_second_export_replaces_its_own_files_only(tmp_path: Path) -> None:
 def test_losses_that_are_not_finite_are_read_back(tmp_path: Path) -> None:
     run = a_run(1)
     values = [(1, math.nan), (2, math.inf), (3, 1e300), (4, 0.5)]
-    odd = type(run)(**{**vars(run), "curves": {"loss": values}})
+    odd = replace(run, curves={"loss": values})
     destination(f"tensorboard:{tmp_path}").send([an_audit([odd])], {})
     found = scalars(tmp_path / FOLDER / "none/run-1")
     assert math.isnan(found[1])
@@ -85,9 +86,9 @@ def test_losses_that_are_not_finite_are_read_back(tmp_path: Path) -> None:
 
 def test_no_name_leaves_the_folder(tmp_path: Path) -> None:
     run = a_run(1)
-    odd = type(run)(**{**vars(run), "recipe": "../../../x"})
+    odd = replace(run, recipe="../../../x")
     audit = an_audit([odd])
-    hostile = type(audit)(**{**vars(audit), "script": "/etc/../..", "started": "../../../.."})
+    hostile = replace(audit, script="/etc/../..", started="../../../..")
     destination(f"tensorboard:{tmp_path / 'logs'}").send([hostile], {})
     assert [path.name for path in tmp_path.iterdir()] == ["logs"]
     assert len(files(tmp_path / "logs")) == 2
@@ -97,7 +98,7 @@ def test_neither_tensorflow_nor_torch_is_imported(tmp_path: Path) -> None:
     code = (
         "import sys; from detaudit.exports import destination; from tests.exports.audits import an_audit\n"
         f"destination('tensorboard:{tmp_path}').send([an_audit()], {{}})\n"
-        "print(sorted({'tensorflow', 'torch', 'numpy'} & set(sys.modules)))"
+        "print(sorted({'tensorflow', 'torch'} & set(sys.modules)))"
     )
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)

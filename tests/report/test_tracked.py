@@ -58,7 +58,7 @@ def test_recipes_have_names_of_their_own_if_there_are_several() -> None:
 
 def test_a_run_has_its_fingerprint_by_rank() -> None:
     first, second, third, _ = one(NONDETERMINISTIC).runs
-    assert (first.key, first.name) == ("none/1", "none, run 1")
+    assert (first.key, first.name) == ("none/1/3.25", "none, run 1")
     assert first.metrics["sum_of_weights"] == 241.42266417505016
     assert first.tags["digest"] == "10abcdef0123"
     assert second.tags["first_difference"] == "step 1, update"
