@@ -57,20 +57,22 @@ def messages(known: Sequence[Module]) -> list[Message]:
     for here in known:
         for call, function in here.calls:
             kind = _kind(call, here, classes)
-            for one in _of_call(call, Scope(here, function), kind, known) if kind else ():
+            if kind is None:
+                continue
+            for one in _of_call(call, Scope(here, function), kind, known):
                 earlier = found.get((one.text, one.folder), one)
                 hints = tuple(dict.fromkeys((*earlier.hints, *one.hints)))
                 found[one.text, one.folder] = replace(one, hints=hints)
     return list(found.values())
 
 
-def _subclasses(kind: type) -> Iterator[type]:
+def _subclasses(kind: type[object]) -> Iterator[type[object]]:
     for one in kind.__subclasses__():
         yield one
         yield from _subclasses(one)
 
 
-def _kind(call: ast.Call, here: Module, classes: dict[str, type]) -> type | None:
+def _kind(call: ast.Call, here: Module, classes: dict[str, type[object]]) -> type[object] | None:
     """Return the class of the error that a call makes, None if it makes none. ``fail`` is that of click."""
     match call.func:
         case ast.Name(id="cls"):
@@ -84,7 +86,7 @@ def _kind(call: ast.Call, here: Module, classes: dict[str, type]) -> type | None
             return None
 
 
-def _of_call(call: ast.Call, place: Scope, kind: type, known: Sequence[Module]) -> Iterator[Message]:
+def _of_call(call: ast.Call, place: Scope, kind: type[object], known: Sequence[Module]) -> Iterator[Message]:
     message, hint, *_ = [*call.args, None, None]
     folder = place.module.made.__name__.split(".")[1]
     of_click = kind is SystemExit
@@ -94,7 +96,7 @@ def _of_call(call: ast.Call, place: Scope, kind: type, known: Sequence[Module]) 
             yield Message(f"Invalid value: {text}" if of_click else text, hints, _status(kind), folder)
 
 
-def _status(kind: type) -> int | None:
+def _status(kind: type[object]) -> int | None:
     if kind is MarkError:
         return None
     if kind is DetauditError:  # the class itself is only printed, for an internal error
@@ -116,7 +118,9 @@ def _scopes(scope: Scope, call: ast.Call, known: Sequence[Module]) -> Iterator[S
 def _callers(scope: Scope, known: Sequence[Module]) -> Iterator[Scope]:
     """Yield a scope of a function for each of its calls in these modules, with what it is given."""
     function, home = scope.function, scope.module
-    for other in known if function else ():
+    if function is None:
+        return
+    for other in known:
         if other is home or not function.name.startswith("_"):
             for call, around in other.calls:
                 if _may_call(call.func, function, home):

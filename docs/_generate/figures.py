@@ -28,12 +28,12 @@ def missed() -> str:
     """Return how probably runs match by chance, by the rate at which a run differs."""
     plot = Plot(Axis(0, 1, _SHARES, "share of runs that differ from the first"), Axis(0, 1, _SHARES, "all runs match"))
     rates = [place / 100 for place in range(101)]
-    parts = [plot.curve([(0, 1 - LEVEL), (1, 1 - LEVEL)], "limit"), plot.label(0.985, 0.07, "5%", "quiet", "end")]
+    parts = [plot.curve([(0, 1 - LEVEL), (1, 1 - LEVEL)], "limit"), plot.label(0.62, 0.07, "5%", "quiet")]
     for runs, kind in SHOWN:
         at = bound(runs)
         parts.append(plot.curve([(rate, miss_probability(runs, rate)) for rate in rates], kind))
         parts.append(plot.dot(at, miss_probability(runs, at), kind))
-    places = {2: (0.42, 0.62), 5: (0.2, 0.46), 30: (0.04, 0.26)}
+    places = {2: (0.42, 0.62), 5: (0.2, 0.46), 30: (0.1, 0.3)}
     parts += [plot.label(*places[runs], f"{runs} runs", kind) for runs, kind in SHOWN]
     bounds = ", ".join(f"{bound(runs):.0%} with {runs} runs" for runs, _ in SHOWN)
     caption = (
@@ -51,9 +51,9 @@ def bounds() -> str:
         plot.curve([(runs, bound(runs)) for runs in numbers], "b"),
         plot.curve([(runs, 3 / (runs - 1)) for runs in numbers if runs > 3], "c dashed"),
         *(plot.dot(runs, bound(runs), "b") for runs in (5, 30)),
-        plot.label(6, bound(5) + 0.02, f"5 runs: {bound(5):.0%}", "b"),
+        plot.label(8, bound(5) + 0.05, f"5 runs: {bound(5):.0%}", "b"),
         plot.label(30, bound(30) + 0.05, f"30 runs: {bound(30):.0%}", "b"),
-        plot.label(8, 0.46, "rule of three: 3 / (runs - 1)", "c"),
+        plot.label(13, 0.34, "rule of three: 3 / (runs - 1)", "c"),
     ]
     caption = "What matching runs would have caught with 95% confidence, beside the rule of three, its approximation."
     return figure(caption, caption, plot, parts)
@@ -63,14 +63,14 @@ def shares() -> str:
     """Return between which rates the true one lies if one in ten runs differs, by the number of runs."""
     numbers = (10, 20, 50, 100)
     ticks = [(float(place), f"{runs // 10} of {runs}") for place, runs in enumerate(numbers)]
-    plot = Plot(Axis(-0.5, 3.5, ticks, "runs that differ"), Axis(0, 0.5, _SHARES[:3], "rate of runs that differ"))
+    plot = Plot(Axis(-0.4, 3.9, ticks, "runs that differ"), Axis(0, 0.5, _SHARES[:3], "rate of runs that differ"))
     parts = []
     for place, runs in enumerate(numbers):
         found = differing_share([1] * (runs - runs // 10) + [2] * (runs // 10))
         assert found is not None  # noqa: S101  # ten runs or more, of which some differ
         parts.append(plot.curve([(place, found.least), (place, found.most)], "b wide"))
         parts.append(plot.dot(place, 0.1, "a"))
-        parts.append(plot.label(place + 0.1, found.most, f"{found.least:.1%} to {found.most:.0%}", "quiet"))
+        parts.append(plot.label(place + 0.12, found.most - 0.02, f"{found.least:.1%} to {found.most:.0%}", "quiet"))
     caption = "If one run in ten differs: the rates that 10, 20, 50 and 100 runs leave possible, with 95% confidence."
     return figure(caption, caption, plot, parts)
 

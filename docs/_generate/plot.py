@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT = 480, 260
-LEFT, RIGHT, TOP, BOTTOM = 48, 12, 14, 44
+WIDTH, HEIGHT = 480, 280
+LEFT, RIGHT, TOP, BOTTOM = 48, 24, 32, 44
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Plot:
             parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(text)}</text>')
         middle = (LEFT + WIDTH - RIGHT) / 2
         parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{escape(self.x.title)}</text>')
-        parts.append(f'<text x="0" y="{TOP - 3}">{escape(self.y.title)}</text>')
+        parts.append(f'<text x="0" y="13">{escape(self.y.title)}</text>')
         return "".join(parts)
 
     def curve(self, points: Iterable[tuple[float, float]], kind: str) -> str:

@@ -12,7 +12,7 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _BLOCK = re.compile(
@@ -76,21 +76,20 @@ def blocks(page: Path, root: Path) -> list[Block]:
 
 
 def _block(match: re.Match[str], page: str, line: int) -> Block:
-    options: dict[str, object] = {}
     said = (match["test"] or "").strip()
+    block = Block(page, line, match["language"], textwrap.dedent(match["text"]))
     if said.startswith("not here: "):
-        options["not_here"] = said.removeprefix("not here: ")
-    elif said.startswith("file "):
-        options["file"] = said.removeprefix("file ")
-    else:
-        for word in filter(None, said.split(", ")):
-            if word == "full":
-                options["full"] = True
-            elif re.fullmatch(r"exit \d+", word):
-                options["exit_code"] = int(word.split()[1])
-            else:
-                raise ValueError(f"{page}:{line}: unknown `test: {word}`")
-    return Block(page, line, match["language"], textwrap.dedent(match["text"]), **options)  # type: ignore[arg-type]
+        return replace(block, not_here=said.removeprefix("not here: "))
+    if said.startswith("file "):
+        return replace(block, file=said.removeprefix("file "))
+    for word in filter(None, said.split(", ")):
+        if word == "full":
+            block = replace(block, full=True)
+        elif re.fullmatch(r"exit \d+", word):
+            block = replace(block, exit_code=int(word.split()[1]))
+        else:
+            raise ValueError(f"{page}:{line}: unknown `test: {word}`")
+    return block
 
 
 def calls(block: Block) -> Iterator[list[str]]:

@@ -74,10 +74,12 @@ def test_a_misspelled_comment_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shown", "printed"),
     [
-        (["    1  -127.71  0.408  36  10.5 s  b2558907"], "1 -3.5 1.2e-05 36   9.1 s  0a3f5c77"),
+        (["sum -127.71 of 36 steps, 10.5 s, b2558907"], "sum 1.2e-05 of 36 steps, 9.1 s,  0a3f5c77"),
+        (["  RUN  LOSS", "-----  ----", "    1  -127.71  36  10.5 s"], "another table"),
         (["fixed: 2 flags (... trials, ... runs)"], "found\nfixed: 2 flags (4 trials, 27 runs)\n"),
         (["first", "...", "third"], "first\nsecond\nthird"),
-        (["-----  ---"], "-------  ----"),
+        (["x -----"], "x -------"),
+        (["fixed (4 trials, 27 runs)", "6 runs in total"], "fixed (1 trial, 2 runs)\n1 run in total"),
         (
             ["  detaudit report .detaudit/20261122-172312-4a97d8b9"],
             "detaudit report .detaudit/20270101-000000-12345678",
@@ -94,7 +96,7 @@ def test_what_changes_from_run_to_run_is_not_compared(shown: list[str], printed:
         (["deterministic: all 5 runs"], "nondeterministic: all 5 runs"),
         (["5 runs"], "6 runs"),
         (["second", "first"], "first\nsecond"),
-        (["1 ... 36"], "1 2 35"),
+        (["a ... 36"], "a 2 35"),
         (["step 1"], ""),
     ],
 )
