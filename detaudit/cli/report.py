@@ -44,7 +44,7 @@ def command(folder: Path | None, last: bool, output: Path | None, places: tuple[
 
 
 def _send(report: Audit | Check, results: Path, destinations: Sequence[Destination]) -> None:
-    """Send a report to each destination, also if one before it failed. Raises the first error at the end."""
+    """Send a report to each destination, also if one before it failed. The first error is raised at the end."""
     found = figures(report, results, sampled=True)
     audits = tracked(report, found)
     documents = {"report.json": to_json(report).decode(), "report.html": render(report, "html", found)}
@@ -55,7 +55,7 @@ def _send(report: Audit | Check, results: Path, destinations: Sequence[Destinati
                 click.echo(f"exported to {redact.text(place)}", err=True)
         except DetauditError as error:
             failed.append(error)
-    for error in failed[1:]:
-        print_error(error)
+    for other in failed[1:]:
+        print_error(other)
     if failed:
         raise failed[0]
