@@ -21,7 +21,7 @@ from tests.process.conftest import Project
 pytestmark = [pytest.mark.exports, pytest.mark.launches]
 
 FILE = "events.out.tfevents.detaudit"
-FOLDER = "train.py/2026-11-23-0123456789abcdef"
+FOLDER = "train.py/2026-11-23-01234567"
 
 
 def read(folder: Path) -> Any:
