@@ -56,7 +56,7 @@ def command(folder: Path | None, last: bool, output: Path | None, places: tuple[
 
 
 def _send(report: Audit | Check, results: Path, destinations: Sequence[Destination]) -> None:
-    """Send a report to each destination, also if one before it failed. Raises the first error at the end."""
+    """Send a report to each destination, also if one before it failed. The first error is raised at the end."""
     found = figures(report, results, sampled=True)
     audits = tracked(report, found)
     documents = {"report.json": to_json(report).decode(), "report.html": render(report, "html", found)}

@@ -23,6 +23,7 @@ _DESCRIPTION = "mlflow.note.content"
 """The tag that MLflow shows above a run, and lets people edit. ``_NOTE`` has the digest of what was sent."""
 
 _PARENT = "mlflow.parentRunId"
+_SOURCE = {"mlflow.source.name": "detaudit", "mlflow.source.type": "LOCAL"}
 _ENDS = {Status.OK: "FINISHED", Status.ENDED: "FINISHED", Status.STOPPED: "KILLED"}
 """MLflow's word for how a run ended; any other one failed."""
 
@@ -61,7 +62,7 @@ class MLflow:
         experiment = server.experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or audit.script)
         began = round(1000 * (seconds(audit.started) or time.time()))
         kept = next(iter(server.runs(experiment, _ID, audit.id)), None)
-        run = kept.id if kept is not None else server.create(experiment, audit.name, began, {_ID: audit.id})
+        run = kept.id if kept is not None else server.create(experiment, audit.name, began, {_ID: audit.id, **_SOURCE})
         tags = {_ID: audit.id, **_prefixed(audit.tags), **_description(audit.note, kept)}
         self._complete(run, kept, audit.params, tags, _values(audit.metrics, kept, began))
         self._send_runs(experiment, run, audit, began)
@@ -81,7 +82,7 @@ class MLflow:
 
     def _send_run(self, experiment: str, parent: str, run: TrackedRun, kept: KeptRun | None, began: int) -> None:
         server = self._server
-        named = {_PARENT: parent, _RUN: run.key}
+        named = {_PARENT: parent, _RUN: run.key, **_SOURCE}
         own = kept.id if kept is not None else server.create(experiment, run.name, began, named)
         values = list(_values(run.metrics, kept, began))
         for name, points in run.curves.items():

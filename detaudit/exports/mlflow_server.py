@@ -30,6 +30,9 @@ from detaudit.errors import ExportError, UsageError  # noqa: E402
 from detaudit.exports.tracking import KeptRun, Value  # noqa: E402
 
 _PAGE = 1000
+_OF_TRAINING = {"mlflow.experimentKind": "custom_model_development"}
+"""Makes MLflow 3 open an experiment with its runs and their curves."""
+
 _MOST_SHOWN = 300
 """Characters of an error."""
 
@@ -59,7 +62,7 @@ class MLflowServer:
         with self._errors():
             found = self._client.get_experiment_by_name(name)
             if found is None:
-                return str(self._client.create_experiment(name))
+                return str(self._client.create_experiment(name, tags=_OF_TRAINING))
         if found.lifecycle_stage == "deleted":
             raise ExportError(
                 f"the experiment {name} was deleted in MLflow",

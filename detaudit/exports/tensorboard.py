@@ -34,7 +34,7 @@ class TensorBoard:
         return [self._write(audit) for audit in audits]
 
     def _write(self, audit: TrackedAudit) -> str:
-        name = folder_name(f"{audit.started[:10]}-{audit.id}".strip("-"))
+        name = folder_name(f"{audit.started[:10]}-{audit.id[:8]}".strip("-"))
         folder = self._folder / folder_name(Path(audit.script).name) / name
         at = seconds(audit.started) or 0.0
         _save(folder, event_files.text("report", audit.note, at))

@@ -18,6 +18,9 @@ from detaudit.report.tracked_runs import TrackedRun, tracked_run
 IN_ARTIFACTS = "The whole report is among the artifacts: report.html."
 """The end of a description that is too long."""
 
+_INTERRUPTED = "complete"
+"""The rule that an interrupted audit breaks. It has a tag of its own."""
+
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -68,9 +71,21 @@ def _audit(audit: Audit, figures: Figures, checked: CheckedAudit | None = None) 
         params={name: line(text) for name, text in _params(audit) if text},
         tags={name: line(text) for name, text in tags.items() if text},
         metrics={name: value for name, value in _metrics(audit) if value is not None},
-        note=markdown.render(audit),
+        note=_note(audit),
         runs=list(_runs(audit, figures)),
     )
+
+
+def _note(audit: Audit) -> str:
+    """Return the answers and the whole report below them, because trackers show the first lines of a description."""
+    found = [one for one in findings(audit) if one.rule != _INTERRUPTED]
+    answers = [markdown.prose(one.message) for one in found]
+    if len(found) == 1:
+        text = f"**{audit.verdict}**: {answers[0]}"
+    else:
+        lines = [f"- {markdown.prose(one.name)}: {answer}" for one, answer in zip(found, answers, strict=True)]
+        text = "\n".join([f"**{audit.verdict}**", "", *lines])
+    return f"{text}\n\n{markdown.render(audit)}"
 
 
 def _runs(audit: Audit, figures: Figures) -> Iterator[TrackedRun]:
@@ -103,7 +118,7 @@ def _groups(audit: Audit) -> Iterator[tuple[str, Group]]:
 def _answers(audit: Audit) -> Iterator[tuple[str, str]]:
     suffixes = {line(group.recipe.name): suffix for suffix, group in _groups(audit)}
     for found in findings(audit):
-        if found.rule == "complete":  # that it was interrupted has a tag of its own
+        if found.rule == _INTERRUPTED:
             continue
         suffix = suffixes.get(found.name, "")
         yield f"answer{suffix}", found.message

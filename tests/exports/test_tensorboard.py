@@ -21,7 +21,7 @@ from tests.process.conftest import Project
 pytestmark = [pytest.mark.exports, pytest.mark.launches]
 
 FILE = "events.out.tfevents.detaudit"
-FOLDER = "train.py/2026-11-23-0123456789abcdef"
+FOLDER = "train.py/2026-11-23-01234567"
 
 
 def read(folder: Path) -> Any:
@@ -47,7 +47,7 @@ def test_an_audit_is_read_back(audited: Project) -> None:
     assert f"exported to logs/train.py/{audit.name}\n" == done.err
     own = read(audit)
     (text,) = own.Tensors("report")
-    assert text.tensor_proto.string_val[0].decode().startswith("## detaudit: nondeterministic")
+    assert text.tensor_proto.string_val[0].decode().startswith("**nondeterministic**: 3 runs gave 3 different results")
     assert own.SummaryMetadata("report").plugin_data.plugin_name == "text"
     assert sorted(path.name for path in (audit / "none").iterdir()) == ["run-1", "run-2", "run-3"]
     (group,) = json.loads((audited.folder / "out/audit.json").read_text())["groups"]

@@ -56,6 +56,18 @@ def test_recipes_have_names_of_their_own_if_there_are_several() -> None:
     assert "evidence" not in alone.tags
 
 
+def test_a_description_begins_with_the_answers() -> None:
+    alone, *lines = one(replace(NONDETERMINISTIC, groups=NONDETERMINISTIC.groups[:1])).note.splitlines()
+    assert alone.startswith(
+        "**nondeterministic**: 2 runs gave 2 different results; runs 1 and 2 first differ at step 1"
+    )
+    assert "## detaudit: nondeterministic" in lines
+    several = one(NONDETERMINISTIC).note.splitlines()
+    assert several[0] == "**nondeterministic**"
+    assert several[2].startswith("- none: 2 runs gave 2 different results")
+    assert several[3].startswith("- all: both runs are bit-identical")
+
+
 def test_a_run_has_its_fingerprint_by_rank() -> None:
     first, second, third, _ = one(NONDETERMINISTIC).runs
     assert (first.key, first.name) == ("none/1/3.25", "none, run 1")

@@ -43,6 +43,7 @@ def test_each_loss_is_one_that_its_run_recorded(sides: list[dict[int, float]]) -
 
 
 def test_each_rank_has_its_own_samples_and_only_the_first_ones_have_any() -> None:
-    found = samples({1: recorded({1: 0.5}, {}, *[{1: 0.25}] * MOST_RANKS)})
+    other: dict[int, Number] = {1: 0.25}
+    found = samples({1: recorded({1: 0.5}, {}, *[other] * MOST_RANKS)})
     assert [one.rank for one in found] == [0, *range(2, MOST_RANKS)]
     assert samples({1: recorded()}) == ()
