@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 _MOST = 256
 
 
+class LastLoss:
+    """The last loss with one element, and its dtype; both are None without one."""
+
+    def __init__(self, value: float | None = None, dtype: str | None = None) -> None:
+        self.value, self.dtype = value, dtype
+
+    def as_record(self) -> dict[str, str | None]:
+        """Return what ``final`` in wire.py says of it."""
+        return {"loss": None if self.value is None else self.value.hex(), "loss_dtype": self.dtype}
+
+
 class CurrentStep:
     """The inputs and losses since the last step.
 
