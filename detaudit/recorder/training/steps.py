@@ -129,11 +129,11 @@ class Training:
             self._rng_step = self.steps + 1
             self.event(self._rng_step, "rng", generators.state_digest())
 
-    def loss(self, tensor: Any) -> None:
-        """Keep a loss of the current step. Its value is read when the step is written."""
+    def loss(self, tensor: Any, dtype: str | None = None) -> None:
+        """Keep a loss of the current step, see CurrentStep. Its value is read when the step is written."""
         self.generators()
         handlers.raise_postponed()
-        self._current.add_loss(tensor)
+        self._current.add_loss(tensor, dtype)
         self.losses_seen += 1
         self.outputs.updated()
 
@@ -202,10 +202,9 @@ class Training:
         if inputs:
             self.event(self.steps, "batch", digest.of_parts(inputs))
         if losses:
-            value = self._reader.scalar(last)
             if self.wants("forward"):
-                self.event(self.steps, "forward", digest.of_parts(losses), value)
-            self._final_loss = self._final_loss if value is None else LastLoss(value, losses[-1][1])
+                self.event(self.steps, "forward", digest.of_parts(losses), last.value)
+            self._final_loss = self._final_loss if last.value is None else last
 
     def _digest(self, tensors: Sequence[Any]) -> str:
         return digest.of_parts(self._reader.parts(tensors))
