@@ -18,18 +18,20 @@ _Column: TypeAlias = int | None
 def weights(records: Mapping[int, RunRecord], rank: int) -> Weights | None:
     """Return which weights of this rank differ between runs, by number; the first one is compared with the others.
 
-    Return None if the first run did not list its weights, or if it is alone.
+    Return None if no weight was listed at the same step by all runs, or if the first run is alone. What is not known of
+    all runs counts if it differs.
     """
     sets = [record.parts[rank].weight_sets if rank < len(record.parts) else () for record in records.values()]
     if len(sets) < 2 or not sets[0]:
         return None
-    columns: list[_Column] = [*sorted({step for one in sets[0] for step in one.steps})]
-    columns += [None] if any(one.final for one in sets[0]) else []
-    rows = list(_rows(sets, columns))
-    differing = [row for row in rows if _first(row) < len(columns)]
-    differing.sort(key=_first)
+    columns: list[_Column] = [*sorted({step for one in sets[0] for step in one.steps}), None]
+    rows = [row for row in _rows(sets, columns) if any(row.cells)]
+    if not rows:
+        return None
+    listed = [place for place in range(len(columns)) if any(row.cells[place] for row in rows)]
+    differing = sorted([row for row in rows if _first(row) < len(columns)], key=_first)
     first = min(map(_first, differing), default=0)
-    shown = _shown(len(columns), first)
+    shown = _shown(listed, first)
     return Weights(
         runs=tuple(records),
         steps=tuple(columns[place] for place in shown),
@@ -37,7 +39,7 @@ def weights(records: Mapping[int, RunRecord], rank: int) -> Weights | None:
         differing=len(differing),
         first=sum(_first(row) == first for row in differing),
         count=len(rows),
-        listed=tuple(columns),
+        listed=tuple(columns[place] for place in listed),
         unlisted=sum(one.count - len(one.kinds) for one in sets[0]),
     )
 
@@ -97,10 +99,12 @@ def _first(row: WeightRow) -> int:
     return next(differs, len(row.cells))
 
 
-def _shown(count: int, first: int) -> list[int]:
-    """Return the columns that are shown: those from the one before the first difference on, and the last."""
-    start = max(0, min(first - 1, count - MOST_COLUMNS))
-    return [*range(count)][start : start + MOST_COLUMNS - 1] + ([count - 1] if count - start >= MOST_COLUMNS else [])
+def _shown(listed: Sequence[int], first: int) -> list[int]:
+    """Return the columns that are shown: from the one before the first difference on, and the last."""
+    before = [place for place in listed if place < first]
+    start = max(0, min(len(before) - 1, len(listed) - MOST_COLUMNS))
+    shown = listed[start:]
+    return [*shown[: MOST_COLUMNS - 1], shown[-1]] if len(shown) > MOST_COLUMNS else [*shown]
 
 
 def _cut(row: WeightRow, shown: Sequence[int]) -> WeightRow:
