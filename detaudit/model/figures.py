@@ -8,6 +8,7 @@ from detaudit.compat import StrEnum
 from detaudit.model.audit import Audit, Group
 from detaudit.model.enums import Stage
 from detaudit.model.number import Number
+from detaudit.model.weight_sets import WeightKind
 
 
 class NoFigure(StrEnum):
@@ -73,13 +74,50 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     """The losses of one rank of the runs of a group.
 
     ``bins`` are the steps that each point stands for. ``first`` is the first step at which losses differ, None if they
-    match as far as runs have the same steps.
+    match as far as runs have the same steps. ``dtype`` is the type of the last loss, None if it is not known.
     """
 
     rank: int
     bins: tuple[Steps, ...]
     curves: tuple[Curve, ...]
     first: int | None
+    dtype: str | None = None
+
+
+class WeightCell(msgspec.Struct, frozen=True, kw_only=True):
+    """How many different digests of a weight the runs have at a step, and how far its sum is from the first run's.
+
+    ``apart`` is the largest distance, relative to the larger of the two sums, of those whose digests differ; None if
+    one of the sums is NaN or infinite.
+    """
+
+    digests: int
+    apart: float | None = 0.0
+
+
+class WeightRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A weight and its place among all of them, from 1; a cell is None if a run did not list it at this step."""
+
+    kind: WeightKind
+    place: int
+    cells: tuple[WeightCell | None, ...]
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True):
+    """Which weights of the runs differ, those that differ first on top.
+
+    ``steps`` are those of the columns, None for the end of the training; there may be more that were ``listed``. Of
+    ``count`` weights ``differing`` ones differ, ``first`` of them at the first step; ``unlisted`` ones are not known.
+    """
+
+    runs: tuple[int, ...]
+    steps: tuple[int | None, ...]
+    rows: tuple[WeightRow, ...]
+    differing: int
+    first: int
+    count: int
+    listed: tuple[int | None, ...]
+    unlisted: int = 0
 
 
 class LossSamples(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +139,7 @@ class GroupFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     ladder: Ladder | None = None
     losses: Losses | None = None
+    weights: Weights | None = None
     missing: NoFigure | None = None
     samples: tuple[LossSamples, ...] = ()
 

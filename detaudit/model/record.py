@@ -12,6 +12,7 @@ from detaudit.model.cut import digests_through, losses_through
 from detaudit.model.enums import UNHOOKED, Stage, is_inference
 from detaudit.model.number import Number
 from detaudit.model.run import RankRecord
+from detaudit.model.weight_sets import WeightSet
 
 
 class Weight(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +33,7 @@ class ModelTensor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FinalState(msgspec.Struct, frozen=True, kw_only=True):
-    """How a training ended: the digest of its weights, null if it had none, and its last loss.
+    """How a training ended: the digest of its weights, null if it had none, and its last loss, with its type.
 
     ``sum`` is shown and never compared: a device adds up in an order of its own. ``weights`` has the first tensors;
     ``sampled`` says that the weights were too large for a digest at every step. ``state`` has all tensors of all
@@ -43,6 +44,7 @@ class FinalState(msgspec.Struct, frozen=True, kw_only=True):
     digest: str | None = None
     sum: Number = None
     loss: Number = None
+    loss_dtype: str | None = None
     devices: tuple[str, ...] = ()
     sampled: bool = False
     weights: tuple[Weight, ...] = ()
@@ -66,7 +68,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     steps only. What a run shows without a hook has this form too; its framework is the name of the stage. The steps of
     a long training are left in its event log: what is asked for is read there.
     ``unplaced``: chance decided its process, thread or place in the run, so it is matched by what it trained. ``cut``:
-    the run was ended after a step, and what this training would have done later is unknown.
+    the run was ended after a step, and what this training would have done later is unknown. ``weight_sets`` has the
+    weights one by one, for figures: it is not compared, and a baseline has none.
     """
 
     framework: str
@@ -76,6 +79,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     losses: Mapping[int, Number] = {}
     final: FinalState | None = None
     cut: bool = False
+    weight_sets: tuple[WeightSet, ...] = ()
 
     @property
     def is_inference(self) -> bool:
@@ -116,6 +120,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
             losses=losses_through(step, self.losses),
             final=None,
             cut=True,
+            weight_sets=tuple(one.through(step) for one in self.weight_sets),
         )
 
     def fingerprint(self, rank: int) -> RankRecord:
@@ -127,6 +132,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
             steps=self.steps,
             sum_of_weights=final.sum,
             final_loss=self.last_loss,
+            loss_dtype=final.loss_dtype,
             digest=self.weights_digest,
             state_digest=final.state_digest,
             output_digest=final.outputs,

@@ -43,7 +43,8 @@ class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     ``digest`` is of the weights that were trained, ``state_digest`` of all that the models hold, buffers too, and
     ``output_digest`` of what models returned after the last update. If nothing was trained, the name of the framework
-    ends in ``inference``, ``steps`` are calls of models, and ``digest`` is of all that they returned.
+    ends in ``inference``, ``steps`` are calls of models, and ``digest`` is of all that they returned. ``loss_dtype`` is
+    the type of the loss, such as ``float32``; null if it was not recorded.
     """
 
     rank: int
@@ -55,6 +56,7 @@ class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
     state_digest: str | None = None
     output_digest: str | None = None
     devices: tuple[str, ...] = ()
+    loss_dtype: str | None = None
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -58,6 +58,7 @@ def a_run(number: int, total: float, *, first: Difference | None = None, ranks: 
             sum_of_weights=total + rank,
             final_loss=0.1,
             digest=f"{number}{rank}abcdef0123",
+            loss_dtype="float32",
         )
         for rank in range(ranks)
     )

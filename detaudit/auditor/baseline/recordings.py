@@ -55,7 +55,7 @@ def _thin(part: Training) -> Training:
             if step in wanted[stage] and step in steps:
                 digests[stage][step] = steps[step]
     losses = {step: part.losses[step] for step in _kept(part.losses) if step in part.losses}
-    return replace(part, digests=digests, losses=losses)
+    return replace(part, digests=digests, losses=losses, weight_sets=())
 
 
 def _kept(steps: Mapping[int, object]) -> list[int]:

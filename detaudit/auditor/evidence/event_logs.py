@@ -30,6 +30,7 @@ from detaudit.auditor.evidence.event_records import (
     Torn,
     Trouble,
     Undigested,
+    WeightsLine,
     Wrote,
 )
 from detaudit.auditor.evidence.logged import Block
@@ -129,7 +130,7 @@ _LISTS: dict[type[Line], str] = {
 
 def _take(process: Process, growing: TrainingsSoFar, line: Line) -> None:
     match line:
-        case Final() | State():
+        case Final() | State() | WeightsLine():
             growing.take(line)
             # Something was trained after the end of a task of a pool: the next task began.
             process.ended = process.ended and (isinstance(line, State) or is_inference(line.fw))

@@ -128,6 +128,17 @@ class ProbeLine(Line, frozen=True, tag="probe"):
     value: str | None
 
 
+class WeightsLine(Line, frozen=True, tag="weights"):
+    """The weights that were updated at a step, one by one."""
+
+    fw: str
+    step: Annotated[int, Meta(ge=0)]
+    set: int
+    count: int
+    tensors: tuple[tuple[str, tuple[int, ...], str, Float], ...]
+    lane: int = 0
+
+
 class Final(Line, frozen=True, tag="final"):
     """The final weights."""
 
@@ -141,6 +152,7 @@ class Final(Line, frozen=True, tag="final"):
     devices: tuple[str, ...]
     weights: tuple[tuple[str, tuple[int, ...], str, Float], ...] = ()
     outputs: str | None = None
+    loss_dtype: str | None = None
     lane: int = 0
 
 
@@ -191,6 +203,7 @@ DECODER = msgspec.json.Decoder(
     | Generators
     | Event
     | ProbeLine
+    | WeightsLine
     | Final
     | State
     | Undigested

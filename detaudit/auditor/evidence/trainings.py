@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from detaudit.auditor.evidence.event_pieces import Piece
-from detaudit.auditor.evidence.event_records import Event, Final, State
+from detaudit.auditor.evidence.event_records import Event, Final, State, WeightsLine
 from detaudit.auditor.evidence.logged import Block, Held, Log, LoggedLosses, LoggedSteps, Origin
+from detaudit.auditor.evidence.weight_sets import SetsSoFar, plain
 from detaudit.model import FinalState, ModelTensor, Number, Stage, Training, Weight, as_number, blocks
 
 MOST_HELD = 256
@@ -26,13 +27,16 @@ class TrainingSoFar:
         self._held = Held()
         self._log: Log | None = None
         self._count, self._start = 0, 0
+        self._sets = SetsSoFar()
         self.final: Final | None = None
         self.freed: list[State] = []
         self.live: State | None = None
 
-    def take(self, line: Final | State) -> None:
+    def take(self, line: Final | State | WeightsLine) -> None:
         """Add a line."""
-        if isinstance(line, Final):
+        if isinstance(line, WeightsLine):
+            self._sets.take(line)
+        elif isinstance(line, Final):
             self.final = line
         elif line.live:
             self.live = line
@@ -73,6 +77,7 @@ class TrainingSoFar:
             digests={stage: LoggedSteps(log, stage) for stage in log.stages} if log else held.digests,
             losses=LoggedLosses(log) if log else held.losses,
             final=_final_state(self.final, self._states(), self._outputs()) if self.final else None,
+            weight_sets=self._sets.sets(self.final, self._all_states()),
         )
 
     def _outputs(self) -> str | None:
@@ -82,9 +87,11 @@ class TrainingSoFar:
 
     def _states(self) -> tuple[ModelTensor, ...]:
         """Return the tensors of all models, sorted: models are freed in no fixed order."""
-        states = [*self.freed, *([self.live] if self.live else [])]
-        found = [_model_tensor(*tensor) for state in states for tensor in state.tensors]
+        found = [_model_tensor(*tensor) for state in self._all_states() for tensor in state.tensors]
         return tuple(sorted(found, key=lambda tensor: (tensor.name, tensor.digest)))
+
+    def _all_states(self) -> list[State]:
+        return [*self.freed, *([self.live] if self.live else [])]
 
 
 class TrainingsSoFar:
@@ -105,7 +112,7 @@ class TrainingsSoFar:
             self._growing[key] = TrainingSoFar(Origin(self._path, framework, lane))
         return self._growing[key]
 
-    def take(self, line: Final | State) -> None:
+    def take(self, line: Final | State | WeightsLine) -> None:
         """Add a line."""
         self._of(line.fw, line.lane).take(line)
 
@@ -166,12 +173,14 @@ def _number(text: str) -> Number:
 
 def _final_state(final: Final, state: tuple[ModelTensor, ...], outputs: str | None) -> FinalState:
     loss = _number(final.loss) if final.loss else None
+    loss_dtype = plain(final.loss_dtype) if final.loss_dtype else None
     if not final.params:
-        return FinalState(loss=loss, sampled=final.sparse, state=state, outputs=outputs)
+        return FinalState(loss=loss, loss_dtype=loss_dtype, sampled=final.sparse, state=state, outputs=outputs)
     return FinalState(
         digest=final.digest,
         sum=_number(final.sum) if final.sum else None,
         loss=loss,
+        loss_dtype=loss_dtype,
         devices=final.devices,
         sampled=final.sparse,
         weights=tuple(

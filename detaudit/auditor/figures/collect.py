@@ -6,6 +6,7 @@ from detaudit.auditor.baseline.load import logs_of, trained
 from detaudit.auditor.figures.ladder import ladder
 from detaudit.auditor.figures.losses import losses
 from detaudit.auditor.figures.samples import samples
+from detaudit.auditor.figures.weights import weights
 from detaudit.errors import AuditNotFoundError, StorageError
 from detaudit.model import (
     Bisection,
@@ -68,6 +69,7 @@ def _of_group(group: Group, folder: Path, sampled: bool) -> GroupFigures:
     return GroupFigures(
         ladder=ladder(records, first, rank),
         losses=curves,
+        weights=weights(records, rank),
         missing=NoFigure.NO_LOSSES if curves is None else None,
         samples=samples(records) if sampled else (),
     )

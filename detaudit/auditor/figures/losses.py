@@ -39,6 +39,7 @@ def losses(records: Mapping[int, RunRecord], rank: int) -> Losses | None:
             for runs, one in alike
         ),
         first=min(marks, default=None),
+        dtype=_dtype(records, place),
     )
 
 
@@ -48,6 +49,13 @@ def _ranks(records: Mapping[int, RunRecord]) -> range:
 
 def _recorded(records: Mapping[int, RunRecord], rank: int) -> bool:
     return any(rank < len(record.parts) and record.parts[rank].losses for record in records.values())
+
+
+def _dtype(records: Mapping[int, RunRecord], rank: int) -> str | None:
+    """Return the type of the losses if all runs whose ends are known have the same, None otherwise."""
+    ends = [part.final for record in records.values() for part in record.parts[rank : rank + 1]]
+    found = {final.loss_dtype for final in ends if final is not None}
+    return found.pop() if len(found) == 1 else None
 
 
 def _first_difference(steps: Sequence[int], a: Mapping[int, Number], b: Mapping[int, Number]) -> int | None:

@@ -6,6 +6,7 @@ import threading
 
 from ..process import handlers, threads
 from . import digest, learned
+from .current import LastLoss
 from .estimators import ArrayReader, Estimators, read
 from .steps import Training
 
@@ -77,7 +78,7 @@ class FitTraining(Training):
         parts = self._values.parts(arrays)
         self.steps += 1
         value = _loss(result)
-        self._final_loss = value
+        self._final_loss = LastLoss(value)
         if self.wants("update"):
             self.event(self.steps, "update", "%s %s" % (digest.of_parts(parts), name), value)
         self.weights.hold(result, arrays, parts)

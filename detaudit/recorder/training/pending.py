@@ -27,11 +27,11 @@ class PendingEvents:
             )
         )
 
-    def add_line(self, fields: dict[str, Any]) -> None:
-        """Add another line, which is written with the first step."""
+    def add_line(self, step: int, fields: dict[str, Any]) -> None:
+        """Add another line, which is written with a step; with the first one if ``step`` is 0."""
         import json
 
-        self._lines.append((0, json.dumps(fields) + "\n"))
+        self._lines.append((step, json.dumps(fields) + "\n"))
 
     def clear(self, after: int = -1) -> None:
         """Drop the events of all steps after this one; by default, all events."""

@@ -7,7 +7,8 @@ import threading
 
 from ..process import handlers
 from . import digest, generators
-from .current import CurrentStep
+from .current import CurrentStep, LastLoss
+from .each_weight import EachWeight, is_listed
 from .outputs import Outputs
 from .pending import PendingEvents
 from .weights import HeldWeights, is_due
@@ -52,7 +53,7 @@ class Training:
         self._current = CurrentStep(self._reader)
         self._events = PendingEvents(self._framework)
         self.weights = HeldWeights(self._reader, lambda: self.lock)
-        self._final_loss: float | None = None
+        self._each_weight, self._final_loss = EachWeight(self._reader, self._events), LastLoss()
         self._final_steps = -1
         self._sparse = False
         self._rng_step = 0
@@ -124,15 +125,15 @@ class Training:
         """Record the states of the random generators, once in a step."""
         if self._rng_step <= self.steps and self.wants("rng"):
             if not self._rng_step:
-                self._events.add_line({"k": "generators", "states": generators.digests()})
+                self._events.add_line(0, {"k": "generators", "states": generators.digests()})
             self._rng_step = self.steps + 1
             self.event(self._rng_step, "rng", generators.state_digest())
 
-    def loss(self, tensor: Any) -> None:
-        """Keep a loss of the current step. Its value is read when the step is written."""
+    def loss(self, tensor: Any, dtype: str | None = None) -> None:
+        """Keep a loss of the current step, see CurrentStep. Its value is read when the step is written."""
         self.generators()
         handlers.raise_postponed()
-        self._current.add_loss(tensor)
+        self._current.add_loss(tensor, dtype)
         self.losses_seen += 1
         self.outputs.updated()
 
@@ -149,7 +150,7 @@ class Training:
         handlers.raise_postponed()
         self._end_step()
         if self.wants("update") and self._due(self.steps, tensors):
-            self.event(self.steps, "update", self._digest(tensors))
+            self._update(key, tensors)
         for states in self.states:
             state = states.at_step()
             if state is not None:
@@ -157,6 +158,13 @@ class Training:
         self.weights.hold(key, tensors, owner)
         self._stepped(self.steps)
         self.write()
+
+    def _update(self, key: Any, tensors: Sequence[Any]) -> None:
+        parts = self._reader.parts(tensors)
+        self.event(self.steps, "update", digest.of_parts(parts))
+        if is_listed(self.steps):
+            line = {"k": "weights", "fw": self._framework, "lane": self.lane, "step": self.steps}
+            self.guarded("weights", lambda: self._each_weight.add(line, key, tensors, parts))
 
     def guarded(self, where: str, function: Callable[[], object]) -> None:
         """Call ``function`` and record its exception."""
@@ -194,10 +202,9 @@ class Training:
         if inputs:
             self.event(self.steps, "batch", digest.of_parts(inputs))
         if losses:
-            value = self._reader.scalar(last)
             if self.wants("forward"):
-                self.event(self.steps, "forward", digest.of_parts(losses), value)
-            self._final_loss = self._final_loss if value is None else value
+                self.event(self.steps, "forward", digest.of_parts(losses), last.value)
+            self._final_loss = self._final_loss if last.value is None else last
 
     def _digest(self, tensors: Sequence[Any]) -> str:
         return digest.of_parts(self._reader.parts(tensors))
@@ -223,18 +230,10 @@ class Training:
                 self._end_states(others_trained)
                 return
             self._final_steps = self.steps
-            self._sink.write(
-                {
-                    "k": "final",
-                    "fw": self._framework,
-                    "lane": self.lane,
-                    "steps": self.steps,
-                    "loss": None if self._final_loss is None else self._final_loss.hex(),
-                    "sparse": self._sparse,
-                    **self.weights.sum_up().as_record(),
-                    "outputs": self.outputs.summary() if self.owns_states else None,
-                }
-            )
+            line = {"k": "final", "fw": self._framework, "lane": self.lane, "steps": self.steps, "sparse": self._sparse}
+            weights = self.weights.sum_up().as_record()
+            outputs = self.outputs.summary() if self.owns_states else None
+            self._sink.write({**line, **self._final_loss.as_record(), **weights, "outputs": outputs})
             self._end_states(written=True)
 
     def _end_states(self, written: bool) -> None:

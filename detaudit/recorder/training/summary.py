@@ -26,6 +26,12 @@ if TYPE_CHECKING:
             """Return what remains of it."""
 
 
+def weight_record(part: Part, total: float) -> list[Any]:
+    """Return dtype, shape, digest and sum of a weight, as described for ``final`` in wire.py."""
+    _, dtype, shape, words = part
+    return [dtype, [int(size) for size in shape], "%016x" % words, float(total).hex()]
+
+
 class Weight:
     """The sum and digest of a weight. ``tensor()`` is None once the weight was freed."""
 
@@ -38,8 +44,7 @@ class Weight:
 
     def as_record(self) -> list[Any]:
         """Return dtype, shape, digest and sum, as described for ``final`` in wire.py."""
-        _, dtype, shape, words = self.part
-        return [dtype, [int(size) for size in shape], "%016x" % words, float(self.sum).hex()]
+        return weight_record(self.part, self.sum)
 
 
 class Summary:

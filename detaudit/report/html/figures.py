@@ -1,4 +1,4 @@
-"""The figures of an audit: a ladder, the losses and the final losses of each recipe."""
+"""The figures of an audit: a ladder, the weights, the losses and the final losses of each recipe."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from detaudit.report.html.charts import plot, strip
 from detaudit.report.html.charts.scale import linear
 from detaudit.report.html.group_view import GroupView
 from detaudit.report.html.parts import Part
-from detaudit.report.messages import figures
+from detaudit.report.html.weights import WeightTable
+from detaudit.report.messages import figures, weights
 from detaudit.report.messages.wording import brief
 
 
@@ -22,6 +23,9 @@ def figure_parts(shown: Sequence[GroupView]) -> Iterator[Part]:
     ladders = [Ladders(view, view.figures.ladder) for view in shown if view.figures.ladder]
     if ladders:
         yield Part("ladder", "Where runs first differ", "ladder.html", ladders, figures.LADDER)
+    tables = [WeightTable(view.name, view.figures.weights) for view in shown if view.figures.weights]
+    if tables:
+        yield Part("weights", weights.TITLE, "weights.html", tables, weights.ABOUT)
     missing = list(dict.fromkeys(figures.missing(one) for view in shown if (one := view.figures.missing)))
     curves = [_panel(view, view.figures.losses) for view in shown if view.figures.losses]
     if curves or missing:
@@ -96,6 +100,11 @@ class Panel:
     def sentence(self) -> str:
         """What the curves show."""
         return figures.losses(self.losses)
+
+    @property
+    def type(self) -> str:
+        """The type of the losses."""
+        return figures.loss_type(self.losses)
 
     @property
     def captions(self) -> list[str]:

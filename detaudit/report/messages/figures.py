@@ -44,6 +44,9 @@ MOST_ABSOLUTE = "largest difference"
 MOST_RELATIVE = "largest difference beside the larger of the two values"
 NANS = "elements with NaN on at least one side, not counted in the difference"
 
+_ULPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+"""The distance from 1 to the next number, by type."""
+
 _MISSING = {
     NoFigure.LOGS_GONE: "no figures: the event logs of these runs are not in the results folder",
     NoFigure.NO_LOSSES: "no loss was recorded: pass it to `detaudit.record`, or read it with --loss-pattern",
@@ -154,6 +157,15 @@ def binned(found: Losses) -> str:
     """Return how many steps a point stands for, ``""`` if it is one."""
     most = max(last - first + 1 for first, last in found.bins)
     return f"each point stands for up to {most:,} steps, except near the first difference" if most > 1 else ""
+
+
+def loss_type(found: Losses) -> str:
+    """Return the type of the losses and how fine it is, ``""`` if it is not known."""
+    if found.dtype is None:
+        return ""
+    ulp = _ULPS.get(found.dtype)
+    fine = f", in which 1 ulp is up to {brief(ulp)} of a value" if ulp else ""
+    return f"the losses are of type {found.dtype}{fine}"
 
 
 def farthest(found: Losses) -> str:

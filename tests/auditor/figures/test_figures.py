@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from detaudit.auditor.figures.bins import MOST, NEAR, bins
 from detaudit.auditor.figures.collect import figures
 from detaudit.auditor.figures.ladder import ladder
 from detaudit.auditor.figures.losses import losses
-from detaudit.model import Difference, Number, RunRecord, Stage, Training
+from detaudit.model import Difference, FinalState, Number, RunRecord, Stage, Training
 from detaudit.model.figures import Distance, NoFigure
 from tests.auditor.fakes import FakeLauncher, run, settings, training
 
@@ -72,6 +73,20 @@ def test_losses_of_steps_that_only_one_run_has_are_not_compared() -> None:
     assert found.first is None
     assert found.curves[1].distances == (Distance(greatest=0.0, equal=True), None)
     assert found.curves[1].points[1] is None
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"), [(("float32", "float32"), "float32"), (("float32", "float64"), None), ((None, None), None)]
+)
+def test_losses_have_a_type_if_all_runs_have_the_same(types: tuple[str | None, ...], expected: str | None) -> None:
+    records = {}
+    for run_, dtype in enumerate(types, 1):
+        final = FinalState(loss=1.0, loss_dtype=dtype)
+        records[run_] = RunRecord(trainings=(Training(framework="torch", losses={1: 1.0}, final=final),))
+    records[3] = recorded(losses={1: 1.0})  # it was ended before it said
+    found = losses(records, 0)
+    assert found is not None
+    assert found.dtype == expected
 
 
 def test_there_are_no_curves_without_losses() -> None:

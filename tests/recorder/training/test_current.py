@@ -15,6 +15,9 @@ class Reader(FrameworkReader):
     def part(self, name: str, tensor: Any) -> tuple[str, str, tuple[int, ...], int]:
         return name, "i8", (), int(tensor)
 
+    def scalar(self, tensor: Any) -> float:
+        return float(tensor)
+
 
 def collected(values: Sequence[int]) -> tuple[Any, Any, Any]:
     step = CurrentStep(Reader())
@@ -27,7 +30,7 @@ def collected(values: Sequence[int]) -> tuple[Any, Any, Any]:
 def test_a_few_are_kept_as_they_are() -> None:
     inputs, losses, last = collected([1, 2, 3])
     assert [part[3] for part in inputs] == [part[3] for part in losses] == [1, 2, 3]
-    assert last == 3
+    assert (last.value, last.dtype) == (3.0, "i8")
 
 
 def test_any_number_takes_little_room() -> None:
@@ -37,8 +40,9 @@ def test_any_number_takes_little_room() -> None:
         step.add_loss(value)
         assert len(step._losses) + len(step._folded) + len(step._inputs) <= 3 * current._MOST
     inputs, losses, last = step.take()
-    assert last == 9_999
-    assert step.take() == ([], [], None)
+    assert last.value == 9_999
+    assert step.take()[:2] == ([], [])
+    assert step.take()[2].as_record() == {"loss": None, "loss_dtype": None}
     assert inputs
     assert losses
 
@@ -59,3 +63,14 @@ def test_inputs_after_the_last_loss_belong_to_the_next_step() -> None:
     step.add_inputs([("0", "i8", (), 2)])
     assert [part[3] for part in step.take()[0]] == [1]
     assert [part[3] for part in step.take()[0]] == [2]
+
+
+def test_a_loss_that_was_converted_has_the_type_that_it_had() -> None:
+    step = CurrentStep(Reader())
+    for dtype, expected in (("float32", "float32"), (None, "i8"), ("", None)):
+        step.add_loss(1, dtype)
+        assert step.take()[2].as_record() == {"loss": (1.0).hex(), "loss_dtype": expected}
+    other = CurrentStep(Reader())
+    other.add_loss(1, "float16")
+    step.take_over(other)
+    assert step.take()[2].dtype == "float16"

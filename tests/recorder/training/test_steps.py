@@ -4,6 +4,7 @@ import contextlib
 import gc
 import json
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -66,6 +67,12 @@ class Recorder:
 
     def write(self, *lines: dict[str, Any]) -> None:
         self.lines += lines
+
+    def guarded(self, where: str, function: Callable[[], object]) -> None:
+        try:
+            function()
+        except TypeError as error:
+            self.write({"k": "trouble", "where": where, "error": str(error)})
 
     def of(self, stage: str) -> list[int]:
         return [line["step"] for line in self.lines if line.get("stage") == stage]
@@ -352,4 +359,4 @@ def test_a_step_ends_in_the_training_of_its_optimizer(recorder: Recorder, traine
         ("batch", 0), ("forward", 0), ("update", 0)
     ]  # fmt: skip
     other.finish()
-    assert [line["k"] for line in recorder.lines] == ["event"] * 3
+    assert [line["k"] for line in recorder.lines] == ["event"] * 3 + ["weights"]

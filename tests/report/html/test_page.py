@@ -114,6 +114,25 @@ def test_figures_are_drawn_with_their_values_in_words() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("float32", "the losses are of type float32, in which 1 ulp is up to 1.19e-07 of a value"),
+        ("bfloat16", "the losses are of type bfloat16, in which 1 ulp is up to 0.00781 of a value"),
+        ("int64", "the losses are of type int64"),
+        (None, ""),
+    ],
+)
+def test_the_type_of_the_losses_is_said_below_them(dtype: str | None, expected: str) -> None:
+    (one, _) = drawn(AUDITS["nondeterministic"].groups[0]).groups
+    assert one.losses is not None
+    found = msgspec.structs.replace(one.losses, dtype=dtype)
+    assert captions.loss_type(found) == expected
+    text = html.render(AUDITS["nondeterministic"], Figures(groups=(GroupFigures(losses=found), GroupFigures())))
+    assert text.count("The losses are of type") == (dtype is not None)
+    assert expected[1:] in text
+
+
 @pytest.mark.parametrize("why", NoFigure)
 def test_a_figure_that_is_missing_is_a_line_with_the_reason(why: NoFigure) -> None:
     audit = AUDITS["nondeterministic"]

@@ -138,6 +138,12 @@ class Rings:
         self._record: Any = importlib.import_module("tensorflow.python.eager.record")
         self._variables: Any = importlib.import_module("tensorflow.python.ops.resource_variable_ops")
         self._rings: dict[str, _Ring] = {}
+        self._loss_types: set[str] = set()
+
+    @property
+    def loss_type(self) -> str:
+        """The type of the losses before they were converted; empty if graphs have different ones."""
+        return next(iter(self._loss_types)) if len(self._loss_types) == 1 else ""
 
     @contextlib.contextmanager
     def _aside(self) -> Iterator[None]:
@@ -177,6 +183,7 @@ class Rings:
             none = tf.constant(0, tf.int64)
             ring = self._ring(none.device)
             loss = losses[-1]
+            self._loss_types.add(loss.dtype.name)
             single = len(losses) == 1 and loss.shape.rank == 0
             loss = tf.cast(loss if loss.shape.rank == 0 else tf.reduce_sum(loss), tf.float64)
             row = Row(

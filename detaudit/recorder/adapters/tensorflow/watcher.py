@@ -204,7 +204,7 @@ class TensorFlowWatcher:
                 training.gradients([row.gradients])
             if row.losses:
                 training.loss(row.losses)
-            training.loss(row.loss)
+            training.loss(row.loss, steps.rings.loss_type)
         training.step(*weights, owner)
 
     def _generator_state(self) -> bytes:

@@ -1,0 +1,84 @@
+"""What stands above, below and in the figure of the weights, one by one."""
+
+from collections.abc import Sequence
+
+from detaudit.model.figures import WeightCell, WeightRow, Weights
+from detaudit.model.number import count
+from detaudit.report.messages.wording import both, brief, every, shortened
+
+TITLE = "Which weights differ first"
+ABOUT = (
+    "At the steps at which weights are recorded one by one. A number is a power of ten: that of the largest difference "
+    "between the sum of a weight and its sum in the first run, relative to the larger of the two. A dot says that all "
+    "runs match, ≠ that their digests differ and the sums do not, ! that a sum is NaN or infinite."
+)
+END = "end"
+_NAMED = 3
+
+
+def step(found: int | None) -> str:
+    """Return what a column stands for."""
+    return "the end" if found is None else f"step {found:,}"
+
+
+def name(found: WeightRow) -> str:
+    """Return what a weight is called, by its place if its name is not known."""
+    return found.kind.name or f"weight {found.place:,}"
+
+
+def kind(found: WeightRow) -> str:
+    """Return the type and the shape of a weight."""
+    return f"{found.kind.dtype} {list(found.kind.shape)}"
+
+
+def cell(found: WeightCell | None, runs: int) -> str:
+    """Return what a cell says in words."""
+    if found is None:
+        return "not recorded in every run"
+    if found.digests == 1:
+        return f"{every(runs, 'run')} match"
+    if found.apart is None:
+        apart = "a sum is NaN or infinite"
+    else:
+        apart = f"sums differ by up to {brief(found.apart)} of the larger one" if found.apart else "the sums are equal"
+    return f"{count(found.digests, 'different digest')}, {apart}"
+
+
+def sentence(found: Weights) -> str:
+    """Return which weights differ, and when they first do."""
+    runs = every(len(found.runs), "run")
+    if not found.rows:
+        where = f"at {_steps(found.listed)}, as far as all of them recorded it"
+        return f"{runs} match in {_each(found.count)} {where}"
+    names = [name(row) for row in found.rows][: found.first]
+    differ = "differs" if found.differing == 1 else "differ"
+    first = next(place for place, cell in enumerate(found.rows[0].cells) if cell is not None and cell.digests > 1)
+    return (
+        f"{found.differing:,} of {count(found.count, 'weight')} {differ}, first at {step(found.steps[first])}: "
+        f"{shortened(names, found.first - len(names), _NAMED)}"
+    )
+
+
+def left_out(found: Weights) -> list[str]:
+    """Return what the table does not show."""
+    lines = []
+    more = found.differing - len(found.rows)
+    if more:
+        lines.append(f"{count(more, 'more weight')} {'differs' if more == 1 else 'differ'}")
+    hidden = [one for one in found.listed if one not in found.steps]
+    if found.rows and hidden:
+        lines.append(f"not shown: {_steps(hidden)}")
+    if found.unlisted:
+        are = "is" if found.unlisted == 1 else "are"
+        lines.append(f"{count(found.unlisted, 'more weight')} {are} not recorded one by one")
+    return lines
+
+
+def _each(number: int) -> str:
+    return "the only weight" if number == 1 else f"each of {number:,} weights"
+
+
+def _steps(found: Sequence[int | None]) -> str:
+    numbers = [f"{one:,}" for one in found if one is not None]
+    words = both([*numbers, *(["the end"] if None in found else [])])
+    return f"step{'s' * (len(numbers) > 1)} {words}" if numbers else words
