@@ -29,6 +29,8 @@ settings.register_profile(
 def the_environment_is_left_as_it_was() -> Iterator[None]:
     """torch.compile, for one, writes into the environment where its cache lies, for all children of this process."""
     with mock.patch.dict(os.environ):
+        for wish in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):  # pytest-xdist sets the first
+            os.environ.pop(wish, None)
         yield
 
 

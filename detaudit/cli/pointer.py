@@ -9,11 +9,15 @@ import click
 from rich.cells import cell_len
 
 from detaudit import redact
+from detaudit.report.fill import LEAST
 from detaudit.report.plain import row
 
 _INDENT = "  "
 _CUT = "…"
-_PLACE = re.compile(r"(.+?):([1-9]\d{0,8}):([1-9]\d{0,8}): ")
+_MOST = 160
+"""Columns of the line of a file that are shown in a pipe: a JSON file may be one line."""
+
+_PLACE = re.compile(r"(.+?):([1-9]\d{0,8}):([1-9]\d{0,8})(?=[: ])")
 _VALUE = re.compile(r"[^\s:,\]}#]+")
 _BETWEEN = re.compile(r"[\s'\"`,;()]+")
 
@@ -37,7 +41,8 @@ def in_file(message: str, width: int | None) -> list[str]:
         return []
     stop = end.end() if end else column + 1
     parts = ((line[:column], False), (line[column:stop] or " ", True), (line[stop:], False))
-    return _underlined([(letter, named) for part, named in parts for letter in row(part)], f"{number} | ", width)
+    letters = [(letter, named) for part, named in parts for letter in row(part)]
+    return _underlined(letters, f"{number} | ", width or _MOST)
 
 
 def lines(message: str, words: Sequence[str], width: int | None) -> list[str]:
@@ -50,7 +55,7 @@ def lines(message: str, words: Sequence[str], width: int | None) -> list[str]:
 def _underlined(found: list[tuple[str, bool]], margin: str, width: int | None) -> list[str]:
     """Return letters behind a margin, and below them a line that underlines those that are named."""
     if width is not None:
-        found = _excerpt(found, width - len(_INDENT + margin))
+        found = _excerpt(found, max(LEAST, width) - len(_INDENT + margin))
     text = "".join(letter for letter, _ in found).rstrip()
     marks = "".join(("^" if named else " ") * cell_len(letter) for letter, named in found).rstrip()
     below = "".join("|" if sign == "|" else " " for sign in margin)
@@ -83,6 +88,7 @@ def _excerpt(found: list[tuple[str, bool]], room: int) -> list[tuple[str, bool]]
     start = max(0, first - room // 3)
     found = [(_CUT, False), *found[start + 1 :]] if start else list(found)
     if _taken(found) > room:
+        found = found[:room]
         while _taken(found) > room - cell_len(_CUT):
             found.pop()
         found.append((_CUT, False))

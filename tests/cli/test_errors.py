@@ -127,12 +127,12 @@ def test_words_that_a_message_only_contains_are_not_underlined() -> None:
     assert lines("cannot read x.yaml: no such file", ("detaudit", "run", "x.yaml", "y.yaml"), None)[1].count("^") == 6
 
 
-@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("width", [1, 40, 60, 80])
 def test_a_long_command_is_cut_around_the_word(width: int) -> None:
     words = ("detaudit", "run", *["--flag=torch-seed"] * 9, "--recipe", "sedes", *["--no-flag=numpy-seed"] * 9)
     command, marks = lines("unknown recipe 'sedes'", words, width)
     marks = click.unstyle(marks)
-    assert max(len(command), len(marks)) <= width
+    assert max(len(command), len(marks)) <= max(40, width)
     assert command[marks.index("^") : len(marks)] == "sedes"
     assert command.strip()[0] == command[-1] == "…"
 
@@ -161,6 +161,8 @@ def test_a_line_that_is_too_long_or_has_a_secret(tmp_path: Path) -> None:
     assert len(shown) <= 60
     assert shown[marks.index("^") : len(marks)] == "rnus"
     assert in_file(f"{path}:2:1: unknown", 60) == []
+    path.write_text("[" * 100_000)
+    assert max(map(len, map(click.unstyle, in_file(f"{path}:1:50000 is not a lock file", None)))) <= 160
 
 
 def test_a_file_that_cannot_be_read_is_not_shown(tmp_path: Path) -> None:

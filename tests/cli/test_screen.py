@@ -16,9 +16,8 @@ from detaudit.cli import screen
 
 
 @pytest.fixture(autouse=True)
-def no_wishes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM"):
-        monkeypatch.delenv(name, raising=False)
+def no_name_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TERM", raising=False)
 
 
 @pytest.fixture

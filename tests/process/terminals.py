@@ -11,14 +11,10 @@ from collections.abc import Iterator, Mapping
 
 from tests.process.conftest import Project
 
-WISHES = ("COLUMNS", "NO_COLOR", "FORCE_COLOR")
-"""Variables that say how output is to look."""
 
-
-def plain_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a terminal that wishes for nothing but ``env``."""
-    own = {name: value for name, value in os.environ.items() if name not in WISHES}
-    return {**own, "TERM": "xterm", **(env or {})}
+def terminal_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of a terminal, with ``env``."""
+    return {**os.environ, "TERM": "xterm", **(env or {})}
 
 
 @contextlib.contextmanager
@@ -47,7 +43,7 @@ def on_a_terminal(project: Project, *words: str, columns: int = 80, env: Mapping
         done = subprocess.Popen(
             project.command(*words),
             cwd=project.folder,
-            env=plain_environment(env),
+            env=terminal_environment(env),
             stdin=subprocess.DEVNULL,
             stdout=theirs,
             stderr=theirs,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.conftest import Project
-from tests.process.terminals import a_terminal, plain_environment
+from tests.process.terminals import a_terminal, terminal_environment
 
 Completer = Callable[[str], list[str]]
 
@@ -44,7 +44,7 @@ def env(project: Project, tmp_path: Path) -> dict[str, str]:
     for day in (21, 22):
         project.write(f".detaudit/202611{day}-145042-24652d70/audit.json", "{}")
     path = os.pathsep.join([str(command.parent), os.environ["PATH"]])
-    return plain_environment({"PATH": path, "HOME": str(tmp_path), "TERM": "dumb"})
+    return terminal_environment({"PATH": path, "HOME": str(tmp_path), "TERM": "dumb"})
 
 
 @pytest.mark.parametrize("line", COMPLETED)

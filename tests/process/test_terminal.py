@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tests.process.conftest import Project
-from tests.process.terminals import WISHES, on_a_terminal
+from tests.process.terminals import on_a_terminal
 from tests.report.widths import too_wide
 
 ESCAPE = "\x1b["
@@ -30,12 +30,6 @@ COMMANDS = {
     "help": ("run", "--help"),
     "error": ("run", "train.py", "--recipe", "sedes", "--flag", "torch-seed", "--no-flag", "numpy-seed"),
 }
-
-
-@pytest.fixture(autouse=True)
-def no_wishes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in WISHES:
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
