@@ -84,7 +84,7 @@ def _fix(message: Message, known: dict[str, str]) -> str:
 
 
 def _status(message: Message) -> str:
-    return "the test fails" if message.status is None else f"`{int(message.status)}`"
+    return "the test fails" if message.status is None else str(int(message.status))
 
 
 def of_facts(known: dict[str, str]) -> list[str]:

@@ -8,8 +8,8 @@ _CHANGING = re.compile(
     r"|(?P<digest>\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{8,}\b)"
     r"|(?P<number>-?\d[\d,]*\.\d+(?:e[+-]?\d+)?)"
     r"|(?P<rule>-{3,})"
-    r"|(?P<trials>\d+ trials?, \d+ runs?)"
-    r"|(?P<total>\d+ runs? in total)"
+    r"|(?P<trials>(?:\d+|\.\.\.) trials?, (?:\d+|\.\.\.) runs?)"
+    r"|(?P<total>(?:\d+|\.\.\.) runs? in total)"
 )
 _OF_RUNS = re.compile(r"\s*(RUN|TRIAL|-{3,})\s|\s*\d+\s{2,}\S")
 """How the lines of a table of runs begin: how far runs go, and so what it has, depends on how fast the machine is."""
