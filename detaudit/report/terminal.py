@@ -40,6 +40,9 @@ _MOODS = {
 }
 """The first words of cells in columns of answers."""
 
+_SIGNS = {"> ": "cyan", "- ": "red", "+ ": "green"}
+"""Colors of code that is quoted, removed or added."""
+
 _MARKS = ("cyan", "magenta", "yellow", "blue", "green", "red")
 """Colors of digests that are marked with the letters A, B, …"""
 
@@ -83,8 +86,10 @@ def _lines(block: Text | Items | Code | Stderr | Notes, width: int | None) -> st
     match block:
         case Text(lines=lines):
             return _filled(lines, width)
-        case Items(lines=lines) | Code(lines=lines):
+        case Items(lines=lines):
             return _filled(lines, width, "  ")
+        case Code(lines=lines):
+            return "\n".join(_quoted(line, width) for line in lines)
         case Stderr(caption=caption, lines=lines):
             tail = "\n".join(filled(line, width, "  | ", "  | ") for line in lines)
             return f"{filled(caption, width)}\n{tail}"
@@ -92,6 +97,13 @@ def _lines(block: Text | Items | Code | Stderr | Notes, width: int | None) -> st
             return "\n".join(click.style(filled(line, width), dim=True) for line in lines)
         case _:
             assert_never(block)
+
+
+def _quoted(line: str, width: int | None) -> str:
+    """Return a line below a culprit, with quoted code in the color of its sign."""
+    text = filled(line, width, "  ")
+    color = _SIGNS.get(line.lstrip()[:2])
+    return click.style(text, fg=color) if color else text
 
 
 def _filled(lines: Iterable[str], width: int | None, indent: str = "") -> str:

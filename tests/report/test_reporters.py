@@ -210,3 +210,9 @@ def test_probes_that_differ_although_the_results_match_are_reported() -> None:
     group = msgspec.structs.replace(AUDITS["nondeterministic"].groups[1], first_probe_difference=PROBE)
     expected = "the results match, but probes differ; first probe to differ on rank 0: 'conv2'"
     assert probes.sentence(group).startswith(expected)
+
+
+def test_quoted_and_edited_code_has_colors_of_its_own() -> None:
+    lines = render(ALL["traced-order"], "table").splitlines()
+    found = {click.unstyle(line).strip()[0]: line[:5] for line in lines if line.startswith("\x1b[3")}
+    assert {sign: found[sign] for sign in ">-+"} == {">": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}
