@@ -1,7 +1,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
-# MLflow and TensorFlow ask for different versions of protobuf and of other packages.
+# An environment of its own: trainers such as Lightning log to TensorBoard if they find it.
 EXPORTS := $(VENV)-exports
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0

@@ -22,7 +22,7 @@ _ALWAYS = {
 
 os.environ.update({**_DEFAULTS, **os.environ, **_ALWAYS})  # before it is imported
 
-from mlflow import MlflowClient  # noqa: E402
+from mlflow import MlflowClient, set_tracking_uri  # noqa: E402
 from mlflow.entities import Metric, Param, RunTag, ViewType  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 
@@ -120,6 +120,7 @@ class MLflowServer:
     def write(self, run: str, name: str, text: str) -> None:
         """See Server.write."""
         with self._errors():
+            set_tracking_uri(self._uri)  # MLflow 2 asks for it, whatever the client's own
             self._client.log_text(run, text, name)
 
     def address(self, experiment: str, run: str) -> str:

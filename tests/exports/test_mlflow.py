@@ -82,6 +82,12 @@ def test_an_audit_that_went_on_updates_its_run(server: FakeServer) -> None:
     assert parent.ended == ("FINISHED", BEGAN + 3000)
 
 
+def test_a_parameter_is_sent_once_because_mlflow_refuses_to_change_one(server: FakeServer) -> None:
+    MLflow(server).send([an_audit()], {})
+    MLflow(server).send([replace(an_audit(), params={"torch": "2.14.0", "seed": "0"})], {})
+    assert server.stored["run0"].params == {"script": "examples/train.py", "torch": "2.13.0", "seed": "0"}
+
+
 def test_a_run_that_was_done_again_replaces_the_interrupted_one(server: FakeServer) -> None:
     cut = replace(a_run(2, steps=2, status=Status.STOPPED), seconds=0.5)
     MLflow(server).send([an_audit([a_run(1), cut], interrupted=True)], {})
