@@ -57,9 +57,9 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
 ``probe``: ``name, n, step, kind, digest, value``
     The script monitors a value: the n-th ``value`` or ``gradient`` of that name in this process. ``step`` is the
     current training step, or null. ``value`` is a short text if it is a single number or string, else null.
-``weights``: ``fw, lane, step, set, count, tensors``
-    At steps 1, 2, 4, 8, …: ``[dtype, shape, digest, sum]`` of each tensor that was updated, up to 512 of ``count``.
-    ``set`` is a number for those that are updated together, from 0, such as one for each of two optimizers.
+``weights``: ``fw, lane, step, set, count, names, tensors``
+    At steps 1, 2, 4, 8, …: ``[dtype, shape, digest, sum]`` of the first 512 of ``count`` tensors that were updated
+    together, such as by one optimizer, which is number ``set``. Its first line has their ``names`` in models, or null.
 ``final``: ``fw, lane, steps, digest, sum, loss, loss_dtype, params, sparse, devices, weights, outputs``
     The final weights. ``outputs`` is a digest of what models returned after the last update, null if nothing. Of an
     inference, ``digest`` is that of all outputs. ``sparse`` is true if the weights were too large to digest at every

@@ -11,7 +11,7 @@ WeightValue: TypeAlias = tuple[str, Number]
 
 
 class WeightKind(msgspec.Struct, frozen=True, kw_only=True):
-    """A tensor of the weights; ``name`` is that of a model's tensor with the same bits at the end, if only one has."""
+    """A tensor of the weights; ``name`` is that in the model that ran when it was first listed, if there was one."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -22,7 +22,7 @@ class WeightSet(msgspec.Struct, frozen=True, kw_only=True):
     """Weights that are updated together, such as by one optimizer.
 
     ``kinds`` are its first tensors, of ``count``; ``steps`` and ``final`` have the value of each of them. ``final`` is
-    empty if the final weights are not known, or cannot be assigned to sets.
+    empty if the final weights are not known, or are not those of all sets, one after another.
     """
 
     kinds: tuple[WeightKind, ...]

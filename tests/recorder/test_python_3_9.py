@@ -142,7 +142,8 @@ def test_a_script_is_recorded_on_python_3_9(python: str, tmp_path: Path) -> None
     assert int(count) >= 70
     assert frameworks == "[]\n"
     assert kinds == {
-        *("hello", "flag", "source", "environ", "probe", "generators", "event", "final", "settings", "wrote", "bye"),
+        *("hello", "flag", "source", "environ", "probe", "generators", "event", "weights", "final", "settings"),
+        *("wrote", "bye"),
     }
     assert {line["id"]: line["state"] for line in lines if line["k"] == "flag"} == {
         flag["id"]: wire.FLAG_APPLIED for _, flag in FLAGS
@@ -158,6 +159,9 @@ def test_a_script_is_recorded_on_python_3_9(python: str, tmp_path: Path) -> None
     ]  # fmt: skip
     (final,) = [line for line in lines if line["k"] == "final"]
     assert (final["steps"], final["sum"], final["loss"]) == (2, (2.0).hex(), (0.5).hex())
+    assert final["loss_dtype"] is not None
+    (_, second) = [line for line in lines if line["k"] == "weights"]
+    assert (second["step"], second["tensors"]) == (2, final["weights"])
     assert [line["n"] for line in lines if line["k"] == "probe"] == [1, 1, 1, 2, 2, 2]
     (settings,) = [line for line in lines if line["k"] == "settings"]
     assert settings["versions"] == {"numpy": "0"}

@@ -136,6 +136,7 @@ class WeightsLine(Line, frozen=True, tag="weights"):
     set: int
     count: int
     tensors: tuple[tuple[str, tuple[int, ...], str, Float], ...]
+    names: tuple[str | None, ...] = ()
     lane: int = 0
 
 

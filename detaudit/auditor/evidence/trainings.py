@@ -77,7 +77,7 @@ class TrainingSoFar:
             digests={stage: LoggedSteps(log, stage) for stage in log.stages} if log else held.digests,
             losses=LoggedLosses(log) if log else held.losses,
             final=_final_state(self.final, self._states(), self._outputs()) if self.final else None,
-            weight_sets=self._sets.sets(self.final, self._all_states()),
+            weight_sets=self._sets.sets(self.final),
         )
 
     def _outputs(self) -> str | None:
@@ -87,11 +87,9 @@ class TrainingSoFar:
 
     def _states(self) -> tuple[ModelTensor, ...]:
         """Return the tensors of all models, sorted: models are freed in no fixed order."""
-        found = [_model_tensor(*tensor) for state in self._all_states() for tensor in state.tensors]
+        states = [*self.freed, *([self.live] if self.live else [])]
+        found = [_model_tensor(*tensor) for state in states for tensor in state.tensors]
         return tuple(sorted(found, key=lambda tensor: (tensor.name, tensor.digest)))
-
-    def _all_states(self) -> list[State]:
-        return [*self.freed, *([self.live] if self.live else [])]
 
 
 class TrainingsSoFar:

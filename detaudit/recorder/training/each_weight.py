@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .digest import Part
     from .pending import PendingEvents
     from .reader import FrameworkReader
+    from .states import State
 
 
 _MOST = 512
@@ -30,12 +31,15 @@ class EachWeight:
         self._reader, self._events = reader, events
         self._numbers: dict[Any, int] = {}
 
-    def add(self, line: dict[str, Any], key: Any, tensors: Sequence[Any], parts: Sequence[Part]) -> None:
+    def add(
+        self, line: dict[str, Any], key: Any, tensors: Sequence[Any], parts: Sequence[Part], states: Sequence[State]
+    ) -> None:
         """Complete the ``weights`` of wire.py with a set of weights, whose ``parts`` were digested already."""
-        listed = zip(tensors[:_MOST], parts)
-        found = {
-            "set": self._numbers.setdefault(key, len(self._numbers)),
-            "count": len(parts),
-            "tensors": [weight_record(part, self._reader.total(tensor)) for tensor, part in listed],
-        }
-        self._events.add_line(line["step"], {**line, **found})
+        key, listed = (key, len(parts)), tensors[:_MOST]
+        if key not in self._numbers:
+            names = {place: name for one in states for place, name in one.names().items()}
+            line["names"] = [names.get(id(tensor)) for tensor in listed]
+        line["set"] = self._numbers.setdefault(key, len(self._numbers))
+        line["count"] = len(parts)
+        line["tensors"] = [weight_record(part, self._reader.total(tensor)) for tensor, part in zip(listed, parts)]
+        self._events.add_line(line["step"], line)

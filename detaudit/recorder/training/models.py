@@ -129,6 +129,11 @@ class ModelStates(ABC):
         found = [digest.of_parts(self._reader.parts(buffers)) for model in models if (buffers := self._buffers(model))]
         return digest.of_bytes("".join(sorted(found)).encode()) if found else None
 
+    def names(self) -> dict[int, str]:
+        """Return the names of the tensors of models that ran since the last step, by their id()."""
+        parts = [found for model in self.recent() for found in self._named(model)]
+        return {id(held.tensor): f"{name}.{held.name}" for part, name in parts for held in self.held(part)}
+
     def _buffers(self, model: Any) -> list[Any]:
         known = self._ran[id(model)]
         known.asked += 1

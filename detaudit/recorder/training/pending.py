@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..process.sink import encode
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -29,9 +31,7 @@ class PendingEvents:
 
     def add_line(self, step: int, fields: dict[str, Any]) -> None:
         """Add another line, which is written with a step; with the first one if ``step`` is 0."""
-        import json
-
-        self._lines.append((step, json.dumps(fields) + "\n"))
+        self._lines.append((step, encode(fields) + "\n"))
 
     def clear(self, after: int = -1) -> None:
         """Drop the events of all steps after this one; by default, all events."""

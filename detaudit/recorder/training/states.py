@@ -12,6 +12,9 @@ if TYPE_CHECKING:
         def at_step(self) -> str | None:
             """Return a digest of it after a step, None if there is nothing to compare."""
 
+        def names(self) -> dict[int, str]:
+            """Return the names of the tensors of models that ran since the last step, by their id()."""
+
         def at_end(self, of_task: bool = False) -> list[list[Any]]:
             """Return its tensors as described for ``state`` in wire.py, at the end of a task only what ran in it."""
 

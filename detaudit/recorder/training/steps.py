@@ -164,7 +164,7 @@ class Training:
         self.event(self.steps, "update", digest.of_parts(parts))
         if is_listed(self.steps):
             line = {"k": "weights", "fw": self._framework, "lane": self.lane, "step": self.steps}
-            self.guarded("weights", lambda: self._each_weight.add(line, key, tensors, parts))
+            self.guarded("weights", lambda: self._each_weight.add(line, key, tensors, parts, self.states))
 
     def guarded(self, where: str, function: Callable[[], object]) -> None:
         """Call ``function`` and record its exception."""

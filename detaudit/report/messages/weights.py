@@ -8,9 +8,9 @@ from detaudit.report.messages.wording import both, brief, every, shortened
 
 TITLE = "Which weights differ first"
 ABOUT = (
-    "At the steps at which weights are recorded one by one. A number is a power of ten: that of the largest difference "
-    "between the sum of a weight and its sum in the first run, relative to the larger of the two. A dot says that all "
-    "runs match, ≠ that their digests differ and the sums do not, ! that a sum is NaN or infinite."
+    "Weights are recorded one by one at steps 1, 2, 4, 8, … and at the end. A number is a power of ten: that of the "
+    "largest difference between the sum of a weight and its sum in the first run, relative to the larger of the two. A "
+    "dot says that all runs match, ≠ that digests differ and sums do not, ! that a sum is NaN or infinite."
 )
 END = "end"
 _NAMED = 3

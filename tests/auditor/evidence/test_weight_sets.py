@@ -21,9 +21,11 @@ def tensor(digest: str, shape: int = 3, dtype: str = "torch.float32", total: flo
     return dtype, [shape], digest, total.hex()
 
 
-def listed(step: int, *tensors: Tensor, number: int = 0, count: int = 0) -> dict[str, Any]:
-    size = count or len(tensors)
-    return {"k": "weights", "fw": "torch", "lane": 0, "step": step, "set": number, "count": size, "tensors": tensors}
+def listed(
+    step: int, *tensors: Tensor, number: int = 0, count: int = 0, names: tuple[str | None, ...] = ()
+) -> dict[str, Any]:
+    line = {"k": "weights", "fw": "torch", "lane": 0, "step": step, "set": number, "count": count or len(tensors)}
+    return {**line, "tensors": tensors, **({"names": names} if names else {})}
 
 
 def update(step: int) -> dict[str, Any]:
@@ -34,11 +36,6 @@ def final(*tensors: Tensor, steps: int = 2, **changed: Any) -> dict[str, Any]:
     line = {"k": "final", "fw": "torch", "lane": 0, "steps": steps, "digest": "d", "sum": "0x1p+0", "loss": "0x1p-1"}
     more = {"params": len(tensors), "sparse": False, "devices": ["cpu"], "weights": tensors, "outputs": None}
     return {**line, **more, **changed}
-
-
-def state(*tensors: tuple[str, Tensor], live: bool = True) -> dict[str, Any]:
-    found = [["Linear", name, False, *one[:3]] for name, one in tensors]
-    return {"k": "state", "fw": "torch", "lane": 0, "live": live, "tensors": found}
 
 
 def read(folder: Path, *lines: dict[str, Any]) -> Training:
@@ -59,23 +56,17 @@ def test_each_weight_has_its_digest_and_sum_at_each_step_and_at_the_end(tmp_path
     assert found.steps == 2
 
 
-def test_a_weight_has_the_name_of_the_one_tensor_with_the_same_bits_type_and_shape(tmp_path: Path) -> None:
-    ends = tensor("a"), tensor("b"), tensor("c"), tensor("c"), tensor("d"), tensor("e")
-    names = ["one", "two", "three", "three", "wrong type", "wrong shape"]
-    held = [*zip(names[:4], ends[:4], strict=True), ("tied", tensor("b"))]
-    wrong = [("wrong type", tensor("d", dtype="torch.float64")), ("wrong shape", tensor("e", 4))]
-    found = read(tmp_path, update(1), listed(1, *ends), state(*held, live=False), state(*wrong), final(*ends, steps=1))
-    (one,) = found.weight_sets
-    assert [kind.name for kind in one.kinds] == ["one", None, None, None, None, None]
+def test_names_are_those_of_the_first_line(tmp_path: Path) -> None:
+    tensors = tensor("a"), tensor("b"), tensor("c")
+    first, second = listed(1, *tensors, names=("net.weight", None)), listed(2, *tensors)
+    (one,) = read(tmp_path, update(1), first, update(2), second).weight_sets
+    assert [kind.name for kind in one.kinds] == ["net.weight", None, None]
 
 
 def test_sets_of_two_optimizers_are_the_final_weights_one_after_the_other(tmp_path: Path) -> None:
     lines = listed(1, tensor("a"), number=0), listed(2, tensor("b"), tensor("c"), number=1)
-    found = read(
-        tmp_path, update(1), lines[0], update(2), lines[1],
-        state(("generator", tensor("x")), ("bias", tensor("z"))), final(tensor("x"), tensor("y"), tensor("z")),
-    )  # fmt: skip
-    assert [[kind.name for kind in one.kinds] for one in found.weight_sets] == [["generator"], [None, "bias"]]
+    found = read(tmp_path, update(1), lines[0], update(2), lines[1], final(tensor("x"), tensor("y"), tensor("z")))
+    assert [[*one.steps] for one in found.weight_sets] == [[1], [2]]
     assert [one.final for one in found.weight_sets] == [(("x", 1.0),), (("y", 1.0), ("z", 1.0))]
 
 
@@ -87,9 +78,9 @@ def test_tensors_that_are_not_listed_are_passed_over_at_the_end(tmp_path: Path) 
 
 def test_final_weights_of_a_different_layout_are_not_assigned_to_sets(tmp_path: Path) -> None:
     for ends in ([tensor("a", 4)], [], [tensor("a"), tensor("b")], [tensor("a", dtype="torch.float64")]):
-        found = read(tmp_path, update(1), listed(1, tensor("a")), state(("fc", tensor("a"))), final(*ends, steps=1))
+        found = read(tmp_path, update(1), listed(1, tensor("a")), final(*ends, steps=1))
         (one,) = found.weight_sets
-        assert (one.final, one.kinds[0].name) == ((), None)
+        assert one.final == ()
 
 
 def test_a_set_whose_tensors_change_is_a_new_one(tmp_path: Path) -> None:
@@ -137,7 +128,7 @@ def test_any_lines_and_any_end_give_sets_of_which_each_value_has_a_kind(found: l
 
     with tempfile.TemporaryDirectory() as folder:
         lines = [
-            listed(step, *[tensor(f"{step}", shape)] * size, number=number)
+            listed(step, *[tensor(f"{step}", shape)] * size, number=number, names=("w",))
             for step, (number, shape, size) in enumerate(found, 1)
         ]
         ends = [one for line in lines for one in line["tensors"]]

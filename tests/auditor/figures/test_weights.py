@@ -14,7 +14,7 @@ from detaudit.auditor.figures.weights import MOST_COLUMNS, MOST_ROWS, weights
 from detaudit.model import RunRecord, Training
 from detaudit.model.figures import WeightCell
 from detaudit.model.weight_sets import WeightKind, WeightSet, WeightValue
-from tests.auditor.evidence.test_weight_sets import listed, state, tensor
+from tests.auditor.evidence.test_weight_sets import listed, tensor
 from tests.auditor.fakes import FakeLauncher, run, settings, training
 
 SAME = ("a", 1.0)
@@ -130,9 +130,8 @@ def a_log(digest: str, total: float) -> list[dict[str, Any]]:
     """Return a real event log of two steps, in whose second the bias differs."""
     hello, framework, *events, final, bye = training(digest)
     ends = tensor("w2"), tensor(digest, 1, total=total)
-    lines = listed(1, tensor("w1"), tensor("b1", 1)), listed(2, *ends)
-    held = state(("Net.weight", ends[0]), ("Net.bias", ends[1]))
-    return [hello, framework, *events[:2], lines[0], *events[2:], lines[1], {**final, "weights": ends}, held, bye]
+    first = listed(1, tensor("w1"), tensor("b1", 1), names=("Net.weight", "Net.bias"))
+    return [hello, framework, *events[:2], first, *events[2:], listed(2, *ends), {**final, "weights": ends}, bye]
 
 
 def test_weights_of_an_audit_are_read_from_its_event_logs(tmp_path: Path) -> None:

@@ -118,6 +118,25 @@ def test_optimizers_that_take_turns_have_a_number_each(recorder: Recorder, train
     assert [(line["step"], line["set"]) for line in listed(recorder)] == [(1, 0), (2, 1), (4, 1), (8, 1)]
 
 
+def test_the_first_line_of_a_set_has_the_names_of_its_tensors(recorder: Recorder, trained: Training) -> None:
+    w = [Tensor(1.0), Tensor(2.0)]
+
+    class Model:
+        def names(self) -> dict[int, str]:
+            return {id(w[1]): "net.\ud800", id(w): "other"}
+
+        def at_step(self) -> None:
+            return None
+
+    trained.states.append(Model())  # type: ignore[arg-type]
+    for _ in range(2):
+        trained.step("a", w)
+    for _ in range(2):
+        trained.step("a", w[1:])
+    assert [line.get("names") for line in listed(recorder)] == [[None, "net.\\ud800"], None, ["net.\\ud800"]]
+    assert [line["set"] for line in listed(recorder)] == [0, 0, 1]
+
+
 def test_a_forked_child_lists_its_own(recorder: Recorder, trained: Training) -> None:
     trained.step("a", [Tensor(1.0)])
     trained.forget()

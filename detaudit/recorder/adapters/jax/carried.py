@@ -76,6 +76,10 @@ class CarriedState:
     def end(self) -> None:
         """Do nothing: arrays never change."""
 
+    def names(self) -> dict[int, str]:
+        """Return nothing: arrays have no names."""
+        return {}
+
     def at_end(self, of_task: bool = False) -> list[list[Any]]:
         """Return the arrays that came back last; see wire.py."""
         parts = self._reader.parts(self.held())
