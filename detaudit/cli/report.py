@@ -48,9 +48,8 @@ def command(folder: Path | None, last: bool, output: Path | None, places: tuple[
     if output is None:
         print_report(report, format_, results)
     else:
-        store.write(
-            output, click.unstyle(rendered(report, format_, results)).encode(errors="backslashreplace"), shared=True
-        )
+        text = click.unstyle(rendered(report, format_, results))
+        store.write(output, text.encode(errors="backslashreplace"), shared=True, instead="another --output")
     if destinations:
         _send(report, results, destinations)
 
