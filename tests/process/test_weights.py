@@ -43,8 +43,16 @@ def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("script", "dtype"), [(TORCH, "torch.float32"), (KERAS, "float32")])
-def test_nine_steps_list_the_weights_at_four_of_them(project: Project, script: str, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("script", "dtype", "names"),
+    [
+        (TORCH, "torch.float32", ["first.weight", "first.bias", "second.weight", "second.bias"]),
+        (KERAS, "float32", ["first.kernel", "first.bias", "second.kernel", "second.bias"]),
+    ],
+)
+def test_nine_steps_list_the_weights_at_four_of_them(
+    project: Project, script: str, dtype: str, names: list[str]
+) -> None:
     project.write("train.py", script.format(seed="torch.manual_seed(0)"))
     done = project.run("train.py", "--runs", "1", "--out", "out")
     (run,) = done.json["groups"][0]["runs"]
@@ -56,6 +64,7 @@ def test_nine_steps_list_the_weights_at_four_of_them(project: Project, script: s
         (4, 0, 4),
         (8, 0, 4),
     ]
+    assert [name.partition(".")[2] for name in listed[0]["names"]] == names
     (final,) = lines(project.folder / "out", "final")
     layout = [(kind, shape) for kind, shape, _, _ in final["weights"]]
     assert {kind for kind, _ in layout} == {dtype}

@@ -134,7 +134,7 @@ class WeightsLine(Line, frozen=True, tag="weights"):
     fw: str
     step: Annotated[int, Meta(ge=0)]
     set: int
-    count: int
+    count: Annotated[int, Meta(ge=0)]
     tensors: tuple[tuple[str, tuple[int, ...], str, Float], ...]
     names: tuple[str | None, ...] = ()
     lane: int = 0

@@ -40,7 +40,7 @@ def weights(records: Mapping[int, RunRecord], rank: int) -> Weights | None:
         first=sum(_first(row) == first for row in differing),
         count=len(rows),
         listed=tuple(columns[place] for place in listed),
-        unlisted=sum(one.count - len(one.kinds) for one in sets[0]),
+        unlisted=sum(max(0, one.count - len(one.kinds)) for one in sets[0]),
     )
 
 

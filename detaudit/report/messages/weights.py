@@ -27,8 +27,8 @@ def name(found: WeightRow) -> str:
 
 
 def kind(found: WeightRow) -> str:
-    """Return the type and the shape of a weight."""
-    return f"{found.kind.dtype} {list(found.kind.shape)}"
+    """Return the type of a weight, and its shape if it has dimensions."""
+    return f"{found.kind.dtype} {list(found.kind.shape)}" if found.kind.shape else found.kind.dtype
 
 
 def cell(found: WeightCell | None, runs: int) -> str:

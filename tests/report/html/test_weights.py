@@ -57,6 +57,11 @@ def test_a_cell_says_how_many_digests_there_are_and_how_far_the_sums_are_apart()
     assert rows == [("fc.weight", "float32 [10, 64]"), ("weight 3", "float32 [10]")]
 
 
+def test_a_number_has_no_shape() -> None:
+    ((_, kind, _),) = WeightTable("none", a_table(a_row(APART, APART, APART, shape=()))).rows
+    assert kind == "float32"
+
+
 def test_what_a_cell_shows_is_said_in_words_too() -> None:
     text = page(a_table(a_row(SAME, APART, None)))
     assert '<span aria-hidden="true">-7</span><span class="hid">2 different digests, sums differ by up to' in text
