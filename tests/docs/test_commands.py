@@ -42,7 +42,6 @@ class Reader:
             "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]),
             "PYTHONPATH": str(ROOT),
             "HOME": str(folder),
-            "COLUMNS": "120",
             **{
                 f"GIT_{who}_{what}": "reader@example.org"
                 for who in ("AUTHOR", "COMMITTER")
