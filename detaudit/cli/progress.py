@@ -151,7 +151,8 @@ class ProgressLine(Observer):
 
     def _name(self, number: int) -> str:
         more = "+" if self._least and number > 1 else ""
-        return f"{self._audit}{self._recipe}: run {number:,} of {self._runs:,}{more}"
+        total = f" of {self._runs:,}{more}" if number <= self._runs else ""  # instrumented runs are numbered on
+        return f"{self._audit}{self._recipe}: run {number:,}{total}"
 
     def _line(self) -> "Text":
         from rich.text import Text
@@ -201,7 +202,8 @@ class ProgressLine(Observer):
             own = max(0.0, mean - elapsed) if mean is not None else None
         if own is None or self._least:
             return own
-        return own + (elapsed + own if mean is None else mean) * (self._runs - self._number) / self._at_once
+        more = max(0, self._runs - self._number)
+        return own + (elapsed + own if mean is None else mean) * more / self._at_once
 
 
 def _joined(parts: dict[str, str]) -> str:

@@ -141,3 +141,13 @@ def test_runs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     line.at_once(2)
     clock.now += 10
     assert line._text() == "none: run 4 of 6, 2 at once  step 0 of 100  10 s  about 30 s left for this recipe"
+
+
+def test_a_run_whose_number_goes_on_from_another_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, line = Clock(monkeypatch), ProgressLine(silent=True)
+    line.group_started("ops of steps 1 to 2", 5)
+    line.run_started(9, None)
+    line.run_finished(run(steps=100, wall_s=20.0))
+    line.run_started(10, None)
+    clock.now += 5
+    assert line._text() == "ops of steps 1 to 2: run 10  step 0 of 100  5 s  about 15 s left for this recipe"
