@@ -103,6 +103,8 @@ def test_detaudit_has_a_command_and_its_options(place: str, words: list[str], mo
 
 
 def _parse(command: click.Command, words: list[str], parent: click.Context | None = None) -> None:
+    if not words:  # it shows its help
+        return
     with command.make_context(command.name or "detaudit", list(words), parent=parent) as context:
         if isinstance(command, click.Group) and context.args:
             _, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
