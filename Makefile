@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports docs docs-links
+.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports docs docs-links
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -50,7 +50,10 @@ test: $(VENV)/.dev ## Run the unit tests, and a real process for each promise (m
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore=,$(LAWS))
 
 test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out, and HTML reports in Chromium (minutes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m full tests/process tests/browser tests/docs
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m full tests/process tests/browser
+
+test-pages: $(VENV)/.dev ## Run every command of the documentation; some races need an idle machine (half an hour)
+	$(BIN)/python -m pytest tests/docs -m pages
 
 test-slow: $(VENV)/.dev ## Test every way to train with TensorFlow
 	$(BIN)/python -m pytest -m slow

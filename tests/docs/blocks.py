@@ -3,7 +3,8 @@
 A comment right above a block says how it is run, and a reader of the page does not see it:
 
 - ``<!-- test: exit 1 -->``: the last command of the block ends with this exit status; all others end with 0.
-- ``<!-- test: full -->``: it takes long, so only ``make test-full`` runs it. Both: ``<!-- test: exit 1, full -->``.
+- ``<!-- test: full -->``: it takes long or has a race, so only ``make test-pages`` runs it. Both:
+  ``<!-- test: exit 1, full -->``.
 - ``<!-- test: not here: needs a GPU -->``: it cannot be run here, and why.
 - ``<!-- test: file train.py -->``: it is the content of a file, which the commands after it find in their folder.
 """

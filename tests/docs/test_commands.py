@@ -85,7 +85,7 @@ def test_the_commands_of_a_page_do_what_it_shows(page: str, tmp_path: Path) -> N
     Reader(tmp_path).does([block for block in PAGES[page] if not block.full])
 
 
-@pytest.mark.full
+@pytest.mark.pages
 @pytest.mark.parametrize("page", LONG)
 def test_with_its_long_commands_a_page_does_what_it_shows(page: str, tmp_path: Path) -> None:
     Reader(tmp_path).does(PAGES[page])
