@@ -58,7 +58,7 @@ POOLS = {
 def test_equal_trainings_match_whoever_trains_them(project: Project, kind: str) -> None:
     project.write("fits.py", FIT)
     project.write("train.py", POOLS[kind])
-    done = project.run("train.py", "--runs", "2")
+    done = project.run("train.py", "--runs", "2", "--full")
     assert done.code == 0, done.out
     for run in done.json["groups"][0]["runs"]:
         assert sorted(rank["steps"] for rank in run["ranks"]) == [3, 3, 3, 4, 4]
