@@ -24,7 +24,7 @@ def losses(records: Mapping[int, RunRecord], rank: int) -> Losses | None:
     alike = [(tuple(runs), dict(pairs)) for pairs, runs in found.items()]
     reference = alike[0][1]
     steps = sorted({step for _, one in alike for step in one})
-    marks = [first for _, one in alike[1:] if (first := _first_difference(steps, reference, one)) is not None]
+    marks = [first for _, one in alike[1:] if (first := first_difference(steps, reference, one)) is not None]
     into = bins(steps, marks)
     inside = list(_split(steps, into))
     return Losses(
@@ -58,7 +58,8 @@ def _dtype(records: Mapping[int, RunRecord], rank: int) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _first_difference(steps: Sequence[int], a: Mapping[int, Number], b: Mapping[int, Number]) -> int | None:
+def first_difference(steps: Sequence[int], a: Mapping[int, Number], b: Mapping[int, Number]) -> int | None:
+    """Return the first of these ascending steps at which two runs have different losses, None if there is none."""
     return next((step for step in steps if step in a and step in b and a[step] != b[step]), None)
 
 

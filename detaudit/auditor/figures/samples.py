@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from detaudit.auditor.figures.bins import bins
+from detaudit.auditor.figures.losses import first_difference
 from detaudit.model import Number, RunRecord
 from detaudit.model.figures import LossSamples
 
@@ -29,8 +30,8 @@ def _of_rank(rank: int, sides: Mapping[int, Mapping[int, Number]]) -> Iterator[L
         return
     base = next(iter(sides))
     reference = sides[base]
-    marks = [_first_difference(reference, side) for run, side in sides.items() if run != base]
     steps = sorted({step for side in sides.values() for step in side})
+    marks = [first_difference(steps, reference, side) for run, side in sides.items() if run != base]
     wanted = [first for first, _ in bins(steps, [mark for mark in marks if mark is not None])]
     for run, side in sides.items():
         kept = sorted({*(step for step in wanted if step in side), max(side)})
@@ -41,10 +42,6 @@ def _of_rank(rank: int, sides: Mapping[int, Mapping[int, Number]]) -> Iterator[L
             losses=tuple(side[step] for step in kept),
             distances=tuple(_distance(reference.get(step), side[step]) for step in kept) if run != base else (),
         )
-
-
-def _first_difference(a: Mapping[int, Number], b: Mapping[int, Number]) -> int | None:
-    return min((step for step, loss in b.items() if step in a and a[step] != loss), default=None)
 
 
 def _distance(a: Number, b: Number) -> float | None:
