@@ -46,6 +46,9 @@ _EXAMPLES = (
 @target_options
 @option("--runs", group=RUNS, default=5, show_default=True, type=click.IntRange(2), metavar="N",
         help="Maximum number of runs at each tracing level until two differ.")  # fmt: skip
+@option("--full", group=RUNS, is_flag=True,
+        help="Let every run go to its end, unless it differs or records operations. [default: if a training takes "
+        "more than 10 s, each run goes 4 times as far as the last]")  # fmt: skip
 @option("--recipe", group=FLAGS, metavar="NAME|FILE", default="none", show_default=True,
         shell_complete=complete.recipes,
         help="Apply this recipe, and trace the difference that remains.")  # fmt: skip
@@ -84,7 +87,7 @@ for one in command.params:
         one.hidden = True
 
 
-def _request(after_dashes: tuple[str, ...], recipe: str, runs: int, **options: Any) -> TraceRequest:
+def _request(after_dashes: tuple[str, ...], recipe: str, runs: int, full: bool, **options: Any) -> TraceRequest:
     catalogue = load_catalogue()
     on_cpu = [f"{_ON_CPU}={options['on_cpu']}"] if options["on_cpu"] else []
     loaded = load_recipe(
@@ -96,6 +99,6 @@ def _request(after_dashes: tuple[str, ...], recipe: str, runs: int, **options: A
         remove=options["no_flags"],
     )
     settings = settings_of(after_dashes, (loaded,), runs, **options)
-    settings = replace(settings, stepwise=not options["vary"])
+    settings = replace(settings, stepwise=not (full or options["vary"]))
     dump = options["dump"].resolve() if options["dump"] else None
     return TraceRequest(settings, loaded, catalogue, options["from_step"], options["window"], dump)

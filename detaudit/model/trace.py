@@ -56,11 +56,15 @@ class TensorPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlagTrial(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of this many runs with a flag: where two of them first differ, or that one of them ``failed``."""
+    """What came of this many runs with a flag: where two of them first differ, or that one of them ``failed``.
+
+    ``through`` is the last step of which they show anything, null if they went to their ends.
+    """
 
     runs: int
     first_difference: Difference | None = None
     failed: bool = False
+    through: int | None = None
 
     @property
     def matched(self) -> bool:

@@ -128,7 +128,8 @@ def _trial(trial: FlagTrial, found: Culprit) -> str:
     if trial.failed:
         return "a run failed"
     if first is None:
-        return f"{count(trial.runs, 'run')} match"
+        through = f" through step {trial.through:,}" if trial.through is not None else ""
+        return f"{count(trial.runs, 'run')} match{through}"
     later = ", but later:" if _is_later(trial, found) else ""
     return f"{count(trial.runs, 'run')} still differ{later} {differences.where(first.step, first.stage)}"
 

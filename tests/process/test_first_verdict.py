@@ -52,6 +52,17 @@ def test_a_trace_of_a_training_that_never_ends(project: Project) -> None:
     assert json.loads(done.out)["groups"][0]["first_difference"]["step"] == 6
 
 
+def test_a_trace_tries_a_flag_though_no_run_ends(project: Project) -> None:
+    slow = "    train(after=lambda step: time.sleep(0.1 if step < 120 else 0))\n"
+    project.write("train.py", UNSEEDED.replace("    train()\n", slow))
+    done = project.detaudit("trace", "train.py", "--format", "json")
+    assert done.code == 1, done.err
+    report = json.loads(done.out)
+    (trial, *_) = (fix["trial"] for fix in report["culprit"]["flags"])
+    through = report["groups"][0]["through"]
+    assert trial == {"runs": 2, "first_difference": None, "failed": False, "through": 4 * through}
+
+
 def test_full_and_until_are_not_combined(project: Project) -> None:
     project.write("train.py", "pass\n")
     done = project.detaudit("run", "train.py", "--full", "--until", "3")

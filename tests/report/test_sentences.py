@@ -234,6 +234,10 @@ def test_many_sources_are_cut() -> None:
     ("trial", "expected"),
     [
         (FlagTrial(runs=2), ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs match"]),
+        (
+            FlagTrial(runs=2, through=1248),
+            ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs match through step 1,248"],
+        ),
         (FlagTrial(runs=1, failed=True), ["with --flag f, a run failed"]),
         (
             FlagTrial(runs=2, first_difference=Difference(rank=0, step=3, stage=Stage.BATCH)),

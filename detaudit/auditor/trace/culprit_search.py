@@ -5,7 +5,7 @@ from pathlib import Path
 
 from detaudit.auditor.trace import bounds, culprit, python_culprit
 from detaudit.auditor.trace.culprit_line import Known
-from detaudit.auditor.trace.instrumented import EVERY_STEP, InstrumentedRuns, RunPair, Window
+from detaudit.auditor.trace.instrumented import InstrumentedRuns, RunPair, Window
 from detaudit.auditor.trace.op_diff import OpFinding
 from detaudit.auditor.trace.suspects import suspects
 from detaudit.model import Culprit, Difference, Group, How, Narrowed, TensorPair
@@ -20,9 +20,9 @@ class CulpritSearch:
     def leftover_reader(self, files: Sequence[str], differs: Difference) -> Culprit | None:
         """Return the line at which a run read one of the ``files`` that an earlier one wrote, None if none did.
 
-        These runs go on to their ends: one that is ended early leaves nothing to the next.
+        These runs go as far as those without instrumentation: one that is ended earlier may leave nothing to the next.
         """
-        pair = self._instrumented.pair("lines", EVERY_STEP) if files else None
+        pair = self._instrumented.pair("lines", self._instrumented.every_step) if files else None
         return python_culprit.leftover_reader(pair, files, differs, self._known) if pair else None
 
     def in_python(self, found: OpFinding | None, differs: Difference, window: Window) -> Culprit | None:
@@ -50,7 +50,7 @@ class CulpritSearch:
 
     def among_racing(self) -> Culprit | None:
         """Record only operations that are known to race, at every step: that hides less, and finds what is rare."""
-        pair = self._instrumented.pair("racing", EVERY_STEP)
+        pair = self._instrumented.pair("racing", self._instrumented.every_step)
         found = pair.first_operation() if pair else None
         if pair is None or found is None or found.how not in (How.OUTPUT, How.RNG_STATE):
             return None

@@ -69,7 +69,8 @@ class InstrumentedRuns:
     ``numbers`` are those of the two runs that differ, whose environments are different if something varies.
     ``trained_by`` is how many processes of a run train: it is ended when all of them are past the window. ``calls``
     says that nothing is trained, so that steps are calls of models. ``racing`` are the operations that are known to
-    race. ``failures`` are the instrumented runs that failed, ``matching`` those of the last pass if they all match.
+    race. ``every_step`` are all steps, or those that runs without instrumentation did if all were ended early.
+    ``failures`` are the instrumented runs that failed, ``matching`` those of the last pass if they all match.
     """
 
     def __init__(self, runner: Runner, plan: GroupPlan, observer: Observer, most: int) -> None:
@@ -78,6 +79,7 @@ class InstrumentedRuns:
         self.trained_by = 1
         self.numbers = (1, 1)
         self.calls = False
+        self.every_step = EVERY_STEP
         self.racing: tuple[str, ...] = ()
         self.failures: list[Warning] = []
         self.matching: list[Result] = []

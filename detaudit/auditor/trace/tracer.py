@@ -28,6 +28,7 @@ from detaudit.auditor.trace.user_code import UserCode
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings, plan_group
 from detaudit.model import (
+    ALL_STEPS,
     SCHEMA_VERSION,
     Culprit,
     Difference,
@@ -86,10 +87,12 @@ class Tracer:
         store.prepare(request.settings.out)
         window = self._coarse() if request.first is None else Window(request.first, request.first + request.window - 1)
         if window is not None:
+            reached = self._group.result().through
+            self._instrumented.every_step = Window(0, reached or ALL_STEPS)
             self._narrow(window)
             self._take_instrumented(self._instrumented.matching)
-        if self._culprit is not None:
-            self._culprit = self._trials.tried(self._culprit, (1, max(2, self._instrumented.numbers[1])))
+            numbers = (1, max(2, self._instrumented.numbers[1]))
+            self._culprit = self._culprit and self._trials.tried(self._culprit, numbers, reached)
         return self.result()
 
     def _coarse(self) -> Window | None:

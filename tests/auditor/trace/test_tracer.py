@@ -60,6 +60,7 @@ class Training:
     """A training whose last weights are different in every run, and what an instrumented run records at each level.
 
     ``hides`` are the levels at which the runs match; with ``earlier``, instrumented runs differ at step 1 already.
+    ``ended_after`` has the steps of the first runs that record nothing else, which never end by themselves.
     """
 
     hides: tuple[str, ...] = ()
@@ -71,6 +72,7 @@ class Training:
     fixed_by: str = ""
     fails_with: str = ""
     fails: bool = False
+    ended_after: list[int] = field(default_factory=list)
     specs: list[RunSpec] = field(default_factory=list)
 
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
@@ -88,6 +90,9 @@ class Training:
         lines = training(digest)
         if self.earlier and watch and not hidden:
             lines = training(digest, steps=1)
+        if self.ended_after and not watch:
+            steps = self.ended_after.pop(0)
+            return run(training(digest, steps=steps, whole=False), ended=True)(spec)
         if watch and self.fails:
             return run(lines[:2], exit_code=1, stderr="out of memory")(spec)
         outcome = run(lines)(spec)
@@ -113,9 +118,11 @@ def trace(folder: Path, launcher: Training, **options: Any) -> Trace:
     return tracer(folder, launcher, **options).run()
 
 
-def tracer(folder: Path, launcher: Training, varying: Varying = NOTHING_VARIES, **options: Any) -> Tracer:
+def tracer(
+    folder: Path, launcher: Training, varying: Varying = NOTHING_VARIES, stepwise: bool = False, **options: Any
+) -> Tracer:
     catalogue = load_catalogue()
-    found = settings(folder, varying=varying)
+    found = settings(folder, varying=varying, stepwise=stepwise)
     (found.cwd / "train.py").write_text(CODE)
     return Tracer(TraceRequest(found, load_recipe("none", catalogue), catalogue, **options), launcher)
 
@@ -298,6 +305,37 @@ def test_a_run_that_fails_with_the_flag_ends_its_trial(tmp_path: Path) -> None:
     assert audit.culprit.flags[0].trial == FlagTrial(runs=1, failed=True)
     assert audit.next_steps == ()
     assert audit.total_runs == launcher.launched == 7
+
+
+@pytest.mark.parametrize(
+    ("ended_after", "expected"),
+    [
+        ([2, 8, 40, 40], FlagTrial(runs=2, through=32)),
+        ([2, 8], FlagTrial(runs=2)),  # with the flag, the training is over before step 32
+    ],
+)
+def test_a_flag_is_tried_four_times_as_far_as_runs_were_ended(
+    tmp_path: Path, ended_after: list[int], expected: FlagTrial
+) -> None:
+    audit = trace(tmp_path, Training(fixed_by=FLAG, ended_after=ended_after), stepwise=True)
+    assert [run.through for run in audit.groups[0].runs] == [2, 8]
+    assert audit.culprit is not None
+    assert audit.culprit.flags[0].trial == expected
+
+
+@pytest.mark.parametrize(("steps", "differs"), [(32, replace(DIFFERS, step=32)), (33, None)])
+def test_what_differs_with_a_flag_counts_as_far_as_it_was_tried(
+    tmp_path: Path, steps: int, differs: Difference | None
+) -> None:
+    audit = trace(tmp_path, Training(ended_after=[2, 8, steps, steps]), stepwise=True)
+    assert audit.culprit is not None
+    assert audit.culprit.flags[0].trial == FlagTrial(runs=2, first_difference=differs, through=32)
+
+
+def test_racing_operations_are_recorded_as_far_as_runs_were_ended(tmp_path: Path) -> None:
+    launcher = Training(hides=("ops",), ended_after=[2, 8, 32, 32])
+    trace(tmp_path, launcher, stepwise=True)
+    assert [watch["last"] for watch in launcher.instrumented if watch["level"] == "racing"] == [8, 8]
 
 
 def test_the_runs_of_a_pair_have_different_values_of_what_varies(tmp_path: Path) -> None:
