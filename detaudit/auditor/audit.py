@@ -38,6 +38,8 @@ class Auditor:
         self._environment: dict[str, Any] = environment.describe(
             settings.jobs.without_devices({**os.environ, **settings.env})
         )
+        if share := settings.jobs.slots[0].cpus:
+            self._environment["cpus"] = len(share)
         self._groups: list[Group] = []
         self._first: tuple[Group, Result] | None = None
         self._stopped: list[Warning] = []

@@ -149,7 +149,7 @@ class Checker:
                 yield NextStep(command=command, purpose=Purpose.COMPARE_STEPS, audit=one.name)
             if repeatable is not GateStatus.PASSED:
                 continue  # a baseline is only written of runs that match
-            update = f"detaudit check {one.name} --update"
+            update = shlex.join(["detaudit", "check", one.name, *one.settings.jobs.options, "--update"])
             if baseline in (GateStatus.FAILED, GateStatus.INCOMPARABLE):
                 yield NextStep(command=update, purpose=Purpose.ACCEPT_BASELINE, audit=one.name)
             if baseline is GateStatus.INCONCLUSIVE and one.name not in self._baselines:

@@ -17,12 +17,13 @@ from detaudit.auditor.runs.observer import Observer
 from detaudit.cli import complete
 from detaudit.cli.execute import Shown, execute
 from detaudit.cli.help import Command
-from detaudit.cli.options import format_option, option, out_option, quiet_option, verbose_option
+from detaudit.cli.options import format_option, jobs_options, option, out_option, quiet_option, verbose_option
 from detaudit.cli.output import print_python
-from detaudit.cli.settings import command_line, loss_regex, new_results, refuse_unfinished
+from detaudit.cli.settings import command_line, jobs_of, loss_regex, new_results, refuse_unfinished
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
+from detaudit.launch.slots import Jobs
 from detaudit.launch.target import Target, resolve_target
 from detaudit.launch.until import Until
 from detaudit.model import Check, GateName, to_json
@@ -39,6 +40,7 @@ _EXAMPLES = (
     ("run all audits of the project, as in CI", "detaudit check"),
     ("write the baselines of one of them, to be committed", "detaudit check digits --update"),
     ("ask only whether the runs match", "detaudit check --gate repeatable"),
+    ("several runs of an audit at once", "detaudit check --jobs 2"),
     ("a report for a CI system", "detaudit check --format junit > detaudit.xml"),
 )
 
@@ -53,6 +55,7 @@ _EXAMPLES = (
         "pyproject.toml]")  # fmt: skip
 @option("--lock", group=_FILES, type=_FILE, default=LOCK, show_default=True, metavar="FILE",
         help="Baseline file; commit it.")  # fmt: skip
+@jobs_options
 @out_option
 @format_option()
 @quiet_option
@@ -63,6 +66,8 @@ def command(
     gates: tuple[str, ...],
     config: Path | None,
     lock: Path,
+    jobs: int | None,
+    devices: tuple[str, ...],
     out: Path | None,
     format_: str,
     quiet: bool,
@@ -77,7 +82,10 @@ def command(
     mark, folder = new_results(out)
     audits = _gated(project.select(project.read(config or project.find(Path())), names), gates, update)
     catalogue = load_catalogue()
-    requests = [_request(name, audit, catalogue, folder, mark) for name, audit in audits.items()]
+    requests = [
+        _request(name, audit, catalogue, folder, mark, jobs_of(jobs, devices, audit.runs))
+        for name, audit in audits.items()
+    ]
 
     print_python([request.settings.target for request in requests], quiet)
 
@@ -112,7 +120,7 @@ def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) ->
     }
 
 
-def _request(name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark: str) -> CheckRequest:
+def _request(name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark: str, jobs: Jobs) -> CheckRequest:
     """Return an audit of the project as the checker takes it. An error names the audit that it is in."""
     try:
         recipe = load_recipe(
@@ -123,7 +131,7 @@ def _request(name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark
             add=audit.flags,
             remove=audit.no_flags,
         )
-        settings = _settings(audit, recipe, out / name, mark)
+        settings = _settings(audit, recipe, out / name, mark, jobs)
         run = advice.command(settings, "--runs", str(audit.runs), *recipe.options)
         return CheckRequest(
             name=name,
@@ -152,7 +160,7 @@ def _until(audit: NamedAudit) -> Until | None:
     return found
 
 
-def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str) -> Settings:
+def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str, jobs: Jobs) -> Settings:
     return Settings(
         target=_target(audit.command, audit.python),
         recipes=(recipe,),
@@ -162,7 +170,8 @@ def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str) -> Settin
         cwd=Path(os.getcwd()),
         timeout=audit.timeout,
         until=_until(audit),
-        isolate=audit.isolate,
+        isolate=audit.isolate or jobs.apart,
+        jobs=jobs,
         loss_pattern=loss_regex(audit.loss_pattern),
         artifacts=artifacts.check(audit.artifacts),
         files=audit.files,

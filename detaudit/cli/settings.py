@@ -14,7 +14,7 @@ from detaudit.auditor.evidence import artifacts, printed
 from detaudit.errors import UsageError
 from detaudit.launch.offers import offered
 from detaudit.launch.plan import Settings
-from detaudit.launch.slots import cpu_quota, divide
+from detaudit.launch.slots import Jobs, cpu_quota, divide
 from detaudit.launch.target import Target, resolve_target
 from detaudit.launch.until import Until
 from detaudit.launch.vary import Varying
@@ -72,12 +72,15 @@ def refuse_unfinished(until: Until | None, artifacts_: Sequence[str], loss_patte
     raise UsageError(message, "Remove one of them.")
 
 
+def jobs_of(jobs: int | None, devices: tuple[str, ...], runs: int) -> Jobs:
+    """Return the slots of so many runs on this machine. Raises UsageError; see divide."""
+    return divide(jobs, devices, runs, sorted(os.sched_getaffinity(0)), cpu_quota())
+
+
 def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs: int, **options: Any) -> Settings:
     """Return the settings that the options of ``run_options``, ``target_options`` and ``vary_option`` ask for."""
     mark, out = new_results(options["out"])
-    jobs = divide(
-        options.get("jobs", 1), options.get("devices", ()), runs, sorted(os.sched_getaffinity(0)), cpu_quota()
-    )
+    jobs = jobs_of(options.get("jobs", 1), options.get("devices", ()), runs)
     isolate = options["isolate"] or options["isolate_root"] is not None or jobs.apart
     vary = tuple(dict.fromkeys(options.get("vary", ())))
     varying = varying_of(vary, isolate, alone=not jobs.apart)

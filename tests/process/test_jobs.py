@@ -12,6 +12,7 @@ import pytest
 
 from detaudit import wire
 from tests.process.conftest import Finished, Project
+from tests.process.test_check import TRAIN
 
 pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two runs at once need two CPUs to count")
 
@@ -76,6 +77,27 @@ def test_two_runs_go_at_once_in_folders_of_their_own(project: Project, meet: dic
     assert int(cpus) == len(os.sched_getaffinity(0)) // 2
     assert [entry.name for entry in (project.folder / "results").iterdir() if "-" in entry.name] == []
     assert not (project.folder / "mine").exists()
+
+
+def test_the_runs_of_a_check_go_at_once_and_one_is_resumed_in_its_slot(project: Project, meet: dict[str, str]) -> None:
+    project.write("train.py", f"from slot import *\nmeet('here')\n{TRAIN.replace('RATE', '0.1')}")
+    project.write(
+        "detaudit.yaml",
+        """
+        audits:
+          small:
+            command: train.py --seconds 0.02
+            runs: 2
+            resume: train.py --resume
+            baseline: false
+        """,
+    )
+    done = project.detaudit("check", "--jobs", "2", "--format", "json", env=meet)
+    assert done.code == 0, (done.out, done.err)
+    (small,) = done.json["audits"]
+    assert [gate["status"] for gate in small["gates"]] == ["passed", "passed"]
+    assert "--jobs 2" in " ".join(small["audit"]["command"])
+    assert not (project.folder / "checkpoint.npz").exists()
 
 
 def test_results_come_in_the_order_of_their_numbers(project: Project, meet: dict[str, str]) -> None:

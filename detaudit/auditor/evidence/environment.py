@@ -22,7 +22,7 @@ _READ_INSIDE = {"torch.version.cuda": "cuda", "torch.backends.cudnn.version()": 
 
 
 def describe(base: Mapping[str, str] = os.environ, root: Path = Path("/")) -> dict[str, Any]:
-    """Describe this machine and the variables set before any recipe; ``cpus`` counts the CPUs that may be used."""
+    """Describe this machine and the variables set before any recipe; ``cpus`` counts those that a run may use."""
     system = os.uname()
     model, flags = _processor(root)
     return {

@@ -21,8 +21,8 @@ def stop_and_resume(
     """
     steps = group.first_finished.steps if group.first_finished else 0
     half = max(1, steps // 2) if stop is None else None
-    with runner.space.fresh():
-        first = _spec(runner, settings, stop or settings.target, "stopped")
+    first = _spec(runner, settings, stop or settings.target, "stopped")
+    with runner.space.elsewhere(first.place, first.slot.name).fresh():
         stopped = runner.run(1, first, Limits(last_step=half), carry_on=True)
         resumed = runner.run(1, _spec(runner, settings, resume, "resumed"), carry_on=True)
     return stopped, resumed
