@@ -22,18 +22,19 @@ class Jobs:
 
     A run always has the same slot: number 1 the first, and so on in turn. ``cores`` is how many CPUs all have together.
     If ``measured``, only as many go at once as the threads of the first run leave cores for, and they share all CPUs.
-    ``options`` are those of the command line.
+    ``options`` are those of the command line. ``elsewhere``: each slot is another machine, and shares nothing.
     """
 
     slots: tuple[Slot, ...] = (Slot(),)
     cores: int = 1
     measured: bool = False
     options: tuple[str, ...] = ()
+    elsewhere: bool = False
 
     @property
     def apart(self) -> bool:
         """Whether each run needs a copy of the working folder, because others may go on beside it."""
-        return bool(self.slots[0].name)
+        return bool(self.slots[0].name) and not self.elsewhere
 
     @property
     def varied_settings(self) -> frozenset[str]:
@@ -109,13 +110,17 @@ def _devices_each(jobs: int, devices: tuple[str, ...]) -> int:
 
 
 def cpu_quota(cgroup: Path = _CGROUP) -> float | None:
-    """Return how many CPUs a container may use at a time, None if it may use all that it sees."""
-    with contextlib.suppress(OSError, ValueError, IndexError, ZeroDivisionError):
+    """Return how many CPUs a container may use at a time, None if it may use all that it sees.
+
+    ``cgroup`` is the mount of all controllers, or one group: of version 2, or of version 1 and its controller ``cpu``.
+    """
+    with contextlib.suppress(OSError, ValueError, ArithmeticError):
         limit, period = (cgroup / "cpu.max").read_text().split()
         return int(limit) / int(period) if limit != "max" else None
-    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
-        limit, period = ((cgroup / "cpu" / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
-        return int(limit) / int(period) if int(limit) > 0 else None
+    for folder in (cgroup / "cpu", cgroup):
+        with contextlib.suppress(OSError, ValueError, ArithmeticError):
+            limit, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+            return int(limit) / int(period) if int(limit) > 0 else None
     return None
 
 

@@ -23,18 +23,9 @@ _READ_INSIDE = {"torch.version.cuda": "cuda", "torch.backends.cudnn.version()": 
 
 def describe(base: Mapping[str, str] = os.environ, root: Path = Path("/")) -> dict[str, Any]:
     """Describe this machine and the variables set before any recipe; ``cpus`` counts those that a run may use."""
-    system = os.uname()
-    model, flags = _processor(root)
     return {
         "detaudit": __version__,
-        "system": f"{system.sysname} {system.release}",
-        "machine": system.machine,
-        "cpu": model,
-        "instructions": [name for name in _INSTRUCTIONS if name in flags],
-        "cpus": len(os.sched_getaffinity(0)),
-        "libc": " ".join(platform.libc_ver()).strip(),
-        "gpus": _gpus(root),
-        "driver": _text(root / "sys/module/nvidia/version").strip(),
+        **hardware(root),
         "variables": {name: base[name] for name in sorted(base) if wire.affects_determinism(name)},
         "python": None,
         "frameworks": {},
@@ -42,18 +33,40 @@ def describe(base: Mapping[str, str] = os.environ, root: Path = Path("/")) -> di
     }
 
 
-def _text(path: Path) -> str:
+def hardware(root: Path = Path("/")) -> dict[str, Any]:
+    """Describe what the kernels of math libraries are chosen by; empty what this machine does not show."""
+    system = os.uname()
+    model, flags = _processor(root)
+    return {
+        "system": f"{system.sysname} {system.release}",
+        "machine": system.machine,
+        "cpu": model,
+        "instructions": [name for name in _INSTRUCTIONS if name in flags],
+        "cpus": len(os.sched_getaffinity(0)),
+        "libc": " ".join(platform.libc_ver()).strip(),
+        "gpus": _gpus(root),
+        "driver": read(root / "sys/module/nvidia/version").strip(),
+    }
+
+
+def read(path: Path) -> str:
+    """Return the text of a file, ``""`` if it cannot be read."""
     with contextlib.suppress(OSError):
         return path.read_text(errors="replace")
     return ""
 
 
+def fields(text: str) -> dict[str, str]:
+    """Return what lines of ``key: value`` say, by lower-case key; the first one of each counts."""
+    found: dict[str, str] = {}
+    for key, _, value in (line.partition(":") for line in text.splitlines()):
+        found.setdefault(key.strip().lower(), value.strip())
+    return found
+
+
 def _processor(root: Path) -> tuple[str, set[str]]:
     """Return the model and the features of the first processor; on Arm the model is listed elsewhere or nowhere."""
-    rows = [line.partition(":") for line in _text(root / "proc/cpuinfo").splitlines()]
-    found: dict[str, str] = {}
-    for key, _, value in rows:
-        found.setdefault(key.strip().lower(), value.strip())
+    found = fields(read(root / "proc/cpuinfo"))
     # Virtual machines give processors of several generations one name.
     numbers = ", ".join(f"{key} {found[key]}" for key in ("cpu family", "model", "stepping") if key in found)
     name = " ".join(filter(None, [found.get("model name", ""), f"({numbers})" if numbers else ""]))
@@ -67,7 +80,7 @@ def has_gpu(root: Path = Path("/")) -> bool:
 
 def _gpus(root: Path) -> list[str]:
     files = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))
-    models = [line.partition(":")[2].strip() for f in files for line in _text(f).splitlines() if "Model:" in line]
+    models = [line.partition(":")[2].strip() for f in files for line in read(f).splitlines() if "Model:" in line]
     return sorted(models)
 
 
@@ -88,12 +101,13 @@ def relevant(environment: Mapping[str, Any]) -> dict[str, str]:
     Frameworks promise determinism only if all of these are the same
     (https://docs.pytorch.org/docs/stable/notes/randomness.html). Variables that the script sets are left out.
     """
-    machine = {name: _words(environment.get(name)) for name in _RELEVANT}
+    machine = {name: words(environment.get(name)) for name in _RELEVANT}
     found = {**machine, **environment.get("packages", {}), **environment.get("variables", {})}
     return {name: str(found[name]) for name in sorted(found) if found[name]}
 
 
-def _words(value: object) -> str:
+def words(value: object) -> str:
+    """Return a part of an environment as text, ``""`` for none."""
     if value is None:
         return ""
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -61,12 +61,17 @@ class Collector:
                 contents[name] = saved.read(Path(shown[name]))
             except OSError:  # it is gone, or may not be read
                 continue
-        names = matched(self._digests, {name: found.digest for name, found in contents.items()})
-        files = {name: File(name, names[name], found) for name, found in contents.items()}
-        self._digests |= {file.name: file.contents.digest for file in files.values() if file.name not in self._digests}
+        files = self.named(contents)
         kept = [self._last[name] for path in unchanged if (name := _shown(path, cwd)) in self._last]
         self._last |= files
         return tuple(sorted((*files.values(), *kept), key=lambda file: file.name))
+
+    def named(self, contents: Mapping[str, saved.Contents]) -> dict[str, File]:
+        """Return the files of a run by their paths, each with the name by which it is compared."""
+        names = matched(self._digests, {path: found.digest for path, found in contents.items()})
+        files = {path: File(path, names[path], found) for path, found in contents.items()}
+        self._digests |= {file.name: file.contents.digest for file in files.values() if file.name not in self._digests}
+        return files
 
 
 def _may_hold_tensors(name: str) -> bool:

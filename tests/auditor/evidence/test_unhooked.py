@@ -12,15 +12,8 @@ from detaudit.auditor.evidence import printed
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.launch.target import Target
 from detaudit.model import Audit, Explanation, LikelyCause, Reason, Stage, Status, Verdict
-from detaudit.model.problems import (
-    ArtifactMissing,
-    ArtifactsNotWritten,
-    Failed,
-    LogIncomplete,
-    LossPatternUnmatched,
-    OnlyLosses,
-    RunUnusable,
-)
+from detaudit.model.problems import ArtifactMissing, ArtifactsNotWritten, Failed, LogIncomplete, LossPatternUnmatched
+from detaudit.model.reasons import OnlyLosses, RunUnusable
 from detaudit.model.warnings import ArtifactsSkipped
 from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
 
