@@ -22,16 +22,29 @@ from detaudit.model.check import Check, CheckedAudit, CheckVerdict, Gate, GateDe
 from detaudit.model.compare import Change, ComparedSide, Comparison, ComparisonVerdict, LossPair, WeightPair
 from detaudit.model.doctor import Diagnosis, Risk
 from detaudit.model.encoding import encode
-from detaudit.model.enums import FITTED, NAMED, UNHOOKED, Cause, Stage, Status, Verdict, is_inference
+from detaudit.model.enums import (
+    FITTED,
+    NAMED,
+    UNHOOKED,
+    Across,
+    ArchiveFlaw,
+    Cause,
+    Stage,
+    Status,
+    Verdict,
+    is_inference,
+)
 from detaudit.model.evidence import Confidence, DifferingShare, Evidence
 from detaudit.model.excerpt import Excerpt
 from detaudit.model.exits import exit_code
 from detaudit.model.explanation import Explanation, LikelyCause
 from detaudit.model.files import Artifact, FileDifference, PrintedDifference
+from detaudit.model.machines import Machine
 from detaudit.model.next_steps import NextStep, Purpose
 from detaudit.model.number import Number, as_number, digits
 from detaudit.model.overrides import Override, ScriptCall
-from detaudit.model.problems import Reason, RunError
+from detaudit.model.problems import RunError
+from detaudit.model.reasons import Reason
 from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
 from detaudit.model.run import Difference, RankRecord, Run, shorter
 from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
@@ -69,8 +82,10 @@ __all__ = [
     "SCHEMA_VERSION",
     "SEEDING",
     "UNHOOKED",
+    "Across",
     "Alternative",
     "AppliedRecipe",
+    "ArchiveFlaw",
     "Argument",
     "Artifact",
     "Audit",
@@ -115,6 +130,7 @@ __all__ = [
     "LikelyCause",
     "LockChange",
     "LossPair",
+    "Machine",
     "ModelTensor",
     "Narrowed",
     "NeededFlag",

@@ -6,14 +6,15 @@ import msgspec
 
 from detaudit.compat import StrEnum
 from detaudit.model.applicability import Inapplicable, NotVaried
-from detaudit.model.enums import Stage, Verdict
+from detaudit.model.enums import Across, Stage, Verdict
 from detaudit.model.evidence import Confidence, DifferingShare
 from detaudit.model.excerpt import Excerpt
 from detaudit.model.explanation import Explanation
 from detaudit.model.files import FileDifference, PrintedDifference
+from detaudit.model.machines import Machine
 from detaudit.model.next_steps import NextStep
 from detaudit.model.overrides import Override
-from detaudit.model.problems import Reason
+from detaudit.model.reasons import Reason
 from detaudit.model.run import Difference, Run, shorter
 from detaudit.model.sources import Source
 from detaudit.model.warnings import Warning  # the term for it
@@ -23,7 +24,7 @@ SCHEMA_VERSION = "1.2"
 """Of all reports: a new key raises the second number, any other change the first. 1.0: first published layout.
 
 1.1: runs that are ended after a step. 1.2: runs at once that do not count; times, planned runs, the result of each run,
-lines of code around sources, the ulps of a tensor and the parts of it that differ.
+lines of code around sources, the ulps of a tensor and the parts of it that differ; several machines.
 """
 
 
@@ -107,7 +108,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     ``differing_generators`` are the random generators that began the training in different states if the runs differ;
     ``not_varied`` says of requested variations why they are not in ``varied``. ``file_differences`` and
     ``printed_difference`` do not decide. ``excerpts`` are the lines around the first ``sources``; ``differing_share``
-    is known of ten runs or more.
+    is known of ten runs or more. ``machines`` did the runs, ``()`` if it was one.
     """
 
     recipe: AppliedRecipe
@@ -135,6 +136,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     planned_runs: int | None = None
     differing_share: DifferingShare | None = None
     excerpts: tuple[Excerpt, ...] = ()
+    machines: tuple[Machine, ...] = ()
 
     @property
     def shorter(self) -> tuple[Run, ...]:
@@ -156,7 +158,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     """One whole audit, as it is kept in audit.json and printed by every reporter.
 
     ``command`` is what was typed, ``target`` what it ran, without the interpreter. ``started`` and ``ended`` are in UTC
-    (ISO 8601), ``""`` in a report of an older version.
+    (ISO 8601), ``""`` in a report of an older version. ``across`` is what a difference between machines means.
     """
 
     schema_version: str
@@ -170,3 +172,4 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     target: tuple[str, ...] = ()
     started: str = ""
     ended: str = ""
+    across: Across = Across.FAIL

@@ -12,7 +12,8 @@ from detaudit.model.explanation import Explanation
 from detaudit.model.facts import Fact
 from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
-from detaudit.model.problems import Reason, RunError
+from detaudit.model.problems import RunError
+from detaudit.model.reasons import Reason
 from detaudit.model.run import Difference, RankRecord
 from detaudit.model.warnings import Warning  # the term for it
 

@@ -16,11 +16,32 @@ class Status(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The result of a group of runs, or of a whole audit."""
+    """The result of a group of runs, or of a whole audit.
+
+    ``MACHINE_DEPENDENT``: each machine repeats its own result, and machines have different ones.
+    """
 
     DETERMINISTIC = "deterministic"
     NONDETERMINISTIC = "nondeterministic"
+    MACHINE_DEPENDENT = "machine-dependent"
     INCONCLUSIVE = "inconclusive"
+
+
+class ArchiveFlaw(StrEnum):
+    """Why the archive of a run does not count; ``NO_ARCHIVE``: it is something else."""
+
+    CUT = "cut"
+    CHANGED = "changed"
+    OTHER_VERSION = "other-version"
+    NO_ARCHIVE = "no-archive"
+    UNREADABLE = "unreadable"
+
+
+class Across(StrEnum):
+    """What it means for the exit status that machines have different results."""
+
+    FAIL = "fail"
+    WARN = "warn"
 
 
 class Cause(StrEnum):

@@ -1,4 +1,4 @@
-"""Why a run, or a group of runs, cannot be judged."""
+"""Why a run cannot be judged."""
 
 from typing import Literal, TypeAlias
 
@@ -41,6 +41,13 @@ class Killed(Fact, frozen=True, kw_only=True):
     """A signal ended the script; ``signal`` is its name, or its number."""
 
     signal: str
+
+
+class RunLost(Fact, frozen=True, kw_only=True):
+    """The machine that did it was lost, in each of so many attempts; ``reason`` is that of the last."""
+
+    attempts: int
+    reason: str
 
 
 class RecorderNotLoaded(Fact, frozen=True, kw_only=True):
@@ -158,6 +165,7 @@ RunError: TypeAlias = (
     | Failed
     | InputExpected
     | Killed
+    | RunLost
     | RecorderNotLoaded
     | RecorderMismatch
     | ProbesIncomplete
@@ -175,72 +183,3 @@ RunError: TypeAlias = (
     | Unseen
 )
 """Why a run is not compared, or was ended early."""
-
-
-class RunUnusable(Fact, frozen=True, kw_only=True):
-    """A run is not compared."""
-
-    run: int
-    errors: tuple[RunError, ...]
-
-
-class SingleRun(Fact, frozen=True, kw_only=True):
-    """There is nothing to compare a single run with."""
-
-
-class OnlyProbes(Fact, frozen=True, kw_only=True):
-    """The probes match, and nothing else was recorded."""
-
-
-class OnlyLosses(Fact, frozen=True, kw_only=True):
-    """The losses match, and no weights were recorded."""
-
-
-class TrainingsUnseen(Fact, frozen=True, kw_only=True):
-    """What was recorded matches, but a run may have trained more."""
-
-    run: int
-    unseen: tuple[Unseen, ...]
-
-
-class RunsMissing(Fact, frozen=True, kw_only=True):
-    """Some of the planned runs did not take place."""
-
-    finished: int
-    planned: int
-
-
-class RunsCrowded(Fact, frozen=True, kw_only=True):
-    """The runs match, but so many at once had fewer ``cores`` together than ``threads`` of each need."""
-
-    jobs: int
-    threads: int
-    cores: int
-
-
-class CoresReduced(Fact, frozen=True, kw_only=True):
-    """The runs match, but each of so many at once had 1 of the ``cores``, so that a framework made 1 thread."""
-
-    jobs: int
-    cores: int
-
-
-class DeviceShared(Fact, frozen=True, kw_only=True):
-    """The runs match, but so many at once did not each have a ``device`` to itself, ``""`` if it is not known which."""
-
-    jobs: int
-    device: str
-
-
-Reason: TypeAlias = (
-    RunUnusable
-    | SingleRun
-    | OnlyProbes
-    | OnlyLosses
-    | TrainingsUnseen
-    | RunsMissing
-    | RunsCrowded
-    | CoresReduced
-    | DeviceShared
-)
-"""Why a group is inconclusive."""

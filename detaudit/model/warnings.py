@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 from detaudit.model.applicability import Inapplicable
-from detaudit.model.enums import Stage
+from detaudit.model.enums import ArchiveFlaw, Stage
 from detaudit.model.facts import Fact
 from detaudit.model.overrides import Override
 from detaudit.model.problems import RunError
@@ -90,7 +90,9 @@ class LeftoverFilesRead(_Warning, frozen=True, kw_only=True):
 
 
 class LeftoversUnchecked(_Warning, frozen=True, kw_only=True):
-    """Nobody can say whether runs read each other's files: inotify is unavailable."""
+    """Nobody can say whether runs read each other's files: inotify is unavailable, or they were started ``apart``."""
+
+    apart: bool = False
 
 
 class FilesUnsearched(_Warning, frozen=True, kw_only=True):
@@ -98,6 +100,28 @@ class FilesUnsearched(_Warning, frozen=True, kw_only=True):
 
     folder: str
     limit: int
+
+
+class ArchiveFlawed(_Warning, frozen=True, kw_only=True):
+    """An archive of a run was left out."""
+
+    archive: str
+    flaw: ArchiveFlaw
+
+
+class ArchivesOfOtherPlans(_Warning, frozen=True, kw_only=True):
+    """Archives of other plans were left out; ``more`` are not listed."""
+
+    archives: tuple[str, ...]
+    more: int = 0
+
+
+class RunStoredTwice(_Warning, frozen=True, kw_only=True):
+    """Of two archives of one run, ``counted`` counts; the other is a copy of it, or another attempt."""
+
+    archive: str
+    counted: str
+    is_copy: bool
 
 
 class RunsFailAlike(_Warning, frozen=True, kw_only=True):
@@ -204,6 +228,9 @@ Warning: TypeAlias = (  # the term for it, in the report and here
     | LeftoverFilesRead
     | LeftoversUnchecked
     | FilesUnsearched
+    | ArchiveFlawed
+    | ArchivesOfOtherPlans
+    | RunStoredTwice
     | RunsFailAlike
     | AuditStopped
     | InstrumentedRunUnusable

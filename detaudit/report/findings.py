@@ -7,6 +7,7 @@ import msgspec
 
 from detaudit.compat import StrEnum
 from detaudit.model import (
+    Across,
     Audit,
     Bisection,
     Check,
@@ -87,6 +88,7 @@ _GATES = {
 _OUTCOMES = {
     Verdict.DETERMINISTIC: Outcome.PASSED,
     Verdict.NONDETERMINISTIC: Outcome.FAILED,
+    Verdict.MACHINE_DEPENDENT: Outcome.FAILED,
     Verdict.INCONCLUSIVE: Outcome.INCONCLUSIVE,
 }
 
@@ -161,7 +163,7 @@ def _of_audit(
         rule=rule,
         suite=_suite(audit.command),
         name=name,
-        status=_OUTCOMES[audit.verdict],
+        status=_outcome(audit),
         message=message,
         detail=_joined(detail),
         seconds=_seconds(audit.groups),
@@ -173,9 +175,13 @@ def _of_audit(
 def _group(audit: Audit, group: Group) -> Finding:
     alone = msgspec.structs.replace(audit, verdict=group.verdict, groups=(group,))
     through = words.verdict(group).removeprefix(group.verdict).strip()
-    sentence = f"{through}: {words.sentence(group)}" if through else words.sentence(group)
-    message = "; ".join(filter(None, [sentence, words.where(group)]))
+    message = (f"{through}: " if through else "") + "; ".join(filter(None, [words.sentence(group), words.where(group)]))
     return _of_audit(alone, "repeatable", group.recipe.name, message, words.details(group), _culprit(group))
+
+
+def _outcome(audit: Audit) -> Outcome:
+    dependent = audit.verdict is Verdict.MACHINE_DEPENDENT and audit.across is Across.WARN
+    return Outcome.WARNED if dependent else _OUTCOMES[audit.verdict]
 
 
 def _joined(texts: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from detaudit.model import (
     VariationBisection,
     Verdict,
 )
-from detaudit.report import bisection, checks, comparison, probes, run_table, traced, variations, words
+from detaudit.report import bisection, checks, comparison, machines, probes, run_table, traced, variations, words
 from detaudit.report.blocks import (
     Answer,
     Code,
@@ -36,6 +36,7 @@ from detaudit.report.trials import Result
 MOODS: dict[Verdict | ComparisonVerdict | CheckVerdict, Mood] = {
     Verdict.DETERMINISTIC: Mood.GOOD,
     Verdict.NONDETERMINISTIC: Mood.BAD,
+    Verdict.MACHINE_DEPENDENT: Mood.BAD,
     Verdict.INCONCLUSIVE: Mood.UNCLEAR,
     ComparisonVerdict.IDENTICAL: Mood.GOOD,
     ComparisonVerdict.DIFFERENT: Mood.BAD,
@@ -83,6 +84,7 @@ def _group(group: Group) -> Section:
         Answer(words.verdict(group), MOODS[group.verdict], words.sentence(group), words.evidence_line(group)),
         Text([line for line in (words.where(group), probes.sentence(group)) if line]),
         Items(words.source_lines(group.sources), code=True),
+        *machines.blocks(group),
         Notes(words.notes(group)),
         words.stderr(group),
     )

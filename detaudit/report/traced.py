@@ -33,6 +33,7 @@ def answer(trace: Trace) -> Answer:
     word = {
         Verdict.DETERMINISTIC: "nothing to trace",
         Verdict.NONDETERMINISTIC: "no culprit found",
+        Verdict.MACHINE_DEPENDENT: "no culprit found",
         Verdict.INCONCLUSIVE: "inconclusive",
     }
     return Answer(word[group.verdict], words.sentence(group))

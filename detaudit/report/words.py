@@ -13,7 +13,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.number import count
-from detaudit.report import probes, run_table
+from detaudit.report import machines, probes, run_table
 from detaudit.report.blocks import Stderr
 from detaudit.report.messages import (
     applicability,
@@ -50,7 +50,10 @@ def sentence(group: Group) -> str:
     """Return what the verdict on a group means."""
     match group.verdict:
         case Verdict.NONDETERMINISTIC:
-            return f"{count(group.compared, 'run')} gave {count(group.distinct_results, 'different result')}"
+            results = f"{count(group.compared, 'run')} gave {count(group.distinct_results, 'different result')}"
+            return "; ".join(filter(None, [results, machines.disagreeing(group)]))
+        case Verdict.MACHINE_DEPENDENT:
+            return machines.sentence(group)
         case Verdict.INCONCLUSIVE:
             reason = problems.reason(group.reason) if group.reason else "nothing to compare"
             through = f" through step {group.through:,}" if group.through is not None else ""

@@ -84,7 +84,8 @@ from detaudit.model import (
 from detaudit.model.applicability import NoSecondLocale, NotImported
 from detaudit.model.check import DiffersFromBaseline, RunsMatch
 from detaudit.model.facts import Fact, kind_of
-from detaudit.model.problems import Failed, RunsMissing, RunUnusable, TimedOut
+from detaudit.model.problems import Failed, TimedOut
+from detaudit.model.reasons import RunsMissing, RunUnusable
 from detaudit.model.warnings import FlagOverridden, LeftoversUnchecked, SettingsDiffer
 from detaudit.probe import Probe, ProbeDifference
 

@@ -29,7 +29,8 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.applicability import NotImported
-from detaudit.model.problems import Failed, RunUnusable
+from detaudit.model.problems import Failed
+from detaudit.model.reasons import RunUnusable
 
 LIKELY = {
     Stage.BATCH: Explanation(matching=(Stage.RNG,), likely=(LikelyCause.DATA_PIPELINE,)),

@@ -2,6 +2,7 @@
 
 from detaudit import wire
 from detaudit.model import (
+    ArchiveFlaw,
     Argument,
     Boundary,
     Cause,
@@ -25,6 +26,7 @@ from detaudit.model import (
     SourceKind,
     Stage,
     Warning,  # the term for it
+    reasons,
 )
 from detaudit.model import applicability as a
 from detaudit.model import check as gates
@@ -42,6 +44,7 @@ RUN_ERRORS: tuple[RunError, ...] = (
     p.TimedOut(seconds=10.0, step=90, hung=True),
     p.Failed(exit_code=1),
     p.InputExpected(),
+    p.RunLost(attempts=3, reason="node1: Connection closed by remote host"),
     p.Killed(signal="SIGKILL"),
     p.Killed(signal="64"),
     p.RecorderNotLoaded(program="./train.sh"),
@@ -72,17 +75,19 @@ RUN_ERRORS: tuple[RunError, ...] = (
 )
 
 REASONS: tuple[Reason, ...] = (
-    p.RunUnusable(run=2, errors=(p.StdoutTruncated(), p.ArtifactMissing(pattern="model.pt", folder=False))),
-    p.SingleRun(),
-    p.OnlyProbes(),
-    p.OnlyLosses(),
-    p.TrainingsUnseen(run=1, unseen=(p.RanksUnseen(ranks=(1,), world=2),)),
-    p.RunsMissing(finished=3, planned=5),
-    p.RunsCrowded(jobs=2, threads=2, cores=2),
-    p.RunsCrowded(jobs=4, threads=3, cores=8),
-    p.CoresReduced(jobs=2, cores=2),
-    p.DeviceShared(jobs=2, device="cuda:0"),
-    p.DeviceShared(jobs=2, device=""),
+    reasons.RunUnusable(run=2, errors=(p.StdoutTruncated(), p.ArtifactMissing(pattern="model.pt", folder=False))),
+    reasons.SingleRun(),
+    reasons.OnlyProbes(),
+    reasons.OnlyLosses(),
+    reasons.TrainingsUnseen(run=1, unseen=(p.RanksUnseen(ranks=(1,), world=2),)),
+    reasons.RunsMissing(finished=3, planned=5),
+    reasons.MachinesRunOnce(machines=("A",)),
+    reasons.MachinesRunOnce(machines=("A", "C")),
+    reasons.RunsCrowded(jobs=2, threads=2, cores=2),
+    reasons.RunsCrowded(jobs=4, threads=3, cores=8),
+    reasons.CoresReduced(jobs=2, cores=2),
+    reasons.DeviceShared(jobs=2, device="cuda:0"),
+    reasons.DeviceShared(jobs=2, device=""),
 )
 
 CALL = ScriptCall(file="train.py", line=3, call="torch.manual_seed", value="42")
@@ -109,6 +114,11 @@ WARNINGS: tuple[Warning, ...] = (
     w.SettingsDiffer(recipe="none", run=2, first=1, settings=(("A", "2", "1"), ("B", "y", "x")), more=1),
     w.RecorderFailed(recipe="none", run=3, where="torch.optim", error="AttributeError: step"),
     w.SlotsDiffer(recipe="none", slots=2),
+    *(w.ArchiveFlawed(archive="1a2b3c4d5e6f7a8b-000003.detaudit", flaw=flaw) for flaw in ArchiveFlaw),
+    w.ArchivesOfOtherPlans(archives=("a.detaudit",), more=2),
+    w.RunStoredTwice(archive="copy.detaudit", counted="a.detaudit", is_copy=True),
+    w.RunStoredTwice(archive="b.detaudit", counted="a.detaudit", is_copy=False),
+    w.LeftoversUnchecked(apart=True),
     w.ProcessesKilled(recipe="none", run=1, commands=("python serve.py", "tensorboard --logdir x")),
     w.ArtifactsSkipped(recipe="none", run=1, files=("a.pt", "b.pt", "c.pt"), more=1),
     w.LeftoverFilesRead(files=("cache/a.pt",)),
@@ -145,7 +155,7 @@ GATE_DETAILS: tuple[GateDetail, ...] = (
     gates.RunsMatch(runs=3),
     gates.RunsGaveDifferentResults(runs=3, distinct_results=2, first_difference=FIRST),
     gates.RunsGaveDifferentResults(runs=3, distinct_results=2, first_difference=None),
-    gates.RunsInconclusive(reason=p.SingleRun()),
+    gates.RunsInconclusive(reason=reasons.SingleRun()),
     gates.RunsInconclusive(reason=None),
     gates.NoBaseline(),
     gates.RunsMustMatch(),

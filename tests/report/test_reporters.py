@@ -37,7 +37,8 @@ from detaudit.model import (
     digits,
 )
 from detaudit.model.applicability import NoSecondLocale, TooOld
-from detaudit.model.problems import Failed, RunUnusable
+from detaudit.model.problems import Failed
+from detaudit.model.reasons import RunUnusable
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 from detaudit.probe import Probe, ProbeDifference
 from detaudit.report import FORMATS, probes, render

@@ -28,7 +28,8 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.applicability import NoGpu
-from detaudit.model.problems import Failed, RunsMissing, RunUnusable
+from detaudit.model.problems import Failed
+from detaudit.model.reasons import RunsMissing, RunUnusable
 from detaudit.report import bisection, run_table, traced, variations, words
 from tests.report.bisections import BISECTIONS, a_trial
 from tests.report.checks import THREADS, varied

@@ -28,7 +28,7 @@ from detaudit.model import (
     Warning,
     record_of,
 )
-from detaudit.model.problems import OnlyProbes
+from detaudit.model.reasons import OnlyProbes
 from detaudit.model.warnings import PrintedLossesSkipped, RunsDiffer
 from detaudit.recipe.names import unknown
 

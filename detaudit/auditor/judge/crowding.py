@@ -10,7 +10,7 @@ from detaudit import wire
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.launch.slots import DEVICES, Jobs
 from detaudit.model import Run, Warning  # the term for it
-from detaudit.model.problems import CoresReduced, DeviceShared, RunsCrowded
+from detaudit.model.reasons import CoresReduced, DeviceShared, RunsCrowded
 from detaudit.model.warnings import SlotsDiffer
 from detaudit.recipe.applies import is_gpu
 
@@ -60,7 +60,7 @@ def slots_differ(jobs: Jobs, results: Mapping[int, str]) -> list[Warning]:
         found[jobs.place(number)].append(result)
     same = all(len(of_slot) > 1 and len(set(of_slot)) == 1 for of_slot in found.values())
     apart = len({of_slot[0] for of_slot in found.values()}) == len(found) > 1
-    return [SlotsDiffer(slots=len(jobs.slots))] if same and apart else []
+    return [SlotsDiffer(slots=len(jobs.slots))] if same and apart and not jobs.elsewhere else []
 
 
 class Crowding:
@@ -87,7 +87,7 @@ class Crowding:
     def reason(self) -> RunsCrowded | CoresReduced | DeviceShared | None:
         """Why runs that match do not count, None if they do."""
         at_once = self._jobs.at_once(self._first or 0)
-        if at_once == 1:
+        if at_once == 1 or self._jobs.elsewhere:
             return None
         if self._shared is not None:
             return DeviceShared(jobs=at_once, device=self._shared)

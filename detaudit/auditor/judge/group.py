@@ -6,22 +6,20 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from detaudit import wire
 from detaudit.auditor.evidence import effective_settings, seeds
 from detaudit.auditor.evidence.environment import has_gpu
 from detaudit.auditor.evidence.event_logs import Process
-from detaudit.auditor.evidence.event_records import FlagLine
-from detaudit.auditor.judge import comparer, files, localize, probes, verdict
+from detaudit.auditor.judge import comparer, files, localize, machines, probes, verdict
 from detaudit.auditor.judge.crowding import Crowding, slots_differ
+from detaudit.auditor.judge.flag_states import FlagStates
 from detaudit.auditor.judge.results import Results
 from detaudit.auditor.source import excerpts, suspect_code
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import (
     AppliedRecipe,
     Divergence,
-    FlagOutcome,
-    FlagState,
     Group,
+    Machine,
     Reason,
     Replicas,
     Run,
@@ -35,10 +33,16 @@ from detaudit.model import (
     shorter,
 )
 from detaudit.model.applicability import RefusedInProcess
-from detaudit.model.problems import OnlyLosses, OnlyProbes, RunsMissing, RunUnusable, SingleRun, TrainingsUnseen
-from detaudit.model.warnings import FlagOverridden, VariationFailed
-from detaudit.recipe.applies import too_old
-from detaudit.recipe.flags import Flag
+from detaudit.model.reasons import (
+    MachinesRunOnce,
+    OnlyLosses,
+    OnlyProbes,
+    RunsMissing,
+    RunUnusable,
+    SingleRun,
+    TrainingsUnseen,
+)
+from detaudit.model.warnings import VariationFailed
 from detaudit.recipe.variations import order_id
 
 
@@ -56,16 +60,26 @@ class GroupInProgress:
         self._results = Results()
         self._seeds: list[seeds.Seen] = []
         self._settings: list[tuple[int, tuple[effective_settings.EffectiveSettings, ...]]] = []
-        self._flags: dict[str, FlagState] = {}
-        self._versions: dict[str, str] = {}
+        self._flags = FlagStates(plan.recipe, plan.refused)
         self._crowding = Crowding(plan.jobs, gpu=has_gpu())
+        self._machines = machines.Machines()
         self._known: Group | None = None
 
-    def add(self, run: Run, processes: Sequence[Process], record: RunRecord, threads: int = 0) -> None:
+    def add(
+        self,
+        run: Run,
+        processes: Sequence[Process],
+        record: RunRecord,
+        threads: int = 0,
+        place: machines.Place | None = None,
+    ) -> None:
         """Take in a run, and compare its ``record`` with the first of those that got furthest.
 
-        One that failed is never compared. ``threads`` is how many it used, if others went on beside it.
+        One that failed is never compared. ``threads`` is how many it used, if others went on beside it. ``place`` is
+        where it was done, None for this machine.
         """
+        self._machines.add(run.id, place)
+        self._flags.refuse(place.refused if place is not None else {})
         stopped_short = run.status is Status.STOPPED and bool(record.parts)
         if run.finished or stopped_short:
             run = self._results.add(run, processes, record, self._probes.add(run.id, processes))
@@ -82,12 +96,7 @@ class GroupInProgress:
         self._crowding.add(run, threads, processes, self._plan.spec(run.id).env)
         self._runs.append(run)
         self._known = None
-        for process in processes:
-            self._versions |= process.versions
-            for line in process.flags:
-                known = self._flags.get(line.id)
-                if known is None or known.state is not FlagOutcome.FAILED:
-                    self._flags[line.id] = _state(line)
+        self._flags.add(processes)
 
     @property
     def record(self) -> RunRecord | None:
@@ -108,18 +117,15 @@ class GroupInProgress:
     def _judged(self) -> Group:
         finished = len(self._results)
         planned = max(self._plan.runs, len(self._runs))
-        distinct = self._results.distinct
-        found = verdict.of_runs(finished, planned, distinct)
+        distinct, numbers = self._results.distinct, self._results.numbers
+        places = self._machines.found(numbers)
         early = {run.id for run in shorter(self._runs)}
         furthest = finished - len(early)
-        doubtful = self._without_weights() or self._unseen or self._crowding.reason
-        if found is Verdict.DETERMINISTIC and (doubtful or furthest < self._plan.runs):
-            found = Verdict.INCONCLUSIVE
+        found, once = self._verdict(planned, furthest, places)
         recipe = self._plan.recipe
         stages = self._results.record.stages if self._results.record else ()
         divergence = localize.divergence([run for run in self._runs if run.counts], stages)
-        flags, undone = self._flag_states()
-        numbers = self._results.numbers
+        flags, undone = self._flags.states(self._settings)
         moving = self._plan.varying.varied_settings | self._plan.jobs.varied_settings
         sources = self._sources(divergence, stages) if distinct > 1 else ()
         folders = {run.id: self._plan.spec(run.id).folder for run in self._runs if run.status is Status.OK}
@@ -145,7 +151,7 @@ class GroupInProgress:
                 *self._failed_variations(),
                 *slots_differ(self._plan.jobs, self._results.by_run),
             ),
-            reason=self._reason(furthest, planned) if found is Verdict.INCONCLUSIVE else None,
+            reason=(once or self._reason(furthest, planned)) if found is Verdict.INCONCLUSIVE else None,
             varied=self._varied(),
             not_varied=dict(self._plan.varying.not_varied),
             file_differences=files.differences(folders) if folders else (),
@@ -153,8 +159,21 @@ class GroupInProgress:
             through=None if folders else max((run.through or 0 for run in self._runs if run.finished), default=None),
             planned_runs=planned,
             differing_share=verdict.differing_share(numbers[run] for run in numbers.keys() - early),
+            machines=places,
             excerpts=excerpts.of(self._folder, ((source.file, source.line) for source in sources)),
         )
+
+    def _verdict(
+        self, planned: int, furthest: int, places: tuple[Machine, ...]
+    ) -> tuple[Verdict, MachinesRunOnce | None]:
+        """Return the verdict, of which ``furthest`` runs went to the end, and why machines leave it open."""
+        found, once = verdict.of_runs(len(self._results), planned, self._results.distinct), None
+        if places and found is not Verdict.INCONCLUSIVE:
+            found, once = machines.verdict(places, self._results.numbers)
+        doubtful = self._without_weights() or self._unseen or self._crowding.reason
+        if found is Verdict.DETERMINISTIC and (doubtful or furthest < self._plan.runs):
+            return Verdict.INCONCLUSIVE, once
+        return found, once
 
     @property
     def _processes(self) -> list[effective_settings.EffectiveSettings]:
@@ -176,28 +195,6 @@ class GroupInProgress:
         read = suspect_code.read(self._folder, files, pinned)
         return (*observed, *(source for source in read if (source.file, source.line) not in lines))
 
-    def _flag_states(self) -> tuple[tuple[FlagState, ...], list[Warning]]:
-        """Return what became of each flag, and which the script undid so that the recipe is in doubt."""
-        states: list[FlagState] = []
-        undone: list[Warning] = []
-        for flag in self._plan.recipe.flags:
-            state = self._flag_state(flag)
-            override, doubtful = effective_settings.overridden(flag, self._plan.recipe.seed, self._settings)
-            if state.state is FlagOutcome.APPLIED and override is not None:
-                state = FlagState(id=flag.id, state=FlagOutcome.OVERRIDDEN, override=override)
-                undone += [FlagOverridden(flag=flag.id, override=override)] if doubtful else []
-            states.append(replace(state, title=flag.title))
-        return tuple(states), undone
-
-    def _flag_state(self, flag: Flag) -> FlagState:
-        if flag.id in self._plan.refused:
-            return self._plan.refused[flag.id]
-        if not flag.runs_inside:
-            reason = too_old(flag, self._versions)
-            state = FlagOutcome.UNAVAILABLE if reason else FlagOutcome.APPLIED
-            return FlagState(id=flag.id, state=state, reason=reason)
-        return self._flags.get(flag.id, FlagState(id=flag.id, state=FlagOutcome.NOT_IMPORTED))
-
     def _moves(self, setting: str) -> bool:
         return setting in self._plan.varying.varied_settings
 
@@ -211,7 +208,7 @@ class GroupInProgress:
     def _failed_variations(self) -> list[Warning]:
         """Return a warning for each variation that failed in the process."""
         requested = [one.id for one in (*self._plan.varying.varying, *self._plan.varying.pinned)]
-        states = {one: self._flags.get(order_id(one)) for one in requested}
+        states = {one: self._flags.in_process(order_id(one)) for one in requested}
         return [
             VariationFailed(variation=one, detail=state.reason.detail)
             for one, state in states.items()
@@ -241,9 +238,3 @@ class GroupInProgress:
             return OnlyLosses()
         crowded = self._crowding.reason if finished == planned else None
         return crowded or RunsMissing(finished=finished, planned=planned)
-
-
-def _state(line: FlagLine) -> FlagState:
-    """Return what the recorder says of a flag."""
-    reason = RefusedInProcess(detail=line.detail) if line.state != wire.FLAG_APPLIED else None
-    return FlagState(id=line.id, state=FlagOutcome(line.state), reason=reason)

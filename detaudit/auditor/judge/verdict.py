@@ -75,5 +75,5 @@ def of_runs(finished: int, planned: int, distinct: int) -> Verdict:
 def of_groups(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict on an audit: the worst verdict of its groups."""
     found = set(verdicts)
-    order = (Verdict.NONDETERMINISTIC, Verdict.INCONCLUSIVE, Verdict.DETERMINISTIC)
+    order = (Verdict.NONDETERMINISTIC, Verdict.MACHINE_DEPENDENT, Verdict.INCONCLUSIVE, Verdict.DETERMINISTIC)
     return next((verdict for verdict in order if verdict in found), Verdict.INCONCLUSIVE)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from detaudit.model import Group, Verdict
 from detaudit.model.figures import GroupFigures
-from detaudit.report import run_table, words
+from detaudit.report import machines, run_table, words
 from detaudit.report.blocks import Answer, Stderr, Table
 from detaudit.report.html import groups
 from detaudit.report.html.parts import MOODS
@@ -63,6 +63,16 @@ class GroupView:
         found = run_table.table(self.group)
         hidden = len(self.group.runs) > groups.MOST_RUNS or "RANK" in found.headers
         return found if hidden and found.rows else None
+
+    @property
+    def machines(self) -> Table | None:
+        """The machines that did the runs, if there were several."""
+        return machines.table(self.group)
+
+    @property
+    def between_machines(self) -> list[str]:
+        """In what the machines differ."""
+        return machines.differences(self.group.machines)
 
     @property
     def stderr(self) -> Stderr | None:

@@ -11,8 +11,6 @@ from detaudit.model.problems import (
     ArtifactMissing,
     ArtifactsNotWritten,
     ArtifactUnusable,
-    CoresReduced,
-    DeviceShared,
     EndedAfterStep,
     EndedAtDifference,
     Failed,
@@ -25,24 +23,30 @@ from detaudit.model.problems import (
     LossPatternMisfit,
     LossPatternUnmatched,
     NoTraining,
-    OnlyLosses,
-    OnlyProbes,
     ProbesIncomplete,
     ProcessUnseen,
     RanksUnseen,
     RecorderMismatch,
     RecorderNotLoaded,
+    RunLost,
+    StdoutTruncated,
+    StdoutUnreadable,
+    TimedOut,
+    Unseen,
+)
+from detaudit.model.reasons import (
+    CoresReduced,
+    DeviceShared,
+    MachinesRunOnce,
+    OnlyLosses,
+    OnlyProbes,
     RunsCrowded,
     RunsMissing,
     RunUnusable,
     SingleRun,
-    StdoutTruncated,
-    StdoutUnreadable,
-    TimedOut,
     TrainingsUnseen,
-    Unseen,
 )
-from detaudit.report.messages.wording import duration, shortened
+from detaudit.report.messages.wording import both, duration, shortened
 
 LOOKED_FOR = (
     "a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow, an optimizer of tf.compat.v1 "
@@ -51,7 +55,9 @@ LOOKED_FOR = (
 )
 """What the recorder takes for a training."""
 
-_Ended: TypeAlias = Interrupted | EndedAtDifference | EndedAfterStep | TimedOut | Failed | InputExpected | Killed
+_Ended: TypeAlias = (
+    Interrupted | EndedAtDifference | EndedAfterStep | TimedOut | Failed | InputExpected | Killed | RunLost
+)
 _NotRecorded: TypeAlias = (
     RecorderNotLoaded | RecorderMismatch | ProbesIncomplete | NoTraining | FitUndigested | LogIncomplete
 )
@@ -77,6 +83,17 @@ def reason(found: Reason) -> str:
             return f"what was recorded matches, but run {run} may have trained more: {errors(found_)}"
         case RunsMissing(finished=finished, planned=planned):
             return f"{finished:,} of {planned:,} runs finished"
+        case MachinesRunOnce(machines=machines):
+            if len(machines) == 1:
+                return f"machine {machines[0]} did one run, which does not show whether it repeats its result; do two"
+            each = f"machines {both(machines)} did one run each"
+            return f"{each}, which does not show whether they repeat their results; do two on each"
+        case _:
+            return _crowded(found)
+
+
+def _crowded(found: RunsCrowded | CoresReduced | DeviceShared) -> str:
+    match found:
         case RunsCrowded(jobs=jobs, threads=threads, cores=cores):
             return (
                 f"{count(jobs, 'run')} at once with {count(threads, 'thread')} each shared {count(cores, 'CPU core')}, "
@@ -136,6 +153,8 @@ def _ended(found: _Ended) -> str:
             return "it asked for input, and a run has none: pass a file, or arguments, instead"
         case Killed(signal=signal):
             return f"the script was killed by {f'signal {signal}' if signal.isdecimal() else signal}"
+        case RunLost(attempts=attempts, reason=reason):
+            return f"lost in each of {count(attempts, 'attempt')}: {reason}"
         case _:
             assert_never(found)
 

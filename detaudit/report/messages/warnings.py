@@ -4,8 +4,11 @@ from typing import TypeAlias
 
 from detaudit.compat import assert_never
 from detaudit.model import Stage, Warning  # the term for it
+from detaudit.model.enums import ArchiveFlaw
 from detaudit.model.number import count
 from detaudit.model.warnings import (
+    ArchiveFlawed,
+    ArchivesOfOtherPlans,
     ArtifactsSkipped,
     AuditStopped,
     BaselineNotWritten,
@@ -24,6 +27,7 @@ from detaudit.model.warnings import (
     RecorderFailed,
     RunsDiffer,
     RunsFailAlike,
+    RunStoredTwice,
     SameRecording,
     SettingsDiffer,
     SetTooLate,
@@ -48,6 +52,7 @@ _Runs: TypeAlias = (
     | SlotsDiffer
 )
 _Files: TypeAlias = ArtifactsSkipped | LeftoverFilesRead | LeftoversUnchecked | FilesUnsearched
+_Archives: TypeAlias = ArchiveFlawed | ArchivesOfOtherPlans | RunStoredTwice
 _Weights: TypeAlias = RanksDiffer | FrameworksDiffer | TensorCountsDiffer | TensorLayoutsDiffer | WeightsSampled
 _Recordings: TypeAlias = (
     SameRecording | RecipesDiffer | StagesNotShared | PartNotShared | RunsDiffer | PrintedLossesSkipped
@@ -58,6 +63,13 @@ _PARTS = {
     Stage.ARTIFACT: "files (--artifact)",
     Stage.SAVED: "saved files",
     Stage.RETURNED: "returned values",
+}
+_FLAWS = {
+    ArchiveFlaw.CUT: "its end is missing",
+    ArchiveFlaw.CHANGED: "it was changed after it was written",
+    ArchiveFlaw.OTHER_VERSION: "it was written by another version of detaudit",
+    ArchiveFlaw.NO_ARCHIVE: "it is not an archive of a run",
+    ArchiveFlaw.UNREADABLE: "it cannot be unpacked",
 }
 _FLAGS = {"PYTHONHASHSEED": "python-hash-seed"}
 """Flags that set a variable in time."""
@@ -84,6 +96,8 @@ def _text(found: Warning) -> str:
         return _runs(found)
     if isinstance(found, _Files):
         return _files(found)
+    if isinstance(found, _Archives):
+        return _archives(found)
     if isinstance(found, _Weights):
         return _weights(found)
     return _recordings(found)
@@ -141,6 +155,11 @@ def _files(found: _Files) -> str:
                 f"a run read files that an earlier run wrote ({shortened(files, more)}), so the runs did not start "
                 "from the same state. Use --isolate to give each run its own copy."
             )
+        case LeftoversUnchecked(apart=True):
+            return (
+                "cannot check whether runs read each other's files, because they were started apart. "
+                "Plan them with --isolate to be safe."
+            )
         case LeftoversUnchecked():
             return (
                 "cannot check whether runs read each other's files: inotify is unavailable or exhausted. "
@@ -151,6 +170,18 @@ def _files(found: _Files) -> str:
                 f"the search for files that runs write and read stopped after {limit:,} entries of {folder}: others "
                 "were not compared. Start the audit in a smaller folder, or use --no-files."
             )
+        case _:
+            assert_never(found)
+
+
+def _archives(found: _Archives) -> str:
+    match found:
+        case ArchiveFlawed(archive=archive, flaw=flaw):
+            return f"left out {archive}: {_FLAWS[flaw]}"
+        case ArchivesOfOtherPlans(archives=archives, more=more):
+            return f"left out archives of other plans: {shortened(archives, more)}"
+        case RunStoredTwice(archive=archive, counted=counted, is_copy=is_copy):
+            return f"left out {archive}: {'a copy' if is_copy else 'another attempt at the run'} of {counted}"
         case _:
             assert_never(found)
 

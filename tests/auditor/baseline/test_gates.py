@@ -43,7 +43,8 @@ from detaudit.model.check import (
     StoppedTooLate,
     StopUnusable,
 )
-from detaudit.model.problems import Failed, RunUnusable
+from detaudit.model.problems import Failed
+from detaudit.model.reasons import RunUnusable
 from detaudit.recipe.project import NamedAudit
 
 RECIPE = AppliedRecipe(name="none", seed=0, flags=())

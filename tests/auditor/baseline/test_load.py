@@ -15,7 +15,8 @@ from detaudit.auditor.baseline.lockfile import write_lock
 from detaudit.errors import AuditNotFoundError, ExitCode, NothingToCompareError, UnknownNameError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Recording, RunRecord, Stage, Weight
-from detaudit.model.problems import Failed, LogIncomplete, LossPatternUnmatched, NoTraining, OnlyProbes, RunError
+from detaudit.model.problems import Failed, LogIncomplete, LossPatternUnmatched, NoTraining, RunError
+from detaudit.model.reasons import OnlyProbes
 from detaudit.model.warnings import PrintedLossesSkipped, ProcessesKilled, RunsDiffer
 from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
 from tests.auditor.recorded import RECIPE, recording, trained

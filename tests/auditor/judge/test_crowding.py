@@ -9,7 +9,7 @@ from detaudit.auditor.evidence.event_records import Framework, Hello, SettingsLi
 from detaudit.auditor.judge.crowding import Crowding, slots_differ, threads
 from detaudit.launch.slots import DEVICES, Jobs, divide
 from detaudit.model import RankRecord, Run, Status, Training
-from detaudit.model.problems import CoresReduced, DeviceShared, RunsCrowded
+from detaudit.model.reasons import CoresReduced, DeviceShared, RunsCrowded
 from detaudit.model.warnings import SlotsDiffer
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from detaudit.auditor.evidence.event_records import ProbeLine
 from detaudit.auditor.judge import probes
 from detaudit.model import Group, Status, Verdict
-from detaudit.model.problems import OnlyProbes, ProbesIncomplete, RunUnusable
+from detaudit.model.problems import ProbesIncomplete
+from detaudit.model.reasons import OnlyProbes, RunUnusable
 from detaudit.probe import Probe, ProbeDifference
 from tests.auditor.fakes import hello, run, training
 from tests.auditor.test_audit import audit
