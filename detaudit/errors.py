@@ -54,7 +54,7 @@ class WorkspaceError(DetauditError):
 
 
 class StorageError(DetauditError):
-    """Results cannot be written, for example because the disk is full or a permission is missing."""
+    """Results cannot be written, for example because the disk is full, or cannot be read where they are stored."""
 
     @classmethod
     def of(cls, doing: str, error: OSError, instead: str = "another --out") -> "StorageError":
@@ -65,8 +65,16 @@ class StorageError(DetauditError):
         return cls(f"cannot {doing}: {error.strerror or error}", f"{_HINTS.get(error.errno or 0, 'C')}hoose {instead}.")
 
 
+class StorageUnreachableError(StorageError):
+    """The storage of results cannot be reached now. The same request may succeed later."""
+
+
 class ExportError(DetauditError):
     """A report cannot be sent: its destination cannot be reached, or refuses it."""
+
+
+class EngineError(DetauditError):
+    """Runs cannot be done on other machines: an engine failed, or one of them refuses."""
 
 
 _HINTS = {

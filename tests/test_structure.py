@@ -37,7 +37,8 @@ LAYERS = {
     "auditor": {"errors", "wire", "private", "redact", "compat", "model", "probe", "recipe", "launch"},
     "report": {"errors", "wire", "compat", "model", "probe", "recipe", "launch"},
     "exports": {"errors", "model", "recipe", "launch", "auditor", "report"},
-    "cli": {"errors", "wire", "redact", "model", "recipe", "launch", "auditor", "report", "exports"},
+    "remote": {"errors", "wire", "private", "redact", "model", "recipe", "launch", "auditor"},
+    "cli": {"errors", "wire", "redact", "model", "recipe", "launch", "auditor", "report", "exports", "remote"},
     "recorder": {"wire", "private", "redact"},
     "pytest_plugin": {"compat", "model", "auditor", "report"},
     "callbacks": set(),
@@ -50,6 +51,7 @@ FLOORS = {
     "auditor": [
         {"check"},
         {"audit", "bisect", "compare", "doctor", "figures", "trace"},
+        {"in_progress"},
         {"baseline", "runs"},
         {"judge"},
         {"evidence", "source"},

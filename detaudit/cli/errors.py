@@ -64,7 +64,8 @@ def _why(error: DetauditError) -> str:
     if not isinstance(error, NothingToCompareError) or not error.facts:
         return ""
     # The command line imports this module for every command, and --help has to answer without loading the model.
-    from detaudit.model.problems import Reason, RunError
+    from detaudit.model.problems import RunError
+    from detaudit.model.reasons import Reason
     from detaudit.report.messages import problems
 
     reasons = [problems.reason(one) for one in error.facts if isinstance(one, Reason)]

@@ -4,7 +4,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from detaudit.launch.slots import Jobs, cpu_quota, divide
 from detaudit.launch.target import Target, resolve_target
 from detaudit.launch.until import Until
 from detaudit.launch.vary import Varying
-from detaudit.recipe.recipes import Recipe
+from detaudit.recipe.flags import Device, load_catalogue
+from detaudit.recipe.recipes import Recipe, load_recipe
 from detaudit.recipe.variations import load_variations, select
 from detaudit.report.messages import applicability
 
@@ -70,6 +71,21 @@ def refuse_unfinished(until: Until | None, artifacts_: Sequence[str], loss_patte
     else:
         message = "--until cannot be combined with --loss-pattern: printed losses do not show which step they are of"
     raise UsageError(message, "Remove one of them.")
+
+
+def recipes_of(names: Sequence[str], options: Mapping[str, Any], devices: Collection[Device]) -> tuple[Recipe, ...]:
+    """Return the recipes with these names, ``none`` by default, with the options of ``flag_options``.
+
+    Raises UsageError for two recipes with one name, and as load_recipe does.
+    """
+    catalogue = load_catalogue()
+    changes = {"seed": options["seed"], "add": options["flags"], "remove": options["no_flags"]}
+    loaded = [load_recipe(name, catalogue, devices=devices, **changes) for name in dict.fromkeys(names or ["none"])]
+    found = [recipe.name for recipe in loaded]
+    duplicate = next((name for name in found if found.count(name) > 1), None)
+    if duplicate:
+        raise UsageError(f"two recipes have the name {duplicate!r}", "Rename one of them.")
+    return tuple(loaded)
 
 
 def jobs_of(jobs: int | None, devices: tuple[str, ...], runs: int) -> Jobs:

@@ -25,7 +25,7 @@ from detaudit.launch.workspace import (
     repository_root,
     without_slot,
 )
-from detaudit.model import FlagState
+from detaudit.model import Across, FlagState
 from detaudit.model.times import now
 from detaudit.recipe.flags import NO_ASLR, Flag
 from detaudit.recipe.recipes import Recipe
@@ -36,8 +36,9 @@ class Settings:
     """The settings of one audit.
 
     ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``files`` says whether
-    all others that a run writes are compared too, and recipes may override ``env``. ``stepwise`` runs go further one
-    after another; see ladder.py.
+    all others that a run writes are compared too. ``outer`` are the variables of runs, None for those of
+    this process, ``env`` is added to them, and recipes may override both. ``stepwise`` runs go further one after
+    another; see ladder.py. ``across`` is what it means that machines have different results.
     """
 
     target: Target
@@ -58,9 +59,11 @@ class Settings:
     artifacts: tuple[str, ...] = ()
     files: bool = True
     env: Mapping[str, str] = field(default_factory=dict)
+    outer: Mapping[str, str] | None = None
     vary: tuple[str, ...] = ()
     varying: Varying = NOTHING_VARIES
     jobs: Jobs = ALONE
+    across: Across = Across.FAIL
     started: str = field(default_factory=now)
 
 
@@ -117,7 +120,7 @@ def plan_group(
     return GroupPlan(
         recipe=recipe,
         places=tuple(
-            tuple(_run(settings, flags, recipe.seed, space, slot, name) for name in ("", *varying.folders))
+            tuple(_run(settings, recipe, flags, space, slot, name) for name in ("", *varying.folders))
             for slot in settings.jobs.slots
         ),
         runs=settings.runs,
@@ -136,9 +139,12 @@ def folder_name(name: str) -> str:
     return f"{found}-{hashlib.blake2b(name.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"
 
 
-def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspaces, slot: Slot, place: str) -> RunSpec:
+def _run(
+    settings: Settings, recipe: Recipe, flags: tuple[Flag, ...], space: Workspaces, slot: Slot, place: str
+) -> RunSpec:
     space, mark = space.elsewhere(place, slot.name), in_slot(settings.mark, slot.name)
-    target, base = settings.target, {**outer_environment(), **settings.env, **space.workspace.env}
+    outer = outer_environment() if settings.outer is None else settings.outer
+    target, base = settings.target, {**outer, **settings.env, **space.workspace.env}
     if isinstance(space, IsolatedWorkspace):
         target = replace(
             target, script=space.inside(target.script), arguments=tuple(map(space.inside, target.arguments))
@@ -149,7 +155,7 @@ def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspac
     env = run_environment(
         base,
         flags,
-        seed,
+        recipe.seed,
         logs=live / wire.LOGS,
         scratch=live / SCRATCH,
         mark=mark,
@@ -168,4 +174,5 @@ def _run(settings: Settings, flags: tuple[Flag, ...], seed: int, space: Workspac
         no_aslr=any(flag.launcher == NO_ASLR for flag in flags),
         place=place,
         slot=slot,
+        recipe=recipe.name,
     )

@@ -14,15 +14,8 @@ from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Audit, FlagOutcome, Purpose, Run, Stage, Status, Verdict
 from detaudit.model.applicability import AddressesRandom, RefusedInProcess
-from detaudit.model.problems import (
-    Failed,
-    LogIncomplete,
-    NoTraining,
-    OnlyLosses,
-    RecorderMismatch,
-    RecorderNotLoaded,
-    RunUnusable,
-)
+from detaudit.model.problems import Failed, LogIncomplete, NoTraining, RecorderMismatch, RecorderNotLoaded
+from detaudit.model.reasons import OnlyLosses, RunUnusable
 from detaudit.model.warnings import AuditStopped, FlagNotApplied
 from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
 

@@ -14,7 +14,7 @@ from detaudit.launch import EnoughError, RunOutcome, RunSpec
 from detaudit.launch.slots import divide
 from detaudit.launch.until import Until
 from detaudit.model import Audit, Stage, Status, Verdict
-from detaudit.model.problems import CoresReduced, RunsCrowded
+from detaudit.model.reasons import CoresReduced, RunsCrowded
 from detaudit.model.warnings import AuditStopped, SettingsDiffer, SlotsDiffer
 from tests.auditor.fakes import run, settings, training
 

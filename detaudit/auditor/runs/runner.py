@@ -3,9 +3,10 @@
 import contextlib
 import os
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -15,28 +16,34 @@ from detaudit.auditor.evidence.unhooked import Watch
 from detaudit.auditor.evidence.written import Collector, File, elsewhere, keep, kept
 from detaudit.auditor.judge import comparer
 from detaudit.auditor.judge.crowding import threads
+from detaudit.auditor.judge.machines import Place
 from detaudit.auditor.judge.run_status import compared, ended, ended_after, judge
 from detaudit.auditor.judge.through import common_step, cut, reached, training_processes
 from detaudit.auditor.runs.followed import WHOLE, Followed, Limits
 from detaudit.auditor.runs.observer import Observer, OfLatest
-from detaudit.launch import Launcher, RunSpec
+from detaudit.launch import Launcher, RunSpec, refusals
 from detaudit.launch.changes import MOST_ENTRIES, Stamps, stamps, written
 from detaudit.launch.leftovers import LeftoverFiles
 from detaudit.launch.plan import Settings, workspace_for
 from detaudit.launch.until import Until
 from detaudit.launch.workspace import Workspaces
-from detaudit.model import Run, RunRecord, Training, Warning
+from detaudit.model import FlagState, Run, RunRecord, Training, Warning
 from detaudit.model.warnings import FilesUnsearched, LeftoversUnchecked
+from detaudit.recipe.flags import Flag
 
 
 @dataclass(frozen=True)
 class Result:
-    """One run, the processes it had, what it is compared by, and how many threads it used if others ran beside it."""
+    """One run, the processes it had, and what it is compared by.
+
+    ``threads`` is how many it used if others ran beside it, ``place`` where it was done, None for this machine.
+    """
 
     run: Run
     processes: Sequence[event_logs.Process]
     record: RunRecord
     threads: int = 0
+    place: Place | None = None
 
 
 class Runner:
@@ -67,6 +74,10 @@ class Runner:
         if self._unsearched:
             found.append(FilesUnsearched(folder=str(self._settings.cwd), limit=MOST_ENTRIES))
         return tuple(found)
+
+    def refused(self, flags: Iterable[Flag]) -> Mapping[str, FlagState]:
+        """Return the state of each flag that is not applied where the runs are done."""
+        return refusals.refused(flags, self._settings.target)
 
     def run(self, number: int, spec: RunSpec, limits: Limits = WHOLE, *, carry_on: bool = False) -> Result:
         """Run ``spec`` to its end, or to its ``limits``; without any, it is ended where the settings say (--until).
@@ -168,6 +179,10 @@ def _result(
     run: Run, followed: Followed, processes: Sequence[event_logs.Process], record: RunRecord, used: int
 ) -> Result:
     return Result(msgspec.structs.replace(run, step_s=followed.step_s), processes, record, used)
+
+
+MakeRunner: TypeAlias = Callable[[Settings, Launcher, Observer], Runner]
+"""What starts the runs of an audit: ``Runner`` for this machine."""
 
 
 def _through(until: Until | None, processes: Sequence[event_logs.Process], *, early: bool) -> int | None:

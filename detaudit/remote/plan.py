@@ -1,0 +1,141 @@
+"""What is to be run, whatever machine runs it: the file that `detaudit plan` writes."""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from detaudit import __version__, wire
+from detaudit.errors import ConfigError, UsageError
+from detaudit.launch import RESULTS
+from detaudit.launch.changes import MOST_ENTRIES
+from detaudit.launch.plan import Settings
+from detaudit.launch.workspace import walk
+from detaudit.model.encoding import encode
+from detaudit.model.times import now
+from detaudit.recipe.recipes import Recipe
+
+SCHEMA_VERSION = "1.0"
+"""Of plans, and of what workers leave: a different one is refused, because a run has to be the same everywhere."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of one audit. Each has a number, from 1; those of a recipe follow on those of the one before.
+
+    ``python`` is the interpreter that the user named, ``""`` for the one that a machine finds; ``timeout`` is in
+    seconds, ``until`` a step. ``variables`` are set in every run, ``passed`` are names of those that each machine has
+    a value for. ``sources`` are the digests of the Python files below the working directory, by relative path.
+    """
+
+    schema_version: str
+    detaudit: str
+    created: str
+    nonce: str
+    command: tuple[str, ...]
+    recipes: tuple[Recipe, ...]
+    runs: int
+    arguments: tuple[str, ...] = ()
+    script: str = ""
+    module: str = ""
+    python: str = ""
+    variables: dict[str, str] = {}
+    passed: tuple[str, ...] = ()
+    sources: dict[str, str] = {}
+    timeout: float | None = None
+    until: int | None = None
+    isolate: bool = False
+    stages: tuple[str, ...] = wire.DEFAULT_STAGES
+    loss_pattern: str | None = None
+    artifacts: tuple[str, ...] = ()
+    files: bool = True
+
+    @property
+    def id(self) -> str:
+        """What names this plan, and no other: a digest of all that is in it."""
+        return hashlib.blake2b(encode(self), digest_size=8).hexdigest()
+
+    @property
+    def total(self) -> int:
+        """The number of runs of all recipes."""
+        return self.runs * len(self.recipes)
+
+    def place(self, run: int) -> tuple[Recipe, int]:
+        """Return the recipe of a run, and its number among the runs of that. Raises UsageError for no run of it."""
+        if not 1 <= run <= self.total:
+            raise UsageError(f"the plan has no run {run}", f"It has runs 1 to {self.total}; an --index begins at 0.")
+        recipe, number = divmod(run - 1, self.runs)
+        return self.recipes[recipe], number + 1
+
+
+def plan_of(settings: Settings, *, python: str | None, variables: Mapping[str, str], passed: tuple[str, ...]) -> Plan:
+    """Return the plan of an audit with these settings.
+
+    Raises UsageError for what cannot be planned: a time, or a script that other machines would not find.
+    """
+    target, until = settings.target, settings.until
+    if until is not None and until.step is None:
+        raise UsageError(f"a plan cannot end its runs after a time ({until})", "Name a step, as in --until 400.")
+    if os.path.isabs(target.script) and Path(target.script).is_relative_to(settings.cwd):
+        hint = f"Name it from there: {os.path.relpath(target.script, settings.cwd)}"
+        raise UsageError("other machines look for the script in their own working directory", hint)
+    return Plan(
+        schema_version=SCHEMA_VERSION,
+        detaudit=__version__,
+        created=now(),
+        nonce=secrets.token_hex(4),
+        command=settings.command,
+        recipes=settings.recipes,
+        runs=settings.runs,
+        arguments=target.arguments,
+        script=target.script,
+        module=target.module,
+        python=python or "",
+        variables=dict(variables),
+        passed=passed,
+        sources=sources(settings.cwd),
+        timeout=settings.timeout,
+        until=until.step if until is not None else None,
+        isolate=settings.isolate,
+        stages=settings.stages,
+        loss_pattern=settings.loss_pattern.pattern if settings.loss_pattern else None,
+        artifacts=settings.artifacts,
+        files=settings.files,
+    )
+
+
+def sources(cwd: Path) -> dict[str, str]:
+    """Return the digests of the Python files below a folder, by relative path; those of environments do not count."""
+    found: dict[str, str] = {}
+    for entry in islice(walk(cwd, cwd / RESULTS, skipped=("__pycache__", ".git", "node_modules")), MOST_ENTRIES):
+        if entry.name.endswith(".py") and entry.is_file():
+            data = Path(entry.path).read_bytes()
+            found[os.path.relpath(entry.path, cwd)] = hashlib.blake2b(data, digest_size=8).hexdigest()
+    return dict(sorted(found.items()))
+
+
+def read_plan(data: bytes, place: str) -> Plan:
+    """Return the plan in a file. Raises ConfigError for anything else, and for a plan of another version."""
+    again = "Write it with `detaudit plan`, by the detaudit that the workers have."
+    try:
+        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        version = msgspec.json.decode(found.get("schema_version", msgspec.Raw(b"null")))
+        if version != SCHEMA_VERSION:
+            raise ConfigError(f"{place} has schema version {version}; this detaudit reads {SCHEMA_VERSION}", again)
+        return msgspec.json.decode(data, type=Plan)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{place} is not a plan: {error}", again) from error
+
+
+def to_file(plan: Plan) -> bytes:
+    """Return a plan as the text of a file."""
+    return msgspec.json.format(encode(plan), indent=2) + b"\n"
+
+
+def other_sources(plan: Plan, cwd: Path) -> list[str]:
+    """Return the Python files of a plan that a working directory lacks, or has with another content."""
+    ours = sources(cwd)
+    return [name for name, digest in plan.sources.items() if ours.get(name) != digest]

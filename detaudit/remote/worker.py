@@ -1,0 +1,169 @@
+"""Do one run of a plan on this machine, and store what it left."""
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from detaudit import __version__, private
+from detaudit.auditor.evidence import environment, machine, printed
+from detaudit.auditor.runs.observer import Observer
+from detaudit.auditor.runs.runner import Runner
+from detaudit.errors import ConfigError, DetauditError, StorageError
+from detaudit.launch import Launcher, refusals
+from detaudit.launch.plan import Settings, plan_group
+from detaudit.launch.target import resolve_target
+from detaudit.launch.until import Until
+from detaudit.model import Run
+from detaudit.model.times import now
+from detaudit.recipe.recipes import Recipe
+from detaudit.remote import state
+from detaudit.remote.archive import Attempt, name_of, pack, read_attempt
+from detaudit.remote.plan import SCHEMA_VERSION, Plan, other_sources
+from detaudit.remote.storage import Storage
+
+SCRATCH = Path("/tmp")  # noqa: S108 - the folder in it is for this user alone
+"""Where workers write until a run is stored: equal on all machines, because the length of a path moves addresses."""
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Does runs of a plan in ``cwd``, whose processes have the ``mark``.
+
+    ``python`` runs the training if the user names one, also against the plan. Until a run is stored, what it writes is
+    in a folder below ``scratch``.
+    """
+
+    plan: Plan
+    cwd: Path
+    launcher: Launcher
+    observer: Observer
+    mark: str
+    python: str | None = None
+    scratch: Path = SCRATCH
+
+    def archive(self, number: int, attempt_id: str, into: Path) -> Path:
+        """Do the run with this number, and write its archive to a file, however the training ended.
+
+        Raises UsageError for no run of the plan, ConfigError if the code or detaudit is another than the plan's,
+        StorageError if nothing can be written.
+        """
+        recipe, place = self.plan.place(number)
+        self._refuse_others()
+        state.reset_process()
+        started = now()
+        with self._folder() as folder:
+            settings = self._settings(recipe, folder)
+            refused = refusals.refused(recipe.flags, settings.target, settings.outer or {})
+            runner = Runner(settings, self.launcher, self.observer)
+            spec = plan_group(settings, recipe, runner.space, refused).spec(place)
+            result = runner.run(place, spec)
+            attempt = Attempt(
+                schema_version=SCHEMA_VERSION,
+                plan=self.plan,
+                run=number,
+                id=attempt_id,
+                cwd=str(spec.cwd),
+                place=str(folder),
+                machine=_machine(settings.outer or {}),
+                result=replace(result.run, log_dir=""),
+                unhooked=result.record.unhooked,
+                threads=result.threads,
+                refused=refused,
+                started=started,
+                ended=now(),
+            )
+            try:
+                private.make_folder(spec.folder)
+                pack(attempt, spec.folder, into)
+            except OSError as error:
+                raise StorageError.of(f"write {into}", error, "another --scratch") from error
+        return into
+
+    def _refuse_others(self) -> None:
+        if self.plan.detaudit != __version__:
+            message = f"the plan is of detaudit {self.plan.detaudit}, and this is {__version__}"
+            raise ConfigError(message, "Install the same version on all machines.")
+        if others := other_sources(self.plan, self.cwd):
+            shown = ", ".join(others[:_SHOWN]) + (f", and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
+            message = f"the code in {self.cwd} is not that of the plan: {shown}"
+            raise ConfigError(message, "Check out the same commit there, or plan again with this code.")
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="detaudit-", dir=self.scratch))
+        except OSError as error:
+            raise StorageError.of(f"write to {self.scratch}", error, "another --scratch") from error
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _settings(self, recipe: Recipe, folder: Path) -> Settings:
+        plan = self.plan
+        target = resolve_target(
+            (plan.script,) if plan.script else (), plan.arguments, plan.module, self.python or plan.python or None
+        )
+        return Settings(
+            target=target,
+            recipes=(recipe,),
+            runs=plan.runs,
+            out=folder,
+            mark=self.mark,
+            cwd=self.cwd,
+            command=plan.command,
+            timeout=plan.timeout,
+            until=Until(step=plan.until) if plan.until is not None else None,
+            isolate=plan.isolate,
+            stages=plan.stages,
+            loss_pattern=printed.compiled(plan.loss_pattern) if plan.loss_pattern is not None else None,
+            artifacts=plan.artifacts,
+            files=plan.files,
+            outer=state.variables(plan),
+        )
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What became of a run: how it ended, None if another attempt at it was stored before, and its archive's name."""
+
+    name: str
+    run: Run | None
+
+
+def store(worker: Worker, number: int, storage: Storage) -> Stored:
+    """Do a run and store it, unless it is stored already. An archive that cannot be stored is kept here.
+
+    Raises what Worker.archive does, and StorageError if the storage fails.
+    """
+    name = name_of(worker.plan, number)
+    if name in storage.names():
+        return Stored(name, None)
+    folder = Path(tempfile.mkdtemp(prefix="detaudit-", dir=worker.scratch))
+    kept = False
+    try:
+        archive = worker.archive(number, secrets.token_hex(8), folder / name)
+        try:
+            new = storage.put_new(name, archive)
+        except DetauditError as error:
+            kept = True
+            hint = f"The run is kept in {archive}: copy it to {storage.url} once that works."
+            raise type(error)(error.message, " ".join(filter(None, [error.hint, hint]))) from error
+        return Stored(name, read_attempt(archive).result if new else None)
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _machine(variables: Mapping[str, str]) -> dict[str, Any]:
+    """Describe this machine, and the variables that all runs have."""
+    return {**environment.describe(variables), **machine.describe(base=variables), "id": machine.identity()}

@@ -1,0 +1,72 @@
+"""Archives of runs as workers leave them, made without a worker."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from detaudit.model import RankRecord, Run, Status
+from detaudit.recipe.flags import load_catalogue
+from detaudit.recipe.recipes import load_recipe
+from detaudit.remote.archive import Attempt, name_of, pack
+from detaudit.remote.plan import SCHEMA_VERSION, Plan
+from tests.auditor.fakes import training
+
+RANK = RankRecord(rank=0, framework="torch", steps=2, sum_of_weights=3.0, final_loss=0.5, digest="same")
+
+
+def plan(runs: int = 3, nonce: str = "n", *recipes: str, **fields: Any) -> Plan:
+    catalogue = load_catalogue()
+    values: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "detaudit": "1",
+        "created": "2026-11-24T00:00:00+00:00",
+        "nonce": nonce,
+        "command": ("detaudit", "plan", "train.py"),
+        "recipes": tuple(load_recipe(name, catalogue) for name in recipes or ("none",)),
+        "runs": runs,
+        "script": "train.py",
+    }
+    return Plan(**{**values, **fields})
+
+
+def attempt(of: Plan, run: int, name: str = "", host: str = "node1", **machine: Any) -> Attempt:
+    _, number = of.place(run)
+    return Attempt(
+        schema_version=SCHEMA_VERSION,
+        plan=of,
+        run=run,
+        id=name or f"attempt-{run}",
+        cwd="/there",
+        place="/tmp/detaudit-abcdefgh",
+        machine={"id": host, "host": host, "python": None, "frameworks": {}, "packages": {}, **machine},
+        result=Run(id=number, status=Status.OK, exit_code=0, wall_s=1.5, steps=2, ranks=(RANK,)),
+        started="2026-11-24T00:00:00+00:00",
+        ended="2026-11-24T00:00:02+00:00",
+    )
+
+
+def stored(folder: Path, made: Attempt, update: str = "same", name: str = "") -> Path:
+    """Write the archive of a run with these last weights to a folder."""
+    work = folder / "work"
+    (work / "logs").mkdir(parents=True, exist_ok=True)
+    lines = training(update)
+    lines.insert(
+        1,
+        {
+            "k": "source",
+            "kind": "unseeded",
+            "what": "random.random",
+            "file": "/there/train.py",
+            "line": 3,
+            "value": "random",
+        },
+    )
+    (work / "logs" / "7.0.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (work / "stdout.log").write_text("hello\n")
+    (work / "stderr.log").write_text("")
+    path = folder / (name or name_of(made.plan, made.run))
+    pack(made, work, path)
+    for file in sorted(work.rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+    work.rmdir()
+    return path
