@@ -3,12 +3,16 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 # An environment of its own: trainers such as Lightning log to TensorBoard if they find it.
 EXPORTS := $(VENV)-exports
+# Two more: fsspec with its packages, and a server of S3 that needs another botocore than these.
+S3 := $(VENV)-s3
+MOTO := $(VENV)-moto
+ENGINES := $(VENV)-engines
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports docs docs-links
+.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports test-engines test-s3 docs docs-links
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -31,6 +35,21 @@ $(VENV)/.ecosystem: $(VENV)/.dev
 $(EXPORTS)/.exports: pyproject.toml
 	test -x $(EXPORTS)/bin/python || $(PYTHON) -m venv $(EXPORTS)
 	$(EXPORTS)/bin/pip install --quiet mlflow -e '.[dev,mlflow,tensorboard]'
+	@touch $@
+
+$(S3)/.s3: pyproject.toml
+	test -x $(S3)/bin/python || $(PYTHON) -m venv $(S3)
+	$(S3)/bin/pip install --quiet -e '.[dev,s3]'
+	@touch $@
+
+$(MOTO)/.moto: Makefile
+	test -x $(MOTO)/bin/python || $(PYTHON) -m venv $(MOTO)
+	$(MOTO)/bin/pip install --quiet 'moto[s3,server]==5.2.5'
+	@touch $@
+
+$(ENGINES)/.parsl: pyproject.toml
+	test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/pip install --quiet -e '.[dev,parsl]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base
@@ -63,6 +82,12 @@ test-ecosystem: $(VENV)/.ecosystem ## Test with Lightning, transformers, JAX and
 
 test-exports: $(EXPORTS)/.exports ## Send reports to a real MLflow server, and read them with TensorBoard (minutes)
 	$(EXPORTS)/bin/python -m pytest tests/exports -m "exports or not exports"
+
+test-engines: $(ENGINES)/.parsl ## Do runs by real engines on this machine, and kill parts of them (minutes)
+	$(ENGINES)/bin/python -m pytest tests/remote/engines -m "engines or not engines"
+
+test-s3: $(S3)/.s3 $(MOTO)/.moto ## Store archives on a real server of S3, which is stopped and started (minutes)
+	MOTO=$(MOTO)/bin/python $(S3)/bin/python -m pytest tests/remote -m s3
 
 test-faults: $(VENV)/.dev ## Inject every fault into an audit and write docs/faults.md (a quarter of an hour)
 	$(BIN)/python -m tests.faults --write docs/faults.md
@@ -143,4 +168,4 @@ bench-jobs: $(VENV)/.dev ## Measure which races runs at once hide, and write doc
 	$(BIN)/python -m benchmarks.jobs --write docs/jobs.md
 
 clean: ## Remove everything that the other targets create
-	rm -rf $(VENV) $(EXPORTS) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit
+	rm -rf $(VENV) $(EXPORTS) $(ENGINES) $(S3) $(MOTO) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit

@@ -12,6 +12,7 @@ from detaudit.cli import complete
 from detaudit.cli.help import Command, Option
 from detaudit.errors import UsageError
 from detaudit.launch.until import Until
+from detaudit.model import Across
 from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED
 from detaudit.report import FORMATS
@@ -147,6 +148,17 @@ jobs_options = _all_of(
 )  # fmt: skip
 """How many runs go at once, and where."""
 
+across_option = option("--across", group=COMPARED, type=click.Choice([one.value for one in Across]),
+                       metavar="fail|warn", default=Across.FAIL.value, show_default=True,
+                       help="What it means for the exit status that machines have different results, each its own "
+                       "again and again.")  # fmt: skip
+engine_options = _all_of(
+    option("--engine", group=RUNS, metavar="NAME:WHERE", help="Do the runs on other machines: ssh:HOST,HOST or "
+           "parsl:CONFIG.py. --python is the interpreter there; it needs detaudit, and the framework."),
+    across_option,
+)  # fmt: skip
+"""Which machines do the runs, and what it means if they disagree."""
+
 target_options = _all_of(
     click.argument("words", nargs=-1, metavar="SCRIPT [-- ARGS]... | -m MODULE [-- ARGS]... | -- COMMAND...",
                    shell_complete=complete.script),
@@ -155,12 +167,17 @@ target_options = _all_of(
 )  # fmt: skip
 """What to run."""
 
-run_options = _all_of(
+runs_option = option("--runs", group=RUNS, default=5, show_default=True, type=click.IntRange(1), metavar="N",
+                     help="Number of runs per recipe.")  # fmt: skip
+recipes_option = option("--recipe", "recipes", group=FLAGS, multiple=True, metavar="NAME|FILE",
+                        shell_complete=complete.recipes, help="Recipe to apply: none, seeds, all, any other from "
+                        "`detaudit recipes`, or a YAML file. Repeatable. [default: none]")  # fmt: skip
+start_options = _all_of(
     option("--timeout", group=RUNS, type=_Seconds(), metavar="S", help="Kill a run after S seconds."),
     option("--isolate", group=RUNS, is_flag=True,
            help="Run each run in its own copy of the repository, always at the same path."),
-    option("--isolate-root", group=RUNS, type=click.Path(exists=True, file_okay=False, path_type=Path),
-           metavar="DIR", help="Copy this folder instead of the repository. Implies --isolate."),
+)  # fmt: skip
+compared_options = _all_of(
     option("--stages", group=COMPARED, metavar="NAMES", default=",".join(wire.DEFAULT_STAGES), callback=_stages,
            shell_complete=complete.stages,
            help=f"Stages to record at each step, separated by commas: {', '.join(wire.STAGES)}, or all. "
@@ -172,6 +189,12 @@ run_options = _all_of(
            help="Compare a file the script writes. Globs allowed. Repeatable."),
     option("--no-files", group=COMPARED, is_flag=True,
            help="Do not compare the files the script writes, except named ones."),
+)  # fmt: skip
+run_options = _all_of(
+    start_options,
+    option("--isolate-root", group=RUNS, type=click.Path(exists=True, file_okay=False, path_type=Path),
+           metavar="DIR", help="Copy this folder instead of the repository. Implies --isolate."),
+    compared_options,
     out_option,
     format_option(),
     quiet_option,

@@ -6,27 +6,28 @@ from typing import Any
 import click
 
 from detaudit.auditor.audit import Auditor
-from detaudit.cli import complete
+from detaudit.cli.elsewhere import audit_elsewhere
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
-    FLAGS,
     RUNS,
     TargetCommand,
+    engine_options,
     flag_options,
     jobs_options,
     option,
+    recipes_option,
     run_options,
+    runs_option,
     target_options,
     until_option,
     vary_option,
 )
-from detaudit.cli.settings import settings_of
+from detaudit.cli.settings import recipes_of, settings_of
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
+from detaudit.model import Across
 from detaudit.recipe import machine
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe
 
 _EXAMPLES = (
     ("is it deterministic?", "detaudit run train.py"),
@@ -34,6 +35,10 @@ _EXAMPLES = (
     ("does a recipe make it deterministic?", "detaudit run train.py --recipe none --recipe seeds --recipe all"),
     ("a module, or any command that trains", "detaudit run -m pkg.train"),
     ("", "detaudit run -- torchrun --nproc-per-node 2 train.py"),
+    (
+        "on other machines, with a Python there",
+        "detaudit run train.py --engine ssh:node1,node2 --python /opt/env/bin/python",
+    ),
     ("vary hash seeds, clocks, addresses, ... from run to run", "detaudit run train.py --vary all"),
     ("a report for a browser", "detaudit run train.py --format html > report.html"),
 )
@@ -41,28 +46,28 @@ _EXAMPLES = (
 
 @click.command(cls=TargetCommand, options_metavar="[OPTIONS]", examples=_EXAMPLES)
 @target_options
-@option("--runs", group=RUNS, default=5, show_default=True, type=click.IntRange(1), metavar="N",
-        help="Number of runs per recipe.")  # fmt: skip
-@option("--recipe", "recipes", group=FLAGS, multiple=True, metavar="NAME|FILE", shell_complete=complete.recipes,
-        help="Recipe to apply: none, seeds, all, any other from `detaudit recipes`, or a YAML file. Repeatable. "
-        "[default: none]")  # fmt: skip
+@runs_option
+@recipes_option
 @flag_options("every recipe")
 @option("--fail-fast", group=RUNS, is_flag=True, help="Stop running a recipe as soon as two runs differ.")
 @option("--full", group=RUNS, is_flag=True,
         help="Let every run go to its end. [default: if a training takes more than 10 s, each run goes 4 times "
         "as far as the last, until two differ or one goes to its end]")  # fmt: skip
 @jobs_options
+@engine_options
 @vary_option
 @until_option
 @run_options
-def command(format_: str, quiet: bool, verbose: bool, **options: Any) -> int:
+def command(format_: str, quiet: bool, verbose: bool, engine: str | None, across: str, **options: Any) -> int:
     """Check whether a training script is deterministic.
 
     Runs the unmodified script several times in fresh processes and compares the weights and the loss at every step,
     bit for bit.
     """
     settings = _settings(**options)
-    shown = Shown(format_, quiet, verbose)
+    settings, shown = replace(settings, across=Across(across)), Shown(format_, quiet, verbose)
+    if engine is not None:
+        return audit_elsewhere(settings, engine, options, shown)
     return audit(settings, lambda observer: Auditor(settings, LocalLauncher(), observer), shown)
 
 
@@ -71,15 +76,6 @@ def _settings(
 ) -> Settings:
     if full and options["until"] is not None:
         raise UsageError("--full cannot be combined with --until, which ends all runs", "Remove one of them.")
-    catalogue = load_catalogue()
-    changes = {"seed": options["seed"], "add": options["flags"], "remove": options["no_flags"]}
-    loaded = [
-        load_recipe(name, catalogue, devices=machine.devices(), **changes)
-        for name in dict.fromkeys(recipes or ["none"])
-    ]
-    names = [recipe.name for recipe in loaded]
-    duplicate = next((name for name in names if names.count(name) > 1), None)
-    if duplicate:
-        raise UsageError(f"two recipes have the name {duplicate!r}", "Rename one of them.")
+    loaded = recipes_of(recipes, options, machine.devices())
     stepwise = not (full or options["until"] or options["vary"])
-    return replace(settings_of(after_dashes, tuple(loaded), runs, **options), stepwise=stepwise)
+    return replace(settings_of(after_dashes, loaded, runs, **options), stepwise=stepwise)

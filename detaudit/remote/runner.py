@@ -1,0 +1,163 @@
+"""Start the runs of an audit on other machines: what Runner does here, an engine and a worker do there."""
+
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from detaudit import private
+from detaudit.auditor.runs.followed import Limits
+from detaudit.auditor.runs.observer import Observer
+from detaudit.auditor.runs.runner import Result, Runner
+from detaudit.errors import EngineError, StorageError
+from detaudit.launch import Launcher, RunOutcome, RunSpec
+from detaudit.launch.local import TICK_S
+from detaudit.launch.plan import Settings
+from detaudit.launch.workspace import SharedWorkspace
+from detaudit.model import FlagState, Run, RunRecord, Status
+from detaudit.model.problems import RunLost
+from detaudit.recipe.flags import Flag
+from detaudit.remote.archive import ArchiveError, Attempt, unpack
+from detaudit.remote.engine import Engine, Job, Lost, Refused, Returned
+from detaudit.remote.plan import Plan, to_file
+from detaudit.remote.returned import Reader
+from detaudit.remote.snapshot import Snapshot
+
+ATTEMPTS = 3
+"""How often a run is begun if machines are lost."""
+
+
+class Carrier:
+    """A Launcher that gives the jobs of runs to an engine. It may be called in several threads at once.
+
+    What came back of a run is in ``spec.folder`` afterwards, and in ``attempts`` by that folder.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._lock = engine, threading.Lock()
+        self._returned: dict[str, Returned] = {}
+        self.attempts: dict[Path, Attempt] = {}
+
+    def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
+        """See Launcher.launch; the outcome of a run that was lost on each machine has no exit code.
+
+        Raises EngineError if the engine is broken, or a machine cannot do the run at all.
+        """
+        job, started, lost, avoid = spec.job, time.monotonic(), "", frozenset[str]()
+        if not isinstance(job, Job):
+            raise TypeError("a run elsewhere needs a job")
+        for _ in range(ATTEMPTS):
+            found = self._carried(job, avoid, tick)
+            place = f"{found.where}: " if found.where else ""
+            if isinstance(found.result, Refused):
+                raise EngineError(f"{place}{found.result.message}", found.result.hint)
+            if isinstance(found.result, Lost):
+                lost = f"{place}{found.result.reason}"
+            elif (attempt := self._unpacked(job, found.result, spec.folder)) is not None:
+                self.attempts[spec.folder] = attempt
+                return RunOutcome(attempt.result.exit_code, time.monotonic() - started)
+            else:
+                lost = f"{place}the archive of the run is not whole"
+            job, avoid = msgspec.structs.replace(job, id=secrets.token_hex(8)), avoid | {found.where}
+        raise RunLostError(lost)
+
+    def _carried(self, job: Job, avoid: frozenset[str], tick: Callable[[], None]) -> Returned:
+        with self._lock:
+            self._engine.submit(job, avoid)
+        try:
+            while True:
+                with self._lock:
+                    self._returned |= {one.job: one for one in self._engine.poll()}
+                    if job.id in self._returned:
+                        return self._returned.pop(job.id)
+                    if why := self._engine.failure():
+                        raise EngineError(f"the engine failed: {why}", "Start the audit again.")
+                tick()
+                time.sleep(TICK_S)
+        except BaseException:
+            with self._lock:
+                self._engine.cancel(job.id)
+            raise
+
+    def _unpacked(self, job: Job, data: bytes, folder: Path) -> Attempt | None:
+        """Write what came of a job to a folder; return None if it is not the whole result of this very job."""
+        archive, place = folder.with_name(f"{folder.name}.archive"), folder.with_name(f"{folder.name}.taken")
+        try:
+            private.make_folder(folder.parent)
+            archive.write_bytes(data)
+            attempt = unpack(archive, place)
+        except ArchiveError:
+            return None
+        except OSError as error:
+            raise StorageError.of(f"write {archive}", error) from error
+        finally:
+            archive.unlink(missing_ok=True)
+        if (attempt.id, attempt.run) != (job.id, job.run):
+            shutil.rmtree(place, ignore_errors=True)
+            return None
+        place.rename(folder)
+        return attempt
+
+
+class RunLostError(Exception):
+    """A run was lost on each machine that began it; the text says why the last time."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Makes runners of audits whose runs are done by the engine of ``carrier``; see MakeRunner."""
+
+    carrier: Carrier
+    plan: Plan
+    code: Snapshot
+    python: str = ""
+
+    def __call__(self, settings: Settings, launcher: Launcher, observer: Observer) -> Runner:
+        """Return a runner; ``launcher`` passes jobs on to the carrier."""
+        return RemoteRunner(settings, launcher, observer, self)
+
+
+class RemoteRunner(Runner):
+    """Starts each run on another machine, in a fresh copy of the code, with nothing of this machine's environment."""
+
+    def __init__(self, settings: Settings, launcher: Launcher, observer: Observer, elsewhere: Elsewhere) -> None:
+        super().__init__(replace(settings, isolate=True), launcher, observer)  # nothing here is watched
+        self.space = SharedWorkspace(settings.cwd)
+        self._elsewhere, self._reader = elsewhere, Reader(settings.out)
+
+    def refused(self, flags: Iterable[Flag]) -> Mapping[str, FlagState]:
+        """Return nothing: each machine says so itself."""
+        return {}
+
+    def _run(self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool) -> Result:
+        """See Runner. A run is ended where the plan says, whatever the limits."""
+        elsewhere = self._elsewhere
+        before = [recipe.name for recipe in elsewhere.plan.recipes].index(spec.recipe) * elsewhere.plan.runs
+        job = Job(
+            id=secrets.token_hex(8),
+            run=before + number,
+            plan=to_file(elsewhere.plan),
+            code=elsewhere.code.data,
+            digest=elsewhere.code.digest,
+            cwd=elsewhere.code.cwd,
+            python=elsewhere.python,
+        )
+        try:
+            self._launcher.launch(replace(spec, job=job), lambda: None)
+        except RunLostError as error:
+            return Result(_lost(number, str(error)), (), RunRecord())
+        attempt = elsewhere.carrier.attempts.pop(spec.folder)
+        taken = spec.folder.with_name(f"{spec.folder.name}.taken")
+        spec.folder.rename(taken)
+        with self._reading:
+            return self._reader.result(spec, attempt, taken)
+
+
+def _lost(number: int, why: str) -> Run:
+    errors = (RunLost(attempts=ATTEMPTS, reason=why),)
+    return Run(id=number, status=Status.FAILED, exit_code=None, wall_s=0.0, steps=0, errors=errors)

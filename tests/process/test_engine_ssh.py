@@ -1,0 +1,148 @@
+"""Runs on other hosts by ssh. The hosts are this machine, behind a program that takes the place of ssh."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.process.conftest import Finished, Project
+from tests.remote.engines.hosts import pretended, python
+
+
+class Hosts:
+    """Hosts a and b, and audits on them."""
+
+    def __init__(self, project: Project, folder: Path) -> None:
+        self.project, self.folder = project, folder
+        self.env = {"DETAUDIT_SSH_COMMAND": pretended(folder)}
+
+    def words(self, *words: str, hosts: str = "a,b") -> tuple[str, ...]:
+        return ("run", "train.py", "--engine", f"ssh:{hosts}", "--python", python(), "--format", "json", *words)
+
+    def run(self, *words: str, hosts: str = "a,b", env: dict[str, str] | None = None) -> Finished:
+        return self.project.detaudit(*self.words(*words, hosts=hosts), env={**self.env, **(env or {})})
+
+    def down(self, host: str) -> None:
+        (self.folder / f"{host}.down").touch()
+
+    def pids(self) -> list[int]:
+        return [int(line) for path in self.folder.glob("*.pids") for line in path.read_text().split()]
+
+
+@pytest.fixture
+def hosts(project: Project, tmp_path: Path) -> Hosts:
+    folder = tmp_path / "hosts"
+    folder.mkdir()
+    return Hosts(project, folder)
+
+
+def test_the_report_is_that_of_runs_here(hosts: Hosts, seeded: str) -> None:
+    there, here = hosts.run("--runs", "4"), hosts.project.run(seeded, "--runs", "4")
+    assert (there.code, here.code) == (0, 0), there.err
+    (group,), (local,) = there.json["groups"], here.json["groups"]
+    for key in ("verdict", "stages", "confidence", "flags", "sources"):
+        assert group[key] == local[key], key
+    assert [run["ranks"] for run in group["runs"]] == [run["ranks"] for run in local["runs"]]
+    assert len(hosts.pids()) == 4
+
+
+def test_a_script_whose_runs_differ(hosts: Hosts, unseeded: str) -> None:
+    done = hosts.run("--runs", "2")
+    assert done.code == 1
+    (group,) = done.json["groups"]
+    assert [(source["file"], source["kind"]) for source in group["sources"]][:1] == [("training.py", "unseeded")]
+    assert group["excerpts"], "the code here is that which ran"
+
+
+def test_a_hash_seed_here_does_not_hide_a_difference(hosts: Hosts) -> None:
+    hosts.project.write("train.py", "import training\ntraining.train(seed=hash('x') % 1000)\n")
+    assert hosts.run("--runs", "3").code == 1
+    pinned = hosts.run("--runs", "3", env={"PYTHONHASHSEED": "0"})
+    assert pinned.code == 0, "the user's own setting is part of the audit, as here"
+
+
+def test_a_host_that_is_down_costs_no_run(hosts: Hosts, seeded: str) -> None:
+    hosts.down("a")
+    done = hosts.run("--runs", "3")
+    assert done.code == 0, done.err
+    assert len(hosts.pids()) == 3
+
+
+def test_all_hosts_down(hosts: Hosts, seeded: str) -> None:
+    hosts.down("a")
+    done = hosts.run("--runs", "2", hosts="a")
+    assert done.code == 125
+    (error,) = done.json["groups"][0]["runs"][0]["errors"]
+    assert (error["kind"], error["attempts"]) == ("run-lost", 3)
+    assert "Connection refused" in error["reason"]
+
+
+def test_a_banner_does_no_harm(hosts: Hosts, seeded: str) -> None:
+    (hosts.folder / "a.banner").touch()
+    assert hosts.run("--runs", "2", hosts="a").code == 0
+
+
+def test_a_host_without_detaudit_is_named(hosts: Hosts, seeded: str) -> None:
+    done = hosts.project.detaudit("run", "train.py", "--engine", "ssh:a", "--python", "/bin/false", env=hosts.env)
+    assert done.code == 125
+    assert "a: detaudit cannot be started" in done.err
+    assert "Install detaudit" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--engine", "ssh:"), "does not name hosts"),
+        (("--engine", "ssh:-oProxyCommand=x"), "is not a host"),
+        (("--engine", "shh:a"), "ssh"),
+        (("--engine", "ssh:a", "--jobs", "2"), "--jobs cannot be combined"),
+        (("--engine", "ssh:a", "--vary", "hash-seed"), "--vary cannot be combined"),
+        (("--engine", "ssh:a", "--until", "90s"), "after a time"),
+    ],
+)
+def test_bad_input(hosts: Hosts, seeded: str, words: tuple[str, ...], said: str) -> None:
+    done = hosts.project.detaudit("run", "train.py", *words, env=hosts.env)
+    assert done.code == 2
+    assert said in done.err
+    assert not hosts.pids()
+
+
+SLEEPS = "import pathlib, time, training\ntraining.train(seed=0)\npathlib.Path(HERE).touch()\ntime.sleep(120)\n"
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_the_audit_ends_the_runs_everywhere(hosts: Hosts, tmp_path: Path, how: int) -> None:
+    started = tmp_path / "started"
+    hosts.project.write("train.py", SLEEPS.replace("HERE", repr(str(started))))
+    os.environ.update(hosts.env)
+    audit = hosts.project.start(*hosts.words("--runs", "2"))
+    _wait(started.exists)
+    trained = [one for one in psutil.process_iter() if _is(one, "train.py", str(hosts.folder))]
+    audit.send_signal(how)
+    out, _ = audit.communicate(timeout=60)
+    _, alive = psutil.wait_procs(trained, timeout=30)
+    assert trained
+    assert not alive
+    _wait(lambda: not any(psutil.pid_exists(pid) for pid in hosts.pids()))
+    if how == signal.SIGINT:
+        assert audit.returncode == 130
+        assert json.loads(out)["interrupted"]
+
+
+def _is(process: psutil.Process, name: str, folder: str) -> bool:
+    try:
+        return name in process.cmdline() and "detaudit-" in process.cwd()
+    except psutil.Error:
+        return False
+
+
+def _wait(until: object) -> None:
+    assert callable(until)
+    end = time.monotonic() + 60
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.1)
