@@ -34,6 +34,7 @@ FOLDERS = {
     "recipe": "Flags, recipes and audits",
     "launch": "Starting runs",
     "auditor": "Results and baselines",
+    "remote": "Runs on other machines",
     "errors": "Storage",
     "pytest_plugin": "The pytest plugin",
 }
