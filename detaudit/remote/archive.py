@@ -8,6 +8,7 @@ import contextlib
 import gzip
 import hashlib
 import io
+import re
 import shutil
 import tarfile
 import zlib
@@ -132,14 +133,14 @@ def _check(file: BinaryIO) -> None:
         raise ArchiveError(ArchiveFlaw.NO_ARCHIVE)
     if len(line) < LINE:
         raise ArchiveError(ArchiveFlaw.CUT)
-    digest, _, size = line[len(_MAGIC) + 1 : -1].decode("ascii", "replace").partition(" ")
+    found = re.fullmatch(rb"%s ([0-9a-f]{64}) ([0-9]{16})\n" % _MAGIC, line)
     here = file.seek(0, io.SEEK_END) - LINE
-    if not size.isdecimal() or here > int(size):
+    if found is None or here > int(found[2]):
         raise ArchiveError(ArchiveFlaw.CHANGED)
-    if here < int(size):
+    if here < int(found[2]):
         raise ArchiveError(ArchiveFlaw.CUT)
     file.seek(LINE)
-    if _hash(file) != digest:
+    if _hash(file) != found[1].decode():
         raise ArchiveError(ArchiveFlaw.CHANGED)
 
 

@@ -58,7 +58,7 @@ def test_one_that_is_cut_off_anywhere_does_not_count(tmp_path_factory: pytest.Te
     assert flaw(data[: cut % len(data)], folder) in (ArchiveFlaw.CUT, ArchiveFlaw.NO_ARCHIVE)
 
 
-@given(place=st.integers(0, 10**6), bit=st.integers(0, 7))
+@given(place=st.integers(0, LINE - 1) | st.integers(0, 10**6), bit=st.integers(0, 7))
 def test_one_bit_that_is_flipped_anywhere_is_noticed(
     tmp_path_factory: pytest.TempPathFactory, place: int, bit: int
 ) -> None:
