@@ -6,12 +6,12 @@ import msgspec
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """One machine, as long as it did not restart.
 
-    ``name`` is a letter, ``host`` what it calls itself. Machines of the same ``kind`` are alike in all that may change
-    bits. ``runs`` are those that it did, ``results`` the numbers of their different results. ``facts`` are those in
-    which the machines differ.
+    ``id`` counts from 1, ``host`` is what it calls itself. Machines of the same ``kind`` are alike in all that may
+    change bits. ``runs`` are those that it did, ``results`` the numbers of their different results. ``facts`` are those
+    in which the machines differ.
     """
 
-    name: str
+    id: int
     host: str
     kind: int
     runs: tuple[int, ...]

@@ -64,7 +64,7 @@ class DeviceShared(Fact, frozen=True, kw_only=True):
 class MachinesRunOnce(Fact, frozen=True, kw_only=True):
     """No two runs were on one machine or on machines alike, or results differ, and these machines did one run each."""
 
-    machines: tuple[str, ...]
+    machines: tuple[int, ...]
 
 
 Reason: TypeAlias = (

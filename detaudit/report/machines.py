@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from detaudit.model import Group, Machine
 from detaudit.model.number import count
+from detaudit.report import marks
 from detaudit.report.blocks import Heading, Items, Table
 from detaudit.report.messages.wording import both
 
@@ -38,8 +39,14 @@ def blocks(group: Group) -> tuple[Heading | Table | Items, ...]:
 
 def table(group: Group) -> Table | None:
     """Return a row for each machine, None for a single one."""
+    letters = marks.letters(group)
     rows = [
-        [machine.name, machine.host or "-", _numbers(machine.runs), _numbers(machine.results) or "-"]
+        [
+            str(machine.id),
+            machine.host or "-",
+            _numbers(machine.runs),
+            ", ".join(dict.fromkeys(letters[run] for run in machine.runs if run in letters)) or "-",
+        ]
         for machine in group.machines
     ]
     return Table(("MACHINE", "HOST", "RUNS", "RESULTS"), rows) if rows else None
@@ -55,7 +62,7 @@ def differences(machines: Sequence[Machine]) -> list[str]:
         values: defaultdict[str, list[Machine]] = defaultdict(list)
         for machine in machines:
             values[machine.facts.get(name, "none")].append(machine)
-        lines.append(f"{name}: " + "; ".join(f"{value} ({_letters(found)})" for value, found in values.items()))
+        lines.append(f"{name}: " + "; ".join(f"{value} ({_machines(found)})" for value, found in values.items()))
     more = len(names) - len(lines)
     return [*lines, *([f"and {more:,} more in audit.json"] if more > 0 else [])]
 
@@ -77,11 +84,11 @@ def _by_result(machines: Sequence[Machine]) -> list[list[Machine]]:
 def _named(machines: Sequence[Machine]) -> str:
     hosts = [machine.host for machine in machines if machine.host]
     shown = f" ({', '.join(dict.fromkeys(hosts))})" if hosts else ""
-    return f"machine{'s' * (len(machines) > 1)} {_letters(machines)}{shown}"
+    return f"{_machines(machines)}{shown}"
 
 
-def _letters(machines: Sequence[Machine]) -> str:
-    return ", ".join(machine.name for machine in machines)
+def _machines(machines: Sequence[Machine]) -> str:
+    return f"machine{'s' * (len(machines) > 1)} {_numbers([machine.id for machine in machines])}"
 
 
 def _numbers(found: Sequence[int]) -> str:

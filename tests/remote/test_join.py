@@ -80,10 +80,10 @@ def test_machines_that_repeat_different_results(tmp_path: Path, shared: Path) ->
     report = joined(tmp_path, shared)
     (group,) = report.groups
     assert report.verdict is Verdict.MACHINE_DEPENDENT
-    assert [(one.name, one.host, one.kind, one.runs, one.results) for one in group.machines] == [
-        ("A", "a", 1, (1, 4), (1,)),
-        ("B", "b", 1, (2, 5), (1,)),
-        ("C", "c", 2, (3, 6), (2,)),
+    assert [(one.id, one.host, one.kind, one.runs, one.results) for one in group.machines] == [
+        (1, "a", 1, (1, 4), (1,)),
+        (2, "b", 1, (2, 5), (1,)),
+        (3, "c", 2, (3, 6), (2,)),
     ]
     assert [one.facts for one in group.machines] == [{"cpu": "x"}, {"cpu": "x"}, {"cpu": "y"}]
     assert exit_code(report) == 1
@@ -102,4 +102,4 @@ def test_a_machine_that_disagrees_with_itself(tmp_path: Path, shared: Path) -> N
 def test_one_run_each_on_different_machines_proves_nothing(tmp_path: Path, shared: Path) -> None:
     on(shared, ("a", "x", "1"), ("b", "y", "2"))
     (group,) = joined(tmp_path, shared).groups
-    assert (group.verdict, group.reason) == (Verdict.INCONCLUSIVE, MachinesRunOnce(machines=("A", "B")))
+    assert (group.verdict, group.reason) == (Verdict.INCONCLUSIVE, MachinesRunOnce(machines=(1, 2)))

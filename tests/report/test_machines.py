@@ -7,9 +7,9 @@ from detaudit.report import machines, render
 from tests.report.checks import an_audit
 
 UNLIKE = (
-    Machine(name="A", host="n1", kind=1, runs=(1, 4), results=(1,), facts={"cpu": "x", "microcode": "1"}),
-    Machine(name="B", host="n2", kind=1, runs=(2, 5), results=(1,), facts={"cpu": "x", "microcode": "2"}),
-    Machine(name="C", host="n3", kind=2, runs=(3, 6, 7), results=(2,), facts={"cpu": "y", "microcode": "2"}),
+    Machine(id=1, host="n1", kind=1, runs=(1, 4), results=(1,), facts={"cpu": "x", "microcode": "1"}),
+    Machine(id=2, host="n2", kind=1, runs=(2, 5), results=(1,), facts={"cpu": "x", "microcode": "2"}),
+    Machine(id=3, host="n3", kind=2, runs=(3, 6, 7), results=(2,), facts={"cpu": "y", "microcode": "2"}),
 )
 
 
@@ -25,17 +25,20 @@ def group(found: tuple[Machine, ...]) -> Group:
 
 def test_groups_of_machines_are_named() -> None:
     assert machines.sentence(group(UNLIKE)) == (
-        "the same on each machine, 2 groups across: machines A, B (n1, n2) and machine C (n3)"
+        "the same on each machine, 2 groups across: machines 1-2 (n1, n2) and machine 3 (n3)"
     )
 
 
 def test_what_goes_along_with_the_results_comes_first() -> None:
-    assert machines.differences(UNLIKE) == ["cpu: x (A, B); y (C)", "microcode: 1 (A); 2 (B, C)"]
+    assert machines.differences(UNLIKE) == [
+        "cpu: x (machines 1-2); y (machine 3)",
+        "microcode: 1 (machine 1); 2 (machines 2-3)",
+    ]
 
 
 def test_a_machine_that_disagrees_with_itself_is_named() -> None:
     one = msgspec.structs.replace(UNLIKE[0], results=(1, 2))
-    assert machines.disagreeing(group((one, UNLIKE[1]))) == "machine A (n1) disagrees with itself"
+    assert machines.disagreeing(group((one, UNLIKE[1]))) == "machine 1 (n1) disagrees with itself"
 
 
 def test_every_format_has_the_verdict() -> None:

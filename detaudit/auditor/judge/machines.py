@@ -53,14 +53,14 @@ class Machines:
         kinds = {tuple(sorted(facts.items())): None for facts in relevant.values()}
         return tuple(
             Machine(
-                name=_letter(place),
+                id=place,
                 host=self._places[numbers[0]].host,
                 kind=list(kinds).index(tuple(sorted(relevant[one].items()))) + 1,
                 runs=tuple(numbers),
                 results=tuple(sorted({results[run] for run in numbers if run in results})),
                 facts={name: relevant[one][name] for name in differing if name in relevant[one]},
             )
-            for place, (one, numbers) in enumerate(runs.items())
+            for place, (one, numbers) in enumerate(runs.items(), 1)
         )
 
 
@@ -71,15 +71,15 @@ def verdict(machines: tuple[Machine, ...], results: Mapping[int, int]) -> tuple[
     """
     if any(len(machine.results) > 1 for machine in machines):
         return Verdict.NONDETERMINISTIC, None
-    compared = {machine.name: sum(run in results for run in machine.runs) for machine in machines}
+    compared = {machine.id: sum(run in results for run in machine.runs) for machine in machines}
     if len(set(results.values())) == 1:
         kinds = [machine.kind for machine in machines for run in machine.runs if run in results]
         if len(kinds) > len(set(kinds)):
             return Verdict.DETERMINISTIC, None
         return Verdict.INCONCLUSIVE, MachinesRunOnce(machines=tuple(compared))
     pairs = list(_differing(machines))
-    once = {one.name for pair in pairs for one in pair if compared[one.name] == 1}
-    if any(a.kind == b.kind and not once.isdisjoint((a.name, b.name)) for a, b in pairs):
+    once = {one.id for pair in pairs for one in pair if compared[one.id] == 1}
+    if any(a.kind == b.kind and not once.isdisjoint((a.id, b.id)) for a, b in pairs):
         return Verdict.NONDETERMINISTIC, None
     if once:
         return Verdict.INCONCLUSIVE, MachinesRunOnce(machines=tuple(sorted(once)))
@@ -88,9 +88,3 @@ def verdict(machines: tuple[Machine, ...], results: Mapping[int, int]) -> tuple[
 
 def _differing(machines: tuple[Machine, ...]) -> Iterator[tuple[Machine, Machine]]:
     return ((a, b) for a, b in combinations(machines, 2) if a.results and b.results and a.results != b.results)
-
-
-def _letter(number: int) -> str:
-    """Return the name of a machine: A, B, …, Z, AA, AB, and so on, for 0, 1, and so on."""
-    more, last = divmod(number, 26)
-    return (_letter(more - 1) if more else "") + chr(ord("A") + last)

@@ -86,7 +86,7 @@ def reason(found: Reason) -> str:
         case MachinesRunOnce(machines=machines):
             if len(machines) == 1:
                 return f"machine {machines[0]} did one run, which does not show whether it repeats its result; do two"
-            each = f"machines {both(machines)} did one run each"
+            each = f"machines {both([str(one) for one in machines])} did one run each"
             return f"{each}, which does not show whether they repeat their results; do two on each"
         case _:
             return _crowded(found)

@@ -59,14 +59,6 @@ def test_a_verdict_never_rests_on_a_pair_of_different_machines(
         assert len({result for _, result in found}) > 1
 
 
-def test_many_machines_have_names() -> None:
-    machines = Machines()
-    for number in range(30):
-        machines.add(number, Place(str(number)))
-    found = machines.found(dict.fromkeys(range(30), 1))
-    assert [one.name for one in found[24:]] == ["Y", "Z", "AA", "AB", "AC", "AD"]
-
-
 def test_one_machine_is_not_mentioned() -> None:
     machines = Machines()
     machines.add(1, Place("a"))
