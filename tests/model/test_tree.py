@@ -53,6 +53,12 @@ def test_the_first_that_differs_takes_few_nodes(a: dict[int, bytes], b: dict[int
         assert len(one.seen) == len(set(one.seen)) <= (2 * one.height if a != b else 0)
 
 
+def test_the_top_of_a_lower_tree_is_not_looked_at_if_a_higher_one_has_the_same_node() -> None:
+    lower, higher = Counted(dict.fromkeys(range(FAN_OUT), b"a")), Counted(dict.fromkeys(range(FAN_OUT + 1), b"a"))
+    assert list(tree.differing(lower, higher)) == [FAN_OUT]
+    assert (1, 0) not in lower.seen + higher.seen
+
+
 @given(EITHER, st.integers(-1, 700) | st.integers(0, 10**7))
 def test_the_digests_of_a_tree_are_those_that_it_was_made_of(digests: dict[int, bytes], number: int) -> None:
     found = Digests(HeldTree(digests))

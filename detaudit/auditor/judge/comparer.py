@@ -141,7 +141,7 @@ def _first_steps(pair: Matched, stages: Iterable[Stage], through: int | None, sh
     def differing(stage: Stage) -> Iterator[tuple[int, int, Stage]]:
         for number in blocks.differing(*sides[stage], shared=shared):
             yield number, stage.place, stage
-            if stage in found or number >= last:
+            if stage in found:
                 return
 
     # A block of all stages is read at once.
