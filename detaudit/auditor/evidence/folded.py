@@ -58,8 +58,8 @@ def tree_file(log: Path) -> Path:
 def fold(log: Path) -> bool:
     """Write the trees of an event log that will not grow any more; return whether it has any.
 
-    A log has none if the steps of a long training do not ascend in it, or the recorder cannot have written a number or
-    a text in it. Raises StorageError if the trees cannot be written.
+    A log has none if the steps of a long training do not ascend in it, or a number in it has more than 64 bits. Raises
+    StorageError if the trees cannot be written.
     """
     try:
         process, nodes = read_process(log, {}), bytearray()
@@ -75,10 +75,11 @@ def fold(log: Path) -> bool:
         kept = replace(process, trainings=tuple(parts))
         head = msgspec.msgpack.encode(_Head(log.stat().st_size, len(nodes), kept, long))
         half = log.with_name(f"{log.name}{SUFFIX}.part")
+        half.unlink(missing_ok=True)  # one that was left behind would keep its mode
         with open(half, "wb", opener=private.opener) as file:
             file.write(_START.pack(_MAGIC, hashlib.sha256(head).digest(), len(head)) + head + nodes)
         half.replace(tree_file(log))
-    except (struct.error, OverflowError, UnicodeEncodeError):
+    except (struct.error, OverflowError):
         return False
     except OSError as error:
         raise StorageError.of(f"write {tree_file(log)}", error) from error
@@ -134,7 +135,8 @@ def fold_run(folder: Path) -> None:
 def read_run(folder: Path, known: dict[bytes, Block] | None = None) -> list[Process]:
     """Return the processes of a run as event_logs.read_run does: of a log with trees, from them.
 
-    The event logs of such processes need not be there as long as no step is asked for.
+    The event logs of such processes need not be there as long as no step is asked for. If neither a log nor its trees
+    can be read, the process is torn.
     """
     known, place = {} if known is None else known, folder / wire.LOGS
     folded = [path.with_name(path.name.removesuffix(SUFFIX)) for path in place.glob(f"*{wire.LOG_SUFFIX}{SUFFIX}")]

@@ -1,6 +1,6 @@
 """Trees of digests in a file, of which a node is read when it is asked for.
 
-A node is an _ENTRY for each of its digests. It must have the digest that the node above has for it.
+A node is an ENTRY for each of its digests. It must have the digest that the node above has for it.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from msgspec import Meta
 from detaudit.errors import StorageError
 from detaudit.model.tree import FAN_OUT, Digests, Node, Tree, digest
 
-_ENTRY = struct.Struct(">Q32sQQ")
+ENTRY = struct.Struct(">Q32sQQ")
 """A number, its digest, and where what it stands for begins and ends: a node in this file, a block in the event log."""
 
 _Natural = Annotated[int, Meta(ge=0)]
@@ -67,8 +67,8 @@ class FoldedTree(Tree):
         data = b""
         with contextlib.suppress(OSError, OverflowError), self._path.open("rb", buffering=0) as file:
             file.seek(self._base + whole.start)
-            data = file.read(max(0, min(whole.end - whole.start, FAN_OUT * _ENTRY.size)))
-        entries = _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size])
+            data = file.read(max(0, min(whole.end - whole.start, FAN_OUT * ENTRY.size)))
+        entries = ENTRY.iter_unpack(data[: len(data) // ENTRY.size * ENTRY.size])
         found = {number: Entry(*rest) for number, *rest in entries}
         if digest({number: entry.digest for number, entry in found.items()}) != whole.digest:
             hint = "Leave the results folder as it is while it is compared."
@@ -113,8 +113,8 @@ def write(
 ) -> tuple[int, int]:
     """Add a node after those below it, and return where it begins and ends."""
     entries = [
-        _ENTRY.pack(below, one, *(places[below] if level == 1 else write(tree, level - 1, below, places, nodes)))
+        ENTRY.pack(below, one, *(places[below] if level == 1 else write(tree, level - 1, below, places, nodes)))
         for below, one in (tree.node(level, number) if level else {}).items()
     ]
     nodes += b"".join(entries)
-    return len(nodes) - len(entries) * _ENTRY.size, len(nodes)
+    return len(nodes) - len(entries) * ENTRY.size, len(nodes)

@@ -162,6 +162,32 @@ def test_trees_that_are_not_whole_are_never_compared(place: int, how: str) -> No
             assert found == Difference(rank=0, step=40, stage=Stage.FORWARD)
 
 
+def test_trees_that_are_not_whole_without_their_log_leave_a_process_that_is_torn(tmp_path: Path) -> None:
+    with limits():
+        log = write(tmp_path, regular(40))
+        assert folded.fold(log)
+        log.unlink()
+        path = folded.tree_file(log)
+        path.write_bytes(path.read_bytes()[:-1])
+        (process,) = folded.read_run(tmp_path)
+        assert (process.hello.pid, process.torn, process.trainings) == (7, True, ())
+
+
+def test_a_node_or_a_head_that_was_changed_is_noticed(tmp_path: Path) -> None:
+    with limits():
+        for end in "ab":
+            assert folded.fold(write(tmp_path / end, regular(400, end)))
+        log = tmp_path / "a" / "logs" / "7.0.jsonl"
+        path = folded.tree_file(log)
+        data = path.read_bytes()
+        for place in range(len(data) - tree_nodes.ENTRY.size, len(data) - 16):  # the number and the digest of a top
+            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            with pytest.raises(StorageError, match=r"7\.0\.jsonl\.tree is gone, or has changed"):
+                comparer.first_difference(trees(tmp_path / "a"), trees(tmp_path / "b"))
+        path.write_bytes(data.replace(b"train.py", b"brain.py"))
+        assert folded.read(log) is None
+
+
 def test_a_log_whose_steps_do_not_ascend_has_no_trees(tmp_path: Path) -> None:
     with limits():
         log = write(tmp_path, regular(40)[::-1])
@@ -169,9 +195,10 @@ def test_a_log_whose_steps_do_not_ascend_has_no_trees(tmp_path: Path) -> None:
         assert trees(tmp_path).steps == 40
 
 
-def test_a_step_that_no_recorder_wrote_is_left_to_the_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("steps", [0, 40])
+def test_a_step_that_no_recorder_wrote_is_left_to_the_log(tmp_path: Path, steps: int) -> None:
     with limits():
-        log = write(tmp_path, [*regular(40), (0, 2**70, Stage.UPDATE, "a", None)])
+        log = write(tmp_path, [*regular(steps), (0, 2**70, Stage.UPDATE, "a", None)])
         assert not folded.fold(log)
         assert trees(tmp_path).steps == 2**70
 
