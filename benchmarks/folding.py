@@ -16,6 +16,7 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -71,7 +72,7 @@ def fold_ranks(folder: Path, steps: int, ranks: int, differs: int) -> Iterator[d
 
     for rank in range(ranks):
         log = write_log(folder / "a", rank, steps, None)
-        found = {"fold": cpu_s(lambda log=log: folded.fold(log))}
+        found = {"fold": cpu_s(partial(folded.fold, log))}
         tree = folded.tree_file(log)
         found |= {"log": log.stat().st_size / steps, "tree": tree.stat().st_size / steps}
         if rank < TURNS:
