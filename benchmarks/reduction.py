@@ -138,18 +138,21 @@ def levels() -> Rows:
 
 
 def joins(found: Measured) -> Rows:
-    """Yield what join moves, unpacks, computes and holds, depending on what it reads of each run."""
+    """Yield what join moves, unpacks, computes and holds, depending on what it reads of each run.
+
+    It holds the digests of two runs, and the settings of each process of all runs.
+    """
     decoding, heads = ALL * found.fold_s, ALL / found.heads_per_s
     rows = (
-        ("event logs", found.packed, found.log, decoding, found.held),
-        ("trees with their heads", found.trees + HEAD, found.trees + HEAD, heads, HEAD),
-        ("heads alone", HEAD, HEAD, heads, HEAD),
-        ("a digest of each rank", DIGEST, 0, 0, DIGEST),
-        ("a digest of each run", DIGEST / RANKS, 0, 0, DIGEST / RANKS),
+        ("event logs", found.packed, found.log, decoding, 2 * found.held + RUNS * HEAD),
+        ("trees with their heads", found.trees + HEAD, found.trees + HEAD, heads, RUNS * HEAD),
+        ("heads alone", HEAD, HEAD, heads, RUNS * HEAD),
+        ("a digest of each rank", DIGEST, 0, 0, 2 * DIGEST),
+        ("a digest of each run", DIGEST / RANKS, 0, 0, 2 * DIGEST / RANKS),
     )
     for what, moved, unpacked, core_s, held in rows:
-        each = (size(moved * ALL), duration(moved * ALL / NETWORK), size(unpacked * RANKS) if unpacked else "")
-        yield what, *each, duration(core_s) if core_s else "seconds", size(2 * RANKS * held)
+        each = (size(moved * ALL), duration(moved * ALL / NETWORK), size(unpacked * ALL) if unpacked else "")
+        yield what, *each, duration(core_s) if core_s else "seconds", size(RANKS * held)
 
 
 def limits(found: Measured) -> Rows:
@@ -160,7 +163,8 @@ def limits(found: Measured) -> Rows:
         (POLL_S / REQUEST_S * LISTED / RUNS, "an object for each rank", "to list them takes longer than the wait"),
         (ARCHIVE / found.log, f"an archive unpacks to {ARCHIVE // 2**30} GiB", "join refuses it"),
         (DAY * NETWORK / RUNS / found.packed, "the network is busy for a day", "join takes days"),
-        (DISK / found.log, "the disk holds one unpacked run", "join cannot unpack it"),
+        (DISK / RUNS / found.log, "the disk holds all runs, unpacked", "join cannot unpack them"),
+        (MEMORY / RUNS / HEAD, "memory holds the settings of all processes of all runs", "join is killed"),
         (MEMORY / 2 / found.held, "memory holds the digests of all blocks of two runs", "join is killed"),
     )
     for ranks, what, then in sorted(rows):

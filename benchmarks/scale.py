@@ -124,12 +124,13 @@ of all ranks take {size(roots.held)} of memory, those of two runs {size(roots.he
 
 def joined(found: Measured, result: Result) -> str:
     """Return what join does, what breaks, and what of this is there."""
-    head = ["of each rank, join reads", "moved", "in", "on disk, of a run", "core time", "held, of two runs"]
+    head = ["of each rank, join reads", "moved", "in", "on disk", "core time", "in memory"]
     return f"""\
 ## What join reads and holds
 
-It holds the first run, and the one that is compared with it. Heads and digests take at least that much time and memory:
-the heads that were measured are smaller, and all of it is larger once it is decoded.
+It keeps on disk what it unpacked of all runs. In memory it holds the digests of the first run and of the one that is
+compared with it, and the settings of each process of all runs: heads, in round figures. Heads and digests take at least
+that much time and memory: the heads that were measured are smaller, and all of it is larger once it is decoded.
 
 {table(head, list(joins(found)))}
 With heads it can report of runs that match all that it reports today but the losses of each step, which charts show:
@@ -142,9 +143,10 @@ those that do not.
 If join reads event logs, each limit is reached at this number of ranks of {STEPS:,} steps:
 
 {table(["ranks", "limit", "beyond it"], list(limits(found)))}
-With trees, nothing of this is reached at {RANKS:,} ranks but the listing of an object for each rank: store one archive
-for each run or machine. What remains is one core's {duration(ALL / found.heads_per_s)} for the heads of all runs, or
-nothing of it for a run whose digest is that of another.
+With trees, two of these are still reached at {RANKS:,} ranks. To list an object for each rank takes too long: store one
+archive for each run or machine. And memory does not hold the settings of all runs, unless equal ones are held once.
+What remains is one core's {duration(ALL / found.heads_per_s)} for the heads of all runs, or nothing of it for a run
+whose digest is that of another.
 
 ## What there is
 
