@@ -12,10 +12,10 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports test-engines test-s3 docs docs-links
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\#.*/\1/p' $(MAKEFILE_LIST))
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 $(VENV)/.base: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -163,6 +163,9 @@ bench-long: $(VENV)/.dev ## Measure whole audits, bisections and traces likewise
 
 bench-horizon: $(VENV)/.dev ## Simulate bisections of long trainings and write docs/horizon.md (minutes)
 	$(BIN)/python -m benchmarks.horizon docs/horizon.md
+
+bench-scale: $(VENV)/.dev ## Simulate a thousand runs of a thousand ranks and write docs/scale.md (seconds)
+	$(BIN)/python -m benchmarks.scale docs/scale.md
 
 bench-jobs: $(VENV)/.dev ## Measure which races runs at once hide, and write docs/jobs.md (half an hour)
 	$(BIN)/python -m benchmarks.jobs --write docs/jobs.md

@@ -1,7 +1,7 @@
 """Digests by step, in blocks of steps.
 
 One digest stands for all steps of a block: two blocks are equal if and only if their digests are, so only blocks that
-differ have to be read.
+differ have to be read. A tree of these digests says which do.
 """
 
 import hashlib
@@ -13,6 +13,9 @@ from itertools import groupby
 from typing import TypeAlias
 
 import msgspec
+
+from detaudit.model import tree
+from detaudit.model.tree import HeldTree, Tree
 
 BLOCK = 2048
 """The number of steps of a block; step S is in the block with the number S // BLOCK."""
@@ -33,6 +36,11 @@ class BlockedSteps(Steps):
     @abstractmethod
     def digests(self) -> Mapping[int, bytes]:
         """One digest for each block, by its number."""
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of these digests."""
+        return HeldTree(self.digests)
 
     @abstractmethod
     def block(self, number: int) -> Steps:
@@ -56,7 +64,7 @@ class BlockedSteps(Steps):
         return sum(len(self.block(number)) for number in self.digests)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and self.digests == in_blocks(other).digests
+        return isinstance(other, Mapping) and self.tree.root == in_blocks(other).tree.root
 
     __hash__ = None  # type: ignore[assignment]  # as of every mapping
 
@@ -80,8 +88,8 @@ class HeldSteps(BlockedSteps):
 
 
 def block_of(step: int) -> int:
-    """Return the number of the block of a step."""
-    return step // BLOCK
+    """Return the number of the block of a step; that of a negative one, as in an edited baseline, is 0."""
+    return max(step, 0) // BLOCK
 
 
 def start(number: int) -> int:
@@ -122,18 +130,13 @@ def hashed(data: bytes = b"") -> "hashlib._Hash":
 
 
 def fingerprint(steps: Steps) -> str:
-    """Return a text that is equal for two mappings if and only if they are equal."""
-    found = hashed()
-    for number, digest in sorted(in_blocks(steps).digests.items()):
-        found.update(b"%d %s\n" % (number, digest.hex().encode()))
-    return found.hexdigest()
+    """Return a text that is equal for two mappings if and only if they are equal: the root of the tree."""
+    return in_blocks(steps).tree.root.hex()
 
 
-def differing(a: BlockedSteps, b: BlockedSteps, *, shared: bool = False) -> list[int]:
-    """Return the numbers of the blocks that differ, ascending; if ``shared``, of those that both have."""
-    ours, theirs = a.digests, b.digests
-    numbers: Iterable[int] = ours.keys() & theirs.keys() if shared else ours.keys() | theirs.keys()
-    return sorted(number for number in numbers if ours.get(number) != theirs.get(number))
+def differing(a: BlockedSteps, b: BlockedSteps, *, shared: bool = False) -> Iterator[int]:
+    """Yield the numbers of the blocks that differ, ascending; if ``shared``, of those that both have."""
+    return tree.differing(a.tree, b.tree, shared=shared)
 
 
 def last(steps: Steps) -> int:

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -88,7 +88,8 @@ def _unidentified(path: Path) -> Process:
     return Process(hello, torn=True)
 
 
-def _process(path: Path, known: dict[bytes, Block]) -> Process:
+def read_process(path: Path, known: dict[bytes, Block]) -> Process:
+    """Return the process of an event log; ``known`` is as of read_run."""
     process: Process | None = None
     growing = TrainingsSoFar(path, known)
     for piece in pieces(path):
@@ -153,14 +154,20 @@ def _take(process: Process, growing: TrainingsSoFar, line: Line) -> None:
 
 
 def read_run(folder: Path, known: dict[bytes, Block] | None = None) -> list[Process]:
-    """Return the processes of a run, in an order that is the same in every run.
+    """Return the processes of a run, as of_run does.
 
-    They are sorted by launcher rank, then by multiprocessing's numbering, then in the order of their start. Calls of
-    models are trainings only if nothing was trained in any process. ``known`` has blocks of steps that were read
-    before, by their bytes; those that are read now are added.
+    ``known`` has blocks of steps that were read before, by their bytes; those that are read now are added.
     """
     known = {} if known is None else known
-    processes = [_process(path, known) for path in logs(folder / wire.LOGS)]
+    return of_run([read_process(path, known) for path in logs(folder / wire.LOGS)])
+
+
+def of_run(processes: Sequence[Process]) -> list[Process]:
+    """Return processes in an order that is the same in every run, with those of their trainings that count.
+
+    They are sorted by launcher rank, then by multiprocessing's numbering, then in the order of their start. Calls of
+    models are trainings only if nothing was trained in any process.
+    """
     trained = any(not training.is_inference for process in processes for training in process.trained)
     for process in processes:
         # Calls before a training or in other processes are no results, nor calls before a backward pass that nothing

@@ -1,55 +1,17 @@
-"""What a long training recorded: digests of its blocks, and the rest when it is asked for, from its event log."""
+"""What a long training recorded: digests of its blocks, and where they are in its event log, as that is read."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from pathlib import Path
 from typing import NamedTuple
 
-from detaudit.auditor.evidence.event_pieces import pieces
-from detaudit.auditor.evidence.event_records import Event, Line
-from detaudit.errors import StorageError
+from detaudit.auditor.evidence.event_records import Event
+from detaudit.auditor.evidence.log_blocks import Held, LoggedBlocks, Origin
 from detaudit.model import Number, Stage, as_number, blocks
-from detaudit.model.blocks import BlockedSteps, HeldSteps, Pairs, Steps, block_of
+from detaudit.model.blocks import Pairs, block_of
+from detaudit.model.tree import HeldTree, Tree
 
 _STEP = itemgetter(0)
-
-
-class Held:
-    """Events of one training that are held in memory."""
-
-    def __init__(self) -> None:
-        self.digests: dict[Stage, dict[int, tuple[str, ...]]] = {}
-        self.losses: dict[int, Number] = {}
-
-    def add(self, events: Iterable[Event]) -> None:
-        """Add events. A step may have several of one stage, such as the weights of two models."""
-        for event in events:
-            steps = self.digests.setdefault(event.stage, {})
-            steps[event.step] = (*steps.get(event.step, ()), event.digest)
-            if event.value is not None:
-                self.losses[event.step] = as_number(float.fromhex(event.value))
-
-
-class Origin(NamedTuple):
-    """The event log, the framework and the lane of a training."""
-
-    path: Path
-    framework: str
-    lane: int
-
-    def held(self) -> Held:
-        """Return all that this training recorded."""
-        found = Held()
-        for piece in pieces(self.path):
-            found.add(self.among(piece.lines))
-        return found
-
-    def among(self, lines: Iterable[Line]) -> Iterator[Event]:
-        """Yield the events of this training."""
-        for line in lines:
-            if isinstance(line, Event) and line.lane == self.lane and line.fw == self.framework:
-                yield line
 
 
 class StageBlocks:
@@ -59,6 +21,11 @@ class StageBlocks:
         self.digests: dict[int, bytes] = {}
         self.last = -1
         self._hash = blocks.hashed()
+
+    @property
+    def tree(self) -> Tree:
+        """See OfStage."""
+        return HeldTree(self.digests)
 
     def add(self, number: int, found: Pairs) -> None:
         """Add ascending pairs of one block, none of which is before the last step."""
@@ -90,21 +57,20 @@ class Block(NamedTuple):
     last_loss: tuple[int, Number] | None
 
 
-class Log:
-    """The events of one training in its event log: the digests of its blocks, and where they are.
+class Log(LoggedBlocks):
+    """The blocks of one training as its event log is read.
 
     ``ordered`` says whether the steps of each stage ascend, as the recorder writes them. Otherwise the blocks are not
     known, and the events must be held.
     """
 
     def __init__(self, origin: Origin) -> None:
+        super().__init__(origin)
         self.ordered = True
         self.stages: defaultdict[Stage, StageBlocks] = defaultdict(StageBlocks)
         self.places: dict[int, tuple[int, int]] = {}
         self.last_loss: tuple[int, Number] | None = None
         self._alone: int | None = None
-        self._origin = origin
-        self._latest: tuple[int, Held] = -1, Held()
 
     def take_held(self, held: Held, start: int, end: int) -> None:
         """Take over what was held, which lies between these bytes of the event log."""
@@ -165,65 +131,7 @@ class Log:
         """The last step of any stage, -1 if there is none."""
         return max((stage.last for stage in self.stages.values()), default=-1)
 
-    def block(self, number: int) -> Held:
-        """Return the events of a block. Raises StorageError if the event log is not the same any more."""
-        if self._latest[0] != number:
-            self._latest = number, self._read(number)
-        return self._latest[1]
-
-    def _read(self, number: int) -> Held:
-        found = Held()
-        for piece in pieces(self._origin.path, *self.places.get(number, (0, 0))):
-            found.add(event for event in self._origin.among(piece.lines) if block_of(event.step) == number)
-        for stage, known in self.stages.items():
-            steps = HeldSteps(found.digests.get(stage, {}))
-            if steps.digests.get(number) != known.digests.get(number):
-                hint = "Leave the results folder as it is while it is compared."
-                raise StorageError(f"{self._origin.path} is gone, or has changed since it was read", hint)
-        return found
-
 
 def _ascend(last: int, found: Sequence[tuple[int, object]]) -> bool:
     """Whether no step is before the one in front of it; the first comes after ``last``."""
     return not found or (last <= found[0][0] and sorted(found, key=_STEP) == found)
-
-
-class LoggedSteps(BlockedSteps):
-    """The digests of one stage of a training in an event log."""
-
-    def __init__(self, log: Log, stage: Stage) -> None:
-        self._log, self._stage = log, stage
-
-    @property
-    def digests(self) -> Mapping[int, bytes]:
-        """See BlockedSteps."""
-        return self._log.stages[self._stage].digests
-
-    def block(self, number: int) -> Steps:
-        """See BlockedSteps. Raises StorageError if the event log is not the same any more."""
-        return self._log.block(number).digests.get(self._stage, {}) if number in self.digests else {}
-
-
-class LoggedLosses(Mapping[int, Number]):
-    """The losses of a training in an event log, by ascending step; the last one is always known."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-
-    def __getitem__(self, step: int) -> Number:
-        last = self._log.last_loss
-        return last[1] if last and last[0] == step else self._log.block(block_of(step)).losses[step]
-
-    def __iter__(self) -> Iterator[int]:
-        for number in sorted(self._log.places):
-            yield from self._log.block(number).losses
-
-    def __reversed__(self) -> Iterator[int]:
-        last = self._log.last_loss
-        if last is not None:
-            yield last[0]
-            for number in sorted(self._log.places, reverse=True):
-                yield from (step for step in reversed(self._log.block(number).losses) if step != last[0])
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from detaudit.auditor.evidence.event_pieces import Piece
 from detaudit.auditor.evidence.event_records import Event, Final, State, WeightsLine
-from detaudit.auditor.evidence.logged import Block, Held, Log, LoggedLosses, LoggedSteps, Origin
+from detaudit.auditor.evidence.log_blocks import Held, LoggedLosses, LoggedSteps, Origin
+from detaudit.auditor.evidence.logged import Block, Log
 from detaudit.auditor.evidence.weight_sets import SetsSoFar, plain
 from detaudit.model import FinalState, ModelTensor, Number, Stage, Training, Weight, as_number, blocks
 

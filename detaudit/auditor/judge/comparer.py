@@ -4,8 +4,9 @@ Equal are the bits of the weights, of the buffers of models, of the losses and o
 (pairing.RESULTS). Never a sum of floats, which may differ in the last place though every weight is the same.
 """
 
+import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.judge import saved_files
@@ -134,15 +135,19 @@ def _ended_before(pair: Matched, through: int | None) -> int | None:
 def _first_steps(pair: Matched, stages: Iterable[Stage], through: int | None, shared: bool) -> dict[Stage, int]:
     """Return the first step at which each of these stages differs; a stage that differs at none is left out."""
     sides = {stage: in_blocks(pair, stage) for stage in stages}
-    # A block of all stages is read at once.
-    differing = sorted(
-        (n, stage.place, stage) for stage in sides for n in blocks.differing(*sides[stage], shared=shared)
-    )
     last = blocks.block_of(through) if through is not None else math.inf
     found: dict[Stage, int] = {}
-    for number, _, stage in differing:
-        if stage in found or number > last:
-            continue
+
+    def differing(stage: Stage) -> Iterator[tuple[int, int, Stage]]:
+        for number in blocks.differing(*sides[stage], shared=shared):
+            yield number, stage.place, stage
+            if stage in found:
+                return
+
+    # A block of all stages is read at once.
+    for number, _, stage in heapq.merge(*map(differing, sides)):
+        if number > last:
+            break
         a, b = (side.block(number) for side in sides[stage])
         steps = a.keys() & b.keys() if shared else a.keys() | b.keys()
         step = min((step for step in steps if a.get(step) != b.get(step)), default=None)

@@ -17,7 +17,8 @@ from detaudit.auditor.baseline import recordings
 from detaudit.auditor.evidence import event_pieces, trainings
 from detaudit.auditor.evidence.event_logs import Process, read_run
 from detaudit.auditor.evidence.event_records import DECODER
-from detaudit.auditor.evidence.logged import Block, Log, LoggedSteps, Origin
+from detaudit.auditor.evidence.log_blocks import LoggedSteps, Origin
+from detaudit.auditor.evidence.logged import Block, Log
 from detaudit.auditor.judge import comparer, pairing
 from detaudit.auditor.judge.follow import DigestFollower
 from detaudit.auditor.judge.pairing import Matched
