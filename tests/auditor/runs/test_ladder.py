@@ -1,4 +1,4 @@
-"""Each run goes four times as far as the last, until two differ or one goes to its end."""
+"""Each run goes several times as far as the last, until two differ or one goes to its end."""
 
 import msgspec
 from hypothesis import given
@@ -21,15 +21,17 @@ def state(ladder: Ladder) -> tuple[Until | None, bool, int]:
     return ladder.until, ladder.climbs, ladder.total
 
 
-def test_each_run_goes_four_times_as_far_until_one_is_whole() -> None:
+def test_each_run_goes_several_times_as_far_until_one_is_whole() -> None:
     ladder = Ladder(2, climbs=True)
     assert ladder.until == Until(seconds=FIRST_S, in_training=True)
     ladder.take(ended(100), differs=False)
-    assert state(ladder) == (Until(step=400), True, 3)
-    ladder.take(ended(400), differs=False)
-    assert state(ladder) == (Until(step=1600), True, 4)
+    assert state(ladder) == (Until(step=600), True, 3)
+    ladder.take(ended(600), differs=False)
+    assert state(ladder) == (Until(step=2400), True, 4)
+    ladder.take(ended(2400), differs=False)
+    assert state(ladder) == (Until(step=9600), True, 5)
     ladder.take(WHOLE, differs=False)
-    assert state(ladder) == (None, False, 4)
+    assert state(ladder) == (None, False, 5)
     ladder.take(WHOLE, differs=False)
     assert not ladder.more
 

@@ -310,32 +310,32 @@ def test_a_run_that_fails_with_the_flag_ends_its_trial(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ended_after", "expected"),
     [
-        ([2, 8, 40, 40], FlagTrial(runs=2, through=32)),
-        ([2, 8], FlagTrial(runs=2)),  # with the flag, the training is over before step 32
+        ([2, 12, 60, 60], FlagTrial(runs=2, through=48)),
+        ([2, 12], FlagTrial(runs=2)),  # with the flag, the training is over before step 48
     ],
 )
 def test_a_flag_is_tried_four_times_as_far_as_runs_were_ended(
     tmp_path: Path, ended_after: list[int], expected: FlagTrial
 ) -> None:
     audit = trace(tmp_path, Training(fixed_by=FLAG, ended_after=ended_after), stepwise=True)
-    assert [run.through for run in audit.groups[0].runs] == [2, 8]
+    assert [run.through for run in audit.groups[0].runs] == [2, 12]
     assert audit.culprit is not None
     assert audit.culprit.flags[0].trial == expected
 
 
-@pytest.mark.parametrize(("steps", "differs"), [(32, replace(DIFFERS, step=32)), (33, None)])
+@pytest.mark.parametrize(("steps", "differs"), [(48, replace(DIFFERS, step=48)), (49, None)])
 def test_what_differs_with_a_flag_counts_as_far_as_it_was_tried(
     tmp_path: Path, steps: int, differs: Difference | None
 ) -> None:
-    audit = trace(tmp_path, Training(ended_after=[2, 8, steps, steps]), stepwise=True)
+    audit = trace(tmp_path, Training(ended_after=[2, 12, steps, steps]), stepwise=True)
     assert audit.culprit is not None
-    assert audit.culprit.flags[0].trial == FlagTrial(runs=2, first_difference=differs, through=32)
+    assert audit.culprit.flags[0].trial == FlagTrial(runs=2, first_difference=differs, through=48)
 
 
 def test_racing_operations_are_recorded_as_far_as_runs_were_ended(tmp_path: Path) -> None:
-    launcher = Training(hides=("ops",), ended_after=[2, 8, 32, 32])
+    launcher = Training(hides=("ops",), ended_after=[2, 12, 48, 48])
     trace(tmp_path, launcher, stepwise=True)
-    assert [watch["last"] for watch in launcher.instrumented if watch["level"] == "racing"] == [8, 8]
+    assert [watch["last"] for watch in launcher.instrumented if watch["level"] == "racing"] == [12, 12]
 
 
 def test_the_runs_of_a_pair_have_different_values_of_what_varies(tmp_path: Path) -> None:
