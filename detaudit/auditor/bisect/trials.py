@@ -4,12 +4,12 @@ import shutil
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from detaudit.auditor.bisect import edited
 from detaudit.auditor.bisect.horizon import END, OneRun
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
-from detaudit.auditor.evidence import event_logs
+from detaudit.auditor.evidence import environment, event_logs
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.judge.run_status import compared, stopped
 from detaudit.auditor.runs.followed import Limits
@@ -42,7 +42,10 @@ class Trial:
 
 
 class Trials:
-    """Runs trainings with flags, and keeps the results. ``keep`` is called after each run."""
+    """Runs trainings with flags, and keeps the results. ``keep`` is called after each run.
+
+    ``environment`` is that of the runs so far; see environment.describe.
+    """
 
     def __init__(
         self, settings: Settings, runner: Runner, plan: Plan, observer: Observer, keep: Callable[[], None]
@@ -50,6 +53,7 @@ class Trials:
         self._settings, self._runner, self._plan = settings, runner, plan
         self._observer, self._keep = observer, keep
         self._trials: dict[Flags, Trial] = {}
+        self.environment: dict[str, Any] = environment.describe()
         self.total_runs = 0
 
     @property
@@ -139,6 +143,7 @@ class Trials:
 
     def _take(self, trial: Trial, result: Result) -> None:
         trial.group.add(result.run, result.processes, result.record)
+        environment.add_processes(self.environment, result.processes)
         matches = result.run.finished and trial.group.result().runs[-1].first_difference is None
         if matches and (trial.first is None or (result.run.through or END) > (trial.first.run.through or END)):
             trial.first = result

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
+import msgspec
+
 from detaudit.auditor import advice, store
 from detaudit.auditor.bisect import sensitivity_report
 from detaudit.auditor.bisect.controlled_trials import ControlledTrials
 from detaudit.auditor.bisect.priority import LIKELY, matching
 from detaudit.auditor.bisect.sensitivity import Sensitivity, SensitivitySearch
 from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult
-from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import verdict
 from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
@@ -52,7 +53,7 @@ class VariationBisector:
     ) -> None:
         settings, observer = question.settings, observer or Observer()
         self._earlier = earlier
-        self._question, self._environment = question, environment.describe()
+        self._question = question
         self._runner = Runner(settings, launcher, observer)
         self._varying = settings.varying.under(question.recipe)
         self._trials = ControlledTrials(settings, self._runner, self._plan, observer, self._save)
@@ -69,8 +70,6 @@ class VariationBisector:
         else:
             store.prepare(self._question.settings.out)
         self._answer = self._search.run()
-        if self._trials.base is not None:
-            environment.add_processes(self._environment, self._trials.base.processes)
         self._save()
         return self.result()
 
@@ -108,7 +107,7 @@ class VariationBisector:
         return VariationBisection(
             schema_version=SCHEMA_VERSION,
             command=question.settings.command,
-            environment=self._environment,
+            environment=msgspec.to_builtins(self._trials.environment),
             verdict=VERDICTS[outcome],
             groups=groups,
             warnings=advice.warnings(groups, self._runner.leftovers, self._runner.warnings),

@@ -154,6 +154,33 @@ def test_a_resumed_bisection_repeats_no_run(tmp_path: Path) -> None:
     assert len(first.launched) + len(second.launched) == len(whole.launched)
 
 
+@pytest.mark.parametrize("stop_after", [1, 5])
+def test_an_interrupted_bisection_has_the_versions_of_its_runs(tmp_path: Path, stop_after: int) -> None:
+    """Also one that is resumed, and interrupted again before its next run."""
+    stopped = Bisector(question(tmp_path), Training(KERNEL, HASH, stop_after=stop_after))
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run()
+    kept = stopped.result(interrupted=True)
+    again = Bisector(question(tmp_path), Training(stop_after=0), earlier=kept.groups)
+    with pytest.raises(KeyboardInterrupt):
+        again.run()
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    expected = bisect(whole, Training(KERNEL, HASH)).environment
+    assert (expected["python"], expected["frameworks"]) == ("3.11.7", {"torch": "2.13.0"})
+    assert kept.environment == again.result(interrupted=True).environment == expected
+
+
+def test_a_bisection_whose_runs_all_fail_has_their_versions(tmp_path: Path) -> None:
+    class Fails(Training):
+        def _script(self, flags: set[str], number: int) -> Script:
+            return run(training(whole=False), exit_code=1)
+
+    audit = bisect(tmp_path, Fails())
+    assert audit.outcome is BisectOutcome.INCONCLUSIVE
+    assert audit.environment["frameworks"] == {"torch": "2.13.0"}
+
+
 def test_audit_json_has_all_of_it(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training(KERNEL))
     assert store.load(tmp_path / "out") == audit
