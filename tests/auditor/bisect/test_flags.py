@@ -73,6 +73,8 @@ def test_the_flag_that_is_needed(tmp_path: Path) -> None:
     assert (needed.by_hand, needed.by_hand_when) == (row.by_hand, row.applied_when)
     assert needed.left_out == LeftOut(trial="trial-1", runs=(1, 2), rank=0, step=2, stage=Stage.UPDATE)
     assert needed.cost == pytest.approx(1.0)
+    lengths = {group.recipe.flags: len(group.runs) for group in audit.groups}
+    assert needed.cost_runs == (lengths[(KERNEL,)], lengths[()]), "of all that were timed by then"
     assert audit.evidence is not None
     assert audit.evidence.runs >= 16
     (proof,) = (group for group in audit.groups if group.recipe.name == audit.evidence.trial)
@@ -197,10 +199,12 @@ def test_an_alternative_is_tried_if_that_is_requested(tmp_path: Path) -> None:
         def _script(self, flags: set[str], number: int) -> Script:
             return run(training("same" if flags & {KERNEL, HASH} else f"other {number}"))
 
-    (needed,) = Bisector(requested, Either()).run().needed or ()
+    audit = Bisector(requested, Either()).run()
+    (needed,) = audit.needed or ()
     (other,) = needed.alternatives
     assert (other.flag, other.title, other.matching) == (HASH, catalogue.get(HASH).title, 5)
     assert other.cost == pytest.approx(1.0)
+    assert other.cost_runs == (5, len(audit.groups[0].runs))
 
 
 def test_a_run_that_fails_is_no_match(tmp_path: Path) -> None:
