@@ -23,7 +23,7 @@ SCHEMA_VERSION = "1.2"
 """Of all reports: a new key raises the second number, any other change the first. 1.0: first published layout.
 
 1.1: runs that are ended after a step. 1.2: runs at once that do not count; times, planned runs, the result of each run,
-lines of code around sources, the ulps of a tensor and the parts of it that differ.
+lines of code around sources, the ulps of a tensor and the parts of it that differ; where logs are is relative.
 """
 
 
