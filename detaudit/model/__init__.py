@@ -35,7 +35,7 @@ from detaudit.model.problems import Reason, RunError
 from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
 from detaudit.model.run import Difference, RankRecord, Run, shorter
 from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
-from detaudit.model.tensor import FirstMismatch, TensorDifference
+from detaudit.model.tensor import FirstMismatch, TensorDifference, TensorGrid
 from detaudit.model.trace import (
     ALL_STEPS,
     MOST_OPERANDS,
@@ -50,6 +50,7 @@ from detaudit.model.trace import (
     Operand,
     Operation,
     Pass,
+    StepSpread,
     TensorPair,
     Trace,
 )
@@ -143,7 +144,9 @@ __all__ = [
     "SourceMatch",
     "Stage",
     "Status",
+    "StepSpread",
     "TensorDifference",
+    "TensorGrid",
     "TensorPair",
     "Trace",
     "Training",
