@@ -153,6 +153,7 @@ class Auditor:
             target=settings.target.words,
             started=settings.started,
             ended=now(),
+            loss_pattern=settings.loss_pattern.pattern if settings.loss_pattern else None,
         )
 
 

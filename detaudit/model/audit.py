@@ -156,7 +156,8 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     """One whole audit, as it is kept in audit.json and printed by every reporter.
 
     ``command`` is what was typed, ``target`` what it ran, without the interpreter. ``started`` and ``ended`` are in UTC
-    (ISO 8601), ``""`` in a report of an older version.
+    (ISO 8601), ``""`` in a report of an older version. ``loss_pattern`` is the regex of --loss-pattern, by which losses
+    are read from the stdout of each run.
     """
 
     schema_version: str
@@ -170,3 +171,4 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     target: tuple[str, ...] = ()
     started: str = ""
     ended: str = ""
+    loss_pattern: str | None = None

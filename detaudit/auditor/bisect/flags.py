@@ -177,6 +177,7 @@ class Bisector:
     def result(self, interrupted: bool = False) -> Bisection:
         """Return the bisection so far."""
         question, answer, known = self._question, self._answer, self._known or _Known()
+        losses = question.settings.loss_pattern
         groups, file = self._trials.groups, advice.shown(self._file) if self._file else None
         outcome = flag_answer.outcome(answer)
         needed = {one.flag for one in self._needed} | {other for one in self._needed for other in one.requires}
@@ -193,6 +194,7 @@ class Bisector:
             target=question.settings.target.words,
             started=question.settings.started,
             ended=now(),
+            loss_pattern=losses.pattern if losses is not None else None,
             outcome=outcome,
             needed=self._needed if answer is not None and answer.needed is not None else None,
             not_needed=tuple(sorted(flag_answer.tried(groups) - needed)) if outcome is BisectOutcome.FIXED else (),

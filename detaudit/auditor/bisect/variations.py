@@ -99,7 +99,7 @@ class VariationBisector:
     def result(self, interrupted: bool = False) -> VariationBisection:
         """Return the bisection so far."""
         question, answer, groups = self._question, self._answer, self._trials.groups
-        requested, outcome = self._varying.varying, self._outcome()
+        requested, outcome, losses = self._varying.varying, self._outcome(), question.settings.loss_pattern
         answered = answer is not None and answer.effects is not None
         found = answer.effects if answer is not None and answer.effects is not None else ()
         effects = sensitivity_report.effects(found, requested, self._trials, question.catalogue)
@@ -118,6 +118,7 @@ class VariationBisector:
             target=question.settings.target.words,
             started=question.settings.started,
             ended=now(),
+            loss_pattern=losses.pattern if losses is not None else None,
             outcome=outcome,
             sensitive_to=effects if answered else None,
             no_effect=tuple(sorted({one.id for one in requested} - affecting)) if answered else (),
