@@ -17,6 +17,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.rows import Figure, Goal, Row, Scale, median, ratios
+from detaudit.auditor import store
+from detaudit.auditor.audit import Auditor
+from detaudit.launch import RunOutcome, RunSpec
+from detaudit.launch.plan import Settings
+from detaudit.launch.target import Target
+from detaudit.model import Audit
+from detaudit.recipe.flags import load_catalogue
+from detaudit.recipe.recipes import load_recipe
 
 TURNS = 2
 STAGES = ("rng", "batch", "forward", "update")
@@ -64,15 +72,8 @@ def generate(folder: Path, steps: int, different: bool) -> None:
             file.writelines(lines(steps, differs, run))
 
 
-def audit(folder: Path, different: bool) -> dict[str, float]:
-    """Audit the generated runs: the CPU time in seconds, the memory in MiB, and the size of audit.json in MB."""
-    from detaudit.auditor import store
-    from detaudit.auditor.audit import Auditor
-    from detaudit.launch import RunOutcome, RunSpec
-    from detaudit.launch.plan import Settings
-    from detaudit.launch.target import Target
-    from detaudit.recipe.flags import load_catalogue
-    from detaudit.recipe.recipes import load_recipe
+def audited(folder: Path, runs: int) -> Audit:
+    """Audit generated runs. Their results folder is ``folder``/out."""
 
     class Recorded:
         """Launches nothing: the runs are there."""
@@ -82,23 +83,27 @@ def audit(folder: Path, different: bool) -> dict[str, float]:
             (folder / spec.folder.name).rename(spec.folder)
             return RunOutcome(0, 1.0)
 
-    out = folder / "out"
     (folder / "cwd").mkdir()
     settings = Settings(
         target=Target(arguments=(), script="train.py", python="python"),
         recipes=(load_recipe("none", load_catalogue()),),
-        runs=RUNS,
-        out=out,
+        runs=runs,
+        out=folder / "out",
         mark="benchmark",
         cwd=folder / "cwd",
     )
+    return Auditor(settings, Recorded()).run()
+
+
+def audit(folder: Path, different: bool) -> dict[str, float]:
+    """Audit the generated runs: the CPU time in seconds, the memory in MiB, and the size of audit.json in MB."""
     started = time.process_time()
-    found = Auditor(settings, Recorded()).run()
+    found = audited(folder, RUNS)
     taken = time.process_time() - started
     steps = found.groups[0].runs[0].steps
     differing = {run.id: run.first_difference.step for run in found.groups[0].runs if run.first_difference}
     assert differing == steps_that_differ(steps, different), differing
-    return {"s": taken, "MiB": peak_mib(), "MB": (out / store.FILE).stat().st_size / 1e6}
+    return {"s": taken, "MiB": peak_mib(), "MB": (folder / "out" / store.FILE).stat().st_size / 1e6}
 
 
 def peak_mib() -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import differs, page
+from benchmarks import differs, page, pages
 from benchmarks.__main__ import chosen
 from benchmarks.catalogue import FOLDER, MEASUREMENTS, SECTIONS, Measurement, about
 from benchmarks.chart import BAR_WIDTH, KEPT, MISSED, chart
@@ -142,6 +142,10 @@ def test_a_measurement_that_fails_stops_no_other_and_a_quick_one_is_not_kept(
     assert command.main(["start", "digest", "distances"]) == 1
     assert list(kept) == ["start", "distances"]
     assert "no such array" in capsys.readouterr().err
+
+
+def test_the_size_of_a_report_is_known_without_its_data() -> None:
+    assert pages.sizes(b"<p data-values='[1, 2]' class='a'>x</p>" * 1000) == (39.0, 19.0)
 
 
 def test_bars_are_as_long_as_their_medians() -> None:

@@ -82,7 +82,7 @@ def _after_failure(settings: Settings, groups: Sequence[Group]) -> _Steps:
     failed = _failed(groups)
     if failed is None:
         return
-    yield _log(failed.log_dir), Purpose.READ_STDERR
+    yield _log(settings.out / failed.log_dir), Purpose.READ_STDERR
     if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
         yield from _use_training_python(settings)
     if failed.status is Status.NOT_RECORDED and not settings.artifacts:
@@ -125,8 +125,8 @@ def resume_step(settings: Settings) -> tuple[NextStep, ...]:
     return (NextStep(command=text, purpose=Purpose.RESUME),)
 
 
-def _log(folder: str) -> str:
-    return f"less {shlex.quote(shown(Path(folder) / 'stderr.log'))}"
+def _log(folder: Path) -> str:
+    return f"less {shlex.quote(shown(folder / 'stderr.log'))}"
 
 
 def shown(path: Path) -> str:

@@ -95,4 +95,5 @@ class AuditInProgress:
             started=settings.started,
             ended=now(),
             across=settings.across,
+            loss_pattern=settings.loss_pattern.pattern if settings.loss_pattern else None,
         )

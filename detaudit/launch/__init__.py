@@ -52,6 +52,12 @@ class RunSpec:
     recipe: str = ""
     job: object = None
 
+    @property
+    def log_dir(self) -> str:
+        """Where its logs are after the run: relative to the results folder, in which ``live`` is, if below it."""
+        results = self.live.parent
+        return str(self.folder.relative_to(results) if self.folder.is_relative_to(results) else self.folder)
+
 
 @dataclass(frozen=True)
 class Program:

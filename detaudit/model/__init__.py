@@ -48,7 +48,7 @@ from detaudit.model.reasons import Reason
 from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
 from detaudit.model.run import Difference, RankRecord, Run, shorter
 from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
-from detaudit.model.tensor import FirstMismatch, TensorDifference
+from detaudit.model.tensor import FirstMismatch, TensorDifference, TensorGrid
 from detaudit.model.trace import (
     ALL_STEPS,
     MOST_OPERANDS,
@@ -63,6 +63,7 @@ from detaudit.model.trace import (
     Operand,
     Operation,
     Pass,
+    StepSpread,
     TensorPair,
     Trace,
 )
@@ -159,7 +160,9 @@ __all__ = [
     "SourceMatch",
     "Stage",
     "Status",
+    "StepSpread",
     "TensorDifference",
+    "TensorGrid",
     "TensorPair",
     "Trace",
     "Training",

@@ -24,7 +24,8 @@ SCHEMA_VERSION = "1.2"
 """Of all reports: a new key raises the second number, any other change the first. 1.0: first published layout.
 
 1.1: runs that are ended after a step. 1.2: runs at once that do not count; times, planned runs, the result of each run,
-lines of code around sources, the ulps of a tensor and the parts of it that differ; several machines.
+lines of code around sources, the ulps of a tensor and the parts of it that differ; several machines; where logs are is
+relative.
 """
 
 
@@ -159,6 +160,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
 
     ``command`` is what was typed, ``target`` what it ran, without the interpreter. ``started`` and ``ended`` are in UTC
     (ISO 8601), ``""`` in a report of an older version. ``across`` is what a difference between machines means.
+    ``loss_pattern`` is the regex of --loss-pattern, by which losses are read from the stdout of each run.
     """
 
     schema_version: str
@@ -173,3 +175,4 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     started: str = ""
     ended: str = ""
     across: Across = Across.FAIL
+    loss_pattern: str | None = None

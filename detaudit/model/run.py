@@ -66,8 +66,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     step took, null if too few were seen. ``first_difference`` is from the run ``reference``, null for the group's first
     one; ``errors`` say why the run is not compared, or why it was ended early. ``unseen`` may have trained unrecorded.
     ``result`` is the number of its result among the different ones of its group, in the order in which they came up;
-    null if it is not compared. ``log_dir`` has its logs. ``artifacts`` are the files that --artifact names, ``saved``
-    the others with tensors.
+    null if it is not compared. ``log_dir`` has its logs: it is relative to the folder with the audit.json of its audit,
+    and absolute in reports of older versions. ``artifacts`` are the files that --artifact names, ``saved`` the others
+    with tensors.
     """
 
     id: int

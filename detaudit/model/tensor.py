@@ -16,6 +16,18 @@ class FirstMismatch(msgspec.Struct, frozen=True, kw_only=True):
     bits: tuple[str, str]
 
 
+class TensorGrid(msgspec.Struct, frozen=True, kw_only=True):
+    """Where elements of a tensor differ, as a matrix of ``rows`` and ``columns``: the first dimensions, and the others.
+
+    ``counts`` are the elements that differ in each of so many equal parts of its rows, and in those of its columns. Row
+    R is in part R * len(counts) // rows, and columns likewise.
+    """
+
+    rows: Annotated[int, Meta(ge=1)]
+    columns: Annotated[int, Meta(ge=1)]
+    counts: tuple[tuple[int, ...], ...]
+
+
 class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
     """``mismatched`` of ``total`` elements differ in at least one bit.
 
@@ -23,7 +35,8 @@ class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
     null if the type of the elements has no such difference. ``nans`` of them have a NaN on at least one side, and are
     not counted in the differences. ``next`` are the few after the first. ``ulps`` counts the elements by the length in
     bits of their difference in units in the last place: 0 (zeros of both signs), 1, 2 to 3, 4 to 7, and so on.
-    ``slices`` counts those that differ in each of so many equal parts of the tensor, in the order of its elements.
+    ``slices`` counts those that differ in each of so many equal parts of the tensor, in the order of its elements, and
+    ``grid`` by their rows and columns, null if it has only one row or column, and in reports of older versions.
     """
 
     mismatched: int
@@ -36,3 +49,4 @@ class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
     next: tuple[FirstMismatch, ...] = ()
     ulps: tuple[int, ...] = ()
     slices: tuple[int, ...] = ()
+    grid: TensorGrid | None = None

@@ -1,11 +1,15 @@
 """What a trace adds to an audit: the culprit, and what was recorded to find it."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from detaudit.compat import StrEnum
 from detaudit.model.audit import Audit
 from detaudit.model.enums import Cause, Stage
 from detaudit.model.excerpt import Excerpt
+from detaudit.model.number import Number
 from detaudit.model.run import Difference
 from detaudit.model.sources import Source
 from detaudit.model.tensor import TensorDifference
@@ -204,10 +208,25 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     run_ids: tuple[int, ...] = ()
 
 
+class StepSpread(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a difference has spread in a step, in two instrumented runs.
+
+    Of the ``operations`` that both runs have, ``differing`` ones return something different; ``absorbing`` ones return
+    the same although they take something different. ``losses`` are those of either run, null if one has none.
+    """
+
+    step: int
+    operations: Annotated[int, Meta(ge=1)]
+    differing: int
+    absorbing: int
+    losses: tuple[Number, Number] | None = None
+
+
 class Trace(Audit, frozen=True, kw_only=True, tag="trace"):
     """A whole trace, as it is kept in audit.json.
 
-    ``observer_effect`` says that instrumented runs match although runs without instrumentation differ.
+    ``observer_effect`` says that instrumented runs match although runs without instrumentation differ. ``spread`` has
+    the first recorded steps from the first on in which an operation differs, none if no operations were compared.
     """
 
     culprit: Culprit | None
@@ -215,3 +234,4 @@ class Trace(Audit, frozen=True, kw_only=True, tag="trace"):
     observer_effect: bool
     passes: tuple[Pass, ...]
     total_runs: int
+    spread: tuple[StepSpread, ...] = ()

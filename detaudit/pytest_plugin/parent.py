@@ -110,7 +110,7 @@ def _failure_text(audit_: Audit, mark: Mark, out: Path) -> str:
     parts = [f"@pytest.mark.{NAME}: {audit_.verdict}: {reason}", "", table, ""]
     failed = next((run for run in group.runs if not run.finished and run.status is not Status.STOPPED), None)
     if failed is not None:
-        parts += _last_lines(failed)
+        parts += _last_lines(failed, out / failed.log_dir)
         if failed.status is Status.NOT_RECORDED:
             parts.append("A test with this mark must train a model or return a value to compare.")
     return "\n".join([*parts, f"logs: {os.path.relpath(out)}"])
@@ -123,9 +123,9 @@ def _next_steps(audit_: Audit, mark: Mark) -> tuple[NextStep, ...]:
     return (NextStep(command=f'@pytest.mark.{NAME}(recipe="{name}")', purpose=Purpose.TRY_RECIPE),)
 
 
-def _last_lines(run: Run) -> list[str]:
+def _last_lines(run: Run, logs: Path) -> list[str]:
     try:
-        lines = Path(run.log_dir, "stdout.log").read_text("utf-8", "replace").splitlines()
+        lines = (logs / "stdout.log").read_text("utf-8", "replace").splitlines()
     except OSError:
         return []
     if not lines:

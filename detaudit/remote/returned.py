@@ -46,7 +46,7 @@ class Reader:
         except OSError as error:
             raise StorageError.of(f"write to {spec.folder}", error) from error
         processes = event_logs.read_run(spec.folder, self._known)
-        run = msgspec.structs.replace(attempt.result, log_dir=str(spec.folder))
+        run = msgspec.structs.replace(attempt.result, log_dir=spec.log_dir)
         if run.through:
             cut(processes, run.through)
         record = compared(spec, processes, self._unhooked(spec, attempt))

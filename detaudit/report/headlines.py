@@ -120,7 +120,7 @@ def environment(found: dict[str, object]) -> list[tuple[str, str]]:
 
 def _listed(value: object) -> str:
     match value:
-        case None | "" | [] | {}:
+        case None:
             return ""
         case dict():
             return ", ".join(f"{key} {one}" for key, one in value.items())

@@ -85,6 +85,7 @@ def test_a_failed_run_is_never_compared(tmp_path: Path) -> None:
     assert result.groups[0].reason == RunUnusable(run=1, errors=(Failed(exit_code=1),))
     assert result.groups[0].runs[0].first_difference is None
     assert (result.next_steps[0].purpose, result.next_steps[0].run) == (Purpose.READ_STDERR, 1)
+    assert result.next_steps[0].command == f"less {tmp_path}/out/runs/none/1/stderr.log"
 
 
 def test_an_event_log_without_an_end_is_never_a_match(tmp_path: Path) -> None:

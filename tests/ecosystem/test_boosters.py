@@ -1,11 +1,9 @@
 """XGBoost, LightGBM and CatBoost are recorded through their functions, their boosters and their estimators."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.process.conftest import Project
-from tests.process.test_fits import DATA, first_run, fits
+from tests.process.test_fits import DATA, first_run, fits, logs_of
 
 pytestmark = pytest.mark.ecosystem
 
@@ -49,7 +47,7 @@ def test_models_are_compared_without_their_times_and_names(project: Project, nam
     assert done.code == 0, done.out + done.err
     run = first_run(done)
     assert run["warnings"] == []
-    assert fits(Path(run["log_dir"])) == names
+    assert fits(logs_of(project, run)) == names
     assert [(rank["framework"], rank["steps"]) for rank in run["ranks"]] == [(name, len(names))]
     assert run["ranks"][0]["sum_of_weights"] != 0
 

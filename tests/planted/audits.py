@@ -79,7 +79,7 @@ def planted(launcher: ForkLauncher, folder: Path, training: Training, plants: Se
     requests = [{"training": training.name, "world": training.world, "plant": plant} for plant in (None, *plants)]
     group = _compared(launcher, _settings(folder, len(requests)), requests)
     runs = {run.id: run for run in group.runs}
-    logs = [Path(runs[number].log_dir or "") for number in range(1, len(requests) + 1)]
+    logs = [folder / "out" / runs[number].log_dir for number in range(1, len(requests) + 1)]
     broken = [run for run in group.runs if run.status != "ok"]
     if broken:
         raise RuntimeError(f"{training}: {broken[0].errors} {broken[0].stderr_tail}")

@@ -29,6 +29,12 @@ def first_run(done: Any) -> dict[str, Any]:
     return run
 
 
+def logs_of(project: Project, run: dict[str, Any]) -> Path:
+    """Return where the logs of a run of the only audit of a project are."""
+    (found,) = project.folder.glob(f".detaudit/*/{run['log_dir']}")
+    return found
+
+
 MANY = """
     import warnings
     warnings.simplefilter("ignore")
@@ -87,7 +93,7 @@ def test_each_outermost_fit_is_a_step_and_times_and_workers_do_not_count(project
     run = first_run(done)
     warnings = {one["kind"] for one in run["warnings"]}
     assert warnings <= {"processes-killed"}  # joblib's workers may outlive the script on a busy machine
-    assert fits(Path(run["log_dir"])) == EXPECTED
+    assert fits(logs_of(project, run)) == EXPECTED
     (rank,) = run["ranks"]
     assert (rank["framework"], rank["steps"]) == ("sklearn", len(EXPECTED))
     assert isinstance(rank["final_loss"], float)
@@ -200,7 +206,7 @@ def test_a_hooked_estimator_behaves_like_the_original(project: Project) -> None:
     bare = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True, cwd=project.folder)
     done = project.run("train.py", "--runs", "2")
     assert done.code == 0, done.out + done.err
-    folder = Path(first_run(done)["log_dir"])
+    folder = logs_of(project, first_run(done))
     assert (folder / "stdout.log").read_text() == bare.stdout
     assert (folder / "stderr.log").read_text() == bare.stderr
 

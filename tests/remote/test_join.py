@@ -36,7 +36,7 @@ def test_runs_that_match_are_deterministic(tmp_path: Path, shared: Path) -> None
     (group,) = report.groups
     assert report.verdict is Verdict.DETERMINISTIC
     assert [run.id for run in group.runs] == [1, 2, 3]
-    assert group.runs[0].log_dir == str(tmp_path / "out" / "runs" / "none" / "1")
+    assert group.runs[0].log_dir == "runs/none/1"
     assert group.machines == ()
     assert report.warnings == (LeftoversUnchecked(apart=True),)
     assert store.load(tmp_path / "out") == report

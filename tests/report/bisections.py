@@ -159,9 +159,10 @@ BISECTIONS = {
                 title="Run CPU operations on one OpenMP thread",
                 left_out=LeftOut(trial="trial-3", runs=(1, 2), rank=0, step=1, stage=Stage.UPDATE),
                 cost=1.8,
+                cost_runs=(17, 2),
                 requires=("mkl-dynamic-off",),
                 alternatives=(
-                    Alternative(flag="torch-one-thread", title="One thread", matching=5, cost=1.7),
+                    Alternative(flag="torch-one-thread", title="One thread", matching=5, cost=1.7, cost_runs=(5, 1)),
                     Alternative(flag="torch-deterministic-warn", title="Warn"),
                 ),
                 by_hand="OMP_NUM_THREADS=1 python train.py",

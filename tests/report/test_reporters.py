@@ -86,7 +86,7 @@ FAILED = Run(
     steps=0,
     errors=(Failed(exit_code=1),),
     stderr_tail=("Traceback (most recent call last):", "ValueError: bad | batch"),
-    log_dir="/x/runs/none/2",
+    log_dir="runs/none/2",
 )
 
 AUDITS = {

@@ -121,7 +121,7 @@ def test_a_bisection_has_its_flags_and_a_trace_its_culprit() -> None:
 
 def a_run(seconds: float) -> Run:
     rank = RankRecord(rank=0, framework="torch", steps=1, sum_of_weights=1.0, final_loss=1.0, digest="ab")
-    return Run(id=1, status=Status.OK, exit_code=0, wall_s=seconds, steps=1, ranks=(rank,), log_dir="/x/runs/none/1")
+    return Run(id=1, status=Status.OK, exit_code=0, wall_s=seconds, steps=1, ranks=(rank,), log_dir="runs/none/1")
 
 
 def audited(report: Audit, seconds: float, started: str) -> str:

@@ -24,7 +24,9 @@ from detaudit.model import (
     Source,
     SourceKind,
     Stage,
+    StepSpread,
     TensorDifference,
+    TensorGrid,
     TensorPair,
     Trace,
     Verdict,
@@ -52,6 +54,9 @@ TENSOR = TensorPair(
         nans=3,
         first=FirstMismatch(index=(0, 3), values=("0.1", "0.2"), bits=("0x3dcccccd", "0x3e4ccccd")),
         next=(FirstMismatch(index=(0, 4), values=("1", "2"), bits=("0x3f800000", "0x40000000")),),
+        ulps=(0, 12000, 9000, 1297),
+        slices=(7000, 1000, 6300, 8000),
+        grid=TensorGrid(rows=1000, columns=32, counts=((0, 8000), (6300, 8000))),
     ),
 )
 
@@ -147,8 +152,15 @@ NEXT = NextStep(
     command="detaudit run train.py --runs 5 --flag torch-deterministic-algorithms", purpose=Purpose.CHECK_FLAG
 )
 
+SPREAD = (
+    StepSpread(step=12, operations=65, differing=3, absorbing=0, losses=(0.5, 0.5)),
+    StepSpread(step=13, operations=1076, differing=1026, absorbing=4, losses=(0.25, 0.2500001)),
+    StepSpread(step=14, operations=76, differing=76, absorbing=0, losses=(0.25, "nan")),
+    StepSpread(step=15, operations=3, differing=0, absorbing=3),
+)
+
 TRACES = {
-    "traced-kernel": _trace(culprit=KERNEL, next_steps=(NEXT,)),
+    "traced-kernel": _trace(culprit=KERNEL, next_steps=(NEXT,), spread=SPREAD),
     "traced-order": _trace(culprit=ORDER),
     "traced-number": _trace(culprit=NUMBER),
     "traced-hidden": _trace(

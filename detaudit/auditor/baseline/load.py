@@ -115,9 +115,12 @@ def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pat
 
 
 def logs_of(run: Run, folder: Path) -> Path:
-    """Return where a run's logs are: below the folder that was passed, since it may have been moved or replaced."""
+    """Return where the logs of a run of the audit in ``folder`` are.
+
+    Older versions wrote where they were then; but the folder may have been moved, and a different one be there now.
+    """
     moved = folder.joinpath(*Path(run.log_dir).parts[-_WHERE_RUNS_ARE:])
-    return moved if moved.is_dir() else Path(run.log_dir)
+    return moved if moved.is_dir() else folder / run.log_dir
 
 
 def trained(run: Run, logs: Path) -> tuple[Training, ...]:

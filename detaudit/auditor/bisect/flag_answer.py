@@ -42,13 +42,14 @@ def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -
     found = []
     for flag in flags:
         rest = rules.without(flags, flag)
-        row = catalogue.get(flag)
+        row, cost = catalogue.get(flag), trials.cost(rules.closed(flags), rest)
         found.append(
             NeededFlag(
                 flag=flag,
                 title=row.title,
                 left_out=_left_out(trials, answer.without[flag].name),
-                cost=trials.cost(rules.closed(flags), rest),
+                cost=cost.factor if cost else None,
+                cost_runs=cost.runs if cost else None,
                 requires=tuple(sorted(rules.closed([flag]) - {flag})),
                 by_hand=row.by_hand,
                 by_hand_when=row.applied_when,
@@ -103,7 +104,14 @@ def alternatives(
         elif finding.outcome is TrialOutcome.MATCHES:
             cost = trials.cost(tried, rest)
             found.append(
-                Alternative(flag=other, title=title, matching=finding.runs, through=finding.through, cost=cost)
+                Alternative(
+                    flag=other,
+                    title=title,
+                    matching=finding.runs,
+                    through=finding.through,
+                    cost=cost.factor if cost else None,
+                    cost_runs=cost.runs if cost else None,
+                )
             )
     return tuple(sorted(found, key=lambda one: (not one.matching, one.cost or 0.0)))
 

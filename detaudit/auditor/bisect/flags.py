@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from detaudit.auditor import advice, store
@@ -83,7 +84,7 @@ class Bisector:
     ) -> None:
         settings = question.settings
         self._earlier = earlier
-        self._question, self._environment = question, environment.describe()
+        self._question = question
         self._runner = Runner(settings, launcher, observer or Observer())
         self._observer = observer or Observer()
         self._trials = LimitedTrials(settings, self._runner, self._plan, observer or Observer(), self._save)
@@ -105,8 +106,6 @@ class Bisector:
         self._answer = self._search.run()
         if self._answer.needed:
             self._explain(self._answer)
-        if self._trials.base is not None:
-            environment.add_processes(self._environment, self._trials.base.processes)
         self._save()
         return self.result()
 
@@ -178,6 +177,7 @@ class Bisector:
     def result(self, interrupted: bool = False) -> Bisection:
         """Return the bisection so far."""
         question, answer, known = self._question, self._answer, self._known or _Known()
+        losses = question.settings.loss_pattern
         groups, file = self._trials.groups, advice.shown(self._file) if self._file else None
         outcome = flag_answer.outcome(answer)
         needed = {one.flag for one in self._needed} | {other for one in self._needed for other in one.requires}
@@ -185,7 +185,7 @@ class Bisector:
         return Bisection(
             schema_version=SCHEMA_VERSION,
             command=question.settings.command,
-            environment=self._environment,
+            environment=msgspec.to_builtins(self._trials.environment),
             verdict=VERDICTS[outcome],
             groups=groups,
             warnings=advice.warnings(groups, self._runner.leftovers, self._runner.warnings),
@@ -194,6 +194,7 @@ class Bisector:
             target=question.settings.target.words,
             started=question.settings.started,
             ended=now(),
+            loss_pattern=losses.pattern if losses is not None else None,
             outcome=outcome,
             needed=self._needed if answer is not None and answer.needed is not None else None,
             not_needed=tuple(sorted(flag_answer.tried(groups) - needed)) if outcome is BisectOutcome.FIXED else (),

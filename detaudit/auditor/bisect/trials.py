@@ -2,14 +2,14 @@
 
 import shutil
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from detaudit.auditor.bisect import edited
 from detaudit.auditor.bisect.horizon import END, OneRun
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
-from detaudit.auditor.evidence import event_logs
+from detaudit.auditor.evidence import environment, event_logs
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.judge.run_status import compared, stopped
 from detaudit.auditor.runs.followed import Limits
@@ -41,8 +41,18 @@ class Trial:
         return self.plan.recipe.name
 
 
+class Cost(NamedTuple):
+    """How many times as long a training takes with flags, and how many runs with them and without them say so."""
+
+    factor: float
+    runs: tuple[int, int]
+
+
 class Trials:
-    """Runs trainings with flags, and keeps the results. ``keep`` is called after each run."""
+    """Runs trainings with flags, and keeps the results. ``keep`` is called after each run.
+
+    ``environment`` is that of the runs so far; see environment.describe.
+    """
 
     def __init__(
         self, settings: Settings, runner: Runner, plan: Plan, observer: Observer, keep: Callable[[], None]
@@ -50,6 +60,7 @@ class Trials:
         self._settings, self._runner, self._plan = settings, runner, plan
         self._observer, self._keep = observer, keep
         self._trials: dict[Flags, Trial] = {}
+        self.environment: dict[str, Any] = environment.describe()
         self.total_runs = 0
 
     @property
@@ -89,27 +100,31 @@ class Trials:
         self._observer.group_started(self._trials[flags].name, runs)
         self._observer.trial_started(tuple(sorted(flags)), len(self._trials) - 1)
 
-    def wall_s(self, flags: Flags) -> float | None:
-        """Return the median time of the runs that finished, in seconds; None if there is none."""
-        trial = self._trials.get(flags)
-        runs = trial.group.result().runs if trial else ()
-        fixed = self._settings.until is not None  # then all runs are of one length
-        times = [run.wall_s for run in runs if run.finished and (fixed or run.through is None)]
-        return statistics.median(times) if times else None
-
     def pace(self, flags: Flags) -> float | None:
         """Return the median time of a step, in seconds; None if no run did steps for long enough."""
-        trial = self._trials.get(flags)
-        times = [run.step_s for run in trial.group.result().runs if run.step_s is not None] if trial else []
+        times = self._step_times(flags)
         return statistics.median(times) if times else None
 
-    def cost(self, flags: Flags, bare: Flags) -> float | None:
+    def cost(self, flags: Flags, bare: Flags) -> Cost | None:
         """Return the time of a step with flags over that without some, or of a whole run; None if neither is known."""
-        for measured in (self.pace, self.wall_s):
-            took, before = measured(flags), measured(bare)
-            if took and before:
-                return round(took / before, 3)
+        for times in (self._step_times, self._wall_times):
+            took, before = times(flags), times(bare)
+            if took and before and (bare_s := statistics.median(before)):
+                return Cost(round(statistics.median(took) / bare_s, 3), (len(took), len(before)))
         return None
+
+    def _step_times(self, flags: Flags) -> list[float]:
+        """Return the time of a step, in seconds, of each run that did steps for long enough."""
+        return [run.step_s for run in self._runs_with(flags) if run.step_s is not None]
+
+    def _wall_times(self, flags: Flags) -> list[float]:
+        """Return the time, in seconds, of each run that finished."""
+        fixed = self._settings.until is not None  # then all runs are of one length
+        return [run.wall_s for run in self._runs_with(flags) if run.finished and (fixed or run.through is None)]
+
+    def _runs_with(self, flags: Flags) -> Sequence[Run]:
+        trial = self._trials.get(flags)
+        return trial.group.result().runs if trial else ()
 
     def _begun(self, flags: Flags) -> Trial:
         if flags not in self._trials:
@@ -139,6 +154,7 @@ class Trials:
 
     def _take(self, trial: Trial, result: Result) -> None:
         trial.group.add(result.run, result.processes, result.record)
+        environment.add_processes(self.environment, result.processes)
         matches = result.run.finished and trial.group.result().runs[-1].first_difference is None
         if matches and (trial.first is None or (result.run.through or END) > (trial.first.run.through or END)):
             trial.first = result

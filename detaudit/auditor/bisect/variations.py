@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
+import msgspec
+
 from detaudit.auditor import advice, store
 from detaudit.auditor.bisect import sensitivity_report
 from detaudit.auditor.bisect.controlled_trials import ControlledTrials
 from detaudit.auditor.bisect.priority import LIKELY, matching
 from detaudit.auditor.bisect.sensitivity import Sensitivity, SensitivitySearch
 from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult
-from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import verdict
 from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
@@ -52,7 +53,7 @@ class VariationBisector:
     ) -> None:
         settings, observer = question.settings, observer or Observer()
         self._earlier = earlier
-        self._question, self._environment = question, environment.describe()
+        self._question = question
         self._runner = Runner(settings, launcher, observer)
         self._varying = settings.varying.under(question.recipe)
         self._trials = ControlledTrials(settings, self._runner, self._plan, observer, self._save)
@@ -69,8 +70,6 @@ class VariationBisector:
         else:
             store.prepare(self._question.settings.out)
         self._answer = self._search.run()
-        if self._trials.base is not None:
-            environment.add_processes(self._environment, self._trials.base.processes)
         self._save()
         return self.result()
 
@@ -100,7 +99,7 @@ class VariationBisector:
     def result(self, interrupted: bool = False) -> VariationBisection:
         """Return the bisection so far."""
         question, answer, groups = self._question, self._answer, self._trials.groups
-        requested, outcome = self._varying.varying, self._outcome()
+        requested, outcome, losses = self._varying.varying, self._outcome(), question.settings.loss_pattern
         answered = answer is not None and answer.effects is not None
         found = answer.effects if answer is not None and answer.effects is not None else ()
         effects = sensitivity_report.effects(found, requested, self._trials, question.catalogue)
@@ -108,7 +107,7 @@ class VariationBisector:
         return VariationBisection(
             schema_version=SCHEMA_VERSION,
             command=question.settings.command,
-            environment=self._environment,
+            environment=msgspec.to_builtins(self._trials.environment),
             verdict=VERDICTS[outcome],
             groups=groups,
             warnings=advice.warnings(groups, self._runner.leftovers, self._runner.warnings),
@@ -119,6 +118,7 @@ class VariationBisector:
             target=question.settings.target.words,
             started=question.settings.started,
             ended=now(),
+            loss_pattern=losses.pattern if losses is not None else None,
             outcome=outcome,
             sensitive_to=effects if answered else None,
             no_effect=tuple(sorted({one.id for one in requested} - affecting)) if answered else (),

@@ -1,20 +1,26 @@
 """Collect the figures of a report from the event logs in its results folder."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from detaudit.auditor.baseline.load import logs_of, trained
+from detaudit.auditor.evidence import printed
 from detaudit.auditor.figures.ladder import ladder
 from detaudit.auditor.figures.losses import losses
 from detaudit.auditor.figures.samples import samples
 from detaudit.auditor.figures.weights import weights
 from detaudit.errors import AuditNotFoundError, StorageError
 from detaudit.model import (
+    Audit,
     Bisection,
     Check,
     Comparison,
     Group,
     Report,
+    Run,
     RunRecord,
+    Stage,
     Training,
     VariationBisection,
     record_of,
@@ -38,10 +44,12 @@ def figures(report: Report, folder: Path | None, *, sampled: bool = False) -> Fi
         case Check():
             audits = ((one.audit, folder / one.name) for one in report.audits)
             return Figures(audits=tuple(figures(audit, place, sampled=sampled) for audit, place in audits))
+        case Bisection() | VariationBisection() if not sampled:
+            return NO_FIGURES
         case Bisection() | VariationBisection():
-            return Figures(groups=tuple(_of_trial(group, folder) for group in report.groups)) if sampled else NO_FIGURES
+            return Figures(groups=tuple(_of_trial(report, group, folder) for group in report.groups))
         case _:
-            return Figures(groups=tuple(_of_group(group, folder, sampled) for group in report.groups))
+            return Figures(groups=tuple(_of_group(report, group, folder, sampled) for group in report.groups))
 
 
 def _of_comparison(report: Comparison) -> Figures:
@@ -54,12 +62,12 @@ def _of_comparison(report: Comparison) -> Figures:
     return Figures(groups=(GroupFigures(losses=losses(records, 0)),))
 
 
-def _of_trial(group: Group, folder: Path) -> GroupFigures:
-    return GroupFigures(samples=samples(_records(group, folder)))
+def _of_trial(audit: Audit, group: Group, folder: Path) -> GroupFigures:
+    return GroupFigures(samples=samples(_records(audit, group, folder)))
 
 
-def _of_group(group: Group, folder: Path, sampled: bool) -> GroupFigures:
-    records = _records(group, folder)
+def _of_group(audit: Audit, group: Group, folder: Path, sampled: bool) -> GroupFigures:
+    records = _records(audit, group, folder)
     if not records:
         return GroupFigures(missing=NoFigure.LOGS_GONE)
     found = group.first_difference
@@ -75,8 +83,9 @@ def _of_group(group: Group, folder: Path, sampled: bool) -> GroupFigures:
     )
 
 
-def _records(group: Group, folder: Path) -> dict[int, RunRecord]:
+def _records(audit: Audit, group: Group, folder: Path) -> dict[int, RunRecord]:
     """Return what runs recorded, as far as that can still be read. The first one is compared with the others."""
+    pattern = printed.compiled(audit.loss_pattern) if audit.loss_pattern is not None else None
     runs = [run for run in group.runs if run.counts and run not in group.shorter][:MOST_RUNS]
     base = group.first_finished
     if base is not None and base in runs:
@@ -84,9 +93,18 @@ def _records(group: Group, folder: Path) -> dict[int, RunRecord]:
     found = {}
     for run in runs:
         try:
-            parts = trained(run, logs_of(run, folder))
+            logs = logs_of(run, folder)
+            parts = (*trained(run, logs), *_printed(run, logs, pattern))
         except (AuditNotFoundError, StorageError):
             continue
         if parts:
             found[run.id] = record_of(parts)
     return found if base is None or base.id in found else {}
+
+
+def _printed(run: Run, logs: Path, pattern: re.Pattern[str] | None) -> Iterator[Training]:
+    """Yield the losses that a run printed, if they were compared."""
+    if pattern is not None and any(rank.framework == Stage.STDOUT for rank in run.ranks):
+        found = printed.read(logs / "stdout.log", pattern).training
+        if found is not None:
+            yield found

@@ -59,7 +59,7 @@ def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[P
         unseen=missed,
         stderr_tail=() if status is Status.OK else tail(spec.folder / "stderr.log"),
         warnings=(*_warnings(number, outcome, processes), *(replace(one, run=number) for one in unhooked.warnings)),
-        log_dir=str(spec.folder),
+        log_dir=spec.log_dir,
         artifacts=unhooked.artifacts,
         saved=unhooked.saved,
     )
@@ -86,7 +86,7 @@ def ended_after(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequ
         errors=(problem,) if problem else (),
         unseen=unseen(outcome, processes),
         warnings=tuple(_warnings(number, outcome, processes)),
-        log_dir=str(spec.folder),
+        log_dir=spec.log_dir,
         through=through,
     )
 
@@ -102,7 +102,7 @@ def ended(number: int, spec: RunSpec, processes: Sequence[Process], wall_s: floa
         steps=record.steps,
         ranks=record.ranks,
         errors=(error,),
-        log_dir=str(spec.folder),
+        log_dir=spec.log_dir,
     )
 
 

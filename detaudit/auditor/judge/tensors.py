@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from detaudit.auditor.judge import array_distances
+from detaudit.auditor.judge import array_distances, tensor_grid
 from detaudit.auditor.judge.array_distances import Distances
 from detaudit.model import FirstMismatch, Number, TensorDifference, as_number, digits
 
@@ -44,7 +44,8 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
     if a == b:
         return None
     size = len(a) // total
-    found = _Distances(dtype, total)
+    matrix = tensor_grid.sides(shape)
+    found = _Distances(dtype, total, tensor_grid.Grid(*matrix) if matrix is not None else None)
     for start in range(0, total, PIECE):
         ours, theirs = (side[start * size : (start + PIECE) * size] for side in (a, b))
         if ours != theirs:
@@ -65,6 +66,7 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
         next=tuple(elements[1:]),
         ulps=tuple(found.ulps[length] for length in range(max(found.ulps) + 1)) if found.ulps else (),
         slices=tuple(found.slices[number] for number in range(min(SLICES, total))),
+        grid=found.grid.result() if found.grid is not None else None,
     )
 
 
@@ -128,6 +130,7 @@ class _Distances:
 
     dtype: str
     total: int
+    grid: tensor_grid.Grid | None = None
     mismatched: int = 0
     few: list[int] = field(default_factory=list)
     nans: int = 0
@@ -148,6 +151,8 @@ class _Distances:
         self.ulps.update(dict(enumerate(found.ulps)))
         slices = min(SLICES, self.total)
         self.slices.update((start + place) * slices // self.total for place in found.places)
+        if self.grid is not None:
+            self.grid.add(start + place for place in found.places)
 
     def number(self, value: float) -> Number:
         """Return a distance as reports have it, None if there is none."""

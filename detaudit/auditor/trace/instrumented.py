@@ -1,7 +1,7 @@
 """Instrumented runs: pairs of them that differ, and the tensors of one operation."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.auditor.trace import op_diff, op_records
+from detaudit.auditor.trace.op_spread import Spread
 from detaudit.launch.plan import GroupPlan
-from detaudit.model import ALL_STEPS, Difference, Pass, Status, TensorPair, Warning
+from detaudit.model import ALL_STEPS, Difference, Number, Pass, Status, TensorPair, Warning
 from detaudit.model.warnings import InstrumentedRunUnusable
 
 _Kept = tuple[op_records.TensorLine, bytes]
@@ -42,9 +43,16 @@ class RunPair:
             return None, None
         return op_records.path_of(self.folders[0], both[0]), op_records.path_of(self.folders[1], both[1])
 
-    def first_operation(self) -> op_diff.OpFinding | None:
-        """Return the first operation, or call of a module, at which two processes differ."""
-        return op_diff.first_differing_operation(*map(op_records.operations, self.paths()))
+    def first_operation(self, spread: Spread | None = None) -> op_diff.OpFinding | None:
+        """Return the first operation, or call of a module, at which two processes differ; ``spread`` counts all."""
+        return op_diff.first_differing_operation(*map(op_records.operations, self.paths()), spread=spread)
+
+    def losses(self) -> tuple[Mapping[int, Number], Mapping[int, Number]]:
+        """Return the losses of those two processes by step."""
+        place = self.differs.rank
+        sides = [result.record.parts[place : place + 1] for result in (self.a, self.b)]
+        a, b = (parts[0].losses if parts else {} for parts in sides)
+        return a, b
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from detaudit import wire
 from detaudit.auditor.trace.op_memory import MOST_KEPT, Entry, MemoryState
 from detaudit.auditor.trace.op_records import OpLine, differing_number
+from detaudit.auditor.trace.op_spread import Spread
 from detaudit.model import How
 
 AHEAD = 64
@@ -80,7 +81,9 @@ class _Candidate:
     returned: bool = False
 
 
-def first_differing_operation(a: Iterable[OpLine], b: Iterable[OpLine]) -> OpFinding | None:
+def first_differing_operation(
+    a: Iterable[OpLine], b: Iterable[OpLine], *, spread: Spread | None = None
+) -> OpFinding | None:
     """Return the first difference between two runs that has a consequence, None if there is none.
 
     Operations that run in no order are matched by their keys, others by their place in their thread. A pair is
@@ -88,9 +91,9 @@ def first_differing_operation(a: Iterable[OpLine], b: Iterable[OpLine]) -> OpFin
     it too. Streams that diverge are followed to where they meet again.
 
     A difference that nothing takes up, such as in a workspace of which a part is never written, counts only if no other
-    does; one that all operations absorb does not count.
+    does; one that all operations absorb does not count. ``spread`` counts the operations that both runs have.
     """
-    comparison = _Comparison()
+    comparison = _Comparison(spread)
     for pair in zip_longest(a, b):
         for side, op in enumerate(pair):
             if op is not None:
@@ -99,7 +102,8 @@ def first_differing_operation(a: Iterable[OpLine], b: Iterable[OpLine]) -> OpFin
 
 
 class _Comparison:
-    def __init__(self) -> None:
+    def __init__(self, spread: Spread | None = None) -> None:
+        self._spread = spread or Spread()
         self._sides = (MemoryState(), MemoryState())
         self._threads: dict[Hashable, _Thread] = {}
         self._fork: OpFinding | None = None
@@ -162,6 +166,7 @@ class _Comparison:
     def _pair(self, a: Entry, b: Entry, nth: int | None) -> None:
         ins = [i for i, (x, y) in enumerate(zip(a.op.ins, b.op.ins, strict=True)) if x[0] != y[0]]
         outs = [i for i, (x, y) in enumerate(zip(a.op.outs, b.op.outs, strict=False)) if x[0] != y[0]]
+        self._spread.add(a.op.step, takes=bool(ins), returns=bool(outs))
         causes = [cause for i in ins for cause in self._tainted.get(_mark(a.op.ins[i]), ())]
         for digest, storage, whole in a.op.outs:
             if whole:
@@ -215,9 +220,9 @@ class _Comparison:
         unexplained = found.how in (How.INPUT, How.CONCURRENT_WRITE) or found.argument.startswith(wire.START)
         if not unexplained or found.a is None or found.b is None:
             return found
-        if found.how is How.CONCURRENT_WRITE and (found.a.shared or found.b.shared or _updates(found.a, found.place)):
+        if found.how is How.CONCURRENT_WRITE and (found.a.shared or found.b.shared or found.a.updates(found.place)):
             return found
-        mine, theirs = (_came_in(op, found.place) for op in (found.a, found.b))
+        mine, theirs = (op.came_in(found.place) for op in (found.a, found.b))
         both = mine != theirs and mine in self._sides[1].seen and theirs in self._sides[0].seen
         return replace(found, how=How.REORDERED) if both else found
 
@@ -231,20 +236,6 @@ def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> OpFinding:
     if a.op.startswith(ENTERS):
         return OpFinding(How.INPUT, a, b, place, nth=nth)
     if shared := a.shared or b.shared:  # it may be written to while the operation reads it
-        return OpFinding(How.CONCURRENT_WRITE, a, b, _place_of(a, shared[0]), nth=nth)
+        return OpFinding(How.CONCURRENT_WRITE, a, b, a.place_of(shared[0]), nth=nth)
     random = a.random and (a.state != b.state or not a.state)
     return OpFinding(How.RNG_STATE if random else How.OUTPUT, a, b, place, nth=nth)
-
-
-def _place_of(op: OpLine, storage: int) -> int:
-    return next((place for place, (_, number) in enumerate(op.ins) if number == storage), 0)
-
-
-def _updates(op: OpLine, place: int) -> bool:
-    """Whether an operation writes to the memory of one of its inputs, so that the operations before it matter."""
-    return op.ins[place][1] >= 0 and op.ins[place][1] in {number for _, number, _ in op.outs}
-
-
-def _came_in(op: OpLine, place: int) -> str | None:
-    """Return what an operation got from outside the framework, if it shows it; some do only as their output."""
-    return next((shown[place][0] for shown in (op.ins, op.outs) if place < len(shown) and shown[place][0]), None)

@@ -46,6 +46,20 @@ class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
         """What is equal if two programs do the same: the operation, its line, the number of inputs."""
         return self.op, self.file, self.line, len(self.ins)
 
+    def place_of(self, storage: int) -> int:
+        """Return the index of the input in this storage, 0 if there is none."""
+        return next((place for place, (_, number) in enumerate(self.ins) if number == storage), 0)
+
+    def updates(self, place: int) -> bool:
+        """Whether it writes to the memory of one of its inputs, so that the operations before it matter."""
+        return self.ins[place][1] >= 0 and self.ins[place][1] in {number for _, number, _ in self.outs}
+
+    def came_in(self, place: int) -> str | None:
+        """Return what it got from outside the framework, if it shows it; some operations do only as their output."""
+        return next(
+            (shown[place][0] for shown in (self.ins, self.outs) if place < len(shown) and shown[place][0]), None
+        )
+
 
 def differing_number(a: OpLine, b: OpLine, ins: Sequence[int]) -> str:
     """Return the name of the first number that differs, ``""`` if there is none.

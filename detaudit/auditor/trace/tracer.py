@@ -24,6 +24,7 @@ from detaudit.auditor.trace.culprit_line import Fixes, Known
 from detaudit.auditor.trace.culprit_search import CulpritSearch
 from detaudit.auditor.trace.flag_trial import FlagTrials
 from detaudit.auditor.trace.instrumented import InstrumentedRuns, Window
+from detaudit.auditor.trace.op_spread import Spread
 from detaudit.auditor.trace.user_code import UserCode
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings, plan_group
@@ -38,6 +39,7 @@ from detaudit.model import (
     RunRecord,
     Stage,
     Status,
+    StepSpread,
     Trace,
     Verdict,
 )
@@ -79,6 +81,7 @@ class Tracer:
         self._culprit: Culprit | None = None
         self._narrowed: Narrowed | None = None
         self._hidden = False
+        self._spread: tuple[StepSpread, ...] = ()
         self._runs = 0
 
     def run(self) -> Trace:
@@ -160,9 +163,11 @@ class Tracer:
             if pair is None and (wide or self._instrumented.failures):
                 self._hidden = self._group.differs and not self._instrumented.failures
                 return None
-            found = pair.first_operation() if pair else None
+            spread = Spread()
+            found = pair.first_operation(spread) if pair else None
             better = windows.better(window, pair, found, attempt, bool(self._group.result().sources))
             if pair is not None and better is None:
+                self._spread = spread.steps(*pair.losses())
                 self._take_instrumented((pair.a, pair.b))
                 return self._search.named(found, pair, window)
             window = better or window
@@ -221,6 +226,7 @@ class Tracer:
             observer_effect=self._hidden,
             passes=tuple(self._instrumented.passes),
             total_runs=self._runs + self._instrumented.total_runs + self._trials.total_runs,
+            spread=self._spread,
         )
 
     def _with_excerpt(self) -> Culprit | None:

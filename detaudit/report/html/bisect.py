@@ -135,8 +135,13 @@ def _proof(audit: Bisection | VariationBisection) -> list[Chart]:
 
 def _costs(audit: Bisection | VariationBisection) -> list[Chart]:
     needed = audit.needed or () if isinstance(audit, Bisection) else ()
-    known = [(one.flag, one.cost, True) for one in needed if one.cost is not None]
-    known += [(other.flag, other.cost, False) for one in needed for other in one.alternatives if other.cost is not None]
+    known = [costs.Cost(one.flag, one.cost, one.cost_runs) for one in needed if one.cost is not None]
+    known += [
+        costs.Cost(other.flag, other.cost, other.cost_runs, needed=False)
+        for one in needed
+        for other in one.alternatives
+        if other.cost is not None
+    ]
     return [("What each flag costs", figures.COSTS, costs.costs(known))] if known else []
 
 

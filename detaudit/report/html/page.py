@@ -1,5 +1,7 @@
 """Which page shows a report."""
 
+import shlex
+
 import msgspec
 
 from detaudit.compat import assert_never
@@ -40,7 +42,7 @@ def page(report: Report, found: Figures) -> Page:
         interrupted=next((block.text for block in every if isinstance(block, Interrupted)), ""),
         next_steps=[step for block in every if isinstance(block, NextSteps) for step in block.steps],
         environment=headlines.environment(report.environment) if isinstance(report, Audit) else (),
-        command=" ".join(report.command),
+        command=shlex.join(report.command),
         overview=overview,
         why=why,
     )

@@ -5,11 +5,23 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from detaudit.model import Culprit, Edit, Excerpt, FirstMismatch, Operand, Operation, TensorPair, Trace
+from detaudit.model import (
+    Culprit,
+    Edit,
+    Excerpt,
+    FirstMismatch,
+    Operand,
+    Operation,
+    StepSpread,
+    TensorDifference,
+    TensorPair,
+    Trace,
+)
 from detaudit.model.figures import Figures
 from detaudit.report import traced
 from detaudit.report.blocks import Code, Notes, Section
 from detaudit.report.html import run
+from detaudit.report.html.charts import share
 from detaudit.report.html.charts import tensor as chart
 from detaudit.report.html.parts import Part, blocks
 from detaudit.report.messages import figures, tensors
@@ -42,6 +54,7 @@ class TensorView:
     ulps: Markup
     where: Markup
     where_about: str
+    key: Markup
 
 
 def why(trace: Trace) -> Part | None:
@@ -74,7 +87,28 @@ def parts(trace: Trace, found: Figures) -> list[Part]:
     taken = _operands(operation) if operation is not None else []
     operands = [Part("operands", "What goes in and what comes out", "operands.html", taken)] if taken else []
     notes: Section = [Notes(traced.notes(trace))]
-    return [*operands, *differs, *blocks("passes", "How it was found", [notes]), *run.parts(trace, found)]
+    return [
+        *operands,
+        *differs,
+        *_spread(trace.spread),
+        *blocks("passes", "How it was found", [notes]),
+        *run.parts(trace, found),
+    ]
+
+
+def _spread(found: Sequence[StepSpread]) -> list[Part]:
+    """Return the part with how a difference spreads by step, none if that is not known."""
+    rows = [
+        (
+            f"{one.step:,}",
+            share.bar(one.differing / one.operations),
+            figures.spread(one),
+            f"{one.absorbing:,}",
+            figures.losses_apart(one.losses),
+        )
+        for one in found
+    ]
+    return [Part("spread", "How the difference spreads", "spread.html", rows, figures.SPREAD)] if rows else []
 
 
 def _operands(found: Operation) -> list[tuple[str, str, Operand]]:
@@ -87,8 +121,16 @@ def _operands(found: Operation) -> list[tuple[str, str, Operand]]:
     ]
 
 
+def _where(differs: TensorDifference) -> tuple[Markup, str, Markup]:
+    """Return in which part of a tensor elements differ, what is drawn, and its key; nothing if that is not known."""
+    if differs.grid is not None and any(differs.grid.counts):
+        return chart.matrix(differs.grid), figures.matrix_about(differs.grid), chart.key()
+    return chart.where(differs.slices, differs.total) if len(differs.slices) > 1 else Markup(), figures.WHERE, Markup()
+
+
 def _tensor(found: TensorPair) -> TensorView:
     differs = found.difference
+    where, about, key = _where(differs)
     numbers = [(f"{differs.mismatched / differs.total:.1%}", figures.mismatched(differs.mismatched, differs.total))]
     if differs.max_ulp is not None:
         numbers.append((f"{differs.max_ulp:,}", figures.MOST_ULP))
@@ -102,7 +144,8 @@ def _tensor(found: TensorPair) -> TensorView:
         numbers=numbers,
         elements=[differs.first, *differs.next],
         ulps=chart.ulps(differs.ulps, differs.total - differs.mismatched) if differs.ulps else Markup(),
-        where=chart.where(differs.slices, differs.total) if len(differs.slices) > 1 else Markup(),
-        where_about=figures.WHERE,
+        where=where,
+        where_about=about,
+        key=key,
         lines=[f"both saved in {found.saved_to}"] if found.saved_to else [],
     )

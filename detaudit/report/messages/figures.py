@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from detaudit.model import Confidence, digits
+from detaudit.model import Confidence, Number, StepSpread, TensorGrid, as_number, digits
 from detaudit.model.figures import Curve, Ladder, Losses, NoFigure, Steps
 from detaudit.model.number import count
 from detaudit.report.messages.wording import both, brief, duration, every, shortened
@@ -31,14 +31,21 @@ MATRIX = (
 )
 SET, LEFT_OUT, NOT_SET = "set", "left out of the set that was found", "not set"
 PROOF_ABOUT = "The probability that a difference goes unnoticed, by the share of runs in which it shows up."
-COSTS = "The time of a training with the flag over that without it; an empty dot is an alternative. 1x costs nothing."
+COSTS = (
+    "The time of a training with the flag over that without it, and how many runs of either kind were timed: few runs "
+    "are a rough measure. An empty dot is an alternative. 1x costs nothing."
+)
 TIMES = "Each run is as wide as it was long, in the color of its trial; its number is below."
 PROOF = "one mismatch is proof"
 REFERENCE = "the others are compared with it"
 EQUAL = "equal"
 NOT_FINITE = "NaN or infinite"
 
-WHERE = "The elements in their order, in equal parts: the darker, the more of them differ."
+SPREAD = (
+    "Of the operations that both instrumented runs have in a step, the share that returns something different. Some "
+    "absorb the difference: they take something different, and return the same."
+)
+WHERE = "The elements in their order, in equal parts: the stronger the color, the more of them differ."
 MOST_ULP = "largest difference in units in the last place (ulp), the steps from one number to the next"
 MOST_ABSOLUTE = "largest difference"
 MOST_RELATIVE = "largest difference beside the larger of the two values"
@@ -68,9 +75,16 @@ def missed(found: Confidence) -> str:
     return f"in {found.max_differing_rate:.0%} of runs: unnoticed with probability {1 - found.level:.0%}"
 
 
-def costs(found: Sequence[tuple[str, float]]) -> str:
-    """Return the costs of flags."""
-    return ", ".join(f"{flag} {cost:.2f}x" for flag, cost in found)
+def costs(found: Sequence[tuple[str, float, tuple[int, int] | None]]) -> str:
+    """Return the costs of flags, each with the numbers of runs with and without it that were timed."""
+    return ", ".join(
+        f"{flag} {cost:.2f}x" + (f" (timed: {timed(runs)})" if runs is not None else "") for flag, cost, runs in found
+    )
+
+
+def timed(runs: tuple[int, int]) -> str:
+    """Return how many runs with a flag and without it were timed."""
+    return f"{count(runs[0], 'run')}, {runs[1]:,} without"
 
 
 def times(runs: int, seconds: float) -> str:
@@ -95,9 +109,44 @@ def where(slices: Sequence[int]) -> str:
     return f"elements differ in {sum(map(bool, slices)):,} of {count(len(slices), 'equal part')} of the tensor"
 
 
+def matrix(found: TensorGrid) -> str:
+    """Return in how many parts of the rows and of the columns of a tensor elements differ."""
+    rows, columns = found.counts, list(zip(*found.counts, strict=False))
+    parts = (
+        f"{sum(map(any, lines)):,} of {count(len(lines), 'equal part')} of its {whole:,} {name}"
+        for lines, whole, name in ((rows, found.rows, "rows"), (columns, found.columns, "columns"))
+    )
+    return f"elements of the tensor differ in {both(parts)}"
+
+
+def matrix_about(found: TensorGrid) -> str:
+    """Return how a tensor is drawn."""
+    return (
+        f"{found.rows:,} rows from top to bottom and {found.columns:,} columns from left to right, in equal parts: the "
+        "stronger the color, the more of their elements differ."
+    )
+
+
 def mismatched(number: int, total: int) -> str:
     """Return how many elements of a tensor differ."""
     return f"{number:,} of {count(total, 'element')} {'differs' if number == 1 else 'differ'}"
+
+
+def spread(found: StepSpread) -> str:
+    """Return how many operations of a step differ."""
+    return f"{found.differing:,} of {found.operations:,}"
+
+
+def losses_apart(losses: tuple[Number, Number] | None) -> str:
+    """Return how far the losses of two runs are apart at a step, ``-`` if one has none."""
+    if losses is None or None in losses:
+        return "-"
+    a, b = losses
+    if a == b:
+        return EQUAL
+    if isinstance(a, float | int) and isinstance(b, float | int):
+        return brief(as_number(abs(a - b)))
+    return NOT_FINITE
 
 
 def more_results(number: int) -> str:

@@ -1,5 +1,6 @@
 """One side of a comparison is loaded from a results folder, or from a lock file."""
 
+import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from detaudit.auditor import store
 from detaudit.auditor.audit import Auditor
@@ -96,25 +98,55 @@ def test_a_results_folder_that_was_moved_is_read_where_it_is_now(tmp_path: Path)
     assert load(str(out)).recording != expected
 
 
-def test_an_audit_without_its_event_logs(tmp_path: Path) -> None:
+def of_an_older_version(out: Path) -> None:
+    """Write the audit as older versions did: with absolute paths."""
+    audit = store.load(out)
+    groups = [replace(g, runs=tuple(replace(r, log_dir=str(out / r.log_dir)) for r in g.runs)) for g in audit.groups]
+    store.save(out, replace(audit, groups=tuple(groups)))
+
+
+def test_paths_of_logs_are_relative_to_the_results_folder(tmp_path: Path) -> None:
+    out = audited(tmp_path, run(training()), run(training()), recipes=("none", "seeds"))
+    assert [run.log_dir for group in store.load(out).groups for run in group.runs] == ["runs/none/1", "runs/seeds/1"]
+    assert str(tmp_path) not in json.dumps(json.loads((out / "audit.json").read_bytes())["groups"])
+
+
+def test_an_audit_of_an_older_version_has_absolute_paths(tmp_path: Path) -> None:
     out = audited(tmp_path, run(training()))
+    expected = load(str(out)).recording
+    of_an_older_version(out)
+    assert load(str(out)).recording == expected
     alone = tmp_path / "saved.json"
     shutil.copy(out / "audit.json", alone)
-    assert load(str(alone)).recording == load(str(out)).recording
+    assert load(str(alone)).recording == expected, "its logs are where they were"
+    shutil.move(out, tmp_path / "moved")
+    assert load(str(tmp_path / "moved")).recording == expected
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_an_audit_without_its_event_logs(tmp_path: Path, older: bool) -> None:
+    out = audited(tmp_path, run(training()))
+    if older:
+        of_an_older_version(out)
+    alone = tmp_path / "saved.json"
+    shutil.copy(out / "audit.json", alone)
     shutil.rmtree(out / "runs")
     for place in (alone, out):
         with pytest.raises(AuditNotFoundError, match="the event logs of run 1 are missing or unreadable"):
             load(str(place))
 
 
-def test_event_logs_of_a_different_audit_are_not_taken_for_this_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("older", [False, True])
+def test_event_logs_of_a_different_audit_are_not_taken_for_this_one(tmp_path: Path, older: bool) -> None:
     out = audited(tmp_path, run(training("old")))
-    alone = tmp_path / "saved.json"
-    shutil.copy(out / "audit.json", alone)
+    if older:
+        of_an_older_version(out)
+    before = (out / "audit.json").read_bytes()
     shutil.rmtree(out)
     audited(tmp_path, run(training("new")))
+    (out / "audit.json").write_bytes(before)
     with pytest.raises(AuditNotFoundError, match="are from a different audit"):
-        load(str(alone))
+        load(str(out))
 
 
 def test_printed_losses_are_read_again(tmp_path: Path) -> None:

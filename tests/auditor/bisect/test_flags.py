@@ -73,6 +73,8 @@ def test_the_flag_that_is_needed(tmp_path: Path) -> None:
     assert (needed.by_hand, needed.by_hand_when) == (row.by_hand, row.applied_when)
     assert needed.left_out == LeftOut(trial="trial-1", runs=(1, 2), rank=0, step=2, stage=Stage.UPDATE)
     assert needed.cost == pytest.approx(1.0)
+    lengths = {group.recipe.flags: len(group.runs) for group in audit.groups}
+    assert needed.cost_runs == (lengths[(KERNEL,)], lengths[()]), "of all that were timed by then"
     assert audit.evidence is not None
     assert audit.evidence.runs >= 16
     (proof,) = (group for group in audit.groups if group.recipe.name == audit.evidence.trial)
@@ -154,6 +156,33 @@ def test_a_resumed_bisection_repeats_no_run(tmp_path: Path) -> None:
     assert len(first.launched) + len(second.launched) == len(whole.launched)
 
 
+@pytest.mark.parametrize("stop_after", [1, 5])
+def test_an_interrupted_bisection_has_the_versions_of_its_runs(tmp_path: Path, stop_after: int) -> None:
+    """Also one that is resumed, and interrupted again before its next run."""
+    stopped = Bisector(question(tmp_path), Training(KERNEL, HASH, stop_after=stop_after))
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run()
+    kept = stopped.result(interrupted=True)
+    again = Bisector(question(tmp_path), Training(stop_after=0), earlier=kept.groups)
+    with pytest.raises(KeyboardInterrupt):
+        again.run()
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    expected = bisect(whole, Training(KERNEL, HASH)).environment
+    assert (expected["python"], expected["frameworks"]) == ("3.11.7", {"torch": "2.13.0"})
+    assert kept.environment == again.result(interrupted=True).environment == expected
+
+
+def test_a_bisection_whose_runs_all_fail_has_their_versions(tmp_path: Path) -> None:
+    class Fails(Training):
+        def _script(self, flags: set[str], number: int) -> Script:
+            return run(training(whole=False), exit_code=1)
+
+    audit = bisect(tmp_path, Fails())
+    assert audit.outcome is BisectOutcome.INCONCLUSIVE
+    assert audit.environment["frameworks"] == {"torch": "2.13.0"}
+
+
 def test_audit_json_has_all_of_it(tmp_path: Path) -> None:
     audit = bisect(tmp_path, Training(KERNEL))
     assert store.load(tmp_path / "out") == audit
@@ -170,10 +199,12 @@ def test_an_alternative_is_tried_if_that_is_requested(tmp_path: Path) -> None:
         def _script(self, flags: set[str], number: int) -> Script:
             return run(training("same" if flags & {KERNEL, HASH} else f"other {number}"))
 
-    (needed,) = Bisector(requested, Either()).run().needed or ()
+    audit = Bisector(requested, Either()).run()
+    (needed,) = audit.needed or ()
     (other,) = needed.alternatives
     assert (other.flag, other.title, other.matching) == (HASH, catalogue.get(HASH).title, 5)
     assert other.cost == pytest.approx(1.0)
+    assert other.cost_runs == (5, len(audit.groups[0].runs))
 
 
 def test_a_run_that_fails_is_no_match(tmp_path: Path) -> None:

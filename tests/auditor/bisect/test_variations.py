@@ -216,6 +216,7 @@ def test_an_interruption_keeps_what_is_known(tmp_path: Path) -> None:
     assert (kept.outcome, kept.sensitive_to, kept.interrupted) == (VaryOutcome.INCONCLUSIVE, None, True)
     assert len(kept.groups) == 3
     assert kept.groups[1].first_difference is not None
+    assert (kept.environment["python"], kept.environment["frameworks"]) == ("3.11.7", {"torch": "2.13.0"})
 
 
 @pytest.mark.parametrize("stop_after", [1, 6, 9, 20])

@@ -1,11 +1,13 @@
 """What figures show, of recordings: bins of steps, losses, and the ladder of stages."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from detaudit.auditor.audit import Auditor
 from detaudit.auditor.figures.bins import MOST, NEAR, bins
@@ -14,7 +16,8 @@ from detaudit.auditor.figures.ladder import ladder
 from detaudit.auditor.figures.losses import losses
 from detaudit.model import Difference, FinalState, Number, RunRecord, Stage, Training
 from detaudit.model.figures import Distance, NoFigure
-from tests.auditor.fakes import FakeLauncher, run, settings, training
+from tests.auditor.baseline.test_load import printing
+from tests.auditor.fakes import FakeLauncher, hello, run, settings, training
 
 
 def recorded(
@@ -150,3 +153,17 @@ def test_without_event_logs_there_are_no_figures(tmp_path: Path) -> None:
 
 def test_a_run_alone_has_no_ladder_since_it_matches_nothing() -> None:
     assert ladder({1: recorded({Stage.UPDATE: {1: "a"}})}, [], 0) is None
+
+
+def test_losses_that_were_printed_are_read_with_the_pattern_of_the_audit(tmp_path: Path) -> None:
+    made = settings(tmp_path, runs=2, loss_pattern=re.compile(r"loss (\S+)"))
+    bare = [hello(), {"k": "bye", "how": "exit"}]
+    scripts = (printing(f"loss 0.5\nloss {last}\n", bare) for last in (0.25, 0.125))
+    audit = Auditor(made, FakeLauncher(*scripts)).run()
+    assert audit.loss_pattern == r"loss (\S+)"
+    (found,) = figures(audit, made.out, sampled=True).groups
+    assert found.losses is not None
+    assert (found.losses.first, found.missing) == (2, None)
+    assert [one.losses for one in found.samples] == [(0.5, 0.25), (0.5, 0.125)]
+    (older,) = figures(replace(audit, loss_pattern=None), made.out).groups
+    assert older.missing is NoFigure.LOGS_GONE

@@ -32,6 +32,7 @@ from detaudit.model import (
     Source,
     SourceKind,
     Stage,
+    StepSpread,
     TensorPair,
     Trace,
     Verdict,
@@ -192,6 +193,7 @@ def test_the_operation_its_line_and_its_tensor(tmp_path: Path) -> None:
     assert audit.total_runs == launcher.launched == 8
     assert [watch["level"] for watch in launcher.instrumented] == ["ops", "ops", "tensors", "tensors"]
     assert launcher.instrumented[2]["n"] == 0
+    assert audit.spread == (StepSpread(step=1, operations=2, differing=2, absorbing=0, losses=(0.5, 0.5)),)
     assert audit.next_steps == ()  # the flag was tried, and did not fix it
 
 

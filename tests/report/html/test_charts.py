@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
+from detaudit.model import Number, TensorGrid
 from detaudit.model.figures import Curve, Distance, Losses, Point
-from detaudit.report.html.charts import losses, plot, scale, strip, svg, tensor
+from detaudit.report.html.charts import costs, losses, plot, scale, strip, svg, tensor
+from detaudit.report.messages import figures
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 KINDS = {1: "k-A", 2: "k-B", 3: "k-C"}
@@ -159,3 +161,56 @@ def test_parts_of_a_tensor_are_darker_the_more_elements_differ() -> None:
     root = parsed(tensor.where([0, 1, 50, 100], total=400))
     assert [one.get("class") for one in root.iter("rect")] == ["s0", "s1", "s3", "s5"]
     assert root.get("aria-label") == "elements differ in 3 of 4 equal parts of the tensor"
+
+
+def test_rows_and_columns_of_a_tensor_are_darker_the_more_elements_differ() -> None:
+    found = TensorGrid(rows=5, columns=8, counts=((0, 0, 0), (0, 6, 1), (3, 3, 2)))
+    root = parsed(tensor.matrix(found))
+    assert root.get("aria-label") == (
+        "elements of the tensor differ in 2 of 3 equal parts of its 5 rows and 3 of 3 equal parts of its 8 columns"
+    )
+    assert root[0].get("viewBox") == "0 0 3 3"
+    paths = {one.get("class"): one.get("d") for one in root.iter("path")}
+    # Of the second row of parts, each has 2 of the 5 rows, and 3, 3 and 2 of the 8 columns; of the third, 1 row.
+    assert paths == {
+        "s0": "M0 0h3v1h-3zM0 1h1v1h-1z",
+        "s2": "M2 1h1v1h-1z",
+        "s5": "M1 1h1v1h-1zM0 2h3v1h-3z",
+    }
+
+
+def test_a_large_tensor_is_few_bytes() -> None:
+    """In the worst case no two parts beside each other have one shade."""
+    found = TensorGrid(rows=64, columns=64, counts=tuple(tuple((x + y) % 2 for x in range(64)) for y in range(64)))
+    assert len(tensor.matrix(found)) < 64_000
+
+
+def test_the_shades_of_a_tensor_have_a_key() -> None:
+    root = parsed(tensor.key())
+    assert [one.get("class") for one in root.iter("rect")] == ["s0", "s1", "s2", "s3", "s4", "s5"]
+    assert "".join(root.itertext()).startswith("none≤ 20%")
+
+
+def test_an_alternative_has_an_empty_dot_and_each_cost_the_runs_that_were_timed() -> None:
+    found = [costs.Cost("a", 1.5, (17, 2)), costs.Cost("b", 0.75, None, needed=False)]
+    root = parsed(costs.costs(found))
+    assert root.get("aria-label") == "a 1.50x (timed: 17 runs, 2 without), b 0.75x"
+    assert [one.get("class") for one in root.iter("circle")] == ["dot", "dot empty"]
+    assert "17 runs, 2 without" in list(root.itertext())
+    assert len([one for one in root.iter("text") if not one.text]) == 0, "nothing where the runs are not known"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (None, "-"),
+        ((None, 0.5), "-"),
+        ((0.5, 0.5), "equal"),
+        (("nan", "nan"), "equal"),
+        ((0.5, "inf"), "NaN or infinite"),
+        ((0.5, 0.25), "0.25"),
+        ((1e308, -1e308), "inf"),
+    ],
+)
+def test_how_far_losses_are_apart(found: tuple[Number, Number] | None, expected: str) -> None:
+    assert figures.losses_apart(found) == expected

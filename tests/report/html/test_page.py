@@ -224,3 +224,15 @@ def test_a_run_that_was_ended_before_others_has_no_results() -> None:
     first, second, _ = groups.rows(group)
     assert (first.result, first.digest, first.loss.own, first.where) == (None, "-", "-", "ended")
     assert (second.letter, second.loss.own) == ("A", "0.5")
+
+
+def test_a_page_has_the_versions_of_frameworks_and_packages_and_a_command_that_a_shell_takes() -> None:
+    packages: dict[str, object] = {"python": "3.11.7", "frameworks": {"torch": "2.13.0"}, "packages": {}, "gpus": []}
+    audit = AUDITS["nondeterministic"]
+    command = ("detaudit", "run", "train.py", "--loss-pattern", r"loss (\S+)")
+    found = Elements(html.render(msgspec.structs.replace(audit, environment=packages, command=command)))
+    assert "Frameworks" in found.text
+    assert "torch 2.13.0" in found.text
+    assert "Packages" not in found.text
+    assert "GPUs" not in found.text
+    assert r"detaudit run train.py --loss-pattern 'loss (\S+)'" in found.text

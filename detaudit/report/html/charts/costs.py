@@ -1,6 +1,7 @@
 """What flags cost: the time of a training with a flag over that without it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -11,22 +12,34 @@ from detaudit.report.messages import figures
 ROW = 40
 
 
-def costs(found: Sequence[tuple[str, float, bool]]) -> Markup:
-    """Return a row for each flag with its cost; one that is not needed, but may replace it, has an empty dot."""
-    scale = linear([0.0, 1.0, *(cost for _, cost, _ in found), 1.5])
+@dataclass(frozen=True)
+class Cost:
+    """What a flag costs, and from how many runs with and without it; one that is not ``needed`` is an alternative."""
+
+    flag: str
+    cost: float
+    runs: tuple[int, int] | None
+    needed: bool = True
+
+
+def costs(found: Sequence[Cost]) -> Markup:
+    """Return a row for each flag with its cost; an alternative has an empty dot."""
+    scale = linear([0.0, 1.0, *(one.cost for one in found), 1.5])
     height = ROW * len(found)
     one = percent(0.9 * scale.at(1.0))
     drawn = [
         tag("line", class_="ax", x1=one, x2=one, y1=0, y2=height),
         tag("text", "1x", x=one, y=height + 14, text_anchor="middle"),
     ]
-    for row, (flag, cost, needed) in enumerate(found):
-        y, x = row * ROW + 26, percent(0.9 * scale.at(cost))
+    for row, shown in enumerate(found):
+        y, x = row * ROW + 26, percent(0.9 * scale.at(shown.cost))
         drawn += [
-            tag("text", flag, class_="s", x=0, y=y - 12),
+            tag("text", shown.flag, class_="s", x=0, y=y - 12),
             tag("line", class_="ln", x1=one, x2=x, y1=y, y2=y),
-            tag("circle", class_="dot" if needed else "dot empty", cx=x, cy=y, r=4.5),
-            tag("text", f"{cost:.2f}x", class_="s", x="100%", y=y + 4, text_anchor="end"),
+            tag("circle", class_="dot" if shown.needed else "dot empty", cx=x, cy=y, r=4.5),
+            tag("text", f"{shown.cost:.2f}x", class_="s", x="100%", y=y + 4, text_anchor="end"),
         ]
-    label = figures.costs([(flag, cost) for flag, cost, _ in found])
+        if shown.runs is not None:
+            drawn.append(tag("text", figures.timed(shown.runs), x="100%", y=y - 12, text_anchor="end"))
+    label = figures.costs([(one.flag, one.cost, one.runs) for one in found])
     return tag("svg", joined(drawn), class_="fig", width="100%", height=height + 20, role="img", aria_label=label)
