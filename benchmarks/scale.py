@@ -129,8 +129,9 @@ def joined(found: Measured, result: Result) -> str:
 ## What join reads and holds
 
 It keeps on disk what it unpacked of all runs. In memory it holds the digests of the first run and of the one that is
-compared with it, and the settings of each process of all runs: heads, in round figures. Heads and digests take at least
-that much time and memory: the heads that were measured are smaller, and all of it is larger once it is decoded.
+compared with it, and the settings of each process of one run: heads, in round figures. Settings that are equal to those
+of the first run are held once. Heads and digests take at least that much time and memory: the heads that were measured
+are smaller, and all of it is larger once it is decoded.
 
 {table(head, list(joins(found)))}
 With heads it can report of runs that match all that it reports today but the losses of each step, which charts show:
@@ -144,9 +145,9 @@ If join reads event logs, each limit is reached at this number of ranks of {STEP
 
 {table(["ranks", "limit", "beyond it"], list(limits(found)))}
 With trees, two of these are still reached at {RANKS:,} ranks. To list an object for each rank takes too long: store one
-archive for each run or machine. And memory does not hold the settings of all runs, unless equal ones are held once.
-What remains is one core's {duration(ALL / found.heads_per_s)} for the heads of all runs, or nothing of it for a run
-whose digest is that of another.
+archive for each run or machine. And memory does not hold the settings of all runs if every process has other ones in
+every run. What remains is one core's {duration(ALL / found.heads_per_s)} for the heads of all runs, or nothing of it
+for a run whose digest is that of another.
 
 ## What there is
 
