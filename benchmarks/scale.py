@@ -42,6 +42,7 @@ from benchmarks.rows import Result, number
 from detaudit.auditor.evidence.folded import SUFFIX
 from detaudit.model.blocks import BLOCK
 from detaudit.model.tree import FAN_OUT
+from detaudit.remote.archive import MOST_BYTES
 
 
 def assumptions(found: Measured) -> str:
@@ -144,16 +145,18 @@ those that do not.
 If join reads event logs, each limit is reached at this number of ranks of {STEPS:,} steps:
 
 {table(["ranks", "limit", "beyond it"], list(limits(found)))}
-With trees, two of these are still reached at {RANKS:,} ranks. To list an object for each rank takes too long: store one
-archive for each run or machine. And memory does not hold the settings of all runs if every process has other ones in
+With trees, two of these would still be reached at {RANKS:,} ranks. To list an object for each rank takes too long, so a
+worker stores two for each run. And memory does not hold the settings of all runs if every process has other ones in
 every run. What remains is one core's {duration(ALL / found.heads_per_s)} for the heads of all runs, or nothing of it
 for a run whose digest is that of another.
 
 ## What there is
 
-In `detaudit.auditor.evidence`, `folded.fold_run(folder)` writes the trees of a run beside its event logs
-(`*{SUFFIX}`), and `folded.read_run(folder)` reads them in place of the event logs, which need not be there as long as
-no step is asked for. No command does so yet.
+With `detaudit plan --records trees`, `detaudit worker` writes the trees of a run beside its event logs (`*{SUFFIX}`),
+and stores the event logs in an archive of their own, before that of the run. `detaudit join` reads the trees, on one
+core, and keeps them. When a step is asked for, it fetches the event logs of that run: those of all its ranks at once.
+So the limit of {MOST_BYTES // 2**30} GiB of an archive holds for event logs too, but only if runs differ. There is no
+digest of a run: join reads the heads of all.
 
 Measured at commit {result.commit} on {result.machine}.
 """
