@@ -192,6 +192,7 @@ def test_an_attempt_that_was_lost_before_its_run_was_stored_leaves_nothing_that_
     stored(shared, attempt(trees(2), 1, "lost"), "other", steps=STEPS).unlink()
     for run, update in ((1, "a"), (2, "b")):
         stored(shared, attempt(trees(2), run), update, steps=STEPS)
+    assert len(list(shared.glob("*.logs"))) == 3, "no attempt takes the name of another one's event logs"
     (group,) = joined(tmp_path, shared).groups
     assert group.first_difference is not None
     assert group.first_difference.step == STEPS
