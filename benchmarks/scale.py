@@ -21,7 +21,6 @@ from benchmarks.reduction import (
     MEMORY,
     NETWORK,
     PER_MACHINE,
-    POLL_S,
     RANKS,
     REQUEST_S,
     RUNS,
@@ -43,6 +42,7 @@ from detaudit.auditor.evidence.folded import SUFFIX
 from detaudit.model.blocks import BLOCK
 from detaudit.model.tree import FAN_OUT
 from detaudit.remote.archive import MOST_BYTES
+from detaudit.remote.gather import POLL_S
 
 
 def assumptions(found: Measured) -> str:
