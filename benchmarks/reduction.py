@@ -12,6 +12,8 @@ from detaudit.auditor.evidence.trainings import MOST_KNOWN
 from detaudit.auditor.evidence.tree_nodes import ENTRY
 from detaudit.model import blocks, tree
 from detaudit.model.tree import FAN_OUT, HeldTree
+from detaudit.remote.archive import MOST_BYTES
+from detaudit.remote.gather import POLL_S
 
 RUNS, RANKS, STEPS = 1_000, 1_024, 1_000_000
 ALL = RUNS * RANKS
@@ -19,9 +21,7 @@ PER_MACHINE = 8
 NETWORK = 1.25e9
 """Bytes per second into the machine that joins."""
 MEMORY, DISK = 24 * 2**30, 10**12
-ARCHIVE = 32 * 2**30
-"""Bytes that the archive of a run may unpack to."""
-LISTED, REQUEST_S, POLL_S = 1_000, 0.05, 2.0
+LISTED, REQUEST_S = 1_000, 0.05
 HEAD = 30_000
 DIGEST = 32
 DIFFERENT = 3
@@ -140,13 +140,13 @@ def levels() -> Rows:
 def joins(found: Measured) -> Rows:
     """Yield what join moves, unpacks, computes and holds, depending on what it reads of each run.
 
-    It holds the digests of two runs, and the settings of each process of all runs.
+    It holds the digests of two runs, and the settings of each process of one run if those of all runs are equal.
     """
     decoding, heads = ALL * found.fold_s, ALL / found.heads_per_s
     rows = (
-        ("event logs", found.packed, found.log, decoding, 2 * found.held + RUNS * HEAD),
-        ("trees with their heads", found.trees + HEAD, found.trees + HEAD, heads, RUNS * HEAD),
-        ("heads alone", HEAD, HEAD, heads, RUNS * HEAD),
+        ("event logs", found.packed, found.log, decoding, 2 * found.held + HEAD),
+        ("trees with their heads", found.trees + HEAD, found.trees + HEAD, heads, HEAD),
+        ("heads alone", HEAD, HEAD, heads, HEAD),
         ("a digest of each rank", DIGEST, 0, 0, 2 * DIGEST),
         ("a digest of each run", DIGEST / RANKS, 0, 0, 2 * DIGEST / RANKS),
     )
@@ -161,10 +161,10 @@ def limits(found: Measured) -> Rows:
         (MOST_KNOWN * blocks.BLOCK / STEPS, f"{MOST_KNOWN:,} blocks are recognized", "each run is decoded in full"),
         (DAY / RUNS / found.fold_s, "one core decodes for a day", "join takes days"),
         (POLL_S / REQUEST_S * LISTED / RUNS, "an object for each rank", "to list them takes longer than the wait"),
-        (ARCHIVE / found.log, f"an archive unpacks to {ARCHIVE // 2**30} GiB", "join refuses it"),
+        (MOST_BYTES / found.log, f"an archive unpacks to {MOST_BYTES // 2**30} GiB", "join refuses it"),
         (DAY * NETWORK / RUNS / found.packed, "the network is busy for a day", "join takes days"),
         (DISK / RUNS / found.log, "the disk holds all runs, unpacked", "join cannot unpack them"),
-        (MEMORY / RUNS / HEAD, "memory holds the settings of all processes of all runs", "join is killed"),
+        (MEMORY / RUNS / HEAD, "memory holds settings that differ in all processes of all runs", "join is killed"),
         (MEMORY / 2 / found.held, "memory holds the digests of all blocks of two runs", "join is killed"),
     )
     for ranks, what, then in sorted(rows):

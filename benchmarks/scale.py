@@ -21,7 +21,6 @@ from benchmarks.reduction import (
     MEMORY,
     NETWORK,
     PER_MACHINE,
-    POLL_S,
     RANKS,
     REQUEST_S,
     RUNS,
@@ -42,6 +41,8 @@ from benchmarks.rows import Result, number
 from detaudit.auditor.evidence.folded import SUFFIX
 from detaudit.model.blocks import BLOCK
 from detaudit.model.tree import FAN_OUT
+from detaudit.remote.archive import MOST_BYTES
+from detaudit.remote.gather import POLL_S
 
 
 def assumptions(found: Measured) -> str:
@@ -129,8 +130,9 @@ def joined(found: Measured, result: Result) -> str:
 ## What join reads and holds
 
 It keeps on disk what it unpacked of all runs. In memory it holds the digests of the first run and of the one that is
-compared with it, and the settings of each process of all runs: heads, in round figures. Heads and digests take at least
-that much time and memory: the heads that were measured are smaller, and all of it is larger once it is decoded.
+compared with it, and the settings of each process of one run: heads, in round figures. Settings that are equal to those
+of the first run are held once. Heads and digests take at least that much time and memory: the heads that were measured
+are smaller, and all of it is larger once it is decoded.
 
 {table(head, list(joins(found)))}
 With heads it can report of runs that match all that it reports today but the losses of each step, which charts show:
@@ -143,16 +145,18 @@ those that do not.
 If join reads event logs, each limit is reached at this number of ranks of {STEPS:,} steps:
 
 {table(["ranks", "limit", "beyond it"], list(limits(found)))}
-With trees, two of these are still reached at {RANKS:,} ranks. To list an object for each rank takes too long: store one
-archive for each run or machine. And memory does not hold the settings of all runs, unless equal ones are held once.
-What remains is one core's {duration(ALL / found.heads_per_s)} for the heads of all runs, or nothing of it for a run
-whose digest is that of another.
+With trees, two of these would still be reached at {RANKS:,} ranks. To list an object for each rank takes too long, so a
+worker stores two for each run. And memory does not hold the settings of all runs if every process has other ones in
+every run. What remains is one core's {duration(ALL / found.heads_per_s)} for the heads of all runs, or nothing of it
+for a run whose digest is that of another.
 
 ## What there is
 
-In `detaudit.auditor.evidence`, `folded.fold_run(folder)` writes the trees of a run beside its event logs
-(`*{SUFFIX}`), and `folded.read_run(folder)` reads them in place of the event logs, which need not be there as long as
-no step is asked for. No command does so yet.
+With `detaudit plan --records trees`, `detaudit worker` writes the trees of a run beside its event logs (`*{SUFFIX}`),
+and stores the event logs in an archive of their own, before that of the run. `detaudit join` reads the trees, on one
+core, and keeps them. When a step is asked for, it fetches the event logs of that run: those of all its ranks at once.
+So the limit of {MOST_BYTES // 2**30} GiB of an archive holds for event logs too, but only if runs differ. There is no
+digest of a run: join reads the heads of all.
 
 Measured at commit {result.commit} on {result.machine}.
 """

@@ -8,6 +8,7 @@ import click
 
 from detaudit.auditor import store
 from detaudit.cli.options import (
+    COMPARED,
     OUTPUT,
     RUNS,
     TargetCommand,
@@ -22,6 +23,7 @@ from detaudit.cli.options import (
 )
 from detaudit.cli.settings import recipes_of, settings_of
 from detaudit.errors import UsageError
+from detaudit.model.enums import Records
 from detaudit.recipe.flags import DEVICES
 from detaudit.remote import state
 from detaudit.remote.plan import plan_of, to_file
@@ -44,9 +46,14 @@ _EXAMPLES = (
         "no other variables than these, those of the machine for users, paths and devices, and here set ones that "
         "affect determinism.")  # fmt: skip
 @compared_options
+@option("--records", group=COMPARED, type=click.Choice([one.value for one in Records]), metavar="logs|trees",
+        default=Records.LOGS.value, show_default=True, help="What `detaudit join` reads of each run: its event logs, "
+        "or trees of digests, by which only runs that differ need their event logs.")  # fmt: skip
 @option("-o", "--output", group=OUTPUT, required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
         help="Write the plan to this file.")  # fmt: skip
-def command(variables: tuple[str, ...], output: Path, recipes: tuple[str, ...], runs: int, **options: Any) -> None:
+def command(
+    variables: tuple[str, ...], output: Path, recipes: tuple[str, ...], runs: int, records: str, **options: Any
+) -> None:
     """Write a plan of runs, for `detaudit worker` on other machines.
 
     The plan has all that makes runs equal: the command, the recipes, the variables, and the digests of the Python
@@ -61,6 +68,7 @@ def command(variables: tuple[str, ...], output: Path, recipes: tuple[str, ...], 
         python=options["python"],
         variables={**state.planned_variables(os.environ), **values},
         passed=tuple(sorted(given.keys() - values.keys())),
+        records=Records(records),
     )
     store.write(output, to_file(plan), instead="another --output")
     click.echo(f"plan {plan.id} with runs 1 to {plan.total}: {output}", err=True)

@@ -37,6 +37,13 @@ class ArchiveFlaw(StrEnum):
     UNREADABLE = "unreadable"
 
 
+class Records(StrEnum):
+    """What runs on other machines are judged by: event logs, or trees, with which only some event logs are read."""
+
+    LOGS = "logs"
+    TREES = "trees"
+
+
 class Across(StrEnum):
     """What it means for the exit status that machines have different results."""
 

@@ -12,9 +12,10 @@ from detaudit.model.weight_sets import WeightKind
 
 
 class NoFigure(StrEnum):
-    """Why figures cannot be drawn: the event logs are gone, or no loss was recorded."""
+    """Why figures cannot be drawn: the event logs are gone, or were left where workers stored them, or have no loss."""
 
     LOGS_GONE = "logs-gone"
+    LOGS_NOT_FETCHED = "logs-not-fetched"
     NO_LOSSES = "no-losses"
 
 

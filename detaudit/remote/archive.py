@@ -12,7 +12,7 @@ import re
 import shutil
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -24,6 +24,7 @@ from detaudit.model.enums import ArchiveFlaw
 from detaudit.remote.plan import SCHEMA_VERSION, Plan
 
 SUFFIX = ".detaudit"
+LOGS_SUFFIX = ".logs"
 ATTEMPT = "attempt.json"
 MOST_BYTES = 32 * 2**30
 """Bytes of a run that an archive may unpack to."""
@@ -80,9 +81,18 @@ def name_of(plan: Plan, run: int) -> str:
     return f"{plan.id}-{run:06d}{SUFFIX}"
 
 
-def pack(attempt: Attempt, folder: Path, into: Path) -> None:
-    """Write the files of a run, and what is known of it, to one archive. Raises OSError."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+def logs_of(attempt: Attempt) -> str:
+    """Return the name of the archive of event logs that the trees of an attempt belong to; see Plan.records.
+
+    Another attempt may have stored its own before it was lost, so each has its own name.
+    """
+    return f"{attempt.plan.id}-{attempt.run:06d}-{attempt.id}{LOGS_SUFFIX}"
+
+
+def pack(attempt: Attempt, folder: Path, into: Path, wanted: Callable[[Path], bool] = lambda _: True) -> None:
+    """Write the files of a run that are ``wanted``, and what is known of it, to one archive. Raises OSError."""
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    paths = sorted(filter(wanted, found))
     files = {str(path.relative_to(folder)): path for path in paths}
     attempt = msgspec.structs.replace(attempt, files={name: _digest(path) for name, path in files.items()})
     with into.open("w+b") as file:

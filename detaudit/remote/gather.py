@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from detaudit import redact
+from detaudit.auditor.evidence import folded
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.model import Warning  # the term for it
 from detaudit.model.enums import ArchiveFlaw
 from detaudit.model.warnings import ArchiveFlawed, ArchivesOfOtherPlans, RunStoredTwice
-from detaudit.remote.archive import SUFFIX, ArchiveError, Attempt, name_of, unpack
+from detaudit.remote.archive import SUFFIX, ArchiveError, Attempt, logs_of, name_of, unpack
 from detaudit.remote.plan import Plan
 from detaudit.remote.storage import Storage
 
@@ -25,11 +26,13 @@ _SHOWN = 5
 class Gathered:
     """The runs of one plan that came back, by number, each with the folder of what it recorded.
 
-    ``interrupted``: the user ended the wait for more.
+    ``logs`` fetches the event logs of a run to its folder if the plan wants trees; see Gatherer.logs. ``interrupted``:
+    the user ended the wait for more.
     """
 
     plan: Plan
     runs: dict[int, tuple[Attempt, Path]]
+    logs: Callable[[Attempt, Path], None]
     warnings: tuple[Warning, ...] = ()
     interrupted: bool = False
 
@@ -75,6 +78,32 @@ class Gatherer:
         except KeyboardInterrupt:
             interrupted = True
         return self._found(interrupted=interrupted)
+
+    def logs(self, attempt: Attempt, folder: Path) -> None:
+        """Fetch the event logs that the trees in the folder of a run belong to.
+
+        Raises StorageError if they are not stored whole, or the storage fails.
+        """
+        name = logs_of(attempt)
+        needed = f"the step at which run {attempt.run} differs is in it"
+        if name not in self.storage.names():
+            hint = f"Copy it back to {self.storage.url}, from where it was moved or kept; or do all runs again."
+            raise StorageError(f"{name} is not in {self.storage.url}, and {needed}", hint)
+        with tempfile.TemporaryDirectory(dir=self.into) as place:
+            copy, taken = Path(place) / "archive", Path(place) / "logs"
+            self.storage.fetch(name, copy)
+            try:
+                found = unpack(copy, taken)
+                if found.id != attempt.id:
+                    raise ArchiveError(ArchiveFlaw.CHANGED)
+                for file in found.files:
+                    if folded.tree_file(folder / file).exists():
+                        (taken / file).replace(folder / file)
+            except ArchiveError as error:
+                hint = f"Store the whole file in {self.storage.url} again, or do all runs again."
+                raise StorageError(f"{name} in {self.storage.url} is {error.flaw}, and {needed}", hint) from error
+            except OSError as error:
+                raise StorageError.of(f"write {folder}", error) from error
 
     def _look(self) -> None:
         """Take each archive that is new, and again each that was not whole: it may be on its way."""
@@ -129,7 +158,7 @@ class Gatherer:
             ]
         if not found:
             raise self._nothing(f" of plan {plan.id}")
-        return Gathered(plan, found, tuple(warnings), interrupted)
+        return Gathered(plan, found, self.logs, tuple(warnings), interrupted)
 
     def _chosen(self) -> Plan:
         plans = self._plans()

@@ -50,7 +50,8 @@ def carry_out(data: bytes) -> bytes:
             try:
                 plan = read_plan(job.plan, "the plan of the job")
                 worker = Worker(plan, cwd, LocalLauncher(), Observer(), mark, job.python or None, Path(place))
-                return _ARCHIVE + worker.archive(job.run, job.id, results / "archive").read_bytes()
+                worker.archive(job.run, job.id, results / "archive")
+                return _ARCHIVE + (results / "archive").read_bytes()
             finally:
                 os.chdir(before)
         except (StorageError, WorkspaceError) as error:  # another machine may have more room

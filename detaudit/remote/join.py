@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from detaudit.auditor import store
@@ -22,7 +23,7 @@ def join(gathered: Gathered, out: Path, cwd: Path, across: Across = Across.FAIL)
     """Return the report on the runs of a plan, and keep it and them in the folder ``out``.
 
     Lines of code are read from ``cwd`` if that has the code of the plan.
-    Raises StorageError if the results cannot be written.
+    Raises StorageError if the results cannot be written, or event logs that are needed cannot be fetched.
     """
     plan, reader = gathered.plan, Reader(out)
     settings = replace(_settings(plan, out, cwd), across=across)
@@ -34,7 +35,9 @@ def join(gathered: Gathered, out: Path, cwd: Path, across: Across = Across.FAIL)
         group_plan = plan_group(settings, recipe, SharedWorkspace(cwd), {})
         group = audit.begin(group_plan, code)
         for number, (attempt, folder) in runs.items():
-            audit.add(group, reader.result(group_plan.spec(number), attempt, folder))
+            spec = group_plan.spec(number)
+            logs = partial(gathered.logs, attempt, spec.folder)  # asked for if the run differs from the first
+            audit.add(group, reader.result(spec, attempt, folder, logs))
     unwatched = () if plan.isolate or len(gathered.runs) < 2 else (LeftoversUnchecked(apart=True),)
     warnings = (*gathered.warnings, *unwatched)
     report = audit.report(warnings=warnings, interrupted=gathered.interrupted)

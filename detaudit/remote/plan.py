@@ -16,6 +16,7 @@ from detaudit.launch.changes import MOST_ENTRIES
 from detaudit.launch.plan import Settings
 from detaudit.launch.workspace import walk
 from detaudit.model.encoding import encode
+from detaudit.model.enums import Records
 from detaudit.model.times import now
 from detaudit.recipe.recipes import Recipe
 
@@ -52,6 +53,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     loss_pattern: str | None = None
     artifacts: tuple[str, ...] = ()
     files: bool = True
+    records: Records = Records.LOGS
 
     @property
     def id(self) -> str:
@@ -71,12 +73,23 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return self.recipes[recipe], number + 1
 
 
-def plan_of(settings: Settings, *, python: str | None, variables: Mapping[str, str], passed: tuple[str, ...]) -> Plan:
+def plan_of(
+    settings: Settings,
+    *,
+    python: str | None,
+    variables: Mapping[str, str],
+    passed: tuple[str, ...],
+    records: Records = Records.LOGS,
+) -> Plan:
     """Return the plan of an audit with these settings.
 
-    Raises UsageError for what cannot be planned: a time, or a script that other machines would not find.
+    Raises UsageError for what cannot be planned: a time, a script that other machines would not find, or trees of runs
+    that are ended after a step.
     """
     target, until = settings.target, settings.until
+    if until is not None and records is Records.TREES:
+        message = "--records trees is of whole runs, and --until ends them: their steps are in the event logs"
+        raise UsageError(message, "Leave out one of the two.")
     if until is not None and until.step is None:
         raise UsageError(f"a plan cannot end its runs after a time ({until})", "Name a step, as in --until 400.")
     if os.path.isabs(target.script) and Path(target.script).is_relative_to(settings.cwd):
@@ -104,6 +117,7 @@ def plan_of(settings: Settings, *, python: str | None, variables: Mapping[str, s
         loss_pattern=settings.loss_pattern.pattern if settings.loss_pattern else None,
         artifacts=settings.artifacts,
         files=settings.files,
+        records=records,
     )
 
 

@@ -2,13 +2,14 @@
 
 import copy
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 
 import msgspec
 
-from detaudit import private
-from detaudit.auditor.evidence import environment, event_logs, machine
+from detaudit import __version__, private, wire
+from detaudit.auditor.evidence import environment, event_logs, folded, machine
 from detaudit.auditor.evidence.logged import Block
 from detaudit.auditor.evidence.written import Collector, as_training, keep, kept
 from detaudit.auditor.judge.machines import Place
@@ -20,7 +21,7 @@ from detaudit.launch import RunSpec
 from detaudit.model import Stage, Training
 from detaudit.remote.archive import Attempt
 
-_LOGS = ("*.jsonl", "*.ops")
+_LOGS = (f"*{wire.LOG_SUFFIX}", f"*{wire.OPS_SUFFIX}", f"*{wire.LOG_SUFFIX}{folded.SUFFIX}")
 """Files of which the auditor reads paths."""
 
 
@@ -32,20 +33,22 @@ class Reader:
         self._known: dict[bytes, Block] = {}
         self._files = Collector()
 
-    def result(self, spec: RunSpec, attempt: Attempt, folder: Path) -> Result:
+    def result(self, spec: RunSpec, attempt: Attempt, folder: Path, logs: Callable[[], None] = lambda: None) -> Result:
         """Return the result of a run, whose ``folder`` becomes that of ``spec``: paths are as if it had run here.
 
-        Raises StorageError if that fails.
+        ``logs`` is to bring its event logs if they are needed and not there. Raises StorageError if anything fails.
         """
+        folders = {attempt.cwd: str(spec.cwd), attempt.place: str(self._out)}
         try:
             private.make_folder(spec.folder.parent)
             shutil.move(folder, spec.folder)
-            for pattern in _LOGS:
-                for path in spec.folder.rglob(pattern):
-                    _rename(path, {attempt.cwd: str(spec.cwd), attempt.place: str(self._out)})
+            whole = all(_rename(path, folders) for pattern in _LOGS for path in spec.folder.rglob(pattern))
         except OSError as error:
             raise StorageError.of(f"write to {spec.folder}", error) from error
-        processes = event_logs.read_run(spec.folder, self._known)
+        if not whole:
+            hint = f"Install detaudit {attempt.plan.detaudit} here, as on the machines of the workers."
+            raise StorageError(f"the trees of run {attempt.run} cannot be read by detaudit {__version__}", hint)
+        processes = folded.read_run(spec.folder, self._known, logs)
         run = msgspec.structs.replace(attempt.result, log_dir=spec.log_dir)
         if run.through:
             cut(processes, run.through)
@@ -70,20 +73,27 @@ def _place(attempt: Attempt, processes: Sequence[event_logs.Process]) -> Place:
     return Place(str(facts.get("id") or host), host, machine.relevant(facts), attempt.refused, attempt.machine)
 
 
-def _rename(path: Path, folders: Mapping[str, str]) -> None:
-    """Replace folders at the beginning of texts in a file of JSON lines; the longest path is looked for first."""
+def _rename(path: Path, folders: Mapping[str, str]) -> bool:
+    """Replace folders at the beginning of texts in a file; the longest path is looked for first.
+
+    It is one of JSON lines, or the trees of an event log that is elsewhere, and stays as it is. Return whether it can
+    be read.
+    """
     changes = [
         (msgspec.json.encode(old)[:-1] + end, msgspec.json.encode(new)[:-1] + end)
         for old, new in sorted(folders.items(), key=lambda one: -len(one[0]))
         if old not in ("", "/", new)
         for end in (b"/", b'"')
     ]
-    if not changes:
-        return
-    half = path.with_name(path.name + ".part")
-    with open(path, "rb") as lines, open(half, "wb", opener=private.opener) as file:
-        for line in lines:
-            for old, new in changes:
-                line = line.replace(old, new)
-            file.write(line)
-    half.replace(path)
+
+    def change(text: bytes) -> bytes:
+        return reduce(lambda found, one: found.replace(*one), changes, text)
+
+    if path.name.endswith(folded.SUFFIX):
+        return folded.rename(path.with_name(path.name.removesuffix(folded.SUFFIX)), change)
+    if changes:
+        half = path.with_name(path.name + ".part")
+        with open(path, "rb") as lines, open(half, "wb", opener=private.opener) as file:
+            file.writelines(map(change, lines))
+        half.replace(path)
+    return True

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from detaudit import __version__, private
-from detaudit.auditor.evidence import environment, machine, printed
+from detaudit.auditor.evidence import environment, folded, machine, printed
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Runner
 from detaudit.errors import ConfigError, DetauditError, StorageError
@@ -21,10 +21,11 @@ from detaudit.launch.plan import Settings, plan_group
 from detaudit.launch.target import resolve_target
 from detaudit.launch.until import Until
 from detaudit.model import Run
+from detaudit.model.enums import Records
 from detaudit.model.times import now
 from detaudit.recipe.recipes import Recipe
 from detaudit.remote import state
-from detaudit.remote.archive import Attempt, name_of, pack, read_attempt
+from detaudit.remote.archive import Attempt, logs_of, name_of, pack, read_attempt
 from detaudit.remote.plan import SCHEMA_VERSION, Plan, other_sources
 from detaudit.remote.storage import Storage
 
@@ -50,8 +51,10 @@ class Worker:
     python: str | None = None
     scratch: Path = SCRATCH
 
-    def archive(self, number: int, attempt_id: str, into: Path) -> Path:
+    def archive(self, number: int, attempt_id: str, into: Path) -> list[Path]:
         """Do the run with this number, and write its archive to a file, however the training ended.
+
+        Return what is to be stored; see packed.
 
         Raises UsageError for no run of the plan, ConfigError if the code or detaudit is another than the plan's,
         StorageError if nothing can be written.
@@ -83,10 +86,9 @@ class Worker:
             )
             try:
                 private.make_folder(spec.folder)
-                pack(attempt, spec.folder, into)
+                return packed(attempt, spec.folder, into)
             except OSError as error:
                 raise StorageError.of(f"write {into}", error, "another --scratch") from error
-        return into
 
     def _refuse_others(self) -> None:
         if self.plan.detaudit != __version__:
@@ -132,6 +134,21 @@ class Worker:
         )
 
 
+def packed(attempt: Attempt, folder: Path, into: Path) -> list[Path]:
+    """Write the archive of an attempt whose files are in a folder, and return what is to be stored, in this order.
+
+    If its plan wants trees, their event logs are in a file beside it. Raises OSError or StorageError.
+    """
+    if attempt.plan.records is Records.TREES:
+        folded.fold_run(folder)
+    logs = into.with_name(logs_of(attempt))
+    pack(attempt, folder, into, lambda path: not folded.is_folded(path))
+    if not any(map(folded.is_folded, folder.rglob("*"))):
+        return [into]
+    pack(attempt, folder, logs, folded.is_folded)
+    return [logs, into]
+
+
 @dataclass(frozen=True)
 class Stored:
     """What became of a run: how it ended, None if another attempt at it was stored before, and its archive's name."""
@@ -143,6 +160,8 @@ class Stored:
 def store(worker: Worker, number: int, storage: Storage) -> Stored:
     """Do a run and store it, unless it is stored already. An archive that cannot be stored is kept here.
 
+    Event logs that are apart are stored first: whoever sees a run can fetch them.
+
     Raises what Worker.archive does, and StorageError if the storage fails.
     """
     name = name_of(worker.plan, number)
@@ -151,14 +170,15 @@ def store(worker: Worker, number: int, storage: Storage) -> Stored:
     folder = Path(tempfile.mkdtemp(prefix="detaudit-", dir=worker.scratch))
     kept = False
     try:
-        archive = worker.archive(number, secrets.token_hex(8), folder / name)
+        archives = worker.archive(number, secrets.token_hex(8), folder / name)
         try:
-            new = storage.put_new(name, archive)
+            new = [storage.put_new(archive.name, archive) for archive in archives][-1]
         except DetauditError as error:
             kept = True
-            hint = f"The run is kept in {archive}: copy it to {storage.url} once that works."
+            shown = ", then ".join(map(str, archives))
+            hint = f"The run is kept in {shown}: copy it to {storage.url} once that works."
             raise type(error)(error.message, " ".join(filter(None, [error.hint, hint]))) from error
-        return Stored(name, read_attempt(archive).result if new else None)
+        return Stored(name, read_attempt(archives[-1]).result if new else None)
     finally:
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)

@@ -66,6 +66,27 @@ def test_a_hash_seed_of_the_caller_does_not_hide_a_difference(project: Project) 
     assert "PYTHONHASHSEED" not in done.json["environment"]["variables"]
 
 
+def test_with_trees_event_logs_are_fetched_of_runs_that_differ(project: Project) -> None:
+    project.write("train.py", "import training\ntraining.train(steps=300, seed=hash('x') % 1000)\n")
+    planned(project, "--records", "trees", "--recipe", "seeds", "--recipe", "none", runs=2)
+    for run in (1, 2, 3, 4):
+        assert work(project, run).code == 0
+    assert sorted(path.suffix for path in project.folder.glob("shared/*")) == [".detaudit"] * 4 + [".logs"] * 4
+    done = joined(project, "--out", "report")
+    assert [group["verdict"] for group in done.json["groups"]] == ["deterministic", "nondeterministic"], done.err
+    assert done.json["groups"][1]["first_difference"]["step"] == 1
+    logs = {path.parts[-4:-2] for path in project.folder.glob("report/runs/*/*/logs/*.jsonl")}
+    assert logs == {("none", "1"), ("none", "2")}
+    compared = project.detaudit("compare", "report", "report")
+    assert compared.code == 125
+    assert "was not fetched" in compared.err
+    for path in project.folder.glob("shared/*.logs"):
+        path.unlink()
+    gone = joined(project)
+    assert gone.code not in (0, 1)
+    assert "Copy it back to shared" in gone.err
+
+
 def test_a_recipe_travels(project: Project) -> None:
     project.write("train.py", HASH)
     planned(project, "--recipe", "none", "--recipe", "seeds", runs=2)
@@ -165,6 +186,7 @@ def test_an_interrupted_wait_reports_what_is_there(project: Project, seeded: str
         (("join", "shared", "--wait", "3"), "is not a time"),
         (("join", "shared", "--plan", "missing.json"), "no plan missing.json"),
         (("plan", "train.py", "-o", "p.json", "--until", "90s"), "after a time"),
+        (("plan", "train.py", "-o", "p.json", "--until", "5", "--records", "trees"), "--until ends them"),
         (("plan", "train.py", "-o", "p.json", "--env", "DETAUDIT_MARK=x"), "does not name a variable"),
         (("plan", "train.py", "-o", "no/p.json"), "cannot write"),
         (("plan", "nothing.py", "-o", "p.json"), "script not found"),

@@ -4,11 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from detaudit.model import RankRecord, Run, Status
+from msgspec.structs import replace
+
+from detaudit.auditor.evidence.event_logs import read_run
+from detaudit.auditor.judge.run_status import recorded
+from detaudit.model import RankRecord, Run, Status, record_of
 from detaudit.recipe.flags import load_catalogue
 from detaudit.recipe.recipes import load_recipe
-from detaudit.remote.archive import Attempt, name_of, pack
+from detaudit.remote.archive import Attempt, name_of
 from detaudit.remote.plan import SCHEMA_VERSION, Plan
+from detaudit.remote.worker import packed
 from tests.auditor.fakes import training
 
 RANK = RankRecord(rank=0, framework="torch", steps=2, sum_of_weights=3.0, final_loss=0.5, digest="same")
@@ -45,28 +50,37 @@ def attempt(of: Plan, run: int, name: str = "", host: str = "node1", **machine: 
     )
 
 
-def stored(folder: Path, made: Attempt, update: str = "same", name: str = "") -> Path:
-    """Write the archive of a run with these last weights to a folder."""
+SOURCE = {
+    "k": "source",
+    "kind": "unseeded",
+    "what": "random.random",
+    "file": "/there/train.py",
+    "line": 3,
+    "value": "random",
+}
+
+
+def stored(folder: Path, made: Attempt, *updates: str, name: str = "", steps: int = 2) -> Path:
+    """Write what is stored of a run to a folder, whose ranks have these last weights; return its archive."""
+    return all_stored(folder, made, *updates, name=name, steps=steps)[-1]
+
+
+def all_stored(folder: Path, made: Attempt, *updates: str, name: str = "", steps: int = 2) -> list[Path]:
+    """Do the same, and return all that is stored, in this order."""
     work = folder / "work"
     (work / "logs").mkdir(parents=True, exist_ok=True)
-    lines = training(update)
-    lines.insert(
-        1,
-        {
-            "k": "source",
-            "kind": "unseeded",
-            "what": "random.random",
-            "file": "/there/train.py",
-            "line": 3,
-            "value": "random",
-        },
-    )
-    (work / "logs" / "7.0.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for rank, update in enumerate(updates or ("same",)):
+        started, *rest = training(update, steps=steps)
+        named = {**started, "pid": 7 + rank, "rank": rank if len(updates) > 1 else None}
+        text = "".join(json.dumps(line) + "\n" for line in (named, SOURCE, *rest))
+        (work / "logs" / f"{7 + rank}.0.jsonl").write_text(text)
     (work / "stdout.log").write_text("hello\n")
     (work / "stderr.log").write_text("")
     path = folder / (name or name_of(made.plan, made.run))
-    pack(made, work, path)
+    record = record_of(recorded(read_run(work)))
+    made = replace(made, result=replace(made.result, steps=record.steps, ranks=record.ranks))
+    found = packed(made, work, path)
     for file in sorted(work.rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
     work.rmdir()
-    return path
+    return found

@@ -1,18 +1,30 @@
 """The report on runs that came back is that on runs which were done here, and machines are distinguished."""
 
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from msgspec.structs import replace
 
 from detaudit.auditor import store
+from detaudit.auditor.evidence import folded
+from detaudit.auditor.figures.collect import figures
+from detaudit.errors import StorageError
 from detaudit.model import Across, Audit, Verdict, exit_code
+from detaudit.model.encoding import encode
+from detaudit.model.enums import Records
+from detaudit.model.figures import NoFigure
 from detaudit.model.reasons import MachinesRunOnce, RunsMissing
 from detaudit.model.warnings import LeftoversUnchecked
+from detaudit.remote.archive import logs_of
 from detaudit.remote.gather import Gatherer
 from detaudit.remote.join import join
 from detaudit.remote.plan import Plan
 from detaudit.remote.storage import open_storage
 from tests.remote.attempts import attempt, plan, stored
+
+STEPS = 300
+"""So many that a training is left in its event log."""
 
 
 @pytest.fixture
@@ -22,8 +34,8 @@ def shared(tmp_path: Path) -> Path:
     return folder
 
 
-def joined(tmp_path: Path, shared: Path, across: Across = Across.FAIL) -> Audit:
-    out = tmp_path / "out"
+def joined(tmp_path: Path, shared: Path, across: Across = Across.FAIL, name: str = "out") -> Audit:
+    out = tmp_path / name
     store.prepare(out)
     (out / "taken").mkdir()
     return join(Gatherer(open_storage(str(shared)), out / "taken").gather(), out, tmp_path, across)
@@ -103,3 +115,93 @@ def test_one_run_each_on_different_machines_proves_nothing(tmp_path: Path, share
     on(shared, ("a", "x", "1"), ("b", "y", "2"))
     (group,) = joined(tmp_path, shared).groups
     assert (group.verdict, group.reason) == (Verdict.INCONCLUSIVE, MachinesRunOnce(machines=(1, 2)))
+
+
+def trees(runs: int = 3) -> Plan:
+    return plan(runs, records=Records.TREES)
+
+
+def logs_at(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.jsonl"))
+
+
+def test_event_logs_of_runs_that_match_are_not_fetched(tmp_path: Path, shared: Path) -> None:
+    for run in (1, 2, 3):
+        stored(shared, attempt(trees(), run), steps=STEPS)
+    for path in shared.glob("*.logs"):
+        path.unlink()
+    report = joined(tmp_path, shared)
+    assert report.verdict is Verdict.DETERMINISTIC
+    assert logs_at(tmp_path / "out") == []
+    (found,) = figures(report, tmp_path / "out").groups
+    assert found.missing is NoFigure.LOGS_NOT_FETCHED
+
+
+@pytest.mark.parametrize(
+    ("ranks", "fetched"),
+    [
+        ((("a",), ("a",), ("b",), ("a",)), (1, 3)),
+        ((("a", "b"), ("a", "b")), (1,)),
+        ((("a", "a"), ("a", "b"), ("a", "b"), ("a", "a")), (1, 2, 3)),
+    ],
+)
+def test_runs_that_differ_have_the_same_report_with_trees(
+    tmp_path: Path, shared: Path, ranks: tuple[tuple[str, ...], ...], fetched: tuple[int, ...]
+) -> None:
+    reports, drawn = [], []
+    for made in (plan(len(ranks)), trees(len(ranks))):
+        for run, updates in enumerate(ranks, 1):
+            stored(shared, attempt(made, run), *updates, steps=STEPS)
+        report = joined(tmp_path, shared)
+        reports.append(encode(replace(report, ended="")))
+        (found,) = figures(report, tmp_path / "out").groups
+        drawn.append(found)
+        (tmp_path / "out").rename(tmp_path / made.records.value)
+        for path in shared.iterdir():
+            path.unlink()
+    assert reports[0] == reports[1]
+    logs = [f"runs/none/{run}/logs/{7 + rank}.0.jsonl" for run in fetched for rank in range(len(ranks[0]))]
+    assert logs_at(tmp_path / "trees") == logs
+    assert drawn[1].losses is not None
+    named = b'"file":"train.py","line":3' in reports[0]
+    assert named == (len(set(ranks)) > 1), "paths in heads are as if the run had been here"
+
+
+def test_event_logs_that_are_gone_or_not_those_of_the_run_are_named(tmp_path: Path, shared: Path) -> None:
+    for run, update in enumerate("aba", 1):
+        stored(shared, attempt(trees(), run), update, steps=STEPS)
+    path = shared / logs_of(attempt(trees(), 2))
+    data, others = path.read_bytes(), (shared / logs_of(attempt(trees(), 1))).read_bytes()
+    for name, found, said in (
+        ("cut", data[:-1], "is cut"),
+        ("other", others, "is changed"),
+        ("gone", None, "is not in"),
+    ):
+        path.unlink()
+        if found is not None:
+            path.write_bytes(found)
+        with pytest.raises(StorageError, match=f"{path.name} .*{said}") as caught:
+            joined(tmp_path, shared, name=name)
+        assert str(shared) in caught.value.hint
+        path.touch()
+
+
+def test_an_attempt_that_was_lost_before_its_run_was_stored_leaves_nothing_that_counts(
+    tmp_path: Path, shared: Path
+) -> None:
+    stored(shared, attempt(trees(2), 1, "lost"), "other", steps=STEPS).unlink()
+    for run, update in ((1, "a"), (2, "b")):
+        stored(shared, attempt(trees(2), run), update, steps=STEPS)
+    assert len(list(shared.glob("*.logs"))) == 3, "no attempt takes the name of another one's event logs"
+    (group,) = joined(tmp_path, shared).groups
+    assert group.first_difference is not None
+    assert group.first_difference.step == STEPS
+
+
+def test_trees_of_a_detaudit_that_writes_others_are_no_match(tmp_path: Path, shared: Path) -> None:
+    with mock.patch.object(folded, "_MAGIC", b"detaudit tree 9\n"):
+        for run in (1, 2, 3):
+            stored(shared, attempt(trees(), run), steps=STEPS)
+    with pytest.raises(StorageError, match="the trees of run 1 cannot be read") as caught:
+        joined(tmp_path, shared)
+    assert "Install detaudit 1 " in caught.value.hint

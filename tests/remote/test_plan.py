@@ -8,6 +8,7 @@ import pytest
 from detaudit.errors import ConfigError, UsageError
 from detaudit.launch.target import Target
 from detaudit.launch.until import Until
+from detaudit.model.enums import Records
 from detaudit.remote.plan import other_sources, plan_of, read_plan, sources, to_file
 from tests.auditor.fakes import settings
 from tests.remote.attempts import plan
@@ -60,6 +61,15 @@ def test_runs_are_numbered_over_all_recipes() -> None:
 def test_a_time_cannot_be_planned(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="after a time"):
         plan_of(settings(tmp_path, until=Until(seconds=90)), python=None, variables={}, passed=())
+
+
+def test_trees_are_of_whole_runs(tmp_path: Path) -> None:
+    planned = plan_of(settings(tmp_path), python=None, variables={}, passed=(), records=Records.TREES)
+    assert read_plan(to_file(planned), "plan.json").records is Records.TREES
+    ended = settings(tmp_path, until=Until(step=5))
+    with pytest.raises(UsageError, match="--until") as caught:
+        plan_of(ended, python=None, variables={}, passed=(), records=Records.TREES)
+    assert "Leave out one" in caught.value.hint
 
 
 def test_a_script_is_named_from_the_working_directory(tmp_path: Path) -> None:

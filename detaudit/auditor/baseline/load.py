@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from detaudit.auditor import store
 from detaudit.auditor.baseline import lockfile
 from detaudit.auditor.baseline.recordings import file_digests, recording_of
-from detaudit.auditor.evidence import environment, event_logs, printed, written
+from detaudit.auditor.evidence import environment, folded, printed, written
 from detaudit.auditor.judge.run_status import recorded
 from detaudit.auditor.judge.through import cut
 from detaudit.errors import AuditNotFoundError, NothingToCompareError, UsageError
@@ -128,7 +128,7 @@ def trained(run: Run, logs: Path) -> tuple[Training, ...]:
     ranks = tuple(rank for rank in run.ranks if rank.framework not in UNHOOKED or rank.framework == Stage.RETURNED)
     if not ranks:
         return ()
-    processes = event_logs.read_run(logs)
+    processes = folded.read_run(logs)
     if run.through is not None:
         cut(processes, run.through)
     trainings = recorded(processes)

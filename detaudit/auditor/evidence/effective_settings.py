@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -74,6 +75,14 @@ def in_force(
             )
             found.append(EffectiveSettings(settings, changes, calls, files))
     return tuple(found)
+
+
+def held_once(
+    found: tuple[EffectiveSettings, ...], first: tuple[EffectiveSettings, ...]
+) -> tuple[EffectiveSettings, ...]:
+    """Return the settings of a run, those equal to the first run's as the same objects: a run may have many ranks."""
+    pairs = zip_longest(found, first[: len(found)])
+    return first if found == first else tuple(old if old == new else new for new, old in pairs)
 
 
 def described(process: EffectiveSettings) -> tuple[Setting, ...]:

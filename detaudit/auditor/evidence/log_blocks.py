@@ -1,6 +1,6 @@
 """What a long training left in its event log: blocks of steps that are read there when they are asked for."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -64,24 +64,38 @@ class OfStage(Protocol):
 class LoggedBlocks:
     """The blocks of one training: their digests, and the bytes of its event log between which each of them is.
 
-    ``last_loss`` is the step of the last loss and the loss, None if there is none.
+    ``last_loss`` is the step of the last loss and the loss, None if there is none. If the event log is not there when a
+    block is asked for, ``fetch`` is to bring it.
     """
 
     stages: Mapping[Stage, OfStage]
     places: Mapping[int, tuple[int, int]]
     last_loss: tuple[int, Number] | None
 
-    def __init__(self, origin: Origin) -> None:
-        self._origin = origin
+    def __init__(self, origin: Origin, fetch: Callable[[], None] = lambda: None) -> None:
+        self._origin, self._fetch = origin, fetch
         self._latest: tuple[int, Held] = -1, Held()
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the event log is there."""
+        return self._origin.path.exists()
+
     def block(self, number: int) -> Held:
-        """Return the events of a block. Raises StorageError if the event log is not the same any more."""
+        """Return the events of a block.
+
+        Raises StorageError if the event log is not there, or not the same any more.
+        """
         if self._latest[0] != number:
             self._latest = number, self._read(number)
         return self._latest[1]
 
     def _read(self, number: int) -> Held:
+        if not self.is_there:
+            self._fetch()
+        if not self.is_there:
+            hint = "Put it back: the steps are in it. With `detaudit plan --records logs`, each run has its event logs."
+            raise StorageError(f"{self._origin.path} is gone, or was not fetched", hint)
         found = Held()
         for piece in pieces(self._origin.path, *self.places.get(number, (0, 0))):
             found.add(event for event in self._origin.among(piece.lines) if block_of(event.step) == number)
@@ -89,7 +103,7 @@ class LoggedBlocks:
             steps = HeldSteps(found.digests.get(stage, {}))
             if steps.digests.get(number) != known.digests.get(number):
                 hint = "Leave the results folder as it is while it is compared."
-                raise StorageError(f"{self._origin.path} is gone, or has changed since it was read", hint)
+                raise StorageError(f"{self._origin.path} has changed since it was read", hint)
         return found
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from detaudit.auditor.baseline.load import logs_of, trained
 from detaudit.auditor.evidence import printed
+from detaudit.auditor.evidence.log_blocks import LoggedLosses
 from detaudit.auditor.figures.ladder import ladder
 from detaudit.auditor.figures.losses import losses
 from detaudit.auditor.figures.samples import samples
@@ -63,13 +64,14 @@ def _of_comparison(report: Comparison) -> Figures:
 
 
 def _of_trial(audit: Audit, group: Group, folder: Path) -> GroupFigures:
-    return GroupFigures(samples=samples(_records(audit, group, folder)))
+    records = _records(audit, group, folder)
+    return GroupFigures(samples=samples(records) if isinstance(records, dict) else ())
 
 
 def _of_group(audit: Audit, group: Group, folder: Path, sampled: bool) -> GroupFigures:
     records = _records(audit, group, folder)
-    if not records:
-        return GroupFigures(missing=NoFigure.LOGS_GONE)
+    if isinstance(records, NoFigure):
+        return GroupFigures(missing=records)
     found = group.first_difference
     rank = found.rank if found is not None else 0
     first = [run.first_difference for run in group.runs if run.first_difference is not None and run.id in records]
@@ -83,23 +85,28 @@ def _of_group(audit: Audit, group: Group, folder: Path, sampled: bool) -> GroupF
     )
 
 
-def _records(audit: Audit, group: Group, folder: Path) -> dict[int, RunRecord]:
-    """Return what runs recorded, as far as that can still be read. The first one is compared with the others."""
+def _records(audit: Audit, group: Group, folder: Path) -> dict[int, RunRecord] | NoFigure:
+    """Return what runs recorded, as far as that can still be read, or why there is nothing.
+
+    The first one is compared with the others.
+    """
     pattern = printed.compiled(audit.loss_pattern) if audit.loss_pattern is not None else None
     runs = [run for run in group.runs if run.counts and run not in group.shorter][:MOST_RUNS]
     base = group.first_finished
     if base is not None and base in runs:
         runs = [base, *(run for run in runs if run is not base)]
-    found = {}
+    found, why = {}, NoFigure.LOGS_GONE
     for run in runs:
         try:
             logs = logs_of(run, folder)
             parts = (*trained(run, logs), *_printed(run, logs, pattern))
         except (AuditNotFoundError, StorageError):
             continue
-        if parts:
+        if any(isinstance(part.losses, LoggedLosses) and not part.losses.log.is_there for part in parts):
+            why = NoFigure.LOGS_NOT_FETCHED
+        elif parts:
             found[run.id] = record_of(parts)
-    return found if base is None or base.id in found else {}
+    return found if found and (base is None or base.id in found) else why
 
 
 def _printed(run: Run, logs: Path, pattern: re.Pattern[str] | None) -> Iterator[Training]:

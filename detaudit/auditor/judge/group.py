@@ -83,16 +83,17 @@ class GroupInProgress:
         stopped_short = run.status is Status.STOPPED and bool(record.parts)
         if run.finished or stopped_short:
             run = self._results.add(run, processes, record, self._probes.add(run.id, processes))
-            replicas = comparer.replicas(run.id, processes)
-            if self._replicas is None or (
-                self._replicas.first_difference is None and replicas and replicas.first_difference
-            ):
-                self._replicas = replicas
+            if self._replicas is None or self._replicas.first_difference is None:
+                replicas = comparer.replicas(run.id, processes)
+                differ = replicas is not None and replicas.first_difference is not None
+                self._replicas = replicas if self._replicas is None or differ else self._replicas
             cwd = self._plan.spec(run.id).cwd
             self._seeds.append(seeds.seen_in(processes, cwd))
             if not stopped_short:
                 shared = partial(self._plan.shared, run.id)
-                self._settings.append((run.id, effective_settings.in_force(processes, cwd, shared)))
+                settings = effective_settings.in_force(processes, cwd, shared)
+                first = self._settings[0][1] if self._settings else ()
+                self._settings.append((run.id, effective_settings.held_once(settings, first)))
         self._crowding.add(run, threads, processes, self._plan.spec(run.id).env)
         self._runs.append(run)
         self._known = None

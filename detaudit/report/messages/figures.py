@@ -56,6 +56,8 @@ _ULPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64
 
 _MISSING = {
     NoFigure.LOGS_GONE: "no figures: the event logs of these runs are not in the results folder",
+    NoFigure.LOGS_NOT_FETCHED: "no figures: the losses are in event logs that were not fetched, "
+    "since no step of them was needed; `detaudit plan --records logs` keeps them with the runs",
     NoFigure.NO_LOSSES: "no loss was recorded: pass it to `detaudit.record`, or read it with --loss-pattern",
 }
 

@@ -1,11 +1,13 @@
 """The settings in effect that an event log shows, and what follows from them for the recipe."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from detaudit.auditor.audit import Auditor
+from detaudit.auditor.evidence import effective_settings, event_logs
 from detaudit.model import Audit, FlagOutcome, FlagState, Group, Override, ScriptCall, SourceKind, Warning
 from detaudit.model.applicability import TooOld, XlaTooOld
 from detaudit.model.warnings import FlagNotApplied, FlagOverridden, LeftoversUnchecked, SettingsDiffer, SetTooLate
@@ -124,6 +126,26 @@ def test_runs_with_different_settings(tmp_path: Path) -> None:
     differing = ((SWITCH, "False", "True"),)
     assert doubts(result) == [SettingsDiffer(recipe="none", run=2, first=1, settings=differing)]
     assert [(s.name, s.value) for s in result.groups[0].settings] == [(SWITCH, True), ("PYTHONHASHSEED", "0")]
+
+
+def test_equal_settings_of_runs_are_held_once(tmp_path: Path) -> None:
+    """Of a thousand runs of a thousand ranks they would not fit into memory."""
+    first = {"PYTHONHASHSEED": "0"}
+    found: list[tuple[effective_settings.EffectiveSettings, ...]] = []
+    for number, values in enumerate(((first, first), (first, first), (first, {"PYTHONHASHSEED": "1"}), (first,))):
+        logs = tmp_path / str(number) / "logs"
+        logs.mkdir(parents=True)
+        for rank, start in enumerate(values):
+            lines = [training()[0] | {"rank": rank, "pid": rank}, in_force(start=start), *training()[1:]]
+            (logs / f"{rank}.0.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        settings_of_run = effective_settings.in_force(event_logs.read_run(logs.parent), tmp_path)
+        held = effective_settings.held_once(settings_of_run, found[0] if found else ())
+        assert held == settings_of_run
+        found.append(held)
+    assert found[1] is found[0]
+    assert found[2][0] is found[0][0]
+    assert found[2][1] != found[0][1]
+    assert found[3][0] is found[0][0]
 
 
 def test_of_many_different_settings_the_first_are_listed(tmp_path: Path) -> None:

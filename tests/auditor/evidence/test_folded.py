@@ -1,6 +1,7 @@
 """A training of which only trees are read is compared as if it were held in memory, and with few reads."""
 
 import contextlib
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,6 +133,53 @@ def test_without_its_log_a_run_that_differs_says_which_is_missing(tmp_path: Path
             log.unlink()
         with pytest.raises(StorageError, match=r"a/logs/7\.0\.jsonl is gone"):
             comparer.first_difference(trees(tmp_path / "a"), trees(tmp_path / "b"))
+
+
+def test_a_log_is_fetched_when_a_step_is_asked_for(tmp_path: Path) -> None:
+    with limits():
+        found = {}
+        for end in "ab":
+            log = write(tmp_path / end, regular(40, end))
+            assert folded.fold(log)
+            away, fetch = log.rename(tmp_path / f"{end}.jsonl"), mock.Mock()
+            fetch.side_effect = lambda away=away, log=log: shutil.copy(away, log)
+            (process,) = folded.read_run(tmp_path / end, fetch=fetch)
+            found[end] = record_of(tuple(process.trained)), fetch
+        (a, of_a), (b, of_b) = found.values()
+        assert pairing.identity(a) != pairing.identity(b)
+        assert (of_a.call_count, of_b.call_count) == (0, 0)
+        assert comparer.first_difference(a, b) == Difference(rank=0, step=40, stage=Stage.FORWARD)
+        assert (of_a.call_count, of_b.call_count) == (1, 1)
+
+
+def test_texts_in_a_head_are_changed_and_its_log_is_read_at_the_same_places(tmp_path: Path) -> None:
+    with limits():
+        log = write(tmp_path, regular(400))
+        assert folded.fold(log)
+        before, text = [(dict(one.digests), dict(one.losses)) for one in held(regular(400)).parts], log.read_bytes()
+        assert folded.rename(log, lambda text: text.replace(b'"train.py"', b'"/a/much/longer/path/train.py"'))
+        (process,) = folded.read_run(tmp_path)
+        assert process.hello.argv == ("python", "/a/much/longer/path/train.py")
+        assert log.read_bytes() == text
+        assert [(dict(one.digests), dict(one.losses)) for one in process.trained] == before
+
+
+def test_a_head_that_cannot_be_read_is_not_changed(tmp_path: Path) -> None:
+    with limits():
+        log = write(tmp_path, regular(40))
+        assert folded.fold(log)
+        path = folded.tree_file(log)
+        broken = path.read_bytes().replace(b"train.py", b"brain.py")
+        path.write_bytes(broken)
+        assert not folded.rename(log, lambda text: text)
+        assert path.read_bytes() == broken
+
+
+def test_a_head_that_is_too_large_is_not_written(tmp_path: Path) -> None:
+    with limits(), mock.patch.object(folded, "_MOST_HEAD", 100):
+        log = write(tmp_path, regular(40))
+        assert not folded.fold(log)
+        assert not folded.tree_file(log).exists()
 
 
 def test_trees_of_another_log_do_not_count(tmp_path: Path) -> None:

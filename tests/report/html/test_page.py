@@ -137,7 +137,12 @@ def test_the_type_of_the_losses_is_said_below_them(dtype: str | None, expected: 
 def test_a_figure_that_is_missing_is_a_line_with_the_reason(why: NoFigure) -> None:
     audit = AUDITS["nondeterministic"]
     found = Elements(html.render(audit, Figures(groups=(GroupFigures(missing=why),) * 2)))
-    assert {NoFigure.LOGS_GONE: "event logs", NoFigure.NO_LOSSES: "--loss-pattern"}[why] in found.text
+    said = {
+        NoFigure.LOGS_GONE: "event logs",
+        NoFigure.LOGS_NOT_FETCHED: "not fetched",
+        NoFigure.NO_LOSSES: "--loss-pattern",
+    }
+    assert said[why] in found.text
 
 
 def many(runs: int, results: int) -> Audit:
