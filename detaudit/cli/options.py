@@ -153,8 +153,8 @@ across_option = option("--across", group=COMPARED, type=click.Choice([one.value 
                        help="What it means for the exit status that machines have different results, each its own "
                        "again and again.")  # fmt: skip
 engine_options = _all_of(
-    option("--engine", group=RUNS, metavar="NAME:WHERE", help="Do the runs on other machines: ssh:HOST,HOST or "
-           "parsl:CONFIG.py. --python is the interpreter there; it needs detaudit, and the framework."),
+    option("--engine", group=RUNS, metavar="NAME[:WHERE]", help="Do the runs on other machines: ssh:HOST,HOST, "
+           "parsl:CONFIG.py or ray[:ADDRESS]. --python is the interpreter there; it needs detaudit and the framework."),
     across_option,
 )  # fmt: skip
 """Which machines do the runs, and what it means if they disagree."""
