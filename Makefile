@@ -49,7 +49,7 @@ $(MOTO)/.moto: Makefile
 
 $(ENGINES)/.engines: pyproject.toml
 	test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
-	$(ENGINES)/bin/pip install --quiet $(TORCH) -e '.[dev,parsl,ray]'
+	$(ENGINES)/bin/pip install --quiet $(TORCH) kubernetes-validate -e '.[dev,parsl,ray]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base
