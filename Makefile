@@ -12,7 +12,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports test-engines test-s3 docs docs-links
+.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports test-engines test-s3 test-slurm docs docs-links
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -88,6 +88,10 @@ test-engines: $(ENGINES)/.engines ## Do runs by real engines on this machine, an
 
 test-s3: $(S3)/.s3 $(MOTO)/.moto ## Store archives on a real server of S3, which is stopped and started (minutes)
 	MOTO=$(MOTO)/bin/python $(S3)/bin/python -m pytest tests/remote -m s3
+
+# As root, after: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge
+test-slurm: $(VENV)/.dev ## Do runs by an array of real Slurm on this machine (a minute)
+	$(BIN)/python -m pytest tests/remote -m slurm
 
 test-faults: $(VENV)/.dev ## Inject every fault into an audit and write docs/faults.md (a quarter of an hour)
 	$(BIN)/python -m tests.faults --write docs/faults.md
