@@ -83,7 +83,7 @@ test-ecosystem: $(VENV)/.ecosystem ## Test with Lightning, transformers, JAX and
 test-exports: $(EXPORTS)/.exports ## Send reports to a real MLflow server, and read them with TensorBoard (minutes)
 	$(EXPORTS)/bin/python -m pytest tests/exports -m "exports or not exports"
 
-test-engines: $(ENGINES)/.engines ## Do runs by real engines on this machine, and kill parts of them (minutes)
+test-engines: $(ENGINES)/.engines ## Do runs by real engines on this machine, and kill parts of them (half an hour)
 	$(ENGINES)/bin/python -m pytest tests/remote/engines -m "engines or not engines"
 
 test-s3: $(S3)/.s3 $(MOTO)/.moto ## Store archives on a real server of S3, which is stopped and started (minutes)
