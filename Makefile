@@ -47,9 +47,9 @@ $(MOTO)/.moto: Makefile
 	$(MOTO)/bin/pip install --quiet 'moto[s3,server]==5.2.5'
 	@touch $@
 
-$(ENGINES)/.parsl: pyproject.toml
+$(ENGINES)/.engines: pyproject.toml
 	test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
-	$(ENGINES)/bin/pip install --quiet -e '.[dev,parsl]'
+	$(ENGINES)/bin/pip install --quiet $(TORCH) kubernetes-validate -e '.[dev,parsl,ray]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base
@@ -83,11 +83,15 @@ test-ecosystem: $(VENV)/.ecosystem ## Test with Lightning, transformers, JAX and
 test-exports: $(EXPORTS)/.exports ## Send reports to a real MLflow server, and read them with TensorBoard (minutes)
 	$(EXPORTS)/bin/python -m pytest tests/exports -m "exports or not exports"
 
-test-engines: $(ENGINES)/.parsl ## Do runs by real engines on this machine, and kill parts of them (minutes)
+test-engines: $(ENGINES)/.engines ## Do runs by real engines on this machine, and kill parts of them (half an hour)
 	$(ENGINES)/bin/python -m pytest tests/remote/engines -m "engines or not engines"
 
 test-s3: $(S3)/.s3 $(MOTO)/.moto ## Store archives on a real server of S3, which is stopped and started (minutes)
 	MOTO=$(MOTO)/bin/python $(S3)/bin/python -m pytest tests/remote -m s3
+
+# As root, after: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge
+test-slurm: $(VENV)/.dev ## Do runs by an array of real Slurm on this machine (a minute)
+	$(BIN)/python -m pytest tests/remote -m slurm
 
 test-faults: $(VENV)/.dev ## Inject every fault into an audit and write docs/faults.md (a quarter of an hour)
 	$(BIN)/python -m tests.faults --write docs/faults.md

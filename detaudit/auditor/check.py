@@ -12,7 +12,7 @@ from detaudit.auditor.audit import Auditor
 from detaudit.auditor.baseline import gates, lockfile, recordings
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.resume import stop_and_resume
-from detaudit.auditor.runs.runner import Runner
+from detaudit.auditor.runs.runner import MakeRunner, Runner
 from detaudit.launch import Launcher
 from detaudit.launch.plan import Settings
 from detaudit.launch.target import Target
@@ -40,13 +40,17 @@ from detaudit.recipe.project import NamedAudit
 
 @dataclass(frozen=True)
 class CheckRequest:
-    """One audit to run; ``resume`` is the target that continues after ``stop``, or after a kill."""
+    """One audit to run; ``resume`` is the target that continues after ``stop``, or after a kill.
+
+    ``make_runner`` says where the runs are done; those of ``resume`` are always done on this machine.
+    """
 
     name: str
     audit: NamedAudit
     settings: Settings
     resume: Target | None = None
     stop: Target | None = None
+    make_runner: MakeRunner = Runner
 
 
 class Checker:
@@ -76,7 +80,7 @@ class Checker:
         store.prepare(self._out)
         for one in self._requests:
             self._observer.audit_started(one.name)
-            auditor = Auditor(one.settings, self._launcher, self._observer)
+            auditor = Auditor(one.settings, self._launcher, self._observer, one.make_runner)
             try:
                 audit = auditor.run()
                 recording = auditor.recording

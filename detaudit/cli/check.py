@@ -15,12 +15,22 @@ from detaudit.auditor.check import Checker, CheckRequest
 from detaudit.auditor.evidence import artifacts
 from detaudit.auditor.runs.observer import Observer
 from detaudit.cli import complete
+from detaudit.cli.elsewhere import check_elsewhere, refuse_beside_engine
 from detaudit.cli.execute import Shown, execute
 from detaudit.cli.help import Command
-from detaudit.cli.options import format_option, jobs_options, option, out_option, quiet_option, verbose_option
+from detaudit.cli.options import (
+    engine_option,
+    format_option,
+    jobs_options,
+    option,
+    out_option,
+    quiet_option,
+    verbose_option,
+)
 from detaudit.cli.output import print_python
 from detaudit.cli.settings import command_line, jobs_of, loss_regex, new_results, refuse_unfinished
 from detaudit.errors import UsageError
+from detaudit.launch import Launcher
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs
@@ -41,6 +51,7 @@ _EXAMPLES = (
     ("write the baselines of one of them, to be committed", "detaudit check digits --update"),
     ("ask only whether the runs match", "detaudit check --gate repeatable"),
     ("several runs of an audit at once", "detaudit check --jobs 2"),
+    ("on other machines", "detaudit check --engine ssh:node1,node2"),
     ("a report for a CI system", "detaudit check --format junit > detaudit.xml"),
 )
 
@@ -56,6 +67,7 @@ _EXAMPLES = (
 @option("--lock", group=_FILES, type=_FILE, default=LOCK, show_default=True, metavar="FILE",
         help="Baseline file; commit it.")  # fmt: skip
 @jobs_options
+@engine_option
 @out_option
 @format_option()
 @quiet_option
@@ -68,6 +80,7 @@ def command(
     lock: Path,
     jobs: int | None,
     devices: tuple[str, ...],
+    engine: str | None,
     out: Path | None,
     format_: str,
     quiet: bool,
@@ -83,19 +96,25 @@ def command(
     audits = _gated(project.select(project.read(config or project.find(Path())), names), gates, update)
     catalogue = load_catalogue()
     requests = [
-        _request(name, audit, catalogue, folder, mark, jobs_of(jobs, devices, audit.runs))
+        _request(name, audit, catalogue, folder, mark, jobs_of(jobs, devices, audit.runs), here=engine is None)
         for name, audit in audits.items()
     ]
 
     print_python([request.settings.target for request in requests], quiet)
 
-    def make_job(observer: Observer) -> Checker:
-        return Checker(requests, command_line(), folder, lock.resolve(), update, LocalLauncher(), observer)
+    def check(requests: Sequence[CheckRequest], launcher: Launcher) -> int:
+        def make_job(observer: Observer) -> Checker:
+            return Checker(requests, command_line(), folder, lock.resolve(), update, launcher, observer)
 
-    def save(check: Check) -> None:
-        store.write(folder / store.CHECK, to_json(check))
+        def save(check: Check) -> None:
+            store.write(folder / store.CHECK, to_json(check))
 
-    return execute(mark, make_job, save, out=folder, shown=Shown(format_, quiet, verbose))
+        return execute(mark, make_job, save, out=folder, shown=Shown(format_, quiet, verbose))
+
+    if engine is None:
+        return check(requests, LocalLauncher())
+    refuse_beside_engine(jobs, devices)
+    return check_elsewhere(requests, engine, check)
 
 
 def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) -> dict[str, NamedAudit]:
@@ -120,7 +139,9 @@ def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) ->
     }
 
 
-def _request(name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark: str, jobs: Jobs) -> CheckRequest:
+def _request(
+    name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark: str, jobs: Jobs, *, here: bool
+) -> CheckRequest:
     """Return an audit of the project as the checker takes it. An error names the audit that it is in."""
     try:
         recipe = load_recipe(
@@ -131,14 +152,14 @@ def _request(name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark
             add=audit.flags,
             remove=audit.no_flags,
         )
-        settings = _settings(audit, recipe, out / name, mark, jobs)
+        settings = _settings(audit, recipe, out / name, mark, jobs, here=here)
         run = advice.command(settings, "--runs", str(audit.runs), *recipe.options)
         return CheckRequest(
             name=name,
             audit=audit,
             settings=replace(settings, command=tuple(shlex.split(run))),
-            resume=_target(audit.resume, audit.python) if audit.resume else None,
-            stop=_target(audit.stop, audit.python) if audit.stop else None,
+            resume=_target(audit.resume, audit.python, here=here) if audit.resume else None,
+            stop=_target(audit.stop, audit.python, here=here) if audit.stop else None,
         )
     except UsageError as error:
         raise type(error)(f"audit {name!r}: {error.message}", error.hint) from error
@@ -160,9 +181,9 @@ def _until(audit: NamedAudit) -> Until | None:
     return found
 
 
-def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str, jobs: Jobs) -> Settings:
+def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str, jobs: Jobs, *, here: bool) -> Settings:
     return Settings(
-        target=_target(audit.command, audit.python),
+        target=_target(audit.command, audit.python, here=here),
         recipes=(recipe,),
         runs=audit.runs,
         out=out,
@@ -179,6 +200,6 @@ def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str, jobs: Job
     )
 
 
-def _target(command: project.Command, python: str | None) -> Target:
+def _target(command: project.Command, python: str | None, *, here: bool) -> Target:
     words, after_dashes, module = project.words(command)
-    return resolve_target(words, after_dashes, module, python)
+    return resolve_target(words, after_dashes, module, python, here=here)

@@ -1,40 +1,101 @@
-"""Audit a training on other machines, by an engine."""
+"""Do the runs of an audit or of a check on other machines, by an engine."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from detaudit.auditor.audit import Auditor
+from detaudit.auditor.check import CheckRequest
 from detaudit.cli.execute import Shown, audit
 from detaudit.errors import UsageError
-from detaudit.launch import Slot
+from detaudit.launch import Launcher, Slot
 from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs
 from detaudit.launch.workspace import repository_root
 from detaudit.remote import state
 from detaudit.remote.engines import connect
-from detaudit.remote.plan import plan_of
+from detaudit.remote.plan import Plan, plan_of
 from detaudit.remote.runner import Carrier, Elsewhere
-from detaudit.remote.snapshot import snapshot
+from detaudit.remote.snapshot import Snapshot, snapshot
 
 
 def audit_elsewhere(settings: Settings, engine: str, options: Mapping[str, Any], shown: Shown) -> int:
     """Audit on the machines of an engine, and return the exit status. Raises UsageError for what only works here."""
-    for name, given in (("--jobs", options["jobs"] != 1 or bool(options["devices"])), ("--vary", bool(settings.vary))):
-        if given:
-            raise UsageError(f"{name} cannot be combined with --engine", "Remove one of them.")
-    python = options["python"] or ""
-    variables = state.planned_variables(os.environ)  # before an engine is imported, which may set some
+    refuse_beside_engine(options["jobs"], options["devices"])
+    if settings.vary:
+        raise UsageError("--vary cannot be combined with --engine", "Remove one of them.")
+    sent = _sent(settings, options["python"] or "")
+    with _machines(engine, sent.python) as machines:
+        settings, make = machines.of(sent)
+        return audit(settings, lambda observer: Auditor(settings, machines.carrier, observer, make), shown)
+
+
+def check_elsewhere(
+    requests: Sequence[CheckRequest], engine: str, check: Callable[[Sequence[CheckRequest], Launcher], int]
+) -> int:
+    """Do the runs of audits on the machines of an engine, and return what ``check`` returns of them.
+
+    Raises UsageError for what only works on this machine.
+    """
+    resumed = next((one.name for one in requests if one.resume is not None), None)
+    if resumed is not None:
+        message = f"audit {resumed!r}: the gate resume compares runs on this machine with those of --engine"
+        raise UsageError(message, "Leave it out with --gate repeatable, or --gate baseline.")
+    pythons = {one.audit.python or "" for one in requests}
+    if len(pythons) > 1:
+        raise UsageError("the audits have different interpreters, of which --engine takes one", "Check them by name.")
+    sent = [_sent(one.settings, one.audit.python or "") for one in requests]
+    with _machines(engine, *pythons) as machines:
+        moved = [machines.of(one) for one in sent]
+        there = [
+            replace(one, settings=settings, make_runner=make)
+            for one, (settings, make) in zip(requests, moved, strict=True)
+        ]
+        return check(there, machines.carrier)
+
+
+def refuse_beside_engine(jobs: int | None, devices: tuple[str, ...]) -> None:
+    """Raise UsageError for options that share out this machine."""
+    if jobs != 1 or devices:
+        raise UsageError("--jobs cannot be combined with --engine", "Remove one of them.")
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """What every run of an audit is sent with."""
+
+    settings: Settings
+    plan: Plan
+    code: Snapshot
+    python: str
+
+
+def _sent(settings: Settings, python: str) -> _Sent:
+    variables = {**state.planned_variables(os.environ), **settings.env}  # before an engine, which may set some
     plan = plan_of(replace(settings, isolate=False), python=python, variables=variables, passed=())
     root = (settings.isolate_root or repository_root(settings.cwd)).resolve()
-    code = snapshot(root, settings.cwd, settings.out)
-    machines = connect(engine, python)
+    return _Sent(settings, plan, snapshot(root, settings.cwd, settings.out), python)
+
+
+@dataclass(frozen=True)
+class _Machines:
+    carrier: Carrier
+    at_once: int
+
+    def of(self, sent: _Sent) -> tuple[Settings, Elsewhere]:
+        """Return the settings of an audit whose runs are done there, and what makes their runner."""
+        count = min(self.at_once, sent.settings.runs)
+        slots = tuple(Slot(name=f"{number:04}") for number in range(1, count + 1))
+        settings = replace(sent.settings, jobs=Jobs(slots=slots, elsewhere=True), stepwise=False)
+        return settings, Elsewhere(self.carrier, sent.plan, sent.code, sent.python)
+
+
+@contextmanager
+def _machines(engine: str, python: str) -> Iterator[_Machines]:
+    found = connect(engine, python)
     try:
-        slots = tuple(Slot(name=f"{number:04}") for number in range(1, min(machines.at_once, settings.runs) + 1))
-        settings = replace(settings, jobs=Jobs(slots=slots, elsewhere=True), stepwise=False)
-        carrier = Carrier(machines)
-        make = Elsewhere(carrier, plan, code, python)
-        return audit(settings, lambda observer: Auditor(settings, carrier, observer, make), shown)
+        yield _Machines(Carrier(found), found.at_once)
     finally:
-        machines.close()
+        found.close()

@@ -152,11 +152,10 @@ across_option = option("--across", group=COMPARED, type=click.Choice([one.value 
                        metavar="fail|warn", default=Across.FAIL.value, show_default=True,
                        help="What it means for the exit status that machines have different results, each its own "
                        "again and again.")  # fmt: skip
-engine_options = _all_of(
-    option("--engine", group=RUNS, metavar="NAME:WHERE", help="Do the runs on other machines: ssh:HOST,HOST or "
-           "parsl:CONFIG.py. --python is the interpreter there; it needs detaudit, and the framework."),
-    across_option,
-)  # fmt: skip
+engine_option = option("--engine", group=RUNS, metavar="NAME[:WHERE]", help="Do the runs on other machines: "
+                       "ssh:HOST,HOST, parsl:CONFIG.py or ray[:ADDRESS]. --python, or `python` of an audit, is the "
+                       "interpreter there; it needs detaudit and the framework.")  # fmt: skip
+engine_options = _all_of(engine_option, across_option)
 """Which machines do the runs, and what it means if they disagree."""
 
 target_options = _all_of(

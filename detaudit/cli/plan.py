@@ -60,7 +60,9 @@ def command(
     files in this folder. Each run has a number, from 1.
     """
     loaded = recipes_of(recipes, options, DEVICES)  # of the machines that will do the runs
-    settings = settings_of(options.pop("after_dashes"), loaded, runs, out=None, isolate_root=None, **options)
+    settings = settings_of(
+        options.pop("after_dashes"), loaded, runs, out=None, isolate_root=None, here=False, **options
+    )
     given = dict(map(_variable, variables))
     values = {name: value for name, value in given.items() if value is not None}
     plan = plan_of(

@@ -64,7 +64,7 @@ def command(format_: str, quiet: bool, verbose: bool, engine: str | None, across
     Runs the unmodified script several times in fresh processes and compares the weights and the loss at every step,
     bit for bit.
     """
-    settings = _settings(**options)
+    settings = _settings(here=engine is None, **options)
     settings, shown = replace(settings, across=Across(across)), Shown(format_, quiet, verbose)
     if engine is not None:
         return audit_elsewhere(settings, engine, options, shown)

@@ -93,8 +93,13 @@ def jobs_of(jobs: int | None, devices: tuple[str, ...], runs: int) -> Jobs:
     return divide(jobs, devices, runs, sorted(os.sched_getaffinity(0)), cpu_quota())
 
 
-def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs: int, **options: Any) -> Settings:
-    """Return the settings that the options of ``run_options``, ``target_options`` and ``vary_option`` ask for."""
+def settings_of(
+    after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs: int, *, here: bool = True, **options: Any
+) -> Settings:
+    """Return the settings that the options of ``run_options``, ``target_options`` and ``vary_option`` ask for.
+
+    Programs are looked for on this machine if runs are done ``here``.
+    """
     mark, out = new_results(options["out"])
     jobs = jobs_of(options.get("jobs", 1), options.get("devices", ()), runs)
     isolate = options["isolate"] or options["isolate_root"] is not None or jobs.apart
@@ -102,7 +107,7 @@ def settings_of(after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs
     varying = varying_of(vary, isolate, alone=not jobs.apart)
     until = options.get("until")
     refuse_unfinished(until, options["artifacts_"], options["loss_pattern"])
-    target = resolve_target(options["words"], after_dashes, options["module"], options["python"])
+    target = resolve_target(options["words"], after_dashes, options["module"], options["python"], here=here)
     return Settings(
         target=target,
         recipes=recipes,

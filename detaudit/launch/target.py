@@ -63,14 +63,17 @@ class Target:
         return next((argument for argument in rest if argument.endswith(".py")), "")
 
 
-def resolve_target(words: tuple[str, ...], after_dashes: tuple[str, ...], module: str, python: str | None) -> Target:
+def resolve_target(
+    words: tuple[str, ...], after_dashes: tuple[str, ...], module: str, python: str | None, *, here: bool = True
+) -> Target:
     """Return the target of ``SCRIPT|-m MODULE [-- ARGS]`` or ``-- COMMAND…``.
 
+    Unless it runs ``here``, programs are those of other machines, and not looked for.
     Raises UsageError for words of any other form, UnknownNameError for a script or program that does not exist.
     """
     if module and words:
         raise UsageError(f"unexpected argument {words[0]!r}", "Put the arguments of the module after `--`.")
-    executable = _executable(python) if python else training_python(Path.cwd())
+    executable = _python(python) if here else python or sys.executable
     found = not python and executable != sys.executable
     if module:
         return Target(arguments=after_dashes, module=module, python=executable, found=found)
@@ -80,7 +83,8 @@ def resolve_target(words: tuple[str, ...], after_dashes: tuple[str, ...], module
         if python:
             hint = f"Name it in the command, as in: -- {python} train.py"
             raise UsageError("an interpreter was named for a command, which starts its own", hint)
-        _executable(after_dashes[0])
+        if here:
+            _executable(after_dashes[0])
         return Target(arguments=after_dashes)
     if len(words) > 1:
         given = " ".join(words[1:])
@@ -90,6 +94,10 @@ def resolve_target(words: tuple[str, ...], after_dashes: tuple[str, ...], module
         )
     _check_script(words[0])
     return Target(arguments=after_dashes, script=words[0], python=executable, found=found)
+
+
+def _python(name: str | None) -> str:
+    return _executable(name) if name else training_python(Path.cwd())
 
 
 def _executable(name: str) -> str:

@@ -55,3 +55,9 @@ def test_invalid_targets_are_refused(script: str) -> None:
         resolve_target((), (sys.executable, script), "", sys.executable)
     with pytest.raises(UnknownNameError, match="no-such-python"):
         resolve_target((script,), (), "", "no-such-python")
+
+
+def test_programs_of_other_machines_are_not_looked_for(script: str) -> None:
+    assert resolve_target((script,), (), "", "/elsewhere/python", here=False).python == "/elsewhere/python"
+    assert not resolve_target((script,), (), "", None, here=False).found
+    assert resolve_target((), ("/elsewhere/train",), "", None, here=False).words == ("/elsewhere/train",)

@@ -36,12 +36,13 @@ class Queue:
 ENGINES = {
     "ssh": "ssh:HOST,HOST,... does runs on hosts that ssh reaches, one at a time on each.",
     "parsl": "parsl:CONFIG.py does runs by the executors of a configuration of Parsl.",
+    "ray": "ray[:ADDRESS] does runs on the nodes of a cluster of Ray, that of this machine unless it is named.",
 }
 """What each does with the argument after its name."""
 
 
 def connect(text: str, python: str) -> Engine:
-    """Return the engine of ``NAME:ARGUMENT``, for jobs that ``python`` does there, ``""`` for the usual one.
+    """Return the engine of ``NAME[:ARGUMENT]``, for jobs that ``python`` does there, ``""`` for the usual one.
 
     Raises UnknownNameError for an unknown name, UsageError for an argument that the engine cannot use.
     """

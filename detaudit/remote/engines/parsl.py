@@ -4,7 +4,6 @@ import atexit
 import contextlib
 import secrets
 import shutil
-import signal
 import tempfile
 import threading
 from collections.abc import Callable
@@ -22,9 +21,9 @@ from detaudit.launch import RESULTS, orphans, processes
 from detaudit.launch.processes import Reaper
 from detaudit.launch.shield import shielded
 from detaudit.remote.engine import Job, Lost, Refused, Returned
+from detaudit.remote.engines.in_worker import Done, described, result_in
 from detaudit.remote.engines.parsl_config import adapt, at_once, read_config, same_environment
-from detaudit.remote.engines.parsl_worker import INTERRUPTED, OF_JOBS, Done, do_job
-from detaudit.remote.job import result_of, unframed
+from detaudit.remote.engines.parsl_worker import OF_JOBS, do_job
 
 CLOSE_S = 30.0
 """Seconds that Parsl has to end its blocks, of which a scheduler may take some."""
@@ -116,7 +115,7 @@ class ParslEngine:
         for executor in self.config.executors:
             status = executor.interchange_proc.poll()
             if status is not None:
-                return f"Parsl's interchange ended ({_status(status)}); its log is in {self.kernel.run_dir}"
+                return f"Parsl's interchange ended ({described(status)}); its log is in {self.kernel.run_dir}"
             if executor.bad_state_is_set:
                 return f"Parsl gave up: {_one_line(executor.executor_exception)}"
         return ""
@@ -155,7 +154,7 @@ class ParslEngine:
         error = future.exception()
         if error is None:
             done = future.result()
-            return Returned(job, _result(done), done.where)
+            return Returned(job, result_in(done), done.where)
         if isinstance(error, self.lost):
             self._stop(job)  # its worker may be there, and only out of reach
             return Returned(job, Lost(_one_line(error)), str(getattr(error, "hostname", "")))
@@ -165,23 +164,6 @@ class ParslEngine:
             hint = f"Install detaudit {__version__} in the environment that worker_init activates."
             return Returned(job, Refused(f"detaudit is not there where Parsl's workers run: {error}", hint))
         return Returned(job, Refused(f"Parsl cannot do the job: {type(error).__name__}: {_one_line(error)}"))
-
-
-def _result(done: Done) -> bytes | Lost | Refused:
-    data = unframed(done.output)
-    if data is not None:
-        return result_of(data)
-    if done.status > 0 and done.status != INTERRUPTED:
-        return Refused(f"a job failed ({_status(done.status)}): {done.error}")
-    return Lost(f"a job was ended ({_status(done.status)})")
-
-
-def _status(status: int) -> str:
-    if status >= 0:
-        return f"exit status {status}"
-    with contextlib.suppress(ValueError):
-        return signal.Signals(-status).name
-    return f"signal {-status}"
 
 
 def _one_line(error: BaseException | None) -> str:

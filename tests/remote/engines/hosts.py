@@ -32,7 +32,8 @@ def pretended(folder: Path) -> str:
     return str(path)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of loopback on which nothing listens."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
@@ -50,7 +51,7 @@ def servers(folder: Path, names: tuple[str, ...]) -> Iterator[dict[str, subproce
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     config, running = [], {}
     for name in names:
-        port = _free_port()
+        port = free_port()
         (folder / f"{name}.sshd").write_text(
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
             f"PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n"

@@ -16,8 +16,9 @@ import pytest
 from detaudit.errors import UsageError
 from detaudit.remote.engine import Job, Lost, Refused, Returned
 from detaudit.remote.engines import parsl as engine_module
+from detaudit.remote.engines.in_worker import Done
 from detaudit.remote.engines.parsl import ParslEngine, connect
-from detaudit.remote.engines.parsl_worker import Done, do_job
+from detaudit.remote.engines.parsl_worker import do_job
 from detaudit.remote.job import frame
 
 JOB = Job(id="j1", run=1, plan=b"plan", code=b"code", digest="d")

@@ -1,5 +1,6 @@
 """Runs on two real servers of ssh on loopback, one of which is killed in the middle."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from tests.process.conftest import Project
 from tests.remote.engines.hosts import is_here, servers
+from tests.remote.engines.jobs import command_of
 
 pytestmark = [pytest.mark.engines, pytest.mark.skipif(not is_here(), reason="sshd is not installed")]
 
@@ -41,7 +43,8 @@ def test_two_servers_and_one_that_is_killed(tmp_path: Path) -> None:
         )
         sessions = _sessions(running["one"].pid)
         for process in (*sessions, psutil.Process(running["one"].pid)):
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         out, err = audit.communicate(timeout=300)
     assert "deterministic: all 4 runs are bit-identical" in out, out + err
     assert audit.returncode == 0
@@ -51,7 +54,7 @@ def _sessions(server: int) -> list[psutil.Process]:
     """Wait until a server has a session with a job in it, and return its processes."""
     for _ in range(600):
         found = psutil.Process(server).children(recursive=True)
-        if any("detaudit.remote.job" in " ".join(one.cmdline()) for one in found):
+        if any("detaudit.remote.job" in " ".join(command_of(one)) for one in found):
             return found
         psutil.wait_procs([psutil.Process(server)], timeout=0.1)
     raise AssertionError("no job came")

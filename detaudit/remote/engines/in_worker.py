@@ -1,0 +1,117 @@
+"""Do a job in a process of its own, for engines that call functions, and end it when nobody waits for it any more.
+
+Nothing of the engine's worker is in that process: not its signals, its open files, nor the folder it was started in.
+"""
+
+import contextlib
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import BinaryIO, NamedTuple
+
+from detaudit.remote.engine import Lost, Refused
+from detaudit.remote.job import frame, result_of, unframed
+
+POLL_S = 0.5
+"""Seconds between looks at whether the job is still wanted."""
+
+END_S = 15.0
+"""Seconds that a job has to end its run."""
+
+INTERRUPTED = 130
+"""The exit status of a job that was ended before its run was over."""
+
+
+class Done(NamedTuple):
+    """How the process of a job ended: on which host, its exit status and output, and the last line of its errors."""
+
+    where: str
+    status: int
+    output: bytes
+    error: str
+
+
+def do(data: bytes, wanted: Callable[[], bool] = lambda: True, variables: Mapping[str, str] | None = None) -> Done:
+    """Do an encoded job, as long as it is wanted, and with these environment variables besides those of this process.
+
+    An interruption (KeyboardInterrupt) ends it.
+    """
+    where = platform.node()
+    if not wanted():
+        return Done(where, INTERRUPTED, b"", "")
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "detaudit.remote.job"],
+            cwd="/",  # Python would import files of the folder it is started in
+            env={**os.environ, **(variables or {})},
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            _send(process, frame(data))
+            while not _has_ended(process) and wanted():
+                continue
+        finally:
+            _end(process)
+        return Done(where, process.returncode, _read(output), _last_line(errors))
+
+
+def result_in(done: Done) -> bytes | Lost | Refused:
+    """Return what came of a job whose process ended like this."""
+    data = unframed(done.output)
+    if data is not None:
+        return result_of(data)
+    if done.status > 0 and done.status != INTERRUPTED:
+        return Refused(f"a job failed ({described(done.status)}): {done.error}")
+    return Lost(f"a job was ended ({described(done.status)})")
+
+
+def described(status: int) -> str:
+    """Return what an exit status means, such as "SIGKILL"."""
+    if status >= 0:
+        return f"exit status {status}"
+    with contextlib.suppress(ValueError):
+        return signal.Signals(-status).name
+    return f"signal {-status}"
+
+
+def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
+    """Write to a process that goes on as long as its stdin is open."""
+    if process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(data)
+            process.stdin.flush()
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(POLL_S)
+    return process.returncode is not None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_S)
+        process.kill()
+        process.wait()
+    if process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+
+
+def _read(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+def _last_line(file: BinaryIO) -> str:
+    lines = _read(file).decode(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
