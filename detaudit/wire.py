@@ -13,8 +13,8 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
 
 ``hello``: ``schema, pid, ppid, argv, python, rank, world, identity, program, started``
     The first line: the recorder was loaded. ``argv`` is the command line of the interpreter, without secrets, ``rank``
-    and ``world`` are RANK and WORLD_SIZE as set by a launcher, or null, ``identity`` is multiprocessing's numbering of
-    the process, [] if it did not start it, and ``program`` is where its arguments and variables are in memory
+    and ``world`` are the rank and the number of ranks as a launcher set them, or null, ``identity`` is that of
+    multiprocessing, [] if it did not start the process, and ``program`` is where arguments and variables are in memory
     (``addresses``), [] if that is unknown. ``started`` is when the process started, in ticks of the system's clock.
 ``identity``: ``identity``
     The same value, written by a process that learned it after ``hello``.
@@ -194,11 +194,11 @@ FLAG_APPLIED = "applied"
 FLAG_FAILED = "failed"
 FLAG_UNAVAILABLE = "unavailable"
 
-STAGES = ("init", "rng", "batch", "forward", "backward", "update", "state", "output")
+STAGES = ("init", "rng", "batch", "forward", "backward", "reduce", "update", "state", "output")
 """The stages of a step, in order: the first one that differs between two runs points to the cause."""
 
 DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update", "state", "output")
-"""Without ``backward``: a digest of the gradients costs about as much as one of the weights."""
+"""Without ``backward`` and ``reduce``: a digest of the gradients costs about as much as one of the weights."""
 
 INFERENCE = " inference"
 """What follows the name of a framework whose models are called and not trained: its steps are calls of models."""
