@@ -244,6 +244,7 @@ EXPLANATIONS = (
     *LIKELY.items(),
     (Stage.FORWARD, likely(LikelyCause.DATA, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY)),
     (Stage.FORWARD, likely(LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, matching=(Stage.BATCH,))),
+    (Stage.REDUCE, likely(LikelyCause.COLLECTIVE, matching=(Stage.FORWARD, Stage.BACKWARD))),
     (Stage.UPDATE, likely(LikelyCause.CODE, matching=(Stage.FORWARD,))),
     (Stage.UPDATE, likely(LikelyCause.RANDOM_STATE, LikelyCause.THREADS, matching=(Stage.RNG, Stage.BATCH))),
     (Stage.UPDATE, likely(LikelyCause.AFTER_THE_LAST_STEP)),
