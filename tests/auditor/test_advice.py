@@ -52,16 +52,17 @@ def test_ranks_that_differ_at_once_ask_for_what_each_computed(tmp_path: Path) ->
     asked = replace(settings(tmp_path, runs=2), target=Target(("torchrun", "train.py")))
     audit = Auditor(asked, FakeLauncher(run(training()), run(training("other"))), Observer()).run()
     (group,) = audit.groups
-    assert group.first_difference is not None
+    found = group.first_difference
+    assert found is not None
 
     def purposes(**changed: Any) -> list[Purpose]:
-        spread = structs.replace(group, first_difference=structs.replace(group.first_difference, **changed))
+        spread = structs.replace(group, first_difference=structs.replace(found, **changed))
         return [step.purpose for step in advice.next_steps(asked, [spread])]
 
     assert Purpose.FIND_RANK not in purposes()
     assert purposes(also=(1,))[0] is Purpose.FIND_RANK
     assert Purpose.FIND_RANK not in purposes(also=(1,), stage=Stage.INIT)
-    spread = structs.replace(group, first_difference=structs.replace(group.first_difference, also=(1,)))
+    spread = structs.replace(group, first_difference=structs.replace(found, also=(1,)))
     assert advice.next_steps(asked, [spread])[0].command == "detaudit run --runs 2 --stages all -- torchrun train.py"
     known = structs.replace(spread, stages=(*group.stages, Stage.BACKWARD))
     assert Purpose.FIND_RANK not in [step.purpose for step in advice.next_steps(asked, [known])]

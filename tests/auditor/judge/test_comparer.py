@@ -62,7 +62,7 @@ def test_the_first_of_many_differences_is_found() -> None:
 
 def test_all_ranks_that_differ_first_are_named() -> None:
     def ranks(*changed: str, framework: str = "torch") -> list[Training]:
-        changes = [dict.fromkeys(one.split(), "x") for one in changed]
+        changes: list[dict[str, Any]] = [dict.fromkeys(one.split(), "x") for one in changed]
         return [replace(training(**one), framework=framework) for one in changes]
 
     none = ranks("", "", "", "")
