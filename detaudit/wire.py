@@ -11,11 +11,11 @@ Each process writes one event log, ``<pid>.<n>.jsonl``, in the folder ENV_LOGS. 
 called ``exec``, which keeps its ID. An event log is append-only and holds one JSON object per line, whose key ``k`` is
 its kind. The last ``settings`` of a process, and the last ``final`` of a process and framework, replace earlier ones.
 
-``hello``: ``schema, pid, ppid, argv, python, rank, world, identity, program, started``
+``hello``: ``schema, pid, ppid, argv, python, rank, world, attempt, identity, program, started``
     The first line: the recorder was loaded. ``argv`` is the command line of the interpreter, without secrets, ``rank``
-    and ``world`` are the rank and the number of ranks as a launcher set them, or null, ``identity`` is that of
-    multiprocessing, [] if it did not start the process, and ``program`` is where arguments and variables are in memory
-    (``addresses``), [] if that is unknown. ``started`` is when the process started, in ticks of the system's clock.
+    and ``world`` are what a launcher set, or null, ``attempt`` is how often it had started its ranks before,
+    ``identity`` is that of multiprocessing, [] if it did not start the process, ``program`` is where arguments and
+    variables are in memory (``addresses``), [] if unknown, and ``started`` when it began, in ticks of the system.
 ``identity``: ``identity``
     The same value, written by a process that learned it after ``hello``.
 ``framework``: ``name, version``

@@ -119,6 +119,7 @@ WARNINGS: tuple[Warning, ...] = (
     w.RunStoredTwice(archive="copy.detaudit", counted="a.detaudit", is_copy=True),
     w.RunStoredTwice(archive="b.detaudit", counted="a.detaudit", is_copy=False),
     w.LeftoversUnchecked(apart=True),
+    w.RanksRestarted(recipe="none", run=2, times=1),
     w.ProcessesKilled(recipe="none", run=1, commands=("python serve.py", "tensorboard --logdir x")),
     w.ArtifactsSkipped(recipe="none", run=1, files=("a.pt", "b.pt", "c.pt"), more=1),
     w.LeftoverFilesRead(files=("cache/a.pt",)),

@@ -17,6 +17,11 @@ def _number(variable: str) -> int | None:
     return int(value) if value.isdigit() else None
 
 
+def attempt() -> int:
+    """Return how often an elastic torchrun started its workers before: 0 the first time."""
+    return _number("TORCHELASTIC_RESTART_COUNT") or 0
+
+
 def rank_and_world() -> tuple[int | None, int | None]:
     """Return the rank of this process and the number of ranks, None for what no launcher says."""
     rank, world = next((names for names in _VARIABLES if _number(names[0]) is not None), _VARIABLES[0])

@@ -8,7 +8,7 @@ import sys
 from ... import redact, wire
 from . import handlers
 from .log_file import LogFile
-from .ranks import rank_and_world
+from .ranks import attempt, rank_and_world
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class Sink:
             "python": sys.version.split()[0],
             "rank": rank,
             "world": world,
+            "attempt": attempt(),
             "identity": self._identity,
             "program": list(wire.addresses(stat)),
             "started": wire.started(stat),
