@@ -12,7 +12,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports test-engines test-s3 docs docs-links
+.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports test-engines test-ranks test-s3 docs docs-links
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -85,6 +85,10 @@ test-exports: $(EXPORTS)/.exports ## Send reports to a real MLflow server, and r
 
 test-engines: $(ENGINES)/.parsl ## Do runs by real engines on this machine, and kill parts of them (minutes)
 	$(ENGINES)/bin/python -m pytest tests/remote/engines -m "engines or not engines"
+
+# Open MPI, if it is installed, and accelerate, if the environment has it, start ranks too.
+test-ranks: $(VENV)/.ecosystem ## Plant faults in ranks that torchrun, accelerate and mpirun start (a quarter of an hour)
+	$(BIN)/python -m pytest tests/ranks -m "ranks or not ranks"
 
 test-s3: $(S3)/.s3 $(MOTO)/.moto ## Store archives on a real server of S3, which is stopped and started (minutes)
 	MOTO=$(MOTO)/bin/python $(S3)/bin/python -m pytest tests/remote -m s3
