@@ -63,7 +63,7 @@ def faults(seed: str, stages: Sequence[str], ranks: int, each: int) -> list[Faul
 def launcher(name: str, ranks: int, python: str = sys.executable) -> list[str]:
     """Return the start of a command that starts so many ranks of a script."""
     torchrun = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
-    one_machine = ["--cpu", "--num_machines", "1", "--num_cpu_threads_per_process", "1"]
+    one_machine = ["--multi_gpu", "--num_machines", "1", "--num_cpu_threads_per_process", "1"]
     plain = ["--mixed_precision", "no", "--dynamo_backend", "no"]
     accelerate = [python, "-m", "accelerate.commands.launch", *one_machine, *plain]
     return {
