@@ -86,6 +86,10 @@ test-exports: $(EXPORTS)/.exports ## Send reports to a real MLflow server, and r
 test-engines: $(ENGINES)/.engines ## Do runs by real engines on this machine, and kill parts of them (half an hour)
 	$(ENGINES)/bin/python -m pytest tests/remote/engines -m "engines or not engines"
 
+# Open MPI, if it is installed, and accelerate, if the environment has it, start ranks too.
+test-ranks: $(VENV)/.ecosystem ## Plant faults in ranks that torchrun, accelerate and mpirun start (a quarter of an hour)
+	$(BIN)/python -m pytest tests/ranks -m "ranks or not ranks"
+
 test-s3: $(S3)/.s3 $(MOTO)/.moto ## Store archives on a real server of S3, which is stopped and started (minutes)
 	MOTO=$(MOTO)/bin/python $(S3)/bin/python -m pytest tests/remote -m s3
 

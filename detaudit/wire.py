@@ -11,11 +11,11 @@ Each process writes one event log, ``<pid>.<n>.jsonl``, in the folder ENV_LOGS. 
 called ``exec``, which keeps its ID. An event log is append-only and holds one JSON object per line, whose key ``k`` is
 its kind. The last ``settings`` of a process, and the last ``final`` of a process and framework, replace earlier ones.
 
-``hello``: ``schema, pid, ppid, argv, python, rank, world, identity, program, started``
+``hello``: ``schema, pid, ppid, argv, python, rank, world, attempt, identity, program, started``
     The first line: the recorder was loaded. ``argv`` is the command line of the interpreter, without secrets, ``rank``
-    and ``world`` are RANK and WORLD_SIZE as set by a launcher, or null, ``identity`` is multiprocessing's numbering of
-    the process, [] if it did not start it, and ``program`` is where its arguments and variables are in memory
-    (``addresses``), [] if that is unknown. ``started`` is when the process started, in ticks of the system's clock.
+    and ``world`` are what a launcher set, or null, ``attempt`` is how often it had started its ranks before,
+    ``identity`` is that of multiprocessing, [] if it did not start the process, ``program`` is where arguments and
+    variables are in memory (``addresses``), [] if unknown, and ``started`` when it began, in ticks of the system.
 ``identity``: ``identity``
     The same value, written by a process that learned it after ``hello``.
 ``framework``: ``name, version``
@@ -194,11 +194,11 @@ FLAG_APPLIED = "applied"
 FLAG_FAILED = "failed"
 FLAG_UNAVAILABLE = "unavailable"
 
-STAGES = ("init", "rng", "batch", "forward", "backward", "update", "state", "output")
+STAGES = ("init", "rng", "batch", "forward", "backward", "reduce", "update", "state", "output")
 """The stages of a step, in order: the first one that differs between two runs points to the cause."""
 
 DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update", "state", "output")
-"""Without ``backward``: a digest of the gradients costs about as much as one of the weights."""
+"""Without ``backward`` and ``reduce``: a digest of the gradients costs about as much as one of the weights."""
 
 INFERENCE = " inference"
 """What follows the name of a framework whose models are called and not trained: its steps are calls of models."""

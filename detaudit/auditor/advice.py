@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from detaudit import redact, wire
 from detaudit.launch.interpreter import other_python
 from detaudit.launch.plan import Settings
-from detaudit.model import FlagOutcome, Group, NextStep, Purpose, Run, Status, Verdict, Warning
+from detaudit.model import FlagOutcome, Group, NextStep, Purpose, Run, Stage, Status, Verdict, Warning
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 
 _SHOWN = 5
@@ -40,7 +40,8 @@ def _inherited_options(settings: Settings, verb: str) -> list[str]:
     words += settings.jobs.options if verb == "run" else ()
     words += [word for name in settings.vary for word in ("--vary", name)]
     chosen = settings.stages != wire.DEFAULT_STAGES and verb != "trace"
-    words += ["--stages", ",".join(settings.stages)] if chosen else []
+    every = settings.stages == wire.STAGES
+    words += ["--stages", "all" if every else ",".join(settings.stages)] if chosen else []
     words += ["--loss-pattern", settings.loss_pattern.pattern] if settings.loss_pattern else []
     words += [word for path in settings.artifacts for word in ("--artifact", path)]
     words += [] if settings.files else ["--no-files"]
@@ -103,6 +104,9 @@ def _use_training_python(settings: Settings) -> _Steps:
 
 
 def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: bool) -> _Steps:
+    if any(_spread(group) for group in groups):
+        every = dataclasses.replace(settings, stages=wire.STAGES)
+        yield command(every, "--runs", str(settings.runs)), Purpose.FIND_RANK
     tried_all = any(group.recipe.name.startswith("all") for group in groups)
     if not fixed and not tried_all:
         recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
@@ -113,6 +117,12 @@ def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: boo
         yield command(settings, verb="bisect"), Purpose.BISECT
     if not settings.artifacts and settings.loss_pattern is None:
         yield command(settings, verb="trace"), Purpose.TRACE
+
+
+def _spread(group: Group) -> bool:
+    """Whether several ranks first differ in their updates, and what each computed before that was not recorded."""
+    found = group.first_difference
+    return found is not None and bool(found.also) and found.stage is Stage.UPDATE and Stage.BACKWARD not in group.stages
 
 
 def resume_step(settings: Settings) -> tuple[NextStep, ...]:

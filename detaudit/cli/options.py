@@ -180,7 +180,7 @@ compared_options = _all_of(
     option("--stages", group=COMPARED, metavar="NAMES", default=",".join(wire.DEFAULT_STAGES), callback=_stages,
            shell_complete=complete.stages,
            help=f"Stages to record at each step, separated by commas: {', '.join(wire.STAGES)}, or all. "
-           "[default: all but backward]"),
+           "[default: all but backward, reduce]"),
     option("--loss-pattern", group=COMPARED, metavar="REGEX",
            help="Read losses from stdout with this regex. Group `loss`, or the first group, is the loss; "
            "group `step`, if present, is the step."),

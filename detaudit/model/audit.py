@@ -79,12 +79,19 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     explanation: Explanation
     at_end: bool = False
     call: bool = False
+    also: tuple[int, ...] = ()
 
     @property
     def difference(self) -> Difference:
         """Where the two runs first differ."""
         return Difference(
-            rank=self.rank, step=self.step, stage=self.stage, site=self.site, at_end=self.at_end, call=self.call
+            rank=self.rank,
+            step=self.step,
+            stage=self.stage,
+            site=self.site,
+            at_end=self.at_end,
+            call=self.call,
+            also=self.also,
         )
 
 

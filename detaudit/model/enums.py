@@ -76,6 +76,7 @@ class Stage(StrEnum):
     BATCH = "batch"
     FORWARD = "forward"
     BACKWARD = "backward"
+    REDUCE = "reduce"
     UPDATE = "update"
     STATE = "state"
     OUTPUT = "output"

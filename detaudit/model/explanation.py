@@ -18,6 +18,7 @@ class LikelyCause(StrEnum):
     FORWARD_KERNEL = "forward-kernel"
     UNINITIALIZED_MEMORY = "uninitialized-memory"
     BACKWARD_KERNEL = "backward-kernel"
+    COLLECTIVE = "collective"
     OPTIMIZER = "optimizer"
     RACE = "race"
     RANDOM_STATE = "random-state"

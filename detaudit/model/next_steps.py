@@ -12,6 +12,7 @@ class Purpose(StrEnum):
     USE_TRAINING_PYTHON = "use-training-python"
     COMPARE_ARTIFACT = "compare-artifact"
     ISOLATE = "isolate"
+    FIND_RANK = "find-rank"
     TRY_RECIPES = "try-recipes"
     TRY_RECIPE = "try-recipe"
     BISECT = "bisect"

@@ -68,8 +68,9 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     steps only. What a run shows without a hook has this form too; its framework is the name of the stage. The steps of
     a long training are left in its event log: what is asked for is read there.
     ``unplaced``: chance decided its process, thread or place in the run, so it is matched by what it trained. ``cut``:
-    the run was ended after a step, and what this training would have done later is unknown. ``weight_sets`` has the
-    weights one by one, for figures: it is not compared, and a baseline has none.
+    the run was ended after a step, and what this training would have done later is unknown. ``attempt`` is how often
+    its launcher had started the ranks before. ``weight_sets`` has the weights one by one, for figures: it is not
+    compared, and a baseline has none.
     """
 
     framework: str
@@ -79,6 +80,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     losses: Mapping[int, Number] = {}
     final: FinalState | None = None
     cut: bool = False
+    attempt: int = 0
     weight_sets: tuple[WeightSet, ...] = ()
 
     @property

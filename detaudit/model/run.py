@@ -17,7 +17,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     ``site`` names what differs: the tensor of a model, the fit, the file and the tensor in it, or the part of the value
     that a test returned. ``at_end``: every recorded step matches, and what was left at the end differs. ``call``:
-    nothing was trained, and the step is a call of a model.
+    nothing was trained, and the step is a call of a model. ``also`` are the other ranks of the training that first
+    differ at this step and stage.
     """
 
     rank: int
@@ -26,6 +27,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     site: str | None = None
     at_end: bool = False
     call: bool = False
+    also: tuple[int, ...] = ()
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """All ranks that first differ at this step and stage."""
+        return tuple(sorted((self.rank, *self.also)))
 
     @property
     def of_fit(self) -> bool:

@@ -75,6 +75,12 @@ class ProcessesKilled(_Warning, frozen=True, kw_only=True):
     commands: tuple[str, ...]
 
 
+class RanksRestarted(_Warning, frozen=True, kw_only=True):
+    """A launcher started its ranks again, and only what they trained after the last time is compared."""
+
+    times: int
+
+
 class ArtifactsSkipped(_Warning, frozen=True, kw_only=True):
     """Files that match --artifact were not written by the run, and are not compared; ``more`` are not listed."""
 
@@ -215,6 +221,9 @@ class PrintedLossesSkipped(_Warning, frozen=True, kw_only=True):
     """The printed losses of a recording were not compared, because no --loss-pattern was given."""
 
 
+_OfFiles: TypeAlias = ArtifactsSkipped | LeftoverFilesRead | LeftoversUnchecked | FilesUnsearched
+_OfArchives: TypeAlias = ArchiveFlawed | ArchivesOfOtherPlans | RunStoredTwice
+_OfRanks: TypeAlias = RanksRestarted | RanksDiffer | FrameworksDiffer | TensorCountsDiffer | TensorLayoutsDiffer
 Warning: TypeAlias = (  # the term for it, in the report and here
     FlagOverridden
     | FlagNotApplied
@@ -224,23 +233,15 @@ Warning: TypeAlias = (  # the term for it, in the report and here
     | SlotsDiffer
     | RecorderFailed
     | ProcessesKilled
-    | ArtifactsSkipped
-    | LeftoverFilesRead
-    | LeftoversUnchecked
-    | FilesUnsearched
-    | ArchiveFlawed
-    | ArchivesOfOtherPlans
-    | RunStoredTwice
+    | _OfFiles
+    | _OfArchives
     | RunsFailAlike
     | AuditStopped
     | InstrumentedRunUnusable
     | BaselineNotWritten
     | SameRecording
     | RecipesDiffer
-    | RanksDiffer
-    | FrameworksDiffer
-    | TensorCountsDiffer
-    | TensorLayoutsDiffer
+    | _OfRanks
     | StagesNotShared
     | PartNotShared
     | WeightsSampled

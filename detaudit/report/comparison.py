@@ -33,6 +33,7 @@ _SUBJECTS = {
     Stage.BATCH: "the model's inputs",
     Stage.FORWARD: "the loss",
     Stage.BACKWARD: "the gradients",
+    Stage.REDUCE: "the gradients that the optimizer gets",
     Stage.UPDATE: "the weights",
     Stage.STATE: "the buffers",
     Stage.OUTPUT: "the outputs of a model",

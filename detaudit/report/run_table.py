@@ -81,7 +81,7 @@ def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
         return f"({statuses.NAMES[run.status]})" if rank is None or rank.rank == 0 else ""
     base = next(r.id for r in group.runs if r.finished)
     found = run.first_difference
-    if found is None or (rank is not None and found.rank != rank.rank):
+    if found is None or (rank is not None and rank.rank not in found.ranks):
         return ""
     return differences.in_table(found) + (f" (vs run {run.reference})" if run.reference not in (None, base) else "")
 

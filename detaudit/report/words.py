@@ -79,7 +79,7 @@ def where(group: Group) -> str:
     a, b = found.runs
     several = probes.several_ranks(group) and found.stage not in UNHOOKED and not found.difference.of_fit
     place = differences.where(found.step, found.stage, found.site, call=found.call, at_end=found.at_end)
-    place += f" on rank {found.rank}" if several else ""
+    place += f" on {differences.ranks(found.difference)}" if several else ""
     return f"runs {a} and {b} first differ {place}: {explanations.sentence(found.stage, found.explanation)}"
 
 
@@ -140,7 +140,8 @@ def _stages_line(group: Group) -> str:
     if not group.stages:
         return ""
     calls = run_table.calls_only(rank for run in group.runs for rank in run.ranks)
-    possible = _OF_CALLS if calls else [one for one in Stage if one not in (Stage.OUTPUT, *UNHOOKED, Stage.STEPS)]
+    others = (Stage.OUTPUT, *UNHOOKED, Stage.STEPS, *(() if group.replicas else (Stage.REDUCE,)))
+    possible = _OF_CALLS if calls else [one for one in Stage if one not in others]
     missing = [stage for stage in possible if stage not in group.stages]
     end = "end" if group.through is None else "last one"
     large = f" (large weights: at steps 1, 2, 4, 8, … and at the {end})" if group.weights_sampled else ""

@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import structs
 
 from detaudit.auditor import advice
 from detaudit.auditor.audit import Auditor
 from detaudit.auditor.runs.observer import Observer
 from detaudit.launch.target import Target
-from detaudit.model import Purpose
-from tests.auditor.fakes import FakeLauncher, hello, run, settings
+from detaudit.model import Purpose, Stage
+from tests.auditor.fakes import FakeLauncher, hello, run, settings, training
 
 
 def test_the_command_that_resumes_asks_for_the_arguments_if_they_had_secrets(tmp_path: Path) -> None:
@@ -44,3 +46,23 @@ def test_a_missing_module_asks_for_a_different_python_where_it_can_be_named(
     audit = Auditor(asked, FakeLauncher(failed, failed), Observer()).run()
     steps = [step.command for step in audit.next_steps if step.purpose is Purpose.USE_TRAINING_PYTHON]
     assert steps == expected
+
+
+def test_ranks_that_differ_at_once_ask_for_what_each_computed(tmp_path: Path) -> None:
+    asked = replace(settings(tmp_path, runs=2), target=Target(("torchrun", "train.py")))
+    audit = Auditor(asked, FakeLauncher(run(training()), run(training("other"))), Observer()).run()
+    (group,) = audit.groups
+    found = group.first_difference
+    assert found is not None
+
+    def purposes(**changed: Any) -> list[Purpose]:
+        spread = structs.replace(group, first_difference=structs.replace(found, **changed))
+        return [step.purpose for step in advice.next_steps(asked, [spread])]
+
+    assert Purpose.FIND_RANK not in purposes()
+    assert purposes(also=(1,))[0] is Purpose.FIND_RANK
+    assert Purpose.FIND_RANK not in purposes(also=(1,), stage=Stage.INIT)
+    spread = structs.replace(group, first_difference=structs.replace(found, also=(1,)))
+    assert advice.next_steps(asked, [spread])[0].command == "detaudit run --runs 2 --stages all -- torchrun train.py"
+    known = structs.replace(spread, stages=(*group.stages, Stage.BACKWARD))
+    assert Purpose.FIND_RANK not in [step.purpose for step in advice.next_steps(asked, [known])]

@@ -21,6 +21,7 @@ LIKELY: dict[Stage, tuple[Cause, ...]] = {
     Stage.BATCH: _DATA,
     Stage.FORWARD: _LATE,
     Stage.BACKWARD: _LATE,
+    Stage.REDUCE: _LATE,
     Stage.UPDATE: _LATE,
     Stage.STATE: _LATE,
     Stage.OUTPUT: _UNHOOKED,

@@ -58,6 +58,8 @@ class Process:
     wrote: list[str] = field(default_factory=list)
     ended: bool = False
     torn: bool = False
+    replaced: bool = False
+    """Whether its launcher started all ranks again later, so that what it trained counts no more."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -179,6 +181,8 @@ def of_run(processes: Sequence[Process]) -> list[Process]:
         ]
         process.trainings, process.lanes = tuple(one for one, _ in kept), tuple(lane for _, lane in kept)
 
+    _leave_out_earlier_attempts(processes)
+
     def order(process: Process) -> tuple[int, tuple[int, ...], int, int]:
         hello = process.hello
         return (hello.rank if hello.rank is not None else 0, process.identity, hello.started, hello.pid)
@@ -188,6 +192,14 @@ def of_run(processes: Sequence[Process]) -> list[Process]:
     for process in unnumbered if len(unnumbered) > 1 else ():
         process.trainings = tuple(replace(training, unplaced=True) for training in process.trainings)
     return sorted(processes, key=order)
+
+
+def _leave_out_earlier_attempts(processes: Iterable[Process]) -> None:
+    ranks = [process for process in processes if process.hello.rank is not None]
+    last = max((process.hello.attempt for process in ranks), default=0)
+    for process in ranks:
+        process.replaced = process.hello.attempt < last
+        process.trainings = () if process.replaced else tuple(replace(one, attempt=last) for one in process.trainings)
 
 
 def trainings(processes: Iterable[Process]) -> list[tuple[Process, Training]]:

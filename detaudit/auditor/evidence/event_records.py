@@ -38,6 +38,7 @@ class Hello(Line, frozen=True, tag="hello"):
     world: int | None = None
     program: tuple[int, ...] = ()
     started: int = 0
+    attempt: int = 0
 
 
 class Identity(Line, frozen=True, tag="identity"):

@@ -59,13 +59,14 @@ class Tail:
     """How far a process got that is still running: its last step and loss.
 
     ``trained`` is its last step that is neither a fit nor a call; ``world`` is the number of ranks that it knows of. It
-    ``may_train`` if it imported a framework and has not ended.
+    ``may_train`` if it imported a framework and has not ended. ``attempt`` is that of a rank, None of other processes.
     """
 
     def __init__(self) -> None:
         self.step = self.trained = self.calls = 0
         self.loss: float | None = None
         self.world = 1
+        self.attempt: int | None = None
         self.may_train = False
 
     def take(self, raw: Sequence[bytes]) -> None:
@@ -86,5 +87,7 @@ class Tail:
             if one.startswith(_OTHER_LINES):
                 with contextlib.suppress(*UNREADABLE):
                     line = DECODER.decode(one)
-                    self.world = max(self.world, (line.world or 1) if isinstance(line, Hello) else 1)
+                    if isinstance(line, Hello):
+                        self.world = line.world or 1
+                        self.attempt = line.attempt if line.rank is not None else None
                     self.may_train = isinstance(line, Framework) or (self.may_train and not isinstance(line, Bye))

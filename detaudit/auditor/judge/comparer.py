@@ -8,6 +8,8 @@ import heapq
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.judge import saved_files
 from detaudit.auditor.judge.pairing import RESULTS, Matched, also_at_end, end, pairs, results
@@ -56,7 +58,15 @@ def _first_of_parts(a: RunRecord, b: RunRecord, through: int | None, shared: boo
     if not complete:
         missing = min(len(a.trainings), len(b.trainings))
         found.append(Difference(rank=missing, step=0, stage=Stage.STEPS))
-    return min(found, key=lambda difference: difference.order)
+    first = min(found, key=lambda difference: difference.order)
+    same = (one.rank for one in found if one is not first and one.order == first.order)
+    return replace(first, also=tuple(rank for rank in same if _of_one_job(a, first.rank, rank)))
+
+
+def _of_one_job(a: RunRecord, rank: int, other: int) -> bool:
+    """Whether two parts may be ranks of one training: a fit is none, nor what needs no hook."""
+    frameworks = {part.framework for part in (*a.trainings[rank : rank + 1], *a.trainings[other : other + 1])}
+    return len(frameworks) == 1 and frameworks.isdisjoint(FITTED)
 
 
 def _lacks(a: RunRecord, b: RunRecord, matched: Sequence[Matched]) -> bool:

@@ -42,7 +42,7 @@ class Follower:
 
     def __init__(self, reference: RunRecord | None) -> None:
         parts = reference.trainings if reference is not None else ()
-        known = all(part.final is not None or part.cut for part in parts)
+        known = all((part.final is not None or part.cut) and not part.attempt for part in parts)
         ranks = len(parts) == 1 or not any(part.unplaced for part in parts)
         self._framework = parts[0].framework if parts else ""
         same = {part.framework for part in parts} == {self._framework}

@@ -10,6 +10,7 @@ _LIKELY = {
     Stage.BATCH: (LikelyCause.DATA_PIPELINE,),
     Stage.FORWARD: (LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
     Stage.BACKWARD: (LikelyCause.BACKWARD_KERNEL,),
+    Stage.REDUCE: (LikelyCause.COLLECTIVE,),
     Stage.UPDATE: (LikelyCause.OPTIMIZER, LikelyCause.RACE),
     Stage.STATE: (LikelyCause.DATA, LikelyCause.FORWARD_KERNEL),
     Stage.OUTPUT: (LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
@@ -30,6 +31,7 @@ _OF_FIT = {
 _UNRECORDED = {
     Stage.FORWARD: (Stage.BATCH, LikelyCause.DATA),
     Stage.OUTPUT: (Stage.BATCH, LikelyCause.DATA),
+    Stage.REDUCE: (Stage.BACKWARD, LikelyCause.BACKWARD_KERNEL),
     Stage.UPDATE: (Stage.BACKWARD, LikelyCause.BACKWARD_KERNEL),
 }
 """The stage right before one, and what it leaves open if it was not recorded."""
@@ -74,5 +76,6 @@ def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergenc
         site=first.site,
         at_end=first.at_end,
         call=first.call,
+        also=first.also,
         explanation=of_difference(first, recorded),
     )

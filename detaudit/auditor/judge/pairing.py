@@ -33,6 +33,8 @@ def pairs(a: RunRecord, b: RunRecord) -> list[Matched]:
 
 def _trained(a: Sequence[Training], b: Sequence[Training], *, ended: bool) -> list[Matched]:
     """Match trainings. Of a run that was ``ended``, others may be missing between those of several frameworks."""
+    if {part.attempt for part in a} != {part.attempt for part in b}:
+        return []  # ranks that were started again begin anywhere
     placed = [part for part in b if not part.unplaced]
     matched: dict[int, Training] = {}
     for rank, part in enumerate(a):

@@ -25,7 +25,7 @@ from detaudit.model.problems import (
     RecorderNotLoaded,
     TimedOut,
 )
-from detaudit.model.warnings import ProcessesKilled, RecorderFailed
+from detaudit.model.warnings import ProcessesKilled, RanksRestarted, RecorderFailed
 
 TAIL_LINES = 15
 TAIL_BYTES = 16384
@@ -140,7 +140,7 @@ def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> Run
     problem = _unreadable(processes)
     if problem is not None:
         return problem
-    torn = next((process for process in processes if process.torn), None)
+    torn = next((process for process in processes if process.torn and not process.replaced), None)
     if torn is not None:
         return LogIncomplete(pid=torn.hello.pid)
     if not matching(processes, spec.expected):
@@ -169,6 +169,9 @@ def _unreadable(processes: Sequence[Process]) -> RunError | None:
 def _warnings(number: int, outcome: RunOutcome, processes: Sequence[Process]) -> list[Warning]:
     troubles = sorted({(one.where, one.error) for process in processes for one in process.troubles})
     found: list[Warning] = [RecorderFailed(run=number, where=where, error=error) for where, error in troubles]
+    last = max((process.hello.attempt for process in processes if process.trained), default=0)
+    if last:
+        found.append(RanksRestarted(run=number, times=last))
     if outcome.left_processes:
         found.append(ProcessesKilled(run=number, commands=tuple(outcome.left_processes)))
     return found

@@ -106,6 +106,12 @@ class Followed:
             raise EnoughError
 
     @property
+    def _current(self) -> list[growing_logs.Tail]:
+        """How far processes got, without the ranks that were started again since."""
+        last = max((tail.attempt or 0 for tail in self._tails.values()), default=0)
+        return [tail for tail in self._tails.values() if tail.attempt in (None, last)]
+
+    @property
     def step_s(self) -> float | None:
         """The seconds that a step took, None if too few were seen to say."""
         return self._pace.step_s
@@ -136,13 +142,13 @@ class Followed:
                 return self._pace.seconds >= (until.seconds or 0.0) and self._settled(2)
             waited = time.monotonic() - self._started >= (until.seconds or 0.0)
             return waited and self._settled(until.step or 1)
-        if step is None:
+        if step is None or any(tail.attempt for tail in self._current):  # what came before may count from other steps
             return False
-        return sum(tail.step >= step for tail in self._tails.values()) >= self._limits.trained_by
+        return sum(tail.step >= step for tail in self._current) >= self._limits.trained_by
 
     def _settled(self, step: int) -> bool:
         """Return whether all processes that train have done a step, and no other began to within a second."""
-        training = [tail for tail in self._tails.values() if tail.trained]
+        training = [tail for tail in self._current if tail.trained]
         far = [tail for tail in training if tail.trained >= step]
         expected = self._limits.trained_by or max((tail.world for tail in training), default=1)
         if not far or len(training) < expected or any(tail.may_train for tail in training if tail not in far):
@@ -150,5 +156,5 @@ class Followed:
             return False
         now = time.monotonic()
         self._since = self._since or now
-        others = any(tail.may_train and not tail.trained for tail in self._tails.values())
+        others = any(tail.may_train and not tail.trained for tail in self._current)
         return bool(self._limits.trained_by) or not others or now - self._since >= SETTLED_S

@@ -104,7 +104,7 @@ def _operation(found: OpFinding, blamed: Blamed, code: UserCode, tensor: TensorP
         graph_node=op.node or None,
         module=op.module or None,
         backward=op.backward,
-        collective=found.how is How.OUTPUT and op.op.startswith("c10d."),
+        collective=found.how is How.OUTPUT and op.is_collective,
         op_location=own,
         inputs_equal=found.how in (How.OUTPUT, How.RNG_STATE) and not found.brought,
         argument=numbers.argument(found),

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import structs
+
 from detaudit import wire
 from detaudit.auditor import store
 from detaudit.auditor.evidence.event_logs import Process, trainings
@@ -16,7 +18,7 @@ from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.auditor.trace import op_diff, op_records
 from detaudit.auditor.trace.op_spread import Spread
 from detaudit.launch.plan import GroupPlan
-from detaudit.model import ALL_STEPS, Difference, Number, Pass, Status, TensorPair, Warning
+from detaudit.model import ALL_STEPS, Difference, How, Number, Pass, Status, TensorPair, Warning
 from detaudit.model.warnings import InstrumentedRunUnusable
 
 _Kept = tuple[op_records.TensorLine, bytes]
@@ -53,6 +55,16 @@ class RunPair:
         sides = [result.record.parts[place : place + 1] for result in (self.a, self.b)]
         a, b = (parts[0].losses if parts else {} for parts in sides)
         return a, b
+
+    def where_it_began(self) -> "RunPair":
+        """Return the same of the first rank that differs in more than the result of a collective, if several differ."""
+        for rank in self.differs.ranks if self.differs.also else ():
+            others = tuple(one for one in self.differs.ranks if one != rank)
+            pair = replace(self, differs=structs.replace(self.differs, rank=rank, also=others))
+            found = pair.first_operation()
+            if found is not None and not (found.how is How.OUTPUT and found.op.is_collective):
+                return pair
+        return self
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,7 @@ class InstrumentedRuns:
                 if not self.failures
                 else None
             )
-            found = RunPair(reference, other, (folder, beside), differs) if differs else None
+            found = RunPair(reference, other, (folder, beside), differs).where_it_began() if differs else None
             self.matching = [] if found else [*self.matching, other]
         differs = found.differs if found else None
         self.passes.append(

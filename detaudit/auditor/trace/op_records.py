@@ -42,6 +42,11 @@ class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
     listed: bool = False
 
     @property
+    def is_collective(self) -> bool:
+        """Whether its results also depend on what the other ranks give it."""
+        return self.op.startswith("c10d.")
+
+    @property
     def signature(self) -> tuple[str, str, int, int]:
         """What is equal if two programs do the same: the operation, its line, the number of inputs."""
         return self.op, self.file, self.line, len(self.ins)

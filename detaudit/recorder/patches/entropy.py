@@ -7,6 +7,8 @@ import os
 import random
 import sys
 
+from ..process.ranks import rank_and_world
+
 _forks = 0
 _path: tuple[int, ...] = ()
 _watched = False
@@ -35,8 +37,8 @@ def _process() -> str:
     """Return a name that distinguishes this process from the others of a run, ``""`` in the first."""
     process = sys.modules.get("multiprocessing.process")
     identity = getattr(process.current_process(), "_identity", ()) if process is not None else ()
-    rank = os.environ.get("RANK", "0")
-    parts = [f"rank {rank}"] if rank != "0" else []
+    rank, _ = rank_and_world()
+    parts = [f"rank {rank}"] if rank else []
     parts += [f"child {identity}"] if identity else []  # a spawned child has not been forked
     parts += [f"fork {_path}"] if _path else []
     return " ".join(parts)

@@ -8,6 +8,7 @@ import sys
 from ... import redact, wire
 from . import handlers
 from .log_file import LogFile
+from .ranks import attempt, rank_and_world
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,11 +58,6 @@ def _stat() -> list[str]:
         os.close(descriptor)
 
 
-def _number(variable: str) -> int | None:
-    value = os.environ.get(variable, "")
-    return int(value) if value.isdigit() else None
-
-
 class Sink:
     """Writes the lines of this process. A failure to write raises nothing, and shows as a missing ``bye``."""
 
@@ -94,6 +90,7 @@ class Sink:
         self._failed = self._file is None
         self._identity = _identity()
         stat = _stat()
+        rank, world = rank_and_world()
         line = {
             "k": "hello",
             "schema": wire.SCHEMA,
@@ -101,8 +98,9 @@ class Sink:
             "ppid": os.getppid(),
             "argv": redact.command(getattr(sys, "orig_argv", None) or [sys.executable, *getattr(sys, "argv", [])]),
             "python": sys.version.split()[0],
-            "rank": _number("RANK"),
-            "world": _number("WORLD_SIZE"),
+            "rank": rank,
+            "world": world,
+            "attempt": attempt(),
             "identity": self._identity,
             "program": list(wire.addresses(stat)),
             "started": wire.started(stat),

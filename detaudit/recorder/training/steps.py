@@ -107,19 +107,22 @@ class Training:
             self._list()
         self._events.add(self.lane, step, stage, digest_, value)
 
-    def wants(self, stage: str) -> bool:
-        """Return whether to record this stage."""
-        return stage in self._stages
+    def wants(self, *stages: str) -> bool:
+        """Return whether to record any of these stages."""
+        return not self._stages.isdisjoint(stages)
 
     def inputs(self, tensors: Sequence[Any]) -> None:
         """Record the inputs of the model in the current step."""
         handlers.raise_postponed()
         self._current.add_inputs(self._reader.parts(tensors))
 
-    def gradients(self, tensors: Sequence[Any]) -> None:
-        """Record the gradients of the current step."""
-        if self._due(self.steps + 1, tensors):
-            self.event(self.steps + 1, "backward", self._digest(tensors))
+    def gradients(self, tensors: Sequence[Any], own: str | None = None) -> None:
+        """Record the gradients of this step. ``own`` is a digest of what this rank computed, None if it is alone."""
+        if own is not None and self.wants("backward"):
+            self.event(self.steps + 1, "backward", own)
+        stage = "backward" if own is None else "reduce"
+        if self.wants(stage) and self.due(self.steps + 1, tensors):
+            self.event(self.steps + 1, stage, self._digest(tensors))
 
     def generators(self) -> None:
         """Record the states of the random generators, once in a step."""
@@ -149,7 +152,7 @@ class Training:
         """
         handlers.raise_postponed()
         self._end_step()
-        if self.wants("update") and self._due(self.steps, tensors):
+        if self.wants("update") and self.due(self.steps, tensors):
             self._update(key, tensors)
         for states in self.states:
             state = states.at_step()
@@ -179,7 +182,8 @@ class Training:
         line = {"k": "state", "fw": self._framework, "lane": self.lane, "live": live, "tensors": tensors}
         self._sink.write({**line, "outputs": outputs} if outputs else line)
 
-    def _due(self, step: int, tensors: Sequence[Any]) -> bool:
+    def due(self, step: int, tensors: Sequence[Any]) -> bool:
+        """Return whether these tensors are digested at this step."""
         due = step == self._until or is_due(step, self._reader, tensors)
         self._sparse = self._sparse or not due
         return due
@@ -191,8 +195,7 @@ class Training:
 
     def write(self) -> None:
         """Write the events of the steps that ended, with one system call."""
-        ended = self._events.through(self.steps)
-        if ended:
+        if ended := self._events.through(self.steps):
             self._sink.append(ended)
 
     def _end_step(self) -> None:
@@ -201,10 +204,9 @@ class Training:
         inputs, losses, last = self._current.take()
         if inputs:
             self.event(self.steps, "batch", digest.of_parts(inputs))
-        if losses:
-            if self.wants("forward"):
-                self.event(self.steps, "forward", digest.of_parts(losses), last.value)
-            self._final_loss = self._final_loss if last.value is None else last
+        if losses and self.wants("forward"):
+            self.event(self.steps, "forward", digest.of_parts(losses), last.value)
+        self._final_loss = last if losses and last.value is not None else self._final_loss
 
     def _digest(self, tensors: Sequence[Any]) -> str:
         return digest.of_parts(self._reader.parts(tensors))

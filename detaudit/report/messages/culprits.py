@@ -24,6 +24,7 @@ _EVENTS = {
     Stage.BATCH: "the model's inputs",
     Stage.FORWARD: "the loss",
     Stage.BACKWARD: "the gradients",
+    Stage.REDUCE: "the gradients that the optimizer gets",
     Stage.UPDATE: "the updated weights",
     Stage.STATE: "the buffers",
     Stage.OUTPUT: "the outputs",

@@ -1,6 +1,9 @@
 """Where two runs first differ."""
 
 from detaudit.model import Difference, Divergence, Stage
+from detaudit.report.messages.wording import both, shortened
+
+_MOST_RANKS = 8
 
 
 def place(step: int, call: bool = False) -> str:
@@ -32,3 +35,11 @@ def in_table(found: Difference | Divergence) -> str:
         return f"returned{' ' if found.site else ''}{found.site or ''}"
     after = "after " if found.at_end and found.stage is Stage.OUTPUT else ""
     return f"{after}{'call' if found.call else 'step'} {found.step:,}, {found.stage}"
+
+
+def ranks(found: Difference) -> str:
+    """Return ``rank 3``, or ``ranks 0 and 2`` if several first differ at the same step and stage."""
+    if not found.also:
+        return f"rank {found.rank}"
+    names = [f"{rank:,}" for rank in found.ranks]
+    return f"ranks {both(names) if len(names) <= _MOST_RANKS else shortened(names, most=_MOST_RANKS)}"

@@ -7,6 +7,7 @@ _COMMENTS = {
     Purpose.USE_TRAINING_PYTHON: "use your training's Python",
     Purpose.COMPARE_ARTIFACT: "or compare a file the script writes",
     Purpose.ISOLATE: "give each run its own copy of the folder, so that all start from the same state",
+    Purpose.FIND_RANK: "ranks combine their gradients: record those of each, to find the rank that differs first",
     Purpose.TRY_RECIPES: "is seeding enough, or does it take recipe all?",
     Purpose.TRY_RECIPE: "is this recipe enough?",
     Purpose.BISECT: "find a minimal set of flags that fixes it",

@@ -23,6 +23,7 @@ from detaudit.model.warnings import (
     PrintedLossesSkipped,
     ProcessesKilled,
     RanksDiffer,
+    RanksRestarted,
     RecipesDiffer,
     RecorderFailed,
     RunsDiffer,
@@ -45,6 +46,7 @@ _Settings: TypeAlias = FlagOverridden | FlagNotApplied | VariationFailed | SetTo
 _Runs: TypeAlias = (
     RecorderFailed
     | ProcessesKilled
+    | RanksRestarted
     | RunsFailAlike
     | AuditStopped
     | InstrumentedRunUnusable
@@ -129,6 +131,8 @@ def _runs(found: _Runs) -> str:
             return f"the recorder failed at {where}: {error}"
         case ProcessesKilled(commands=commands):
             return f"killed processes that the run left behind: {'; '.join(commands)}"
+        case RanksRestarted(times=times):
+            return f"its ranks were started again {count(times, 'time')}; only what they trained after that is compared"
         case RunsFailAlike(runs=(a, b)):
             return f"runs {a} and {b} failed in the same way, so the others were left out"
         case AuditStopped(message=message, hint=hint):

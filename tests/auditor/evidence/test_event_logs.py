@@ -222,3 +222,27 @@ def test_several_processes_without_a_number_have_no_place_and_one_has(tmp_path: 
     assert [training.unplaced for _, training in trainings(read_run(tmp_path))] == [False]
     write(tmp_path, as_log({**HELLO, "pid": 8}, *LINES[1:]), "8.0.jsonl")
     assert [training.unplaced for _, training in trainings(read_run(tmp_path))] == [True, True]
+
+
+def attempts(folder: Path, *found: tuple[int, int, bool]) -> list[Any]:
+    """Return the processes of ranks, each with its rank, its attempt, and whether it ended in order."""
+    for pid, (rank, attempt, whole) in enumerate(found, 10):
+        hello = {**HELLO, "pid": pid, "rank": rank, "world": 2, "attempt": attempt}
+        lines = [hello, *(LINES[1:] if whole else LINES[1:4])]
+        write(folder, "".join(json.dumps(line) + "\n" for line in lines).encode(), f"{pid}.0.jsonl")
+    return read_run(folder)
+
+
+def test_of_ranks_that_were_started_again_the_last_attempt_counts(tmp_path: Path) -> None:
+    processes = attempts(tmp_path, (0, 0, False), (1, 0, True), (1, 1, True), (0, 1, True))
+    found = [
+        (process.hello.rank, process.hello.attempt, training.attempt) for process, training in trainings(processes)
+    ]
+    assert found == [(0, 1, 1), (1, 1, 1)]
+    assert [process.replaced for process in processes] == [True, False, True, False]
+
+
+def test_ranks_that_were_never_started_again_all_count(tmp_path: Path) -> None:
+    processes = attempts(tmp_path, (1, 0, True), (0, 0, True))
+    assert [(process.hello.rank, process.replaced) for process in processes] == [(0, False), (1, False)]
+    assert len(trainings(processes)) == 2

@@ -60,6 +60,29 @@ def test_the_first_of_many_differences_is_found() -> None:
     )
 
 
+def test_all_ranks_that_differ_first_are_named() -> None:
+    def ranks(*changed: str, framework: str = "torch") -> list[Training]:
+        changes: list[dict[str, Any]] = [dict.fromkeys(one.split(), "x") for one in changed]
+        return [replace(training(**one), framework=framework) for one in changes]
+
+    none = ranks("", "", "", "")
+    found = first_difference(none, ranks("", "update2", "update2", "state2"))
+    assert found == Difference(rank=1, step=2, stage=Stage.UPDATE, also=(2,))
+    found = first_difference(none, ranks("update2", "reduce2 update2", "update2", ""))
+    assert found == Difference(rank=1, step=2, stage=Stage.REDUCE)
+    fits = first_difference(ranks("", "", framework="sklearn"), ranks("update1", "update1", framework="sklearn"))
+    assert fits == Difference(rank=0, step=1, stage=Stage.UPDATE, site="update")
+
+
+def test_ranks_that_were_started_again_are_compared_with_the_same_attempt() -> None:
+    first, again, other = training(), replace(training(), attempt=1), replace(training(update2="x"), attempt=1)
+    assert first_difference([again], [replace(again)]) is None
+    assert first_difference([again], [other]) == Difference(rank=0, step=2, stage=Stage.UPDATE)
+    found = first_difference([first], [other])
+    assert found is not None
+    assert found.stage is Stage.STEPS
+
+
 def test_weights_before_the_first_step() -> None:
     assert first_difference([training()], [training(init0="x", rng1="x")]) == Difference(
         rank=0, step=0, stage=Stage.INIT

@@ -147,3 +147,25 @@ def test_a_step_or_a_time(text: str, until: Until) -> None:
 def test_neither_a_step_nor_a_time(text: str) -> None:
     with pytest.raises(ValueError, match="neither a step, such as 400, nor a time"):
         Until.parse(text)
+
+
+def test_ranks_that_were_started_again_do_not_keep_a_run_going(tmp_path: Path, clock: list[float]) -> None:
+    logs = Logs(tmp_path, Limits(until=Until(step=2), trained_by=2))
+
+    def rank(number: int, attempt: int) -> dict[str, Any]:
+        return hello(rank=number, world=2, attempt=attempt)
+
+    logs.write(7, rank(0, 0), FRAMEWORK, event(1))
+    logs.write(8, rank(1, 0), FRAMEWORK, event(1))
+    logs.write(9, rank(0, 1), FRAMEWORK, event(1), event(2))
+    assert not logs.enough()
+    logs.write(10, rank(1, 1), FRAMEWORK, event(1), event(2))
+    assert logs.enough()
+
+
+def test_a_run_whose_ranks_were_started_again_goes_to_its_end(tmp_path: Path) -> None:
+    logs = Logs(tmp_path, Limits(last_step=1, trained_by=1))
+    logs.write(7, hello(rank=0, world=1, attempt=1), FRAMEWORK, event(1), event(2))
+    assert not logs.enough()
+    logs.write(8, hello(rank=0, world=1, attempt=0), FRAMEWORK, event(1), event(2))
+    assert not logs.enough()

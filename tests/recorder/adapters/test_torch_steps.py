@@ -49,6 +49,6 @@ def test_gradients_of_other_threads_are_not_touched() -> None:
         threads.constructed[optimizer] = thread
         optimizer.weight.grad = torch.ones(2)
     threads.homes[theirs], threads.latest = other, weakref.ref(theirs)
-    assert [*threads._owned(threads.main)] == [ours.weight]
-    assert [*threads._owned(other)] == [theirs.weight, ours.weight, theirs.weight]
-    assert len({id(weight) for weight in threads._owned()}) == 3
+    assert [*threads.owned(threads.main)] == [ours.weight]
+    assert [*threads.owned(other)] == [theirs.weight, ours.weight, theirs.weight]
+    assert len({id(weight) for weight in threads.owned()}) == 3

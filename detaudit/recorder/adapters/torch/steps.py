@@ -72,9 +72,9 @@ class ThreadSteps(threads.PerThread):
         if [leaf._version for leaf in steps.leaves] != steps.versions:
             return True
         leaves = {id(leaf) for leaf in steps.leaves}
-        return not any(id(p) in leaves for p in self._owned())
+        return not any(id(p) in leaves for p in self.owned())
 
-    def _owned(self, steps: Steps | None = None) -> Iterator[Any]:
+    def owned(self, steps: Steps | None = None) -> Iterator[Any]:
         """Yield the weights of all optimizers, those of the ``latest`` first: mostly that is the one in question.
 
         With ``steps``, only of those that stepped there, and that this thread constructed and no thread used so far.
@@ -90,7 +90,7 @@ class ThreadSteps(threads.PerThread):
 
     def _are_owned(self, leaves: Iterable[Any]) -> bool:
         others = {id(leaf) for leaf in leaves}
-        for weight in self._owned():
+        for weight in self.owned():
             others.discard(id(weight))
             if not others:
                 break
@@ -98,7 +98,7 @@ class ThreadSteps(threads.PerThread):
 
     def accumulated(self, steps: Steps) -> tuple[Callable[[], Any], int] | None:
         """Return a weight of an optimizer that has a gradient, and its version; None if there is none."""
-        return next(((weakref.ref(p), p._version) for p in self._owned(steps) if p.grad is not None), None)
+        return next(((weakref.ref(p), p._version) for p in self.owned(steps) if p.grad is not None), None)
 
     def drop_references(self, tensors: Sequence[Any]) -> None:
         """Drop all weak references to these tensors."""
@@ -119,7 +119,7 @@ class ThreadSteps(threads.PerThread):
         weight = steps.accumulated[0]()
         if weight is not None and weight._version != steps.accumulated[1]:
             return False
-        if any(p.grad is not None for p in itertools.chain(steps.leaves, self._owned(steps))):
+        if any(p.grad is not None for p in itertools.chain(steps.leaves, self.owned(steps))):
             return False
         return self._are_owned(leaves())
 

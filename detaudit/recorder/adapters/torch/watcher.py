@@ -14,6 +14,7 @@ from .compiling import never_compile
 from .hooks import Hooks
 from .inputs import Calls, data_in
 from .modules import ModuleStates, in_loader_worker
+from .ranks import OwnGradients, has_others
 from .reader import TorchReader
 from .scaling import ScaledLosses
 from .steps import Steps, ThreadSteps, leaves_of
@@ -44,6 +45,7 @@ class TorchWatcher:
         self._modules = ModuleStates(torch, self._reader, self._training.freed)
         self._threads = ThreadSteps(self._training)
         self._scaled = ScaledLosses(torch, self._sink, self._threads)
+        self._own = OwnGradients(self._reader)
         self._optimizers: weakref.WeakKeyDictionary[Any, tuple[int, Steps]] = weakref.WeakKeyDictionary()
         self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
         self._any_optimizer = False
@@ -64,6 +66,7 @@ class TorchWatcher:
         run = torch.autograd._engine_run_backward if hasattr(torch.autograd, "_engine_run_backward") else None
         if run is None or graph is None:
             raise AttributeError(f"cannot record losses: torch {torch.__version__} has no _engine_run_backward")
+        self._own.install(hooks)
         before, after = hooks.within(self._before_backward), hooks.within(self._after_backward)
 
         def run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -118,6 +121,7 @@ class TorchWatcher:
         steps = self._threads.now()
         if self._threads.thrown_away(steps, lambda: leaves_of(self._torch, losses)):
             steps.training.discard()
+            self._own.forget()
             steps.forget_leaves()
         if not steps.optimizers or self._updated_by_hand(steps):
             leaves = leaves_of(self._torch, losses)
@@ -128,6 +132,8 @@ class TorchWatcher:
                 steps.training.initial(leaves)
         if self._training.wants("batch"):
             steps.training.inputs(targets_of(self._torch, losses))
+        if self._training.wants("backward", "reduce") and has_others():
+            self._own.before_backward([*steps.leaves, *self._threads.owned()], steps.training)
         for loss in losses:
             steps.training.loss(self._reader.plain(self._scaled.unscaled(loss)).clone())
 
@@ -144,9 +150,10 @@ class TorchWatcher:
 
     def _after_backward(self, result: Any, accumulates: Any) -> None:
         steps = self._threads.now()
-        if not self._any_optimizer and self._training.wants("backward"):
+        if not self._any_optimizer and self._training.wants("backward", "reduce"):
             returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
-            steps.training.gradients(returned or [leaf.grad for leaf in steps.leaves if leaf.grad is not None])
+            found = returned or [leaf.grad for leaf in steps.leaves if leaf.grad is not None]
+            steps.training.gradients(found, self._own.taken(steps.leaves))
         steps.accumulated = self._threads.accumulated(steps) if accumulates else None
 
     def _updated_by_hand(self, steps: Steps) -> bool:
@@ -200,8 +207,8 @@ class TorchWatcher:
         if now is not steps:  # the last step was in another thread
             steps.training.take_over(now.training)
             now.forget_leaves()
-        if self._training.wants("backward"):
-            steps.training.gradients([p.grad for p in parameters if p.grad is not None])
+        if self._training.wants("backward", "reduce"):
+            steps.training.gradients([p.grad for p in parameters if p.grad is not None], self._own.taken(parameters))
         steps.training.step(number, parameters, optimizer)
         self._threads.latest = weakref.ref(optimizer)
         self._training.outputs.updated()
