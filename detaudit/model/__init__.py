@@ -46,6 +46,16 @@ from detaudit.model.overrides import Override, ScriptCall
 from detaudit.model.problems import RunError
 from detaudit.model.reasons import Reason
 from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
+from detaudit.model.replay import (
+    MOST_RESULTS,
+    Condition,
+    ModeEffect,
+    Obstacle,
+    Replay,
+    ReplayedPass,
+    ReplayVerdict,
+    Series,
+)
 from detaudit.model.run import Difference, RankRecord, Run, shorter
 from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
 from detaudit.model.tensor import FirstMismatch, TensorDifference
@@ -77,6 +87,7 @@ __all__ = [
     "COMPLETION",
     "FITTED",
     "MOST_OPERANDS",
+    "MOST_RESULTS",
     "NAMED",
     "ORDERS",
     "SCHEMA_VERSION",
@@ -100,6 +111,7 @@ __all__ = [
     "ComparedSide",
     "Comparison",
     "ComparisonVerdict",
+    "Condition",
     "Confidence",
     "Culprit",
     "Diagnosis",
@@ -131,12 +143,14 @@ __all__ = [
     "LockChange",
     "LossPair",
     "Machine",
+    "ModeEffect",
     "ModelTensor",
     "Narrowed",
     "NeededFlag",
     "NextStep",
     "NotVaried",
     "Number",
+    "Obstacle",
     "Operand",
     "Operation",
     "Override",
@@ -146,6 +160,9 @@ __all__ = [
     "RankRecord",
     "Reason",
     "Recording",
+    "Replay",
+    "ReplayVerdict",
+    "ReplayedPass",
     "Replicas",
     "Report",
     "Risk",
@@ -153,6 +170,7 @@ __all__ = [
     "RunError",
     "RunRecord",
     "ScriptCall",
+    "Series",
     "Setting",
     "Source",
     "SourceKind",
