@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from detaudit.model import ALL_STEPS, Culprit, Edit, FlagTrial, How, Pass, Trace, Verdict
 from detaudit.model.number import count
 from detaudit.report import words
-from detaudit.report.messages import causes, culprits, differences, sources, tensors
+from detaudit.report.messages import causes, culprits, differences, replay, sources, tensors
 from detaudit.report.messages.wording import every
 
 _LEVELS = {"racing": "racing ops"}
@@ -81,6 +81,7 @@ def about(found: Culprit) -> Iterator[str]:
     yield culprits.sentence(found)
     if found.operation is not None:
         yield _operation(found)
+        yield from replay.lines(found.operation)
     if found.values is not None:
         yield f"one run: {found.values[0]}; other run: {found.values[1]}"
 

@@ -24,6 +24,7 @@ from detaudit.auditor.trace.culprit_line import Fixes, Known
 from detaudit.auditor.trace.culprit_search import CulpritSearch
 from detaudit.auditor.trace.flag_trial import FlagTrials
 from detaudit.auditor.trace.instrumented import InstrumentedRuns, Window
+from detaudit.auditor.trace.replay import ReplayRequest, Replays
 from detaudit.auditor.trace.user_code import UserCode
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings, plan_group
@@ -49,7 +50,10 @@ from detaudit.recipe.recipes import Recipe
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """What to trace. ``first`` is the first step to record, None to find it; ``window`` the number of steps."""
+    """What to trace. ``first`` is the first step to record, None to find it; ``window`` the number of steps.
+
+    ``replay`` says how to replay the operation that is the culprit; None if it is not replayed.
+    """
 
     settings: Settings
     recipe: Recipe
@@ -57,6 +61,7 @@ class TraceRequest:
     first: int | None = None
     window: int = 1
     dump: Path | None = None
+    replay: ReplayRequest | None = None
 
 
 class Tracer:
@@ -73,6 +78,8 @@ class Tracer:
             self._instrumented.numbers = (1, 2)
         self._trials = FlagTrials(settings, request.recipe, request.catalogue, self._runner, self._observer)
         self._instrumented.racing = ops.names(("torch", "tensorflow"), ())
+        self._replays = Replays(request.replay, self._plan, launcher, self._observer)
+        self._instrumented.saves_calls_below = self._replays.most_bytes
         self._environment = environment.describe({**os.environ, **settings.env})
         self._group = GroupInProgress(self._plan, settings.cwd)
         self._first: Result | None = None
@@ -93,6 +100,7 @@ class Tracer:
             self._take_instrumented(self._instrumented.matching)
             numbers = (1, max(2, self._instrumented.numbers[1]))
             self._culprit = self._culprit and self._trials.tried(self._culprit, numbers, reached)
+            self._culprit = self._culprit and self._replays.replayed(self._culprit, *self._instrumented.saved)
         return self.result()
 
     def _coarse(self) -> Window | None:
