@@ -12,7 +12,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports test-engines test-s3 docs docs-links
+.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace test-replay measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports test-engines test-s3 docs docs-links
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -117,6 +117,9 @@ test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known an
 
 test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times and write docs/trace.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.trace_corpus --write docs/trace.md
+
+test-replay: $(VENV)/.dev ## Repeat planted operations of torch and TensorFlow in real processes (half an hour)
+	$(BIN)/python -m pytest tests/replay -m "replay or not replay"
 
 # A mutant runs in a fork, in which torch may wait forever for threads that it had before.
 test-mutants: $(VENV)/.dev ## Change the code that decides, see whether a test fails, and write docs/mutants.md (minutes, resumable)
