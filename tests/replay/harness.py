@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -55,12 +57,13 @@ def _run(folder: Path, level: str, wanted: dict[str, Any]) -> Path:
 def replayed(saved: Saved, folder: Path, repro: Path | None = None) -> Replay:
     """Replay a call that was saved."""
     folder.mkdir()
+    saved = replace(saved, folder=Path(shutil.copytree(saved.folder, folder / "call")))
     plan_settings = settings(folder)
     plan = plan_group(plan_settings, load_recipe("none", load_catalogue()), workspace_for(plan_settings), {})
     culprit = Culprit(
         how=How.OUTPUT, cause=Cause.KERNEL, rank=0, step=1, stage=Stage.FORWARD, operation=Operation(name=saved.call.op)
     )
-    replays = Replays(ReplayRequest(60, 1.5, repro), plan, LocalLauncher(), Observer())
+    replays = Replays(ReplayRequest(60, 1.0, repro), plan, LocalLauncher(), Observer())
     operation = replays.replayed(culprit, 0, saved).operation
     assert operation is not None
     assert operation.replay is not None

@@ -39,7 +39,8 @@ _WITHOUT_CACHES = "glibc.malloc.tcache_count=0"
 class ReplayRequest:
     """How to replay: so many ``repeats`` of a pass under each condition, or as many as so many ``seconds`` allow.
 
-    ``seconds`` is None if there is no limit. ``repro`` is the folder for a script that shows it.
+    The first repeat takes no time of it, because it may import modules. ``seconds`` is None if there is no limit.
+    ``repro`` is the folder for a script that shows it.
     """
 
     repeats: int = REPEATS
@@ -78,11 +79,18 @@ class Replays:
         return int(psutil.virtual_memory().available // 8) if self.request else 0
 
     def replayed(self, found: Culprit, place: int, saved: Saved | None) -> Culprit:
-        """Return a culprit with what its operation does by itself; unchanged unless its output alone differs."""
+        """Return a culprit with what its operation does by itself; unchanged unless its output alone differs.
+
+        The inputs that were saved are discarded: they may be as large as memory.
+        """
         operation = found.operation
         if self.request is None or operation is None or found.how is not How.OUTPUT or operation.collective:
             return found
-        replay = self._replay(self.request, operation, place, saved)
+        try:
+            replay = self._replay(self.request, operation, place, saved)
+        finally:
+            if saved is not None:
+                saved.discard()
         return structs.replace(found, operation=structs.replace(operation, replay=replay))
 
     def _replay(self, wanted: ReplayRequest, operation: Operation, place: int, saved: Saved | None) -> Replay:
@@ -99,7 +107,8 @@ class Replays:
                 return Replay(obstacle=Obstacle.FAILED, detail=results[condition].failed)
         own = judged(dict(_passes(results, "own")))
         gradients = dict(_passes(results, "gradient"))
-        gradient = judged(gradients) if Condition.AS_RECORDED in gradients else None
+        usual = gradients.get(Condition.AS_RECORDED)
+        gradient = judged(gradients) if usual is not None and not usual.error else None
         written = repro.write(wanted.repro, saved, place, own) if wanted.repro else None
         return Replay(own=own, gradient=gradient, saved_to=written)
 

@@ -62,6 +62,11 @@ class Saved:
         """Return the bytes of a file of the call. Raises OSError."""
         return (self.folder / file).read_bytes()
 
+    def discard(self) -> None:
+        """Remove the files of the call."""
+        for one in (*self.call.storages, *self.call.inputs):
+            (self.folder / one.file).unlink(missing_ok=True)
+
 
 def read(path: Path | None) -> Saved | None:
     """Return the call in an instrumentation log, None if there is none that can be decoded."""

@@ -58,10 +58,13 @@ def _busy(script: str, processes: int) -> Iterator[None]:
 
 
 def _series(repeat: Callable[[], str | None], call: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Repeat until so many repeats are done, or so many seconds have passed; each byte is used at least twice."""
+    """Repeat until so many repeats are done, or so many seconds after the first one, which may import modules.
+
+    Each byte is used at least twice.
+    """
     filling = Filling(request["condition"]["fills"])
     counts: dict[str, dict[str, int]] = {}
-    least, until = 2 * len(filling.bytes), time.monotonic() + request["seconds"]
+    least, until = 2 * len(filling.bytes), float("inf")
     try:
         for number in range(max(least, request["repeats"])):
             if time.monotonic() > until and number >= least:
@@ -72,6 +75,7 @@ def _series(repeat: Callable[[], str | None], call: Any, request: dict[str, Any]
                 return {"counts": {}, "error": ""}
             series = counts.setdefault(fill, {})
             series[digest] = series.get(digest, 0) + 1
+            until = min(until, time.monotonic() + request["seconds"])
     except Exception as error:
         return {"counts": counts, "error": _text(error)}
     finally:

@@ -120,6 +120,14 @@ def test_the_verdict_of_both_passes(tmp_path: Path) -> None:
     assert (found.gradient.verdict, found.gradient.mode) == (ReplayVerdict.RACES, ModeEffect.RAISES)
 
 
+def test_an_operation_without_a_gradient_has_no_backward_pass(tmp_path: Path) -> None:
+    without = {"threads": 2, "own": passed("x"), "gradient": passed(error="RuntimeError: no autograd formula")}
+    found, _ = replayed(tmp_path, without)
+    assert found is not None
+    assert found.own is not None
+    assert found.gradient is None
+
+
 def test_a_process_that_fails_is_an_obstacle(tmp_path: Path) -> None:
     found, launcher = replayed(tmp_path, {"failed": "ImportError: x"})
     assert found == Replay(obstacle=Obstacle.FAILED, detail="ImportError: x")
@@ -137,6 +145,15 @@ def test_a_later_process_that_fails_leaves_the_others(tmp_path: Path) -> None:
     assert found.own is not None
     assert (found.own.verdict, found.own.mode) == (ReplayVerdict.RACES, None)
     assert {one.condition for one in found.own.series} == {Condition.AS_RECORDED, Condition.LOADED}
+
+
+def test_the_inputs_that_were_saved_are_discarded(tmp_path: Path) -> None:
+    (tmp_path / "7.0.storage0.bin").write_bytes(bytes(4))
+    (tmp_path / "7.0.out0.bin").touch()
+    one = {"file": "7.0.storage0.bin", "bytes": 4, "device": "cpu", "dtype": "float32"}
+    replays(tmp_path, Process([SAME])).replayed(culprit(), 0, saved(tmp_path, storages=[one]))
+    assert not (tmp_path / "7.0.storage0.bin").exists()
+    assert (tmp_path / "7.0.out0.bin").exists()
 
 
 def test_a_script_is_written_if_it_is_wanted(tmp_path: Path) -> None:
