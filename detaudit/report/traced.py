@@ -61,6 +61,7 @@ def _culprit_lines(found: Culprit) -> Iterator[str]:
     if found.code:
         yield f"> {found.code}"
     yield from about(found)
+    yield from replay.lines(found.operation)
     tensor = found.operation.tensor if found.operation is not None else None
     if tensor is not None:
         yield f"the tensor ({tensors.kind(tensor.dtype, tensor.shape)}):"
@@ -81,7 +82,6 @@ def about(found: Culprit) -> Iterator[str]:
     yield culprits.sentence(found)
     if found.operation is not None:
         yield _operation(found)
-        yield from replay.lines(found.operation)
     if found.values is not None:
         yield f"one run: {found.values[0]}; other run: {found.values[1]}"
 

@@ -64,8 +64,9 @@ class Saved:
 
     def discard(self) -> None:
         """Remove the files of the call."""
-        for one in (*self.call.storages, *self.call.inputs):
-            (self.folder / one.file).unlink(missing_ok=True)
+        files = [one.file for one in self.call.storages] + [one.file for one in self.call.inputs]
+        for file in files:
+            (self.folder / file).unlink(missing_ok=True)
 
 
 def read(path: Path | None) -> Saved | None:

@@ -45,9 +45,9 @@ _MOST_SHOWN = 4
 _OWN = "replayed: it"
 
 
-def lines(found: Operation) -> Iterator[str]:
+def lines(found: Operation | None) -> Iterator[str]:
     """Yield what a replay of the operation showed, nothing if there was none."""
-    if found.replay is not None:
+    if found is not None and found.replay is not None:
         yield from replay(found.replay, _mode(found.name))
 
 
