@@ -126,6 +126,9 @@ test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known an
 test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times and write docs/trace.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.trace_corpus --write docs/trace.md
 
+test-replay: $(VENV)/.dev ## Repeat planted operations of torch and TensorFlow in real processes (half an hour)
+	$(BIN)/python -m pytest tests/replay -m "replay or not replay"
+
 # A mutant runs in a fork, in which torch may wait forever for threads that it had before.
 test-mutants: $(VENV)/.dev ## Change the code that decides, see whether a test fails, and write docs/mutants.md (minutes, resumable)
 	$(BIN)/pip install --quiet mutmut==3.8.1

@@ -126,8 +126,8 @@ Its kinds of lines are:
 ``opened``: ``path, file, line``
     At the level ``lines``: this line opened a file below the working directory for reading.
 ``tensor``: ``role, digest, dtype, shape, file``
-    A tensor of the requested operation. Its bytes, in C order, are in ``file`` in the same folder. ``role`` is ``in0``,
-    ``in1``, …, ``out0``, ….
+    A tensor of the requested operation: its bytes, in C order, are in ``file``, ``role`` is ``in0``, …, ``out0``, …
+``call``: the requested operation, if ENV_WATCH has ``call``, and its inputs no more bytes; see recorder/replay
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ FLOORS = {
     "recorder": [
         {"bootstrap"},
         {"boot"},
-        {"patches", "probes", "watch"},
+        {"patches", "probes", "replay", "watch"},
         {"adapters"},
         {"randomness"},
         {"training"},

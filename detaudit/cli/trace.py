@@ -7,6 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from detaudit.auditor.trace.replay import ReplayRequest
 from detaudit.auditor.trace.tracer import Tracer, TraceRequest
 from detaudit.cli import complete
 from detaudit.cli.execute import Shown, audit
@@ -33,11 +34,13 @@ _UNSUPPORTED = ("stages", "loss_pattern", "artifacts_")
 
 
 _RECORDED = "What is recorded"
+_REPLAYED = "Replay"
 _EXAMPLES = (
     ("which line makes two runs diverge?", "detaudit trace train.py"),
     ("what is left once the seeds are set?", "detaudit trace train.py --recipe seeds"),
     ("save both versions of the tensor that differs", "detaudit trace train.py --dump tensors.npz"),
     ("record steps 100 to 104", "detaudit trace train.py --from-step 100 --window 5"),
+    ("write a script that shows the race, for a bug report", "detaudit trace train.py --repro race"),
     ("where does the number of threads first change it?", "detaudit trace train.py --vary threads"),
 )
 
@@ -61,6 +64,12 @@ _EXAMPLES = (
         help="Number of steps to record.")  # fmt: skip
 @option("--dump", group=_RECORDED, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.npz",
         help="Save both versions of the differing tensor, as `a` and `b`.")  # fmt: skip
+@option("--replay", group=_REPLAYED, type=click.IntRange(2), metavar="K",
+        help="Repeat the operation that is the culprit K times on its recorded inputs, under each of several "
+        "conditions. [default: 200 times, or as often as 4 s allow]")  # fmt: skip
+@option("--no-replay", group=_REPLAYED, is_flag=True, help="Do not repeat the operation that is the culprit.")
+@option("--repro", group=_REPLAYED, type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+        help="Write a script that repeats it, with its inputs beside it, for a bug report.")  # fmt: skip
 @vary_option
 @run_options
 @click.pass_context
@@ -101,4 +110,9 @@ def _request(after_dashes: tuple[str, ...], recipe: str, runs: int, full: bool, 
     settings = settings_of(after_dashes, (loaded,), runs, **options)
     settings = replace(settings, stepwise=not (full or options["vary"]))
     dump = options["dump"].resolve() if options["dump"] else None
-    return TraceRequest(settings, loaded, catalogue, options["from_step"], options["window"], dump)
+    repro = options["repro"].resolve() if options["repro"] else None
+    if options["no_replay"] and (options["replay"] or repro):
+        raise UsageError("--no-replay was given with --replay or --repro", "Leave one of them out.")
+    replay = ReplayRequest(options["replay"], None, repro) if options["replay"] else ReplayRequest(repro=repro)
+    chosen = None if options["no_replay"] else replay
+    return TraceRequest(settings, loaded, catalogue, options["from_step"], options["window"], dump, chosen)

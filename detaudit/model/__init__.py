@@ -46,6 +46,16 @@ from detaudit.model.overrides import Override, ScriptCall
 from detaudit.model.problems import RunError
 from detaudit.model.reasons import Reason
 from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
+from detaudit.model.replay import (
+    MOST_RESULTS,
+    Condition,
+    ModeEffect,
+    Obstacle,
+    Replay,
+    ReplayedPass,
+    ReplayVerdict,
+    Series,
+)
 from detaudit.model.run import Difference, RankRecord, Run, shorter
 from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
 from detaudit.model.tensor import FirstMismatch, TensorDifference, TensorGrid
@@ -78,6 +88,7 @@ __all__ = [
     "COMPLETION",
     "FITTED",
     "MOST_OPERANDS",
+    "MOST_RESULTS",
     "NAMED",
     "ORDERS",
     "SCHEMA_VERSION",
@@ -101,6 +112,7 @@ __all__ = [
     "ComparedSide",
     "Comparison",
     "ComparisonVerdict",
+    "Condition",
     "Confidence",
     "Culprit",
     "Diagnosis",
@@ -132,12 +144,14 @@ __all__ = [
     "LockChange",
     "LossPair",
     "Machine",
+    "ModeEffect",
     "ModelTensor",
     "Narrowed",
     "NeededFlag",
     "NextStep",
     "NotVaried",
     "Number",
+    "Obstacle",
     "Operand",
     "Operation",
     "Override",
@@ -147,6 +161,9 @@ __all__ = [
     "RankRecord",
     "Reason",
     "Recording",
+    "Replay",
+    "ReplayVerdict",
+    "ReplayedPass",
     "Replicas",
     "Report",
     "Risk",
@@ -154,6 +171,7 @@ __all__ = [
     "RunError",
     "RunRecord",
     "ScriptCall",
+    "Series",
     "Setting",
     "Source",
     "SourceKind",

@@ -10,6 +10,7 @@ from detaudit.model.audit import Audit
 from detaudit.model.enums import Cause, Stage
 from detaudit.model.excerpt import Excerpt
 from detaudit.model.number import Number
+from detaudit.model.replay import Replay
 from detaudit.model.run import Difference
 from detaudit.model.sources import Source
 from detaudit.model.tensor import TensorDifference
@@ -130,7 +131,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     ``op_location`` is its own line, null if that is the culprit's. A ``collective`` also depends on the other ranks.
     ``argument`` is the number that differs, if it is one. ``inputs`` and ``outputs`` are its first
-    MOST_OPERANDS tensors, if both runs have it.
+    MOST_OPERANDS tensors, if both runs have it. ``replay`` is what it does by itself, null if it was not replayed.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     inputs_equal: bool = False
     argument: Argument | None = None
     tensor: TensorPair | None = None
+    replay: Replay | None = None
     inputs: tuple[Operand, ...] = ()
     outputs: tuple[Operand, ...] = ()
 

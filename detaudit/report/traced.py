@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from detaudit.model import ALL_STEPS, Culprit, Edit, FlagTrial, How, Pass, Trace, Verdict
 from detaudit.model.number import count
 from detaudit.report import words
-from detaudit.report.messages import causes, culprits, differences, sources, tensors
+from detaudit.report.messages import causes, culprits, differences, replay, sources, tensors
 from detaudit.report.messages.wording import every
 
 _LEVELS = {"racing": "racing ops"}
@@ -61,6 +61,7 @@ def _culprit_lines(found: Culprit) -> Iterator[str]:
     if found.code:
         yield f"> {found.code}"
     yield from about(found)
+    yield from replay.lines(found.operation)
     tensor = found.operation.tensor if found.operation is not None else None
     if tensor is not None:
         yield f"the tensor ({tensors.kind(tensor.dtype, tensor.shape)}):"

@@ -44,7 +44,7 @@ RARE = ("--runs", "30")
 
 def trace(script: str, options: Sequence[str]) -> Traced:
     """Return the result of one trace of a script."""
-    return traced_in(detaudit("trace", script, options), script)
+    return traced_in(detaudit("trace", script, (*options, "--no-replay")), script)
 
 
 def traced_in(audit: dict[str, Any], script: str) -> Traced:

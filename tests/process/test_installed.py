@@ -51,7 +51,17 @@ def test_the_wheel_holds_the_package_and_the_configs_and_nothing_else(wheel: Pat
     expected |= {f"detaudit/{path.relative_to(ROOT).as_posix()}" for path in configs}
     assert names == expected
     assert {"detaudit/configs/flags/torch.yaml", "detaudit/recorder/bootstrap/sitecustomize.py"} <= names
-    assert {Path(name).suffix for name in names} <= {".py", ".yaml", ".json", ".md", ".typed", ".html", ".css", ".js"}
+    assert {Path(name).suffix for name in names} <= {
+        ".py",
+        ".yaml",
+        ".json",
+        ".md",
+        ".typed",
+        ".html",
+        ".css",
+        ".js",
+        ".txt",
+    }
 
 
 def test_the_wheel_is_the_same_bit_for_bit(wheel: Path, tmp_path: Path) -> None:

@@ -47,7 +47,8 @@ def line_of(path: Path, text: str) -> int:
 
 def test_a_race_is_reported_with_its_operation_its_line_and_its_tensors(project: Project) -> None:
     path = project.write("train.py", RACE)
-    done = project.detaudit("trace", "train.py", "--format", "json", "--dump", "kept/two.npz", "--out", "results")
+    kept = ("--dump", "kept/two.npz", "--repro", "race")
+    done = project.detaudit("trace", "train.py", "--format", "json", *kept, "--out", "results")
     assert done.code == 1, done.err
     found = done.json["culprit"]
     assert (found["file"], found["line"]) == ("train.py", line_of(path, "index_put_"))
@@ -59,7 +60,15 @@ def test_a_race_is_reported_with_its_operation_its_line_and_its_tensors(project:
     assert (tensor["dtype"], tensor["shape"], tensor["difference"]["total"]) == ("float32", [500, 8], 4000)
     with np.load(project.folder / "kept" / "two.npz") as kept:
         assert int((kept["a"] != kept["b"]).sum()) == tensor["difference"]["mismatched"]
+    replay = ran["replay"]
+    assert (replay["own"]["verdict"], replay["own"]["mode"]) == ("races", "fixes")
+    assert replay["gradient"]["verdict"] == "deterministic"
+    assert not list((project.folder / "results").rglob("*.storage*.bin"))
+    script = project.folder / "race" / "repro.py"
+    assert "aten.index_put_.default" in script.read_text()
+    assert "train.py" not in script.read_text()
     again = project.detaudit("report", "results")
+    assert "replayed: it races by itself\n" in again.out
     place = f"train.py:{found['line']} (aten.index_put_.default) at step {found['step']} ({found['stage']})"
     assert f"culprit: {place}, cause: nondeterministic kernel\n" in again.out
     assert "identical inputs, different output\n" in again.out

@@ -10,6 +10,7 @@ import pytest
 
 from detaudit.model import (
     Cause,
+    Condition,
     Confidence,
     Evidence,
     FlagOutcome,
@@ -17,10 +18,13 @@ from detaudit.model import (
     How,
     Inapplicable,
     LikelyCause,
+    ModeEffect,
     NextStep,
     NotVaried,
+    Obstacle,
     Purpose,
     Reason,
+    ReplayVerdict,
     Risk,
     RunError,
     SourceKind,
@@ -40,6 +44,7 @@ from detaudit.report.messages import (
     next_steps,
     overrides,
     problems,
+    replay,
     risks,
     sources,
     statuses,
@@ -104,6 +109,9 @@ def topics() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     yield "how a difference entered", list(culprits.HOW.items())
     yield "between which events", [("", culprits.narrowed(one)) for one in facts.NARROWED]
     yield "causes", list(causes.NAMES.items())
+    yield "what a replay shows", list(replay.VERDICTS.items())
+    yield "why an operation is not replayed", list(replay.OBSTACLES.items())
+    yield "a deterministic mode", list(replay.MODES.items())
     yield "risks", [(kind(one), f"{risks.sentence(one)} / {risks.fix(one)}") for one in facts.RISKS]
     yield "next steps", [(one.purpose, next_steps.comment(one)) for one in STEPS]
 
@@ -145,6 +153,10 @@ def test_every_fact_has_an_example(union: Any, examples: tuple[object, ...]) -> 
         (How, [one.how for one in facts.CULPRITS]),
         (How, culprits.HOW),
         (Cause, causes.NAMES),
+        (ReplayVerdict, replay.VERDICTS),
+        (Obstacle, replay.OBSTACLES),
+        (ModeEffect, replay.MODES),
+        (Condition, replay.CONDITIONS),
         (FlagOutcome, flags.OUTCOMES),
         (Status, statuses.NAMES),
     ],

@@ -7,6 +7,7 @@ from detaudit.model import (
     Argument,
     Boundary,
     Cause,
+    Condition,
     Confidence,
     Culprit,
     Difference,
@@ -15,12 +16,17 @@ from detaudit.model import (
     FlagFix,
     FlagTrial,
     How,
+    ModeEffect,
     Narrowed,
     NextStep,
     Operand,
     Operation,
     Pass,
     Purpose,
+    Replay,
+    ReplayedPass,
+    ReplayVerdict,
+    Series,
     Source,
     SourceKind,
     Stage,
@@ -57,6 +63,44 @@ TENSOR = TensorPair(
         ulps=(0, 12000, 9000, 1297),
         slices=(7000, 1000, 6300, 8000),
         grid=TensorGrid(rows=1000, columns=32, counts=((0, 8000), (6300, 8000))),
+    ),
+)
+
+
+def _series(condition: Condition, *counts: int, fill: str = "", threads: int = 4, error: str = "") -> Series:
+    repeats, distinct = sum(counts), len(counts)
+    return Series(
+        condition=condition, fill=fill, threads=threads, repeats=repeats, distinct=distinct, counts=counts, error=error
+    )
+
+
+def _filled(condition: Condition, *counts: int, threads: int = 4) -> tuple[Series, ...]:
+    return tuple(_series(condition, *counts, fill=fill, threads=threads) for fill in ("aa", "55", "00"))
+
+
+REPLAY = Replay(
+    own=ReplayedPass(
+        verdict=ReplayVerdict.RACES,
+        mode=ModeEffect.FIXES,
+        series=(
+            _series(Condition.AS_RECORDED, 120, 60, 19, 1),
+            _series(Condition.LOADED, 12, 8, 1, 1, 1),
+            *_filled(Condition.FILLED, 40, 26),
+            *_filled(Condition.ONE_THREAD, 66, threads=1),
+            *_filled(Condition.DETERMINISTIC, 66),
+        ),
+    ),
+    gradient=ReplayedPass(verdict=ReplayVerdict.DETERMINISTIC),
+    saved_to="race",
+)
+UPSTREAM = Replay(
+    own=ReplayedPass(
+        verdict=ReplayVerdict.DETERMINISTIC,
+        mode=ModeEffect.RAISES,
+        series=(_series(Condition.AS_RECORDED, 200), _series(Condition.DETERMINISTIC, error="RuntimeError: no")),
+    ),
+    gradient=ReplayedPass(
+        verdict=ReplayVerdict.RACES, mode=ModeEffect.NO_EFFECT, series=(_series(Condition.AS_RECORDED, 1, 1, 1),)
     ),
 )
 
@@ -98,8 +142,19 @@ KERNEL = Culprit(
             Operand(dtype="int64", shape=(256, 8), digests=("5be1f1c2a6b0d9e4", "5be1f1c2a6b0d9e4")),
         ),
         outputs=(Operand(dtype="float32", shape=(1000, 32), digests=("90dd24a1c3f7be10", "2f6cb1d8847ae390")),),
+        replay=REPLAY,
     ),
     flags=(DETERMINISTIC_ALGORITHMS,),
+)
+UPSTREAM_CULPRIT = Culprit(
+    how=How.OUTPUT,
+    cause=Cause.KERNEL,
+    rank=0,
+    step=12,
+    stage=Stage.FORWARD,
+    file="model.py",
+    line=41,
+    operation=Operation(name="aten.max_unpool2d.default", inputs_equal=True, replay=UPSTREAM),
 )
 ORDER = Culprit(
     how=How.INPUT,
@@ -161,6 +216,7 @@ SPREAD = (
 
 TRACES = {
     "traced-kernel": _trace(culprit=KERNEL, next_steps=(NEXT,), spread=SPREAD),
+    "traced-replayed": _trace(culprit=UPSTREAM_CULPRIT),
     "traced-order": _trace(culprit=ORDER),
     "traced-number": _trace(culprit=NUMBER),
     "traced-hidden": _trace(

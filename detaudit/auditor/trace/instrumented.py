@@ -15,8 +15,9 @@ from detaudit.auditor.judge import comparer, tensors
 from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
-from detaudit.auditor.trace import op_diff, op_records
+from detaudit.auditor.trace import op_diff, op_records, replay_call
 from detaudit.auditor.trace.op_spread import Spread
+from detaudit.auditor.trace.replay_call import Saved
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import ALL_STEPS, Difference, How, Number, Pass, Status, TensorPair, Warning
 from detaudit.model.warnings import InstrumentedRunUnusable
@@ -91,6 +92,8 @@ class InstrumentedRuns:
     says that nothing is trained, so that steps are calls of models. ``racing`` are the operations that are known to
     race. ``every_step`` are all steps, or those that runs without instrumentation did if all were ended early.
     ``failures`` are the instrumented runs that failed, ``matching`` those of the last pass if they all match.
+    The call of an operation whose tensors are recorded is saved if its inputs are smaller than ``saves_calls_below``
+    bytes: ``saved`` has it, and the place of the output that differs.
     """
 
     def __init__(self, runner: Runner, plan: GroupPlan, observer: Observer, most: int) -> None:
@@ -103,6 +106,8 @@ class InstrumentedRuns:
         self.racing: tuple[str, ...] = ()
         self.failures: list[Warning] = []
         self.matching: list[Result] = []
+        self.saves_calls_below = 0
+        self.saved: tuple[int, Saved | None] = 0, None
         self._latest: dict[str, tuple[Result, Path]] = {}
         self._runner, self._plan, self._observer, self._most = runner, plan, observer, most
 
@@ -151,9 +156,12 @@ class InstrumentedRuns:
         place = {"key": op.key} if op.key else {"thread": op.thread, "n": nth}
         seen: list[_Kept] = []
         while len(seen) < self._most:
-            result, folder = self._run("tensors", window, self.numbers[min(1, len(seen))], **place)
+            saves = {"call": self.saves_calls_below} if self.saves_calls_below and not seen else {}
+            result, folder = self._run("tensors", window, self.numbers[min(1, len(seen))], **place, **saves)
             process = _of_rank(result.processes, rank)
             path = op_records.path_of(folder, process) if process else None
+            if saves:
+                self.saved = int(role.removeprefix("out")), replay_call.read(path)
             kept = _kept(path, role)
             if kept is None:
                 return None

@@ -25,6 +25,7 @@ from detaudit.auditor.trace.culprit_search import CulpritSearch
 from detaudit.auditor.trace.flag_trial import FlagTrials
 from detaudit.auditor.trace.instrumented import InstrumentedRuns, Window
 from detaudit.auditor.trace.op_spread import Spread
+from detaudit.auditor.trace.replay import ReplayRequest, Replays
 from detaudit.auditor.trace.user_code import UserCode
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings, plan_group
@@ -51,7 +52,10 @@ from detaudit.recipe.recipes import Recipe
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """What to trace. ``first`` is the first step to record, None to find it; ``window`` the number of steps."""
+    """What to trace. ``first`` is the first step to record, None to find it; ``window`` the number of steps.
+
+    ``replay`` says how to replay the operation that is the culprit; None if it is not replayed.
+    """
 
     settings: Settings
     recipe: Recipe
@@ -59,6 +63,7 @@ class TraceRequest:
     first: int | None = None
     window: int = 1
     dump: Path | None = None
+    replay: ReplayRequest | None = None
 
 
 class Tracer:
@@ -75,6 +80,8 @@ class Tracer:
             self._instrumented.numbers = (1, 2)
         self._trials = FlagTrials(settings, request.recipe, request.catalogue, self._runner, self._observer)
         self._instrumented.racing = ops.names(("torch", "tensorflow"), ())
+        self._replays = Replays(request.replay, self._plan, launcher, self._observer)
+        self._instrumented.saves_calls_below = self._replays.most_bytes
         self._environment = environment.describe({**os.environ, **settings.env})
         self._group = GroupInProgress(self._plan, settings.cwd)
         self._first: Result | None = None
@@ -96,6 +103,7 @@ class Tracer:
             self._take_instrumented(self._instrumented.matching)
             numbers = (1, max(2, self._instrumented.numbers[1]))
             self._culprit = self._culprit and self._trials.tried(self._culprit, numbers, reached)
+            self._culprit = self._culprit and self._replays.replayed(self._culprit, *self._instrumented.saved)
         return self.result()
 
     def _coarse(self) -> Window | None:
@@ -203,17 +211,15 @@ class Tracer:
     def result(self, interrupted: bool = False) -> Trace:
         """Return the trace so far."""
         settings, group = self._request.settings, self._group.result()
-        groups = (group,)
         found = self._culprit is not None or self._narrowed is not None
-        verdict = Verdict.NONDETERMINISTIC if found else group.verdict
         return Trace(
             schema_version=SCHEMA_VERSION,
             command=settings.command,
             environment=msgspec.to_builtins(self._environment),
-            verdict=verdict,
-            groups=groups,
+            verdict=Verdict.NONDETERMINISTIC if found else group.verdict,
+            groups=(group,),
             warnings=(
-                *advice.warnings(groups, self._runner.leftovers, self._runner.warnings),
+                *advice.warnings((group,), self._runner.leftovers, self._runner.warnings),
                 *dict.fromkeys(self._instrumented.failures),
             ),
             next_steps=self._next_steps(),
@@ -231,11 +237,9 @@ class Tracer:
 
     def _with_excerpt(self) -> Culprit | None:
         found = self._culprit
-        return (
-            msgspec.structs.replace(found, excerpt=excerpts.at(self._request.settings.cwd, found.file, found.line))
-            if found
-            else None
-        )
+        if found is None:
+            return None
+        return msgspec.structs.replace(found, excerpt=excerpts.at(self._request.settings.cwd, found.file, found.line))
 
     def _next_steps(self) -> tuple[NextStep, ...]:
         settings, found = self._request.settings, self._culprit

@@ -116,13 +116,18 @@ class OpStream:
 
     def keep(self, role: str, digest: str, dtype: str, shape: list[int], data: bytes) -> None:
         """Write a requested tensor to its own file, unless that exists."""
-        path = self.path(f".{role}.bin")
         with self.lock:
-            if os.path.exists(path):
+            if os.path.exists(self.path(f".{role}.bin")):
                 return
-            with open(path, "wb", opener=private.opener) as file:
-                file.write(data)
-        self.write("tensor", role=role, digest=digest, dtype=dtype, shape=shape, file=os.path.basename(path))
+            name = self.save(role, data)
+        self.write("tensor", role=role, digest=digest, dtype=dtype, shape=shape, file=name)
+
+    def save(self, name: str, data: bytes) -> str:
+        """Write bytes to a file of this process, and return its name."""
+        path = self.path(f".{name}.bin")
+        with open(path, "wb", opener=private.opener) as file:
+            file.write(data)
+        return os.path.basename(path)
 
     def path(self, suffix: str) -> str:
         """Return the path of a file next to the event log of this process, which is created if necessary."""

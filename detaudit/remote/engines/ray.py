@@ -141,7 +141,7 @@ class RayEngine:
         try:
             answer = self._driver.answers.get(timeout=START_S)
         except queue.Empty:
-            raise EngineError(f"the Ray cluster does not answer within {START_S:.0f} s", hint) from None
+            raise EngineError("the Ray cluster does not answer within a minute", hint) from None
         self._take(answer)
         if self._failure:
             raise EngineError(f"cannot connect to a Ray cluster: {self._failure}", hint)
@@ -171,7 +171,7 @@ class RayEngine:
         """See Engine.failure."""
         self._listen()
         if not self._failure and time.monotonic() - self._heard > SILENT_S:
-            self._failure = f"nothing was heard of the Ray cluster for {SILENT_S:.0f} s"
+            self._failure = "nothing was heard of the Ray cluster for a minute"
         return self._failure
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from detaudit.report.html import run
 from detaudit.report.html.charts import share
 from detaudit.report.html.charts import tensor as chart
 from detaudit.report.html.parts import Part, blocks
-from detaudit.report.messages import figures, tensors
+from detaudit.report.messages import figures, replay, tensors
 from detaudit.report.messages.wording import brief
 
 
@@ -86,8 +86,11 @@ def parts(trace: Trace, found: Figures) -> list[Part]:
     differs = [Part("tensor", "How the two runs differ there", "tensor.html", _tensor(tensor))] if tensor else []
     taken = _operands(operation) if operation is not None else []
     operands = [Part("operands", "What goes in and what comes out", "operands.html", taken)] if taken else []
+    replayed = list(replay.lines(operation))
+    repeats = blocks("replay", "What the operation does by itself", [[Code(replayed)]]) if replayed else []
     notes: Section = [Notes(traced.notes(trace))]
     return [
+        *repeats,
         *operands,
         *differs,
         *_spread(trace.spread),

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from detaudit import wire
 from detaudit.auditor import store
+from detaudit.auditor.trace.replay import ReplayRequest
 from detaudit.auditor.trace.tracer import Tracer, TraceRequest
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.launch.vary import NOTHING_VARIES, Varying
@@ -25,10 +26,12 @@ from detaudit.model import (
     FlagTrial,
     How,
     Narrowed,
+    Obstacle,
     Operand,
     Operation,
     Pass,
     Purpose,
+    Replay,
     Source,
     SourceKind,
     Stage,
@@ -195,6 +198,17 @@ def test_the_operation_its_line_and_its_tensor(tmp_path: Path) -> None:
     assert launcher.instrumented[2]["n"] == 0
     assert audit.spread == (StepSpread(step=1, operations=2, differing=2, absorbing=0, losses=(0.5, 0.5)),)
     assert audit.next_steps == ()  # the flag was tried, and did not fix it
+
+
+def test_the_call_of_the_operation_is_saved_once_if_it_is_to_be_replayed(tmp_path: Path) -> None:
+    launcher = Training()
+    found = trace(tmp_path, launcher, replay=ReplayRequest()).culprit
+    assert found is not None
+    assert found.operation is not None
+    assert found.operation.replay == Replay(obstacle=Obstacle.NOT_RECORDED)  # this fake saves none
+    saves = [watch.get("call", 0) > 0 for watch in launcher.instrumented if watch["level"] == "tensors"]
+    assert saves == [True, False]
+    assert not [watch for watch in launcher.instrumented if watch["level"] != "tensors" and "call" in watch]
 
 
 def test_the_window_is_the_step_at_which_two_runs_differ(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from . import kinds, scalars
+from . import call, kinds, scalars
 from .concurrent import ThreadCalls
 from .places import is_own
 from .runs import Runs, Site
@@ -81,13 +81,20 @@ class Operations:
             place = self._places.ran(op_type, ins, outs, frame)
             site = Site(op_type, place, backward=self._places.in_gradient, found=found)
             site = site._replace(numbers=scalars.places(ins, None), attributes=scalars.attributes(attrs))
+            site = self._with_node(site, inputs, attrs, None)
             self._observe_eager(site, ins, outs, writes, numbers)
         else:
             operation = outputs[0].op if len(outputs) else graph.get_operation_by_name(name)
             node = operation.name
             site = Site(op_type, self._places.traced(operation, frame), self._names.of(graph), node, found=found)
             site = site._replace(numbers=scalars.places(ins, graph), attributes=scalars.attributes(attrs))
+            site = self._with_node(site, inputs, attrs, operation)
             self._observe_in_graph(site, operation, ins, outs, writes, numbers)
+
+    def _with_node(self, site: Site, inputs: Sequence[Any], attrs: Any, operation: Any) -> Site:
+        if not self._stream.wanted.get("call"):
+            return site
+        return site._replace(node_to_save=call.node(site.op, inputs, attrs, operation))
 
     def _is_watched(self, op_type: str, inputs: Sequence[Any], graph: Any) -> bool:
         if graph is not None and not hasattr(graph, "control_outputs"):

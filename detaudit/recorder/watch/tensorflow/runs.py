@@ -10,6 +10,7 @@ from typing import NamedTuple
 from .... import private
 from ...adapters.tensorflow.reader import TensorFlowReader
 from .. import in_threads
+from . import call as calls
 from .calls import Calls
 from .places import Place
 from .variables import UNKNOWN, State, Variables
@@ -38,6 +39,8 @@ class Site(NamedTuple):
     numbers: tuple[int, ...] = ()
     """The places of its inputs that are numbers from Python."""
     attributes: Mapping[str, str] = MappingProxyType({})
+    node_to_save: calls.Node = calls.Node()
+    """The operation itself, if the call is to be saved."""
 
 
 class Runs:
@@ -136,7 +139,11 @@ class Runs:
 
     def _keep(self, site: Site, ins: Sequence[Any], outs: Sequence[Any]) -> None:
         before = [self.variables.states.get(number) for number in site.found]
-        came = [state.array if state is not None else None for state in before] + list(ins)
+        states = [state.array if state is not None else None for state in before]
+        if self._stream.wanted.get("call"):
+            values = [self._reader.array(tensor) for tensor in ins]
+            calls.save(self._stream, site.node_to_save, values, states, random=site.random, backward=site.backward)
+        came = states + list(ins)
         for side, arrays in (("in", came), ("out", list(outs))):
             for place, array in enumerate(arrays):
                 if array is not None:

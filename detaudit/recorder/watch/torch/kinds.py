@@ -25,7 +25,7 @@ class OpKind:
     def __init__(self, torch: Any, func: Any, only: frozenset[str] | None = None) -> None:
         schema = func._schema
         name: str = schema.name
-        self.name = str(func)
+        self.func, self.name = func, str(func)
         written = [argument for argument in schema.arguments if _is_written(argument)]
         self.written = {argument.name for argument in written}
         self.places = {place for place, argument in enumerate(schema.arguments) if _is_written(argument)}

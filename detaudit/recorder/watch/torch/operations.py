@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from .. import in_threads
+from . import call
 from .kinds import OpKind
 from .memory import Memory, is_whole, tensors_in
 from .places import TorchPlaces
@@ -79,13 +80,8 @@ class OperationWatcher:
         memory, node = self._memory, self._node()
         file, line, module = self.places.place(frame, node)
         thread = in_threads.name()
-        fields = {
-            "thread": thread,
-            "step": self._stream.step(not forward),
-            "op": kind.name,
-            "file": file,
-            "line": line,
-        }
+        step = self._stream.step(not forward)
+        fields = {"thread": thread, "step": step, "op": kind.name, "file": file, "line": line}
         if module:
             fields["module"] = module
         if node is not None:
@@ -112,6 +108,8 @@ class OperationWatcher:
             fields["scalars"] = given_numbers
         if wanted:
             self._keep("in", given, [texts[id(tensor)] for tensor in given])
+            if self._stream.wanted.get("call"):
+                call.save(self._torch, self._stream, kind, args, kwargs, backward=node is not None)
         return fields, [wanted]
 
     def _generator_state(self, kwargs: dict[str, Any], tensors: Sequence[Any]) -> str:

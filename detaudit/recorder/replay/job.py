@@ -1,0 +1,88 @@
+"""Repeat a call under one condition, count how often each result comes out, and write that as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+
+from .filling import Filling
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+_MOST_ERROR = 500
+
+
+def main(path: str) -> None:
+    """Do what the request at ``path`` says. The result is there even if the call cannot be made."""
+    with open(path, encoding="utf-8") as file:
+        request = json.load(file)
+    sys.path[:] = request["call"]["path"]
+    result: dict[str, Any] = {}
+    try:
+        result = _repeated(request)
+    except Exception as error:
+        result = {"failed": _text(error)}
+    with open(request["result"], "w", encoding="utf-8") as file:
+        json.dump(result, file)
+
+
+def _repeated(request: dict[str, Any]) -> dict[str, Any]:
+    framework = importlib.import_module(f".{request['call']['framework']}_call", __package__)
+    call = framework.Call(request["call"], request["folder"], request["condition"])
+    with _busy(request["busy"], request["condition"]["load"]):
+        found = {"own": _series(call.own, call, request)}
+        if call.may_differentiate and not found["own"]["error"]:
+            found["gradient"] = _series(call.gradient, call, request)
+    return {**found, "threads": call.threads}
+
+
+@contextlib.contextmanager
+def _busy(script: str, processes: int) -> Iterator[None]:
+    """Keep CPUs busy inside this block: not while a framework is imported, which would take several times as long."""
+    words = [sys.executable, "-I", "-S", script, str(os.getpid())]
+    started = [subprocess.Popen(words) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def _series(repeat: Callable[[], str | None], call: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """Repeat until so many repeats are done, or so many seconds after the first one, which may import modules.
+
+    Each byte is used at least twice.
+    """
+    filling = Filling(request["condition"]["fills"])
+    counts: dict[str, dict[str, int]] = {}
+    least, until = 2 * len(filling.bytes), float("inf")
+    try:
+        for number in range(max(least, request["repeats"])):
+            if time.monotonic() > until and number >= least:
+                break
+            fill = filling.next(call.fill)
+            digest = repeat()
+            if digest is None:
+                return {"counts": {}, "error": ""}
+            series = counts.setdefault(fill, {})
+            series[digest] = series.get(digest, 0) + 1
+            until = min(until, time.monotonic() + request["seconds"])
+    except Exception as error:
+        return {"counts": counts, "error": _text(error)}
+    finally:
+        filling.stop()
+    return {"counts": counts, "error": ""}
+
+
+def _text(error: BaseException) -> str:
+    text = f"{type(error).__name__}: {error}".strip()
+    return os.linesep.join(text.splitlines())[:_MOST_ERROR]
