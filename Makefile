@@ -12,7 +12,7 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
 
-.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long clean test-fuzz measure-planted test-mutants test-exports test-engines test-s3 docs docs-links
+.PHONY: help demo test test-full test-pages test-slow test-ecosystem test-faults test-interpreters test-install dist test-corpus test-bisect test-trace measure-corpus check lint audit-dependencies bench bench-horizon bench-jobs bench-long scan-ops clean test-fuzz measure-planted test-mutants test-exports test-engines test-s3 docs docs-links
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -160,6 +160,9 @@ bench: $(VENV)/.dev ## Measure what detaudit costs, print one table and write do
 
 bench-long: $(VENV)/.dev ## Measure whole audits, bisections and traces likewise (hours; BENCH=NAME for one of them)
 	$(BIN)/python -m benchmarks --long $(BENCH)
+
+scan-ops: $(VENV)/.dev ## Scan all operations of torch and TensorFlow and write docs/ops.md (an hour, resumable)
+	$(BIN)/python -m benchmarks.scan --write docs/ops.md
 
 bench-horizon: $(VENV)/.dev ## Simulate bisections of long trainings and write docs/horizon.md (minutes)
 	$(BIN)/python -m benchmarks.horizon docs/horizon.md
