@@ -43,16 +43,16 @@ def section(scans: Iterable[OpScan]) -> str:
         took = f"{count(one.operations, 'operation')}, {count(one.cases, 'case')} in {duration(one.wall_s)}"
         lines += [f"{what}, {types}: {took}, begun {one.started[:10]}.", ""]
         lines += [tabulate(rows(one.differing), [head.lower() for head in HEADINGS], "github"), ""]
-        lines += _list("match, but the switch raises", [f"`{found.op}`" for found in one.refused])
-        lines += _list("match, and are different with one thread", [f"`{name}`" for name in one.thread_dependent])
-        lines += _list("ended their process", [f"`{found.op}` ({found.dtype})" for found in one.crashed])
-        lines += _list("not repeated", [f"`{found.op}` ({found.dtype}): {found.error}" for found in one.skipped])
+        lines += _list("Match, but the switch raises", [f"`{found.op}`" for found in one.refused])
+        lines += _list("Match, and are different with one thread", [f"`{name}`" for name in one.thread_dependent])
+        lines += _list("Ended their process", [f"`{found.op}` ({found.dtype})" for found in one.crashed])
+        lines += _list("Not repeated", [f"`{found.op}` ({found.dtype}): {found.error}" for found in one.skipped])
     return "\n".join(lines)
 
 
 def _list(title: str, items: Iterable[str]) -> list[str]:
     found = list(dict.fromkeys(items))
-    return [f"{count(len(found), 'operation')} {title}: {', '.join(found)}", ""] if found else []
+    return [f"{title} ({count(len(found), 'operation')}): {', '.join(found)}", ""] if found else []
 
 
 def written(page: str, framework: str, text: str) -> str:
