@@ -8,8 +8,8 @@ sample) and ``keep``, the folder for results that differ. Its lines are, for eac
 
 ``begin``: the item, before anything of it runs; a process that dies names it by this line
 ``case``: one direction of one sample: ``op``, ``dtype``, ``sample``, ``direction``, ``size``, ``inputs`` (a digest),
-    ``shapes``, ``phases`` (by name ``results``, how often each digest was seen, or an ``error``), and if results of the
-    first phase differ ``kept``: ``part``, ``dtype``, ``shape`` and the ``files`` with the bytes of this part
+    ``shapes``, ``phases`` (by name ``results``, how often each digest was seen, or the ``error`` of the switch), and if
+    results of the first phase differ ``kept``: ``part``, ``dtype``, ``shape`` and the ``files`` with its bytes
 ``skipped``: why a sample was not repeated
 ``end``: the item, after everything
 """
@@ -91,6 +91,8 @@ def _case(job: dict[str, Any], scanned: Any, case: Any, direction: str, call: Ca
             with scanned.phase(phase["threads"], phase["switch"]):
                 repetitions.run(phase["repeats"], phase["seconds"])
         except Exception as error:
+            if not phase["switch"]:  # it fails by itself
+                raise
             row["phases"][phase["name"]] = {"error": _text(error)}
             continue
         row["phases"][phase["name"]] = {"results": repetitions.counts}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from detaudit.scanner.torch import enlarge
-from detaudit.scanner.torch.cases import parts
+from detaudit.scanner.torch.cases import Case, parts
 
 torch = pytest.importorskip("torch")
 
@@ -35,6 +35,13 @@ def test_only_what_an_operation_accepts_grows() -> None:
     assert a.shape[0] > 1000
 
 
+def test_offsets_stay_in_order() -> None:
+    table, index, offsets = torch.rand(5, 3), torch.tensor([4, 1, 0, 2]), torch.tensor([0, 1, 3])
+    larger = enlarge.grown(torch, [table, [index], {"offsets": offsets}], 0, 4, 7)
+    assert larger[1][0].numel() == 16
+    assert larger[2]["offsets"] is offsets
+
+
 def test_the_same_seed_makes_the_same_sample() -> None:
     sample = [torch.rand(5, 5)]
     one, same, other = (enlarge.grown(torch, sample, 0, 4, seed)[0] for seed in (1, 1, 2))
@@ -49,6 +56,18 @@ def test_what_cannot_grow_stays() -> None:
     assert enlarge.enlarged(torch, lambda given: given, [torch.empty(0, 3)], 7) is None
 
 
+def test_an_operation_that_changes_its_inputs_gets_copies() -> None:
+    def halve(given: Any) -> Any:
+        return given[0].mul_(0.5)
+
+    case = Case(torch, ("halve", "float32"), 0, (), halve, [torch.ones(8, 8)])
+    case.enlarge(None, known=False)
+    before = case.inputs
+    ((_, call),) = case.directions()
+    assert digest(call()) == digest(call())
+    assert parts(torch, case._arguments).digest() == before
+
+
 def digest(value: Any) -> str:
     return parts(torch, value).digest()
 
@@ -61,6 +80,10 @@ def test_each_bit_of_a_result_counts() -> None:
     assert digest([value]) != digest([changed])
     assert digest(torch.tensor(0.0)) != digest(torch.tensor(-0.0))
     assert digest(torch.tensor(float("nan"))) == digest(torch.tensor(float("nan")))
+
+
+def test_a_tensor_of_zeros_without_memory_can_be_compared() -> None:
+    assert digest(torch._efficientzerotensor(3)) == digest(torch.zeros(3))
 
 
 def test_views_sparse_tensors_and_other_values_can_be_compared() -> None:

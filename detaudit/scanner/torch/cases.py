@@ -27,17 +27,38 @@ class Case:
         self._torch, self._kinds, self._call, self._arguments = torch, kinds, call, arguments
         self.op, self.dtype, self.sample = *item, sample
         self.inputs, self.shapes = "", ""
+        self._changes = False
 
     def enlarge(self, size: list[int] | None, known: bool) -> None:
         """Enlarge the inputs, as before if that is ``known``."""
         seed = zlib.crc32(("%s|%s|%d" % (self.op, self.dtype, self.sample)).encode())
         with self._torch.no_grad():
-            self.size: Any = size if known else enlarged(self._torch, self._call, self._arguments, seed)
+            self.size: Any = size if known else enlarged(self._torch, self._on_copies, self._arguments, seed)
             if self.size is not None:
                 self._arguments = grown(self._torch, self._arguments, self.size[0], self.size[1], seed)
         found = held(self._arguments, self._torch.Tensor)
         self.inputs = parts(self._torch, self._arguments).digest()
+        self._changes = self._changes_inputs()
         self.shapes = ", ".join("x".join(map(str, tensor.shape)) or "scalar" for tensor in found)
+
+    def _on_copies(self, arguments: Any) -> Any:
+        return self._call(mapped(arguments, lambda tensor: tensor.clone(), self._torch.Tensor))
+
+    def _changes_inputs(self) -> bool:
+        """Return whether the operation changes its inputs, as an embedding with ``max_norm`` does, and restore them."""
+        kept = mapped(self._arguments, lambda tensor: tensor.clone(), self._torch.Tensor)
+        with contextlib.suppress(Exception), self._torch.no_grad():  # what it raises, it raises again
+            self._call(self._arguments)
+        if parts(self._torch, self._arguments).digest() == self.inputs:
+            return False
+        self._arguments = kept
+        return True
+
+    def _given(self) -> Any:
+        """Return the inputs for one repetition: copies if the operation changes them."""
+        if not self._changes:
+            return self._arguments
+        return mapped(self._arguments, lambda tensor: tensor.clone(), self._torch.Tensor)
 
     def directions(self) -> Iterator[tuple[str, Callable[[], Any]]]:
         """Yield what to repeat: the operation, and its backward pass if it has one."""
@@ -48,7 +69,7 @@ class Case:
     def _forward(self) -> Any:
         _seed(self._torch)
         with self._torch.no_grad():
-            return self._call(self._arguments)
+            return self._call(self._given())
 
     def _backward(self) -> Callable[[], Any] | None:
         """Return what repeats the backward pass of one forward pass, None if there is nothing to differentiate."""
@@ -65,7 +86,7 @@ class Case:
 
         try:
             _seed(torch)
-            result = self._call(mapped(self._arguments, leaf, torch.Tensor))
+            result = self._call(mapped(self._given(), leaf, torch.Tensor))
             outputs = [tensor for tensor in held(result, torch.Tensor) if tensor.requires_grad]
             outputs = [tensor for tensor in outputs if tensor.layout is torch.strided]
             given = [torch.randn_like(tensor) for tensor in outputs]
@@ -191,6 +212,8 @@ def _plain(torch: Any, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _buffer(tensor: Any) -> Any:
     """Return the bytes of a tensor in C order; the buffer holds the memory."""
+    if tensor._is_zerotensor():  # has no memory
+        tensor = tensor.new_zeros(tensor.shape)
     tensor = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
     size = tensor.numel() * tensor.element_size()
     if not size:

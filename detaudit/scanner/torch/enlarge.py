@@ -19,6 +19,9 @@ GROWTHS = tuple((which, dim) for dim in (0, -1) for which in ("all", "every", "s
 """Which tensors grow, and along which dimension: all with more than one slice, those with one slice too, those with as
 many slices as the first, or the first alone."""
 
+FIXED = ("offsets", "lengths")
+"""Options that do not grow: they have to be in order, or to add up to something."""
+
 STEP = 4
 """How much larger the next attempt is."""
 
@@ -36,6 +39,9 @@ INDICES = ("torch.int64", "torch.int32")
 
 MOST_RETURNED = 1 << 21
 """Elements that an operation may be expected to return."""
+
+EACH = 1 << 10
+"""What a tensor costs that is returned, as so many elements."""
 
 SECONDS = 0.1
 """Processor time that one call may be expected to take."""
@@ -73,16 +79,27 @@ def grown(torch: Any, arguments: Any, growth: int, factor: int, seed: int) -> An
     which, dim = GROWTHS[growth]
     generator = torch.Generator()
     generator.manual_seed(seed)
-    every = held(arguments, torch.Tensor)
-    first, length = every[0], every[0].shape[dim]
+    first = held(arguments, torch.Tensor)[0]
+    length = first.shape[dim]
+    fixed = {id(one) for name in FIXED for one in held(_options(arguments).get(name), torch.Tensor)}
 
     def grow(tensor: Any) -> Any:
-        if tensor.layout is not torch.strided or not tensor.dim() or not _grows(which, tensor, first, dim, length):
+        if (
+            id(tensor) in fixed
+            or tensor.layout is not torch.strided
+            or not tensor.dim()
+            or not _grows(which, tensor, first, dim, length)
+        ):
             return tensor
         slices = torch.randint(tensor.shape[dim], (tensor.shape[dim] * factor,), generator=generator)
         return tensor.index_select(dim, slices.to(tensor.device))
 
     return mapped(arguments, grow, torch.Tensor)
+
+
+def _options(arguments: Any) -> dict[str, Any]:
+    """Return the arguments that are given by name, which are last."""
+    return arguments[-1] if isinstance(arguments[-1], dict) else {}
 
 
 def _grows(which: str, tensor: Any, first: Any, dim: int, length: int) -> bool:
@@ -135,7 +152,7 @@ def _one_call(torch: Any, call: Callable[[Any], Any], arguments: Any) -> tuple[i
     elements, took = 0, float("inf")
     for _ in range(3):
         started = time.process_time()
-        elements = sum(tensor.numel() for tensor in held(call(arguments), torch.Tensor))
+        elements = sum(tensor.numel() + EACH for tensor in held(call(arguments), torch.Tensor))
         took = min(took, time.process_time() - started)
         if took * STEP < SECONDS:
             break
