@@ -73,6 +73,10 @@ class ExportError(DetauditError):
     """A report cannot be sent: its destination cannot be reached, or refuses it."""
 
 
+class ScanError(DetauditError):
+    """Operations cannot be repeated: their framework does not load, or a process of the scan failed."""
+
+
 class EngineError(DetauditError):
     """Runs cannot be done on other machines: an engine failed, or one of them refuses."""
 

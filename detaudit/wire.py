@@ -172,8 +172,7 @@ needs ``key``, or ``thread`` and ``n``, to identify the operation: the n-th of t
 """
 
 LEVELS = ("ops", "racing", "modules", "lines", "tensors")
-"""What an instrumented run records: all operations, those known to race, only calls of modules, lines of user code, or
-the tensors of one operation."""
+"""What is recorded: operations, those known to race, calls of modules, lines of code, or tensors of one operation."""
 
 OPS_SUFFIX = ".ops"
 """The suffix of an instrumentation log."""
@@ -219,7 +218,8 @@ _OF_PROCESS = ("PYTHONHASHSEED", "GLIBC_TUNABLES", "LC_ALL", "TZ")
 VARIABLES = frozenset((*_OF_JAX, *_OF_CUDNN, *_OF_CPU, *_OF_CUDA, *_OF_HOROVOD, *_OF_PROCESS, *_OTHERS))
 _NUMERICS = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "ATEN_", "ONEDNN_", "DNNL_", "XLA_", "NPY_", "MALLOC_")
 _DEVICES = ("CUBLAS_", "CUBLASLT_", "CUDNN_", "NCCL_", "TORCHINDUCTOR_", "TORCH_CUDNN_", "TORCH_ALLOW_TF32")
-PREFIXES = _NUMERICS + _DEVICES
+_PACKAGES = ("FLASH_ATTENTION_", "MAMBA_DET", "CAUSAL_CONV1D_", "NVTE_ALLOW_", "MIOPEN_DEBUG_CONV", "VLLM_BATCH_")
+PREFIXES = _NUMERICS + _DEVICES + _PACKAGES
 """Prefixes of nothing but settings. Names whose prefix others use too (Terraform's TF_VAR_…) are in VARIABLES."""
 
 

@@ -40,6 +40,7 @@ LAYERS = {
     "remote": {"errors", "wire", "private", "redact", "model", "recipe", "launch", "auditor"},
     "cli": {"errors", "wire", "redact", "model", "recipe", "launch", "auditor", "report", "exports", "remote"},
     "recorder": {"wire", "private", "redact"},
+    "scanner": set(),
     "pytest_plugin": {"compat", "model", "auditor", "report"},
     "callbacks": set(),
     "__main__": {"cli"},
@@ -50,7 +51,7 @@ LAYERS = {
 FLOORS = {
     "auditor": [
         {"check"},
-        {"audit", "bisect", "compare", "doctor", "figures", "trace"},
+        {"audit", "bisect", "compare", "doctor", "figures", "operations", "trace"},
         {"in_progress"},
         {"baseline", "runs"},
         {"judge"},
@@ -179,8 +180,11 @@ def test_every_pytest_session_pays_for_pytest_and_the_standard_library_alone(nam
     assert found <= {*sys.stdlib_module_names, "pytest"}
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "recorder").rglob("*.py")), ids=lambda path: path.name)
-def test_the_recorder_needs_only_the_standard_library_and_python_3_9(path: Path) -> None:
+IN_THE_TRAINING = sorted(path for folder in ("recorder", "scanner") for path in (PACKAGE / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", IN_THE_TRAINING, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_recorder_and_the_scanner_need_only_the_standard_library_and_python_3_9(path: Path) -> None:
     outside = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names)
     assert outside <= {"detaudit", "_detaudit", "sitecustomize"}
     ast.parse(path.read_text(), feature_version=(3, 9))

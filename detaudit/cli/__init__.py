@@ -22,6 +22,7 @@ COMMANDS = {
     "worker": "Do one run of a plan on this machine, and store it.",
     "join": "Judge the runs of a plan that were stored.",
     "compare": "Show where two audits, or an audit and a baseline, first differ.",
+    "ops": "Find the operations of a framework that differ on the same inputs.",
     "doctor": "Show what affects determinism on this machine.",
     "recipes": "List the recipes and flags; `detaudit recipes show ID` explains one.",
     "report": "Print the report of an earlier audit or check.",

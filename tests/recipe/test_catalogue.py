@@ -70,6 +70,26 @@ def test_the_recorder_records_what_a_flag_sets(catalogue: Catalogue) -> None:
         assert set(row.expect) <= switches, row.id
 
 
+def test_kernels_of_packages_beside_torch_have_flags(catalogue: Catalogue) -> None:
+    found = {
+        variable: row.action
+        for row in catalogue
+        if row.framework == "torch" and row.devices == ("gpu",)
+        for variable in row.env
+    }
+    assert (
+        found.items()
+        >= {
+            "FLASH_ATTENTION_DETERMINISTIC": "standard",  # the switch of torch does not reach these two
+            "NVTE_ALLOW_NONDETERMINISTIC_ALGO": "standard",
+            "MAMBA_DETERMINISTIC": "fallback",
+            "CAUSAL_CONV1D_DETERMINISTIC": "fallback",
+            "MIOPEN_DEBUG_CONVOLUTION_DETERMINISTIC": "fallback",
+            "VLLM_BATCH_INVARIANT": "opt-in",
+        }.items()
+    )
+
+
 def test_two_flags_that_give_a_variable_different_values_conflict(catalogue: Catalogue) -> None:
     found = 0
     for a, b in combinations(catalogue, 2):

@@ -1,0 +1,1 @@
+"""Scans the operations of a framework: which of them differ on the same inputs."""

@@ -1,0 +1,152 @@
+"""``detaudit ops``: find the operations of a framework that differ on the same inputs."""
+
+import os
+import secrets
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import click
+import msgspec
+
+from detaudit.auditor import store
+from detaudit.auditor.operations.scan import SCAN, Request, Scanner, Watcher, read_request
+from detaudit.cli.help import Command
+from detaudit.cli.options import format_option, option, out_option, python_option, quiet_option
+from detaudit.cli.screen import width
+from detaudit.errors import UsageError
+from detaudit.launch import versions
+from detaudit.launch.interpreter import outer_environment, training_python
+from detaudit.launch.local import LocalLauncher
+from detaudit.launch.processes import Reaper
+from detaudit.launch.shield import shielded
+from detaudit.model.number import count
+from detaudit.report import operations as show
+
+_EXAMPLES = (
+    ("which operations of torch differ on this machine?", "detaudit ops"),
+    ("operations that write by an index", "detaudit ops --op '*put*' --op '*scatter*'"),
+    ("one sample of one operation again", "detaudit ops --op torch.Tensor.index_put_ --dtype float32 --sample 2"),
+    ("go on after an interruption", "detaudit ops --resume .detaudit/20261121-145042-24652d70"),
+)
+_SCAN = "What is repeated"
+_TORCH, _TENSORFLOW = "torch", "tensorflow"
+_DTYPES = ("float32", "bfloat16", "float16", "float64", "complex64", "complex128")
+_DEFAULT = ("float32", "bfloat16")
+_EVERY_S = 60.0
+
+
+class _Progress(Watcher):
+    """Prints how far a scan is on stderr: a line that is rewritten, or one each minute without a terminal."""
+
+    def __init__(self, silent: bool) -> None:
+        self._silent, self._next, self._written = silent, 0.0, False
+
+    def progress(self, name: str, done: int, of: int) -> None:
+        """See Watcher."""
+        if self._silent or time.monotonic() < self._next:
+            return
+        terminal = sys.stderr.isatty()
+        self._next = time.monotonic() + (0.5 if terminal else _EVERY_S)
+        text = f"{name}: {done:,} of {count(of, 'operation')}" if of else "listing operations"
+        click.echo(f"\r\x1b[K{text}" if terminal else text, err=True, nl=not terminal)
+        self._written = terminal
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self._written:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+@click.command(cls=Command, examples=_EXAMPLES)
+@option("--framework", group=_SCAN, type=click.Choice([_TORCH, _TENSORFLOW]), metavar="NAME",
+        help="torch or tensorflow. [default: the first of these that is installed]")  # fmt: skip
+@option("--device", group=_SCAN, default="cpu", show_default=True, metavar="NAME", help="Device, such as cpu or cuda.")
+@option("--op", "patterns", group=_SCAN, multiple=True, metavar="PATTERN",
+        help="Repeat only operations with such a name, as in '*scatter*'. Repeatable.")  # fmt: skip
+@option("--dtype", "dtypes", group=_SCAN, multiple=True, type=click.Choice(_DTYPES), metavar="NAME",
+        help=f"Type of elements: {', '.join(_DTYPES)}. Repeatable. [default: {', '.join(_DEFAULT)}]")  # fmt: skip
+@option("--sample", "samples", group=_SCAN, multiple=True, type=click.IntRange(0), metavar="N",
+        help="Repeat only this sample of each operation, by its number in a report. Repeatable.")  # fmt: skip
+@option("--repeats", group=_SCAN, type=click.IntRange(2), default=10, show_default=True, metavar="N",
+        help="Repetitions in each process; five times as many of what differs.")  # fmt: skip
+@option("--resume", group=_SCAN, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+        help="Resume an interrupted scan from its results folder.")  # fmt: skip
+@python_option
+@out_option
+@format_option(show.FORMATS)
+@quiet_option
+def command(
+    framework: str | None,
+    device: str,
+    patterns: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    samples: tuple[int, ...],
+    repeats: int,
+    resume: Path | None,
+    python: str | None,
+    out: Path | None,
+    format_: str,
+    quiet: bool,
+) -> int:
+    """Find the operations of a framework that differ on the same inputs.
+
+    Repeats each operation, forward and backward, in several processes: with different numbers of threads, under load,
+    with memory filled differently, and with the framework's deterministic switch. Compares all bits.
+
+    Exit status: 0 all match, 1 some differ.
+    """
+    mark = secrets.token_hex(4)
+    if resume is not None:
+        request, folder = read_request(resume), resume.resolve()
+    else:
+        interpreter = shutil.which(python or training_python(Path.cwd())) or python or sys.executable
+        request = Request(
+            python=os.path.abspath(interpreter),
+            framework=framework or _installed(interpreter),
+            device=device,
+            patterns=patterns or ("*",),
+            dtypes=dtypes or _DEFAULT,
+            repeats=repeats,
+            samples=samples,
+        )
+        folder = (out or store.new_folder(mark)).resolve()
+        store.prepare(folder)
+        store.write(folder / SCAN, msgspec.json.encode(request))
+    progress = _Progress(quiet)
+    scanner = Scanner(
+        request, folder, mark, LocalLauncher(), outer_environment(), len(os.sched_getaffinity(0)), progress
+    )
+    return _carry_out(scanner, progress, mark, format_)
+
+
+def _carry_out(scanner: Scanner, progress: _Progress, mark: str, format_: str) -> int:
+    signal.signal(signal.SIGTERM, _interrupt)
+    with Reaper(mark):
+        try:
+            found = scanner.run()
+        except KeyboardInterrupt:
+            with shielded():
+                found = scanner.result(interrupted=True)
+        finally:
+            progress.close()
+    click.echo(show.render(found, format_, width()), nl=False)
+    if found.interrupted:
+        click.echo(f"resume with: detaudit ops --resume {scanner.out}", err=True)
+    return found.exit_code
+
+
+def _installed(python: str) -> str:
+    """Return the framework that this Python has. Raises UsageError if it has neither."""
+    _, packages = versions.installed(python)
+    names = {name.removesuffix("-cpu") for name in packages}
+    for framework in (_TORCH, _TENSORFLOW):
+        if framework in names:
+            return framework
+    raise UsageError(f"{python} has neither torch nor TensorFlow", "Name the Python that has with --python.")
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,147 @@
+"""A scan of operations, for a terminal or as JSON."""
+
+import shlex
+from collections.abc import Iterable, Iterator
+
+import click
+from tabulate import tabulate
+
+from detaudit.compat import assert_never
+from detaudit.model.encoding import encode
+from detaudit.model.number import count
+from detaudit.model.operations import OpCause, OpCrash, OpResult, OpScan, SwitchEffect
+from detaudit.report.fill import filled
+from detaudit.report.messages.wording import brief, duration, shortened
+from detaudit.report.plain import line
+
+FORMATS = ("table", "json", "markdown")
+
+HEADINGS = (
+    *("OPERATION", "DTYPE", "SAMPLE", "DIRECTION", "RESULTS", "ELEMENTS", "MAX ABS", "MAX REL", "MAX ULP"),
+    *("CAUSE", "SWITCH"),
+)
+
+_NUMERIC = ("left", "left", "right", "left", "right", "right", "right", "right", "right", "left", "left")
+_FEW = 12
+"""Names that are listed of those that only depend on the number of threads."""
+
+
+def render(found: OpScan, format_: str, width: int | None = None) -> str:
+    """Return a scan in one of FORMATS; ``width`` is that of the terminal, if there is one."""
+    if format_ == "json":
+        import msgspec
+
+        return msgspec.json.format(encode(found), indent=2).decode() + "\n"
+    if format_ == "markdown":
+        return tabulate(rows(found.differing), [one.lower() for one in HEADINGS], tablefmt="github") + "\n"
+    return "\n".join(_lines(found, width)) + "\n"
+
+
+def rows(results: Iterable[OpResult]) -> list[list[str]]:
+    """Return a row for each direction of an operation and type, and for each way in which its samples differ."""
+    return [_row(one, more) for one, more in grouped(results)]
+
+
+def grouped(results: Iterable[OpResult]) -> list[tuple[OpResult, int]]:
+    """Return the most telling of the samples that differ in the same way, and how many others there are."""
+    found: dict[tuple[object, ...], list[OpResult]] = {}
+    for one in results:
+        found.setdefault((one.op, one.dtype, one.direction, one.cause, one.switch), []).append(one)
+    return [(max(same, key=_weight), len(same) - 1) for same in found.values()]
+
+
+def _weight(one: OpResult) -> tuple[bool, float]:
+    return one.difference is not None, one.distinct / max(one.repeats, 1)
+
+
+def _row(one: OpResult, more: int) -> list[str]:
+    apart = one.difference
+    elements = f"{apart.mismatched:,} of {apart.total:,}" if apart else "-"
+    figures = [brief(apart.max_abs), brief(apart.max_rel), _ulp(apart.max_ulp)] if apart else ["-", "-", "-"]
+    sample = f"{one.sample} (+{more})" if more else str(one.sample)
+    return [
+        *(one.op, one.dtype, sample, one.direction.value, f"{one.distinct:,} of {one.repeats:,}", elements),
+        *figures,
+        *(one.cause.value if one.cause else "-", switch(one)),
+    ]
+
+
+def _ulp(ulp: int | None) -> str:
+    return "-" if ulp is None else f"{ulp:,}"
+
+
+def switch(one: OpResult) -> str:
+    """Return what the deterministic switch does for an operation."""
+    match one.switch:
+        case SwitchEffect.FIXES:
+            return "fixes it"
+        case SwitchEffect.RAISES:
+            return "raises"
+        case SwitchEffect.NO_EFFECT:
+            return "no effect"
+        case SwitchEffect.UNTRIED:
+            return "not tried"
+        case _:
+            assert_never(one.switch)
+
+
+def replay(found: OpScan, one: OpResult) -> str:
+    """Return the command that repeats one sample of an operation."""
+    words = ["detaudit", "ops", "--framework", found.framework, "--op", one.op, "--dtype", one.dtype]
+    device = ["--device", found.device] if found.device != "cpu" else []
+    return shlex.join([*words, *device, "--sample", str(one.sample)])
+
+
+def _lines(found: OpScan, width: int | None) -> Iterator[str]:
+    differing = grouped(found.differing)
+    if differing:
+        yield tabulate(rows(found.differing), HEADINGS, colalign=_NUMERIC, disable_numparse=True)
+        yield ""
+    yield from _answer(found, width)
+    yield from _others(found, width)
+    if differing:
+        yield ""
+        yield click.style("Repeat one of them:", bold=True)
+        yield from (f"  {command}" for command in dict.fromkeys(replay(found, one) for one, _ in differing))
+
+
+def _answer(found: OpScan, width: int | None) -> Iterator[str]:
+    where = f"{found.framework} {found.version} on {found.device}, {count(found.threads, 'thread')}"
+    scanned = f"{count(found.operations, 'operation')} ({count(found.cases, 'case')}) of {where}"
+    took = f"in {duration(found.wall_s)}"
+    names = {one.op for one in found.differing}
+    verb = "differs" if len(names) == 1 else "differ"
+    answer = f"{len(names):,} of {scanned} {verb} on the same inputs" if names else f"{scanned} match"
+    yield filled(line(f"{answer}; repeated {took}"), width, "", "")
+    causes = {one.cause for one in found.differing}
+    if OpCause.RACE in causes:
+        yield filled("race: the results match with one thread", width, "", "  ")
+    if OpCause.MEMORY in causes:
+        yield filled("memory: the results follow what memory was filled with, so it is uninitialized", width, "", "  ")
+    if OpCause.UNEXPLAINED in causes:
+        yield filled("unexplained: the results differ with one thread too, and the same filling", width, "", "  ")
+
+
+def _others(found: OpScan, width: int | None) -> Iterator[str]:
+    refused = dict.fromkeys(one.op for one in found.refused)
+    if refused:
+        yield filled(line(f"match, but the switch raises: {', '.join(refused)}"), width, "", "  ")
+    if found.thread_dependent:
+        names = shortened(found.thread_dependent, most=_FEW)
+        text = f"different results with one thread ({count(len(found.thread_dependent), 'operation')}): {names}"
+        yield filled(line(text), width, "", "  ")
+    for one in found.crashed:
+        yield filled(line(f"{one.op} ({one.dtype}) {_ended(one)}"), width, "", "  ")
+    if found.skipped:
+        names = shortened(dict.fromkeys(one.op for one in found.skipped), most=_FEW)
+        yield filled(line(f"not repeated ({count(len(found.skipped), 'sample set')}): {names}"), width, "", "  ")
+    if found.interrupted:
+        yield "interrupted: this is what had been repeated"
+
+
+def _ended(one: OpCrash) -> str:
+    if one.exit_code is None:
+        return "did not end in time"
+    if one.exit_code < 0:
+        return f"ended its process by signal {-one.exit_code}"
+    return f"ended its process with exit status {one.exit_code}"

@@ -1,0 +1,1 @@
+"""The operations of TensorFlow, from a table of its own."""

@@ -1,0 +1,1 @@
+"""The operations of torch, with samples from its own database."""
