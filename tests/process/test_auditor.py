@@ -33,7 +33,7 @@ def test_an_internal_error_is_no_verdict(project: Project, seeded: str) -> None:
         [sys.executable, "broken.py"], cwd=project.folder, env=env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (70, "")
-    assert done.stderr.startswith("error: internal error: KeyError: 'no such key' (auditor/audit.py:")
+    assert done.stderr.startswith("error: internal error: KeyError: 'no such key' (auditor/in_progress.py:")
     assert "Traceback" not in done.stderr
     (report,) = project.folder.glob("detaudit-error-*.txt")
     assert str(report) in done.stderr

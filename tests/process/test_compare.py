@@ -78,6 +78,7 @@ def test_another_seed(trained: Project) -> None:
         "site": None,
         "at_end": False,
         "call": False,
+        "also": [],
     }
     likely = ["seeds", "initialization-order"]
     assert done.json["explanation"] == {"matching": [], "likely": likely, "gap": None}
@@ -96,6 +97,7 @@ def test_another_learning_rate(trained: Project) -> None:
         "site": None,
         "at_end": False,
         "call": False,
+        "also": [],
     }
     matching, likely = ["rng", "batch", "forward"], ["backward-kernel", "optimizer", "race"]
     assert done.json["explanation"] == {"matching": matching, "likely": likely, "gap": None}

@@ -115,15 +115,17 @@ LINES = """
         return list(seen)
 
     def is_lost(line):
+        raised = []  # nothing if the line is not reached again, since what a seed is compared with is the clock
         def reached(found, frame):
             if found == line:
                 sys.settrace(None)
+                raised.append(line)
                 handle(signal.SIGALRM, frame)
         try:
             traced(reached)
         except Late:
             return False
-        return True
+        return bool(raised)
 
     signal.signal(signal.SIGALRM, handle)
     training.train(steps=1, seed=0)
