@@ -49,7 +49,7 @@ def rows(tf: Any) -> dict[str, Row]:
 
 def _layers(tf: Any) -> dict[str, Row]:
     nn = tf.nn
-    image, same = _IMAGES, "SAME"
+    image, same, ratio = _IMAGES, "SAME", [1.0, 1.5, 1.5, 1.0]
     return {
         "nn.bias_add": ((image, ("float", (8,))), nn.bias_add),
         "nn.conv1d": ((("float", (8, 4096, 8)), ("float", (5, 8, 8))), lambda x, w: nn.conv1d(x, w, 1, same)),
@@ -76,8 +76,8 @@ def _layers(tf: Any) -> dict[str, Row]:
         "nn.max_pool_with_argmax": ((image,), lambda x: nn.max_pool_with_argmax(x, 3, 2, same)[0]),
         "nn.avg_pool2d": ((image,), lambda x: nn.avg_pool2d(x, 3, 2, same)),
         "nn.avg_pool3d": ((_VOLUME,), lambda x: nn.avg_pool3d(x, 3, 2, same)),
-        "nn.fractional_max_pool": ((image,), lambda x: nn.fractional_max_pool(x, 1.5, seed=1)[0]),
-        "nn.fractional_avg_pool": ((image,), lambda x: nn.fractional_avg_pool(x, 1.5, seed=1)[0]),
+        "nn.fractional_max_pool": ((image,), lambda x: nn.fractional_max_pool(x, ratio, seed=1)[0]),
+        "nn.fractional_avg_pool": ((image,), lambda x: nn.fractional_avg_pool(x, ratio, seed=1)[0]),
         "nn.fused_batch_norm": (
             (image, ("positive", (8,)), ("float", (8,))),
             lambda x, s, o: tf.compat.v1.nn.fused_batch_norm(x, s, o)[0],
