@@ -42,6 +42,8 @@ def section(scans: Iterable[OpScan]) -> str:
         types = " and ".join(one.dtypes)
         took = f"{count(one.operations, 'operation')}, {count(one.cases, 'case')} in {duration(one.wall_s)}"
         lines += [f"{what}, {types}: {took}, begun {one.started[:10]}.", ""]
+        if one.interrupted:
+            lines += ["This scan was interrupted: some operations were repeated in the first process alone.", ""]
         lines += [tabulate(rows(one.differing), [head.lower() for head in HEADINGS], "github"), ""]
         lines += _list("Match, but the switch raises", [f"`{found.op}`" for found in one.refused])
         lines += _list("Match, and are different with one thread", [f"`{name}`" for name in one.thread_dependent])
