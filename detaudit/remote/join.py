@@ -6,11 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from detaudit.auditor import store
-from detaudit.auditor.evidence import printed
 from detaudit.auditor.in_progress import AuditInProgress
 from detaudit.launch.plan import Settings, plan_group
 from detaudit.launch.target import Target
-from detaudit.launch.until import Until
 from detaudit.launch.workspace import SharedWorkspace
 from detaudit.model import Across, Audit
 from detaudit.model.warnings import LeftoversUnchecked
@@ -46,21 +44,6 @@ def join(gathered: Gathered, out: Path, cwd: Path, across: Across = Across.FAIL)
 
 
 def _settings(plan: Plan, out: Path, cwd: Path) -> Settings:
-    return Settings(
-        target=Target(plan.arguments, plan.script, plan.module, plan.python or sys.executable),
-        recipes=plan.recipes,
-        runs=plan.runs,
-        out=out,
-        mark="",
-        cwd=cwd,
-        command=plan.command,
-        timeout=plan.timeout,
-        until=Until(step=plan.until) if plan.until is not None else None,
-        isolate=plan.isolate,
-        stages=plan.stages,
-        loss_pattern=printed.compiled(plan.loss_pattern) if plan.loss_pattern is not None else None,
-        artifacts=plan.artifacts,
-        files=plan.files,
-        outer={},
-        started=plan.created,
-    )
+    target = Target(plan.arguments, plan.script, plan.module, plan.python or sys.executable)
+    usual = plan.settings(target, out, cwd)
+    return replace(usual, outer={}, started=plan.created)

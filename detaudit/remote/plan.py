@@ -10,10 +10,13 @@ from pathlib import Path
 import msgspec
 
 from detaudit import __version__, wire
+from detaudit.auditor.evidence import printed
 from detaudit.errors import ConfigError, UsageError
 from detaudit.launch import RESULTS
 from detaudit.launch.changes import MOST_ENTRIES
 from detaudit.launch.plan import Settings
+from detaudit.launch.target import Target
+from detaudit.launch.until import Until
 from detaudit.launch.workspace import walk
 from detaudit.model.encoding import encode
 from detaudit.model.enums import Records
@@ -71,6 +74,25 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"the plan has no run {run}", f"It has runs 1 to {self.total}; an --index begins at 0.")
         recipe, number = divmod(run - 1, self.runs)
         return self.recipes[recipe], number + 1
+
+    def settings(self, target: Target, out: Path, cwd: Path) -> Settings:
+        """Return the settings of the planned audit, with results in ``out`` and no mark."""
+        return Settings(
+            target=target,
+            recipes=self.recipes,
+            runs=self.runs,
+            out=out,
+            mark="",
+            cwd=cwd,
+            command=self.command,
+            timeout=self.timeout,
+            until=Until(step=self.until) if self.until is not None else None,
+            isolate=self.isolate,
+            stages=self.stages,
+            loss_pattern=printed.compiled(self.loss_pattern) if self.loss_pattern is not None else None,
+            artifacts=self.artifacts,
+            files=self.files,
+        )
 
 
 def plan_of(

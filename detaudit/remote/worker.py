@@ -1,5 +1,6 @@
 """Do one run of a plan on this machine, and store what it left."""
 
+import dataclasses
 import secrets
 import shutil
 import tempfile
@@ -12,14 +13,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from detaudit import __version__, private
-from detaudit.auditor.evidence import environment, folded, machine, printed
+from detaudit.auditor.evidence import environment, folded, machine
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Runner
 from detaudit.errors import ConfigError, DetauditError, StorageError
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import Settings, plan_group
 from detaudit.launch.target import resolve_target
-from detaudit.launch.until import Until
 from detaudit.model import Run
 from detaudit.model.enums import Records
 from detaudit.model.times import now
@@ -115,23 +115,8 @@ class Worker:
         target = resolve_target(
             (plan.script,) if plan.script else (), plan.arguments, plan.module, self.python or plan.python or None
         )
-        return Settings(
-            target=target,
-            recipes=(recipe,),
-            runs=plan.runs,
-            out=folder,
-            mark=self.mark,
-            cwd=self.cwd,
-            command=plan.command,
-            timeout=plan.timeout,
-            until=Until(step=plan.until) if plan.until is not None else None,
-            isolate=plan.isolate,
-            stages=plan.stages,
-            loss_pattern=printed.compiled(plan.loss_pattern) if plan.loss_pattern is not None else None,
-            artifacts=plan.artifacts,
-            files=plan.files,
-            outer=state.variables(plan),
-        )
+        usual = plan.settings(target, folder, self.cwd)
+        return dataclasses.replace(usual, recipes=(recipe,), mark=self.mark, outer=state.variables(plan))
 
 
 def packed(attempt: Attempt, folder: Path, into: Path) -> list[Path]:
