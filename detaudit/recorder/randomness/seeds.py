@@ -41,6 +41,9 @@ _SEEDS = (int, float, str, bytes, list, tuple)
 repeatable: set[str] = set()
 """Functions whose entropy a flag has made repeatable. Their unseeded calls are not recorded."""
 
+_CHOSEN = 10**6
+"""A seed below this is one that somebody chose: a remainder of the clock is as small once in 2,000 times."""
+
 _started = time.time_ns()
 _of_the_clock: set[float] = set()
 _calls: dict[tuple[str, str, int], int] = {}
@@ -84,7 +87,7 @@ def _kind(seed: float) -> str:
     """Return whether a seed may come from the clock or the process ID; the auditor believes it if it is so in all runs.
 
     Scripts take the time in seconds, ms, µs or ns, and reduce it to the range of a generator. The finer the unit, the
-    more often such a remainder repeats, so the accepted time spans are shorter.
+    more often such a remainder repeats, so the accepted time spans are shorter. Yet one number of 36 looks like one.
     """
     if seed == os.getpid():
         return "process-id"
@@ -94,7 +97,7 @@ def _kind(seed: float) -> str:
     for unit, span in ((10**9, 10**9), (10**6, 10**9), (10**3, 10**9), (1, 2 * 10**7)):
         low, high = (_started - span) // unit - 1, now // unit + 1
         short = (now - span) // unit - 1
-        sizes = (2**32, 2**32 - 1, 2**31, 2**31 - 1)
+        sizes = (2**32, 2**32 - 1, 2**31, 2**31 - 1) if seed >= _CHOSEN else ()
         if low <= seed <= high or any([0 <= (seed - short) % size <= high - short for size in sizes]):
             _of_the_clock.add(seed)
             return "clock"

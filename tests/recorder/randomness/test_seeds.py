@@ -65,7 +65,7 @@ def test_the_kind_of_a_seed_is_where_it_comes_from(monkeypatch: pytest.MonkeyPat
     for seed in (now, now // 1000, now // 10**6, now // 10**9, now % 2**32, now // 1000 % 2**31, now / 1e9):
         assert seeds._kind(seed) == "clock", seed
     assert seeds._kind(os.getpid()) == "process-id"
-    for seed in (0, 42, 1337, 2**31, now // 10**9 - 10**8, 3.5, float("nan")):
+    for seed in (0, 42, 1337, -1, 10**6 - 1, 2**31, now // 10**9 - 10**8, 3.5, float("nan")):
         assert seeds._kind(seed) == "seed"
 
 
