@@ -15,7 +15,7 @@ from detaudit.auditor.check import Checker, CheckRequest
 from detaudit.auditor.evidence import artifacts
 from detaudit.auditor.runs.observer import Observer
 from detaudit.cli import complete
-from detaudit.cli.elsewhere import check_elsewhere, refuse_beside_engine
+from detaudit.cli.elsewhere import check_elsewhere, refuse_beside_engine, refuse_spread
 from detaudit.cli.execute import Shown, execute
 from detaudit.cli.help import Command
 from detaudit.cli.options import (
@@ -25,6 +25,7 @@ from detaudit.cli.options import (
     option,
     out_option,
     quiet_option,
+    spread_option,
     verbose_option,
 )
 from detaudit.cli.output import print_python
@@ -68,6 +69,7 @@ _EXAMPLES = (
         help="Baseline file; commit it.")  # fmt: skip
 @jobs_options
 @engine_option
+@spread_option
 @out_option
 @format_option()
 @quiet_option
@@ -81,6 +83,7 @@ def command(
     jobs: int | None,
     devices: tuple[str, ...],
     engine: str | None,
+    spread: bool,
     out: Path | None,
     format_: str,
     quiet: bool,
@@ -111,10 +114,11 @@ def command(
 
         return execute(mark, make_job, save, out=folder, shown=Shown(format_, quiet, verbose))
 
+    refuse_spread(spread, engine)
     if engine is None:
         return check(requests, LocalLauncher())
     refuse_beside_engine(jobs, devices)
-    return check_elsewhere(requests, engine, check)
+    return check_elsewhere(requests, engine, check, spread=spread)
 
 
 def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) -> dict[str, NamedAudit]:

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from detaudit.auditor.audit import Auditor
 from detaudit.auditor.check import CheckRequest
 from detaudit.cli.execute import Shown, audit
@@ -20,6 +22,9 @@ from detaudit.remote.plan import Plan, plan_of
 from detaudit.remote.runner import Carrier, Elsewhere
 from detaudit.remote.snapshot import Snapshot, snapshot
 
+ON_EACH = 2
+"""Runs of a machine, at least, if they are spread: one does not show whether it repeats its result."""
+
 
 def audit_elsewhere(settings: Settings, engine: str, options: Mapping[str, Any], shown: Shown) -> int:
     """Audit on the machines of an engine, and return the exit status. Raises UsageError for what only works here."""
@@ -27,13 +32,17 @@ def audit_elsewhere(settings: Settings, engine: str, options: Mapping[str, Any],
     if settings.vary:
         raise UsageError("--vary cannot be combined with --engine", "Remove one of them.")
     sent = _sent(settings, options["python"] or "")
-    with _machines(engine, sent.python) as machines:
+    with _machines(engine, sent.python, spread=options["spread"]) as machines:
         settings, make = machines.of(sent)
         return audit(settings, lambda observer: Auditor(settings, machines.carrier, observer, make), shown)
 
 
 def check_elsewhere(
-    requests: Sequence[CheckRequest], engine: str, check: Callable[[Sequence[CheckRequest], Launcher], int]
+    requests: Sequence[CheckRequest],
+    engine: str,
+    check: Callable[[Sequence[CheckRequest], Launcher], int],
+    *,
+    spread: bool,
 ) -> int:
     """Do the runs of audits on the machines of an engine, and return what ``check`` returns of them.
 
@@ -47,7 +56,7 @@ def check_elsewhere(
     if len(pythons) > 1:
         raise UsageError("the audits have different interpreters, of which --engine takes one", "Check them by name.")
     sent = [_sent(one.settings, one.audit.python or "") for one in requests]
-    with _machines(engine, *pythons) as machines:
+    with _machines(engine, *pythons, spread=spread) as machines:
         moved = [machines.of(one) for one in sent]
         there = [
             replace(one, settings=settings, make_runner=make)
@@ -60,6 +69,12 @@ def refuse_beside_engine(jobs: int | None, devices: tuple[str, ...]) -> None:
     """Raise UsageError for options that share out this machine."""
     if jobs != 1 or devices:
         raise UsageError("--jobs cannot be combined with --engine", "Remove one of them.")
+
+
+def refuse_spread(spread: bool, engine: str | None) -> None:
+    """Raise UsageError if runs are to be spread over one machine."""
+    if spread and engine is None:
+        raise UsageError("--spread needs --engine, which names the machines", "Add --engine ssh:HOST,HOST.")
 
 
 @dataclass(frozen=True)
@@ -83,19 +98,25 @@ def _sent(settings: Settings, python: str) -> _Sent:
 class _Machines:
     carrier: Carrier
     at_once: int
+    spread: tuple[str, ...]
 
     def of(self, sent: _Sent) -> tuple[Settings, Elsewhere]:
         """Return the settings of an audit whose runs are done there, and what makes their runner."""
-        count = min(self.at_once, sent.settings.runs)
+        runs = max(sent.settings.runs, ON_EACH * len(self.spread))
+        runs += -runs % (len(self.spread) or 1)
+        plan, count = msgspec.structs.replace(sent.plan, runs=runs), min(self.at_once, runs)
         slots = tuple(Slot(name=f"{number:04}") for number in range(1, count + 1))
-        settings = replace(sent.settings, jobs=Jobs(slots=slots, elsewhere=True), stepwise=False)
-        return settings, Elsewhere(self.carrier, sent.plan, sent.code, sent.python)
+        settings = replace(sent.settings, runs=runs, jobs=Jobs(slots=slots, elsewhere=True), stepwise=False)
+        return settings, Elsewhere(self.carrier, plan, sent.code, sent.python, self.spread)
 
 
 @contextmanager
-def _machines(engine: str, python: str) -> Iterator[_Machines]:
+def _machines(engine: str, python: str, *, spread: bool) -> Iterator[_Machines]:
     found = connect(engine, python)
     try:
-        yield _Machines(Carrier(found), found.at_once)
+        if spread and not found.places:
+            message = f"{engine.partition(':')[0]} chooses the machine of a run itself, so --spread cannot"
+            raise UsageError(message, "Leave it out, and raise --runs until each machine has done two.")
+        yield _Machines(Carrier(found), found.at_once, tuple(sorted(found.places)) if spread else ())
     finally:
         found.close()

@@ -155,6 +155,8 @@ across_option = option("--across", group=COMPARED, type=click.Choice([one.value 
 engine_option = option("--engine", group=RUNS, metavar="NAME[:WHERE]", help="Do the runs on other machines: "
                        "ssh:HOST,HOST, parsl:CONFIG.py or ray[:ADDRESS]. --python, or `python` of an audit, is the "
                        "interpreter there; it needs detaudit and the framework.")  # fmt: skip
+spread_option = option("--spread", group=RUNS, is_flag=True, help="With --engine ssh or ray: do at least two runs on "
+                       "each machine, and as many of each recipe on one as on another.")  # fmt: skip
 engine_options = _all_of(engine_option, across_option)
 """Which machines do the runs, and what it means if they disagree."""
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from detaudit.auditor.audit import Auditor
-from detaudit.cli.elsewhere import audit_elsewhere
+from detaudit.cli.elsewhere import audit_elsewhere, refuse_spread
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     RUNS,
@@ -18,6 +18,7 @@ from detaudit.cli.options import (
     recipes_option,
     run_options,
     runs_option,
+    spread_option,
     target_options,
     until_option,
     vary_option,
@@ -39,6 +40,7 @@ _EXAMPLES = (
         "on other machines, with a Python there",
         "detaudit run train.py --engine ssh:node1,node2 --python /opt/env/bin/python",
     ),
+    ("does each of these machines repeat its result?", "detaudit run train.py --engine ssh:n1,n2,n3 --spread"),
     ("vary hash seeds, clocks, addresses, ... from run to run", "detaudit run train.py --vary all"),
     ("a report for a browser", "detaudit run train.py --format html > report.html"),
 )
@@ -55,6 +57,7 @@ _EXAMPLES = (
         "as far as the last, until two differ or one goes to its end]")  # fmt: skip
 @jobs_options
 @engine_options
+@spread_option
 @vary_option
 @until_option
 @run_options
@@ -66,6 +69,7 @@ def command(format_: str, quiet: bool, verbose: bool, engine: str | None, across
     """
     settings = _settings(here=engine is None, **options)
     settings, shown = replace(settings, across=Across(across)), Shown(format_, quiet, verbose)
+    refuse_spread(options["spread"], engine)
     if engine is not None:
         return audit_elsewhere(settings, engine, options, shown)
     return audit(settings, lambda observer: Auditor(settings, LocalLauncher(), observer), shown)

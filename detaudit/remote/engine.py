@@ -10,7 +10,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """All that a machine needs to do one run of a plan, at most once.
 
     ``id`` is that of this attempt. ``code`` is a compressed tar of the user's repository, ``digest`` its SHA-256, and
-    ``cwd`` where in it the run starts. ``python`` runs the training, ``""`` if the machine is to find one.
+    ``cwd`` where in it the run starts. ``python`` runs the training, ``""`` if the machine is to find one. ``place`` is
+    the machine that is to do it as long as it can, ``""`` for any.
     """
 
     id: str
@@ -20,6 +21,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     cwd: str = ""
     python: str = ""
+    place: str = ""
 
 
 class Lost(msgspec.Struct, frozen=True, tag=True):
@@ -49,6 +51,9 @@ class Engine(Protocol):
 
     at_once: int
     """How many jobs it does at once, at most; the others wait."""
+
+    places: frozenset[str]
+    """The machines that it can choose among for a job, empty if something else chooses."""
 
     def submit(self, job: Job, avoid: frozenset[str] = frozenset()) -> None:
         """Begin a job as soon as a machine is free, one that is not to be avoided if there is any."""

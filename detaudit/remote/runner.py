@@ -48,9 +48,10 @@ class Carrier:
 
         Raises EngineError if the engine is broken, or a machine cannot do the run at all.
         """
-        job, started, lost, avoid = spec.job, time.monotonic(), "", frozenset[str]()
+        job, started, lost = spec.job, time.monotonic(), ""
         if not isinstance(job, Job):
             raise TypeError("a run elsewhere needs a job")
+        avoid = self._engine.places - {job.place} if job.place else frozenset[str]()
         for _ in range(ATTEMPTS):
             found = self._carried(job, avoid, tick)
             place = f"{found.where}: " if found.where else ""
@@ -63,7 +64,8 @@ class Carrier:
                 return RunOutcome(attempt.result.exit_code, time.monotonic() - started)
             else:
                 lost = f"{place}the archive of the run is not whole"
-            job, avoid = msgspec.structs.replace(job, id=secrets.token_hex(8)), avoid | {found.where}
+            avoid = (frozenset() if job.place else avoid) | {found.where}
+            job = msgspec.structs.replace(job, id=secrets.token_hex(8), place="")
         raise RunLostError(lost)
 
     def _carried(self, job: Job, avoid: frozenset[str], tick: Callable[[], None]) -> Returned:
@@ -110,12 +112,16 @@ class RunLostError(Exception):
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Makes runners of audits whose runs are done by the engine of ``carrier``; see MakeRunner."""
+    """Makes runners of audits whose runs are done by the engine of ``carrier``; see MakeRunner.
+
+    ``spread`` are the machines to which the runs of a recipe go in turn, ``()`` if any does any.
+    """
 
     carrier: Carrier
     plan: Plan
     code: Snapshot
     python: str = ""
+    spread: tuple[str, ...] = ()
 
     def __call__(self, settings: Settings, launcher: Launcher, observer: Observer) -> Runner:
         """Return a runner; ``launcher`` passes jobs on to the carrier."""
@@ -146,6 +152,7 @@ class RemoteRunner(Runner):
             digest=elsewhere.code.digest,
             cwd=elsewhere.code.cwd,
             python=elsewhere.python,
+            place=elsewhere.spread[(number - 1) % len(elsewhere.spread)] if elsewhere.spread else "",
         )
         try:
             self._launcher.launch(replace(spec, job=job), lambda: None)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from tests.process.conftest import Finished, Project
-from tests.remote.engines.hosts import pretended, python
+from tests.remote.engines.hosts import another, pretended, python
 
 
 class Hosts:
@@ -81,6 +81,36 @@ def test_all_hosts_down(hosts: Hosts, seeded: str) -> None:
     assert "Connection refused" in error["reason"]
 
 
+def test_spread_runs_are_shared_out_evenly(hosts: Hosts, seeded: str) -> None:
+    done = hosts.run("--runs", "3", "--spread", hosts="a,b,c")
+    assert done.code == 0, done.err
+    assert [len((hosts.folder / f"{host}.pids").read_text().split()) for host in "abc"] == [2, 2, 2]
+    assert [run["id"] for run in done.json["groups"][0]["runs"]] == [1, 2, 3, 4, 5, 6]
+
+
+OF_THE_HOST = "import os, training\ntraining.train(seed=int(os.path.exists(os.path.expanduser('~/planted'))))\n"
+AND_OF_THE_RUN = OF_THE_HOST.replace("))))", ")) and os.getpid()))")
+
+
+def test_a_machine_that_is_planted_to_differ_is_found(hosts: Hosts) -> None:
+    another(hosts.folder, "c", "planted")
+    hosts.project.write("train.py", OF_THE_HOST)
+    done = hosts.run("--spread", hosts="a,b,c")
+    assert (done.code, done.json["verdict"]) == (1, "machine-dependent")
+    (group,) = done.json["groups"]
+    places = [(machine["runs"], machine["results"]) for machine in group["machines"]]
+    assert places == [([1, 2, 4, 5], [1]), ([3, 6], [2])], "a and b are the same machine"
+    assert hosts.run("--spread", "--across", "warn", hosts="a,b,c").code == 0
+
+
+def test_a_machine_that_disagrees_with_itself_is_nondeterministic(hosts: Hosts) -> None:
+    another(hosts.folder, "c", "planted")
+    hosts.project.write("train.py", AND_OF_THE_RUN)
+    done = hosts.run("--spread", "--across", "warn", hosts="a,c")
+    assert (done.code, done.json["verdict"]) == (1, "nondeterministic")
+    assert [machine["runs"] for machine in done.json["groups"][0]["machines"]] == [[1, 3, 5], [2, 4, 6]]
+
+
 def test_a_banner_does_no_harm(hosts: Hosts, seeded: str) -> None:
     (hosts.folder / "a.banner").touch()
     assert hosts.run("--runs", "2", hosts="a").code == 0
@@ -102,6 +132,7 @@ def test_a_host_without_detaudit_is_named(hosts: Hosts, seeded: str) -> None:
         (("--engine", "ssh:a", "--jobs", "2"), "--jobs cannot be combined"),
         (("--engine", "ssh:a", "--vary", "hash-seed"), "--vary cannot be combined"),
         (("--engine", "ssh:a", "--until", "90s"), "after a time"),
+        (("--spread",), "--spread needs --engine"),
     ],
 )
 def test_bad_input(hosts: Hosts, seeded: str, words: tuple[str, ...], said: str) -> None:

@@ -28,8 +28,8 @@ Answer = Callable[[Job], bytes | Lost | Refused]
 class FakeEngine:
     """Answers each job at once."""
 
-    def __init__(self, answer: Answer, at_once: int = 2) -> None:
-        self.at_once, self._answer = at_once, answer
+    def __init__(self, answer: Answer, at_once: int = 2, places: str = "") -> None:
+        self.at_once, self.places, self._answer = at_once, frozenset(places), answer
         self.jobs: list[Job] = []
         self.avoided: list[frozenset[str]] = []
         self.cancelled: list[str] = []
@@ -166,3 +166,18 @@ def test_a_broken_engine_ends_the_audit(tmp_path: Path, at_once: int) -> None:
     with pytest.raises(EngineError, match="its center is gone"):
         audited(tmp_path, engine)
     assert {*engine.cancelled} == {job.id for job in engine.jobs}
+
+
+def test_spread_runs_go_to_the_machines_in_turn_and_a_lost_one_to_any_other(
+    tmp_path: Path, done: Callable[..., bytes]
+) -> None:
+    engine = FakeEngine(lambda job: Lost("node down") if len(engine.jobs) == 1 else done(job), 1, places="abc")
+    made, plan = elsewhere(tmp_path, runs=4, at_once=1)
+    carrier = Carrier(engine)
+    report = Auditor(
+        made, carrier, make_runner=Elsewhere(carrier, plan, Snapshot(b"", "", "."), "", ("a", "b", "c"))
+    ).run()
+    assert report.verdict is Verdict.DETERMINISTIC
+    assert [job.run for job in engine.jobs] == [1, 1, 2, 3, 4]
+    others = [frozenset("bc"), {"node1"}, frozenset("ac"), frozenset("ab"), frozenset("bc")]
+    assert engine.avoided == others

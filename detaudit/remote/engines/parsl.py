@@ -83,6 +83,7 @@ class ParslEngine:
     reaper: Reaper
     folder: Path
     at_once: int
+    places: frozenset[str] = frozenset()
     _futures: dict[str, "Future[Done]"] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _closed: bool = False

@@ -133,7 +133,7 @@ class RayEngine:
         """The names of the nodes of jobs that are wanted."""
         self._returned: list[Returned] = []
         self._failure, self._heard, self._closed = "", time.monotonic(), False
-        self.at_once = 0
+        self.at_once, self.places = 0, frozenset[str]()
 
     def await_nodes(self) -> None:
         """Wait for the first message. Raises as ``connect``."""
@@ -145,7 +145,7 @@ class RayEngine:
         self._take(answer)
         if self._failure:
             raise EngineError(f"cannot connect to a Ray cluster: {self._failure}", hint)
-        self.at_once = len(self._nodes)
+        self.at_once, self.places = len(self._nodes), frozenset(self._nodes.values())
         if not self._nodes:
             raise UsageError("no node of the Ray cluster has a CPU", "Start one with `ray start --num-cpus`.")
 

@@ -109,7 +109,7 @@ class Ssh:
         self._hosts, self._python = hosts, python
         self._queue = Queue()
         self._busy: dict[int, _Connection] = {}
-        self.at_once = len(hosts)
+        self.at_once, self.places = len(hosts), frozenset(hosts)
 
     def submit(self, job: Job, avoid: frozenset[str] = frozenset()) -> None:
         """See Engine."""
@@ -151,7 +151,7 @@ class Ssh:
     def _start(self) -> None:
         free = [place for place in range(len(self._hosts)) if place not in self._busy]
         for place in free:
-            job = self._queue.take(self._hosts[place], frozenset(self._hosts))
+            job = self._queue.take(self._hosts[place], self.places)
             if job is not None:
                 self._busy[place] = self._connect(self._hosts[place], job)
 

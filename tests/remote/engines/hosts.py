@@ -20,8 +20,26 @@ host=$1; shift
 if [ -f "{folder}/$host.down" ]; then echo "ssh: connect to host $host: Connection refused" >&2; exit 255; fi
 if [ -f "{folder}/$host.banner" ]; then echo "Welcome to $host"; fi
 echo $$ >> "{folder}/$host.pids"
-exec env -i HOME="$HOME" USER="$USER" PATH=/usr/bin:/bin PYTHONPATH="{pythonpath}" SSH_CONNECTION=x sh -c "$*"
+if [ -d "{folder}/$host.home" ]; then HOME="{folder}/$host.home"; fi
+exec env -i HOME="$HOME" USER="$USER" PATH=/usr/bin:/bin PYTHONPATH="$HOME:{pythonpath}" SSH_CONNECTION=x sh -c "$*"
 """
+
+
+ANOTHER = """
+import detaudit.auditor.evidence.environment as environment
+read = environment.read
+environment.read = lambda path: "another" if str(path).endswith("boot_id") else read(path)
+"""
+"""What makes a host a machine of its own, as its workers see it: Python runs it first."""
+
+
+def another(folder: Path, host: str, *files: str) -> None:
+    """Make a host of ``pretended`` a machine of its own, with these files in its home."""
+    home = folder / f"{host}.home"
+    home.mkdir()
+    (home / "sitecustomize.py").write_text(ANOTHER)
+    for name in files:
+        (home / name).touch()
 
 
 def pretended(folder: Path) -> str:
