@@ -201,6 +201,7 @@ class Progress:
     def __init__(self, path: Path, name: str, of: int, watcher: Watcher) -> None:
         self._path, self._name, self._of, self._watcher = path, name, of, watcher
         self._size, self._since = -1, time.monotonic()
+        self._read = self._count = 0
 
     def tick(self) -> None:
         """Look at the file. Raises EnoughError if it stalled."""
@@ -210,7 +211,16 @@ class Progress:
                 raise EnoughError
             return
         self._size, self._since = size, time.monotonic()
-        self._watcher.progress(self._name, len(answers.read(self._path).finished), self._of)
+        self._watcher.progress(self._name, self._ended(), self._of)
+
+    def _ended(self) -> int:
+        """Return how many operations have ended, of which only the lines are read that came since the last call."""
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            lines, _, rest = file.read().rpartition(b"\n")
+            self._read = file.tell() - len(rest)
+        self._count += sum(line.startswith((b'{"end"', b'{"crashed"')) for line in lines.split(b"\n"))
+        return self._count
 
 
 def read_request(folder: Path) -> Request:

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -165,6 +165,21 @@ def test_an_operation_without_a_line_for_long_is_ended(tmp_path: Path, monkeypat
     clock[0] += scan.STALLED_S + 1
     with pytest.raises(EnoughError):
         progress.tick()
+
+
+def test_the_progress_counts_operations_that_ended_or_crashed(tmp_path: Path) -> None:
+    class Noted(scan.Watcher):
+        seen: ClassVar[list[int]] = []
+
+        def progress(self, name: str, done: int, of: int) -> None:
+            self.seen.append(done)
+
+    progress = scan.Progress(tmp_path / "lines", "first", 3, Noted())
+    for more in ('{"begin": ["add", "f"]}\n{"end": ["a', 'dd", "f"]}\n', '{"crashed":{}}\n{"case": {}}\n{"end": '):
+        with (tmp_path / "lines").open("a") as file:
+            file.write(more)
+        progress.tick()
+    assert Noted.seen == [0, 1, 2]
 
 
 def test_exit_statuses(tmp_path: Path) -> None:
