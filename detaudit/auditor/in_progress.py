@@ -13,7 +13,7 @@ from detaudit.auditor.judge import verdict
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.runs.runner import Result
 from detaudit.launch.plan import GroupPlan, Settings
-from detaudit.model import SCHEMA_VERSION, Audit, Group, Recording, Verdict, Warning
+from detaudit.model import SCHEMA_VERSION, AppliedRecipe, Audit, Group, Recording, Verdict, Warning
 from detaudit.model.times import now
 
 
@@ -27,7 +27,7 @@ class AuditInProgress:
         self._settings, self._environment = settings, described
         self._elsewhere = False
         self._groups: list[Group] = []
-        self._first: tuple[Group, Result] | None = None
+        self._first: tuple[AppliedRecipe, Result] | None = None
         self.stopped: list[Warning] = []
 
     @property
@@ -53,23 +53,26 @@ class AuditInProgress:
 
     def add(self, group: GroupInProgress, result: Result) -> Group:
         """Take in a run of the group, and return what the group shows now."""
+        self.take(group, result)
+        return self.update(group)
+
+    def take(self, group: GroupInProgress, result: Result) -> None:
+        """Take in a run of the group, one of many: ``update`` judges them together."""
         group.add(result.run, result.processes, result.record, result.threads, result.place)
         if result.place is not None and not self._elsewhere:
             self._environment, self._elsewhere = copy.deepcopy(dict(result.place.described)), True
         environment.add_processes(self._environment, result.processes)
-        found = self.update(group)
         if self._first is None and result.run.finished:
-            self._first = found, result
-        return found
+            self._first = group.recipe, result
 
     @property
     def recording(self) -> Recording | None:
         """What the first finished run recorded, None if there is none."""
         if self._first is None:
             return None
-        group, result = self._first
+        recipe, result = self._first
         where = environment.relevant(self._environment)
-        return recordings.recording_of(self._settings.target.words, group.recipe, where, result.run, result.record)
+        return recordings.recording_of(self._settings.target.words, recipe, where, result.run, result.record)
 
     def report(
         self,

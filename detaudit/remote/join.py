@@ -35,7 +35,8 @@ def join(gathered: Gathered, out: Path, cwd: Path, across: Across = Across.FAIL)
         for number, (attempt, folder) in runs.items():
             spec = group_plan.spec(number)
             logs = partial(gathered.logs, attempt, spec.folder)  # asked for if the run differs from the first
-            audit.add(group, reader.result(spec, attempt, folder, logs))
+            audit.take(group, reader.result(spec, attempt, folder, logs))
+        audit.update(group)
     unwatched = () if plan.isolate or len(gathered.runs) < 2 else (LeftoversUnchecked(apart=True),)
     warnings = (*gathered.warnings, *unwatched)
     report = audit.report(warnings=warnings, interrupted=gathered.interrupted)

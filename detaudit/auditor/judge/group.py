@@ -105,6 +105,12 @@ class GroupInProgress:
         return self._results.record
 
     @property
+    def recipe(self) -> AppliedRecipe:
+        """The recipe of all its runs."""
+        recipe = self._plan.recipe
+        return AppliedRecipe(name=recipe.name, seed=recipe.seed, flags=tuple(flag.id for flag in recipe.flags))
+
+    @property
     def differs(self) -> bool:
         """Whether two runs already differ."""
         return self._results.distinct > 1
@@ -123,7 +129,6 @@ class GroupInProgress:
         early = {run.id for run in shorter(self._runs)}
         furthest = finished - len(early)
         found, once = self._verdict(planned, furthest, places)
-        recipe = self._plan.recipe
         stages = self._results.record.stages if self._results.record else ()
         divergence = localize.divergence([run for run in self._runs if run.counts], stages)
         flags, undone = self._flags.states(self._settings)
@@ -131,7 +136,7 @@ class GroupInProgress:
         sources = self._sources(divergence, stages) if distinct > 1 else ()
         folders = {run.id: self._plan.spec(run.id).folder for run in self._runs if run.status is Status.OK}
         return Group(
-            recipe=AppliedRecipe(name=recipe.name, seed=recipe.seed, flags=tuple(flag.id for flag in recipe.flags)),
+            recipe=self.recipe,
             verdict=found,
             distinct_results=distinct,
             confidence=verdict.confidence(furthest) if distinct == 1 and self._crowding.reason is None else None,
