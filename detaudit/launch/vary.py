@@ -75,8 +75,8 @@ NOTHING_VARIES = Varying()
 def _with_value(spec: RunSpec, variation: Variation, number: int) -> RunSpec:
     orders = [*filter(None, [spec.env[wire.ENV_FLAGS]]), *variation.orders(number)]
     spec = replace(spec, env={**spec.env, **variation.environment(number), wire.ENV_FLAGS: "\n".join(orders)})
-    if variation.launcher == "addresses":
-        return replace(spec, no_aslr=number == 0)
+    if variation.launcher == "addresses":  # which also move when bytecode that the first run wrote is read
+        return replace(spec, no_aslr=number == 0, env={**spec.env, "PYTHONDONTWRITEBYTECODE": "1"})
     if variation.launcher == "load":
         return replace(spec, load=int(variation.at(number)) * (os.cpu_count() or 1))
     return spec

@@ -236,6 +236,26 @@ def test_fixed_addresses_order_sets_of_objects(project: Project, library: str) -
         assert fixed.code == 0
 
 
+def test_the_first_run_writes_no_bytecode_that_moves_fixed_addresses(project: Project) -> None:
+    project.write(
+        "parts.py", "\n".join(f"def f{number}(x=({number}, 'text {number}')): return x" for number in range(300))
+    )
+    project.write(
+        "train.py",
+        """
+        import parts, detaudit
+        class Item:
+            def __init__(self, value): self.value = value
+        for item in list(set(map(Item, range(2000))))[:3]:
+            detaudit.record(loss=item.value, weights=[item.value])
+        """,
+    )
+    done = project.run("train.py", "--flag", "system-aslr-off", "--runs", "3", env={"PYTHONDONTWRITEBYTECODE": ""})
+    states = {flag["id"]: flag["state"] for flag in done.json["groups"][0]["flags"]}
+    assert done.code == 0 or states["system-aslr-off"] == "unavailable"
+    assert not (project.folder / "__pycache__").exists()
+
+
 def test_a_flag_that_fails_is_a_warning(project: Project) -> None:
     project.write("torch.py", "__version__ = '0'\n")  # something else of that name: it has no manual_seed
     project.write("train.py", "import torch\n")
