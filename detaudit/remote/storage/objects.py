@@ -1,5 +1,6 @@
 """A bucket as a storage: with fsspec, and the package that fsspec has for the bucket's service."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +11,13 @@ from detaudit.errors import StorageError, UsageError
 from detaudit.remote.storage import failures, names
 
 T = TypeVar("T")
+
+ANSWER_S = 30.0
+"""Seconds that a server has to answer when a file is stored, more by SLOWEST for a large one. s3fs has no limit of its
+own for one that accepts a connection and reads nothing: aiohttp waits for its ``100 Continue`` for ever."""
+
+SLOWEST = 1 << 17
+"""Bytes per second of a connection that is used."""
 
 
 class _Service(NamedTuple):
@@ -26,7 +34,7 @@ _S3 = _Service(
     {"config_kwargs": {"connect_timeout": 5, "read_timeout": 20, "retries": {"total_max_attempts": 1}}},
     (1, 3),
 )
-"""A server that does not answer is an error after 64 seconds. By default, botocore and s3fs multiply their retries."""
+"""By default, botocore and s3fs multiply their retries."""
 
 _GOOGLE, _AZURE = _Service("gcsfs"), _Service("adlfs")
 
@@ -105,7 +113,8 @@ class Objects:
 
         def create(again: bool) -> bool:
             try:
-                self._files.pipe_file(path, data, mode="create")
+                limit = ANSWER_S + len(data) / SLOWEST
+                _in_time(lambda: self._files.pipe_file(path, data, mode="create"), limit)
             except Exception as error:
                 if not failures.is_taken(error):
                     raise
@@ -149,3 +158,24 @@ class Objects:
                     raise failures.of(doing, self.url, error) from error
                 time.sleep(pause)
         raise AssertionError("the last request returns or raises")
+
+
+def _in_time(request: Callable[[], object], limit: float) -> None:
+    """Wait for a request, in a thread that is left alone after ``limit`` seconds: then TimeoutError is raised."""
+    raised: list[Exception | None] = []
+
+    def call() -> None:
+        try:
+            request()
+        except Exception as error:  # noqa: BLE001 - raised below
+            raised.append(error)
+        else:
+            raised.append(None)
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(limit)
+    if not raised:
+        raise TimeoutError(f"no answer within {limit:.0f} s")
+    if raised[0] is not None:
+        raise raised[0]
