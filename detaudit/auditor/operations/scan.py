@@ -211,7 +211,7 @@ class Progress:
                 raise EnoughError
             return
         self._size, self._since = size, time.monotonic()
-        self._watcher.progress(self._name, self._ended(), self._of)
+        self._watcher.progress(self._name, self._ended() if size else 0, self._of)
 
     def _ended(self) -> int:
         """Return how many operations have ended, of which only the lines are read that came since the last call."""

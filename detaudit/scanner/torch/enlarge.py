@@ -47,7 +47,7 @@ SECONDS = 0.1
 """Processor time that one call may be expected to take."""
 
 MOST_SECONDS = 1.0
-"""Processor time after which no other growth is tried."""
+"""Processor time after which no other growth is tried, and that one call takes at most."""
 
 
 def mapped(value: Any, change: Callable[[Any], Any], kind: type) -> Any:
@@ -140,6 +140,8 @@ def _factors(
             elements, took = _one_call(torch, call, larger)
         except Exception:
             return
+        if took > MOST_SECONDS:  # an operation whose work grows faster than its inputs
+            return
         yield factor, (size, sum(sizes))
         rate = elements / returned if factor > STEP else STEP
         if elements * max(rate, STEP) > MOST_RETURNED or took * STEP * (STEP if rate > 1.5 * STEP else 1) > SECONDS:
@@ -154,6 +156,6 @@ def _one_call(torch: Any, call: Callable[[Any], Any], arguments: Any) -> tuple[i
         started = time.process_time()
         elements = sum(tensor.numel() + EACH for tensor in held(call(arguments), torch.Tensor))
         took = min(took, time.process_time() - started)
-        if took * STEP < SECONDS:
+        if took * STEP < SECONDS or took > MOST_SECONDS:
             break
     return elements, took

@@ -175,11 +175,12 @@ def test_the_progress_counts_operations_that_ended_or_crashed(tmp_path: Path) ->
             self.seen.append(done)
 
     progress = scan.Progress(tmp_path / "lines", "first", 3, Noted())
+    progress.tick()
     for more in ('{"begin": ["add", "f"]}\n{"end": ["a', 'dd", "f"]}\n', '{"crashed":{}}\n{"case": {}}\n{"end": '):
         with (tmp_path / "lines").open("a") as file:
             file.write(more)
         progress.tick()
-    assert Noted.seen == [0, 1, 2]
+    assert Noted.seen == [0, 0, 1, 2]
 
 
 def test_exit_statuses(tmp_path: Path) -> None:
