@@ -35,7 +35,7 @@ def test_a_few_operations_of_torch(project: Project) -> None:
     assert {effect for op, effect in effects if op == "put_"} <= {"fixes", "raises"}  # with accumulate, and without
     assert {effect for op, effect in effects if op == "index_put_"} <= {"fixes"}
     for one in found["differing"]:
-        if one["cause"] == "race":
+        if one["cause"] == "race" and one["difference"]:  # kept if the first process saw it
             assert 0 < one["difference"]["mismatched"] < one["difference"]["total"]
 
 
