@@ -73,7 +73,7 @@ def servers(folder: Path, names: tuple[str, ...]) -> Iterator[dict[str, subproce
         (folder / f"{name}.sshd").write_text(
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
             f"PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n"
-            f"SetEnv PYTHONPATH={ROOT}\n"
+            f"SetEnv PYTHONPATH={ROOT} HOME={folder}\n"  # no .bashrc, which may do anything
         )
         config.append(
             f"Host {name}\n HostName 127.0.0.1\n Port {port}\n User {getpass.getuser()}\n IdentityFile {folder}/user\n"
