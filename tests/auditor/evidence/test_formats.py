@@ -335,3 +335,21 @@ def test_a_type_that_numpy_has_not_is_kept_as_its_bytes(tmp_path: Path) -> None:
     with np.load(path) as kept:
         assert kept["a"].dtype == np.dtype("V2")
         assert kept["a"].tobytes() == b"\x80\x3f\x00\x40"
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float64", "complex64", "complex128"])
+def test_an_array_that_is_written_is_loaded_by_numpy(dtype: str) -> None:
+    array = np.arange(6).astype(dtype).reshape(2, 3)
+    loaded = np.load(io.BytesIO(npy.written(dtype, array.shape, array.tobytes())))
+    assert loaded.dtype == array.dtype
+    assert (loaded == array).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"), [("bfloat16", 2), ("float8_e4m3fn", 1), ("complex32", 4), ("float8_e5m2", 1)]
+)
+def test_an_array_of_a_type_that_numpy_lacks_is_written_as_bytes(dtype: str, size: int) -> None:
+    data = bytes(range(6 * size))
+    loaded = np.load(io.BytesIO(npy.written(dtype, (2, 3), data)))
+    assert loaded.dtype == np.dtype(f"V{size}")
+    assert (loaded.shape, loaded.tobytes()) == ((2, 3), data)

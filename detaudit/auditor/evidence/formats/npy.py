@@ -4,6 +4,7 @@ The layout is at https://numpy.org/doc/stable/reference/generated/numpy.lib.form
 """
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -12,7 +13,10 @@ from detaudit.auditor.evidence.formats import Part, extents, pieces
 
 MOST_HEADER = 2**20
 _MAGIC = b"\x93NUMPY"
-_KINDS = (("bool", "b"), ("uint", "u"), ("int", "i"), ("float", "f"), ("complex", "c"))
+_TYPES = {"b": ("bool",), "u": ("uint8", "uint16", "uint32", "uint64"), "i": ("int8", "int16", "int32", "int64")}
+_TYPES |= {"f": ("float16", "float32", "float64"), "c": ("complex64", "complex128")}
+_CODES = {dtype: code for code, dtypes in _TYPES.items() for dtype in dtypes}
+"""The letters that NumPy has for those of its types that other frameworks name as it does."""
 
 
 def parts(path: Path) -> Iterator[Part]:
@@ -40,9 +44,10 @@ def written(dtype: str, shape: Sequence[int], data: bytes) -> bytes:
 
     Version 1.0 of the format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
     """
-    size = int("".join(filter(str.isdigit, dtype)) or 8) // 8
-    code = next((code for kind, code in _KINDS if dtype.startswith(kind)), "") if dtype[:6] != "float8" else ""
-    head = {"descr": f"<{code}{size}" if code else f"|V{size}", "fortran_order": False, "shape": tuple(shape)}
+    bits = re.search("[0-9]+", dtype)  # the first: float8_e4m3fn has 8
+    size = max(1, int(bits[0] if bits else 8) // 8)
+    code = f"<{_CODES[dtype]}{size}" if dtype in _CODES else f"|V{size}"
+    head = {"descr": code, "fortran_order": False, "shape": tuple(shape)}
     text = repr(head).encode()
     text += b" " * (-(len(text) + 11) % 64) + b"\n"
     return _MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text + data
