@@ -54,7 +54,7 @@ def _unset(flag: Flag, base: Mapping[str, str]) -> Iterator[Risk]:
     if flag.when != "before-start":
         return
     unset = tuple(name for name in flag.env if name not in base)
-    if unset:
-        yield VariablesUnset(variables=unset, flag=flag.id, title=flag.title, by_hand=flag.by_hand)
-    elif flag.launcher:
+    if flag.launcher:
         yield RandomAddresses(flag=flag.id, title=flag.title, by_hand=flag.by_hand)
+    elif unset:
+        yield VariablesUnset(variables=unset, flag=flag.id, title=flag.title, by_hand=flag.by_hand)
