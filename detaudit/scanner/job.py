@@ -47,6 +47,8 @@ class Lines:
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        if os.fstat(self._file).st_size:
+            os.write(self._file, b"\n")  # a full disk may have cut off the last line of an earlier process
 
     def write(self, kind: str, value: object) -> None:
         """Write one line."""

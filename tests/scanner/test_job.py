@@ -112,6 +112,13 @@ class _Interrupting(list[bytes]):
         raise KeyboardInterrupt
 
 
+def test_a_line_that_was_cut_off_costs_no_other(carry_out: Callable[..., answers.Answers], tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text('{"begin": ["add", "float')
+    found = carry_out({"add": [b"a"] * 6})
+    assert found.framework is not None
+    assert found.finished == {("add", "float32")}
+
+
 def test_operations_are_listed(carry_out: Callable[..., answers.Answers]) -> None:
     found = carry_out({"add": [], "mul": []}, lists=["float32", "bfloat16"])
     assert found.items == [("add", "float32"), ("add", "bfloat16"), ("mul", "float32"), ("mul", "bfloat16")]

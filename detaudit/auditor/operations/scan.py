@@ -166,7 +166,7 @@ class Scanner:
             if broken is None:
                 raise ScanError(f"a process of the scan failed: {_last_line(spec.folder)}", f"Its logs: {spec.folder}.")
             crashed = Crashed(*broken, exit_code=outcome.exit_code)
-            store.append(path, msgspec.json.encode({"crashed": crashed}) + b"\n")
+            store.append(path, b"\n" + msgspec.json.encode({"crashed": crashed}) + b"\n")  # the last may be cut off
 
     def _spec(self, folder: str, lines: str, job: Mapping[str, object], one: Pass | None = None) -> RunSpec:
         """Return how to start a process, after writing its job."""

@@ -48,6 +48,8 @@ class Fake:
                     self.interrupted_at = ""
                     raise KeyboardInterrupt
                 if op == self.dies:
+                    lines.write('{"case":')  # on a full disk, a line is cut off
+                    lines.flush()
                     return RunOutcome(-11, 1.0)
                 if op == self.hangs:
                     return RunOutcome(None, 1.0, ended=True)
