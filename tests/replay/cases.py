@@ -76,6 +76,11 @@ class Case:
     framework: str = TORCH
 
     @property
+    def answer(self) -> tuple[object, ...]:
+        """What a replay must say."""
+        return self.obstacle, self.verdict, self.mode, self.gradient, self.gradient_mode
+
+    @property
     def script(self) -> str:
         """The whole script."""
         return dedent(self.framework) + dedent(self.body)

@@ -68,3 +68,10 @@ def replayed(saved: Saved, folder: Path, repro: Path | None = None) -> Replay:
     assert operation is not None
     assert operation.replay is not None
     return operation.replay
+
+
+def answer(found: Replay) -> tuple[object, ...]:
+    """Return what a replay says, as ``Case.answer`` has it."""
+    own, gradient = found.own, found.gradient
+    both = own and own.verdict, own and own.mode, gradient and gradient.verdict, gradient and gradient.mode
+    return found.obstacle, *both

@@ -26,19 +26,19 @@ pytestmark = [pytest.mark.engines, pytest.mark.launches]
 CORPUS = Path(__file__).parents[2] / "corpus" / "scripts"
 
 SCRIPTS = {
-    "python_hash_split": (20, "nondeterministic", "deterministic"),
-    "python_id_order": (3, "nondeterministic", ""),
-    "python_unseeded": (3, "nondeterministic", "deterministic"),
-    "torch_index_backward": (3, "nondeterministic", "deterministic"),
-    "torch_queue_loader": (3, "nondeterministic", "nondeterministic"),
+    "python_hash_split": ("nondeterministic", "deterministic"),
+    "python_id_order": ("nondeterministic", ""),
+    "python_unseeded": ("nondeterministic", "deterministic"),
+    "torch_index_backward": ("nondeterministic", "deterministic"),
+    "torch_queue_loader": ("nondeterministic", "nondeterministic"),
 }
-"""One of each cause: how often it runs without flags, and its verdicts in labels.yaml without flags and with all.
+"""One of each cause: its verdicts in labels.yaml without flags and with the recipe all.
 
 The second is left out if it is that of fixed addresses.
 """
 
-WITH_FLAGS = 3
-"""Runs with the recipe all."""
+RUNS = {"none": 20, "all": 3}
+"""Runs by recipe."""
 
 Call = tuple[tuple[str, ...], dict[str, str]]
 """Options of detaudit, and variables."""
@@ -72,7 +72,7 @@ def by_ray(folder: Path) -> Iterator[Call]:
 
 ENGINES = {"ssh": by_ssh, "parsl": by_parsl, "ray": by_ray}
 
-Audit = Callable[[str, str, int, Call], Found]
+Audit = Callable[[str, str, Call], Found]
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,8 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
         shutil.copy(CORPUS / f"{name}.py", project.folder)
     known: dict[tuple[object, ...], Found] = {}
 
-    def ask(script: str, recipe: str, runs: int, call: Call) -> Found:
-        key = script, recipe, call[0]
+    def ask(script: str, recipe: str, call: Call) -> Found:
+        key, runs = (script, recipe, call[0]), RUNS[recipe]
         if key not in known:
             options = ("--runs", str(runs), "--recipe", recipe, "--python", sys.executable, *call[0])
             began = time.monotonic()
@@ -107,11 +107,11 @@ def test_an_audit_by_an_engine_finds_what_one_here_does(engine: str, audit: Audi
     if engine == "ssh" and not is_here():
         pytest.skip("sshd is not installed")
     with ENGINES[engine](tmp_path) as there:
-        for script, (runs, without, with_all) in SCRIPTS.items():
-            here, found = (audit(script, "none", runs, call) for call in (HERE, there))
+        for script, (without, with_all) in SCRIPTS.items():
+            here, found = (audit(script, "none", call) for call in (HERE, there))
             assert (here.verdict, found.verdict) == (without, without), (engine, script)
             if with_all:
-                here, found = (audit(script, "all", WITH_FLAGS, call) for call in (HERE, there))
+                here, found = (audit(script, "all", call) for call in (HERE, there))
                 assert (here.verdict, found.verdict) == (with_all, with_all), (engine, script)
             if with_all == "deterministic":
                 assert found.results == here.results, (engine, script)
