@@ -172,7 +172,7 @@ bench: $(VENV)/.dev ## Measure what detaudit costs, print one table and write do
 bench-long: $(VENV)/.dev ## Measure whole audits, bisections and traces likewise (hours; BENCH=NAME for one of them)
 	$(BIN)/python -m benchmarks --long $(BENCH)
 
-scan-ops: $(VENV)/.dev ## Scan all operations of torch and TensorFlow and write docs/ops.md (an hour, resumable)
+scan-ops: $(VENV)/.dev ## Scan all operations of torch and TensorFlow and write docs/ops.md (half an hour, resumable)
 	$(BIN)/python -m benchmarks.scan --write docs/ops.md
 
 bench-horizon: $(VENV)/.dev ## Simulate bisections of long trainings and write docs/horizon.md (minutes)
