@@ -175,6 +175,16 @@ bench-long: $(VENV)/.dev ## Measure whole audits, bisections and traces likewise
 scan-ops: $(VENV)/.dev ## Scan all operations of torch and TensorFlow and write docs/ops.md (half an hour, resumable)
 	$(BIN)/python -m benchmarks.scan --write docs/ops.md
 
+# On the Python of the environment, which may be one with a torch for CUDA: make test-gpu GPU_PYTHON=python
+GPU_PYTHON ?= $(BIN)/python
+DEVICE ?= cuda
+
+test-gpu: ## Test on a GPU; DEVICE=cpu runs all of it without one (nine minutes, resumable)
+	$(GPU_PYTHON) -m tests.gpu --device $(DEVICE) $(TASKS)
+
+bench-gpu: ## Measure on a GPU; DEVICE=cpu runs all of it without one (nine minutes, resumable)
+	$(GPU_PYTHON) -m benchmarks.gpu --device $(DEVICE)
+
 bench-horizon: $(VENV)/.dev ## Simulate bisections of long trainings and write docs/horizon.md (minutes)
 	$(BIN)/python -m benchmarks.horizon docs/horizon.md
 

@@ -80,14 +80,14 @@ def _bootstrapped() -> str:
     return os.pathsep.join(filter(None, [str(BOOTSTRAP), os.environ.get("PYTHONPATH")]))
 
 
-def blocks(trainings: Mapping[str, tuple[str, Mapping[str, str]]], block: int, turns: int) -> Turns:
-    """Return the CPU time of a step of each training, given by its code and variables, for each turn.
+def blocks(trainings: Mapping[str, tuple[str, Mapping[str, str]]], block: int, turns: int, pace: str = PACE) -> Turns:
+    """Return the time of a step of each training, given by its code and variables, for each turn: ``pace`` measures it.
 
     The first block of each is not counted: it makes the optimizer's state, and compiles.
     """
     with contextlib.ExitStack() as stack:
         processes = {
-            name: stack.enter_context(paced(PACE.format(block=block) + code, env))
+            name: stack.enter_context(paced(pace.format(block=block) + code, env))
             for name, (code, env) in trainings.items()
         }
         for process in processes.values():
