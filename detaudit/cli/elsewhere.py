@@ -1,4 +1,4 @@
-"""Do the runs of an audit or of a check on other machines, by an engine."""
+"""Do the runs of an audit, a check, a bisection or a trace on other machines, by an engine."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,12 +10,14 @@ import msgspec
 
 from detaudit.auditor.audit import Auditor
 from detaudit.auditor.check import CheckRequest
+from detaudit.auditor.runs.runner import MakeRunner
 from detaudit.cli.execute import Shown, audit
 from detaudit.errors import UsageError
 from detaudit.launch import Launcher, Slot
 from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs
 from detaudit.launch.workspace import repository_root
+from detaudit.recipe.flags import Flag
 from detaudit.remote import state
 from detaudit.remote.engines import connect
 from detaudit.remote.plan import Plan, plan_of
@@ -29,8 +31,7 @@ ON_EACH = 2
 def audit_elsewhere(settings: Settings, engine: str, options: Mapping[str, Any], shown: Shown) -> int:
     """Audit on the machines of an engine, and return the exit status. Raises UsageError for what only works here."""
     refuse_beside_engine(options["jobs"], options["devices"])
-    if settings.vary:
-        raise UsageError("--vary cannot be combined with --engine", "Remove one of them.")
+    refuse_varying(settings)
     sent = _sent(settings, options["python"] or "")
     with _machines(engine, sent.python, spread=options["spread"]) as machines:
         settings, make = machines.of(sent)
@@ -63,6 +64,30 @@ def check_elsewhere(
             for one, (settings, make) in zip(requests, moved, strict=True)
         ]
         return check(there, machines.carrier)
+
+
+def search_elsewhere(
+    settings: Settings,
+    engine: str,
+    python: str | None,
+    asked: tuple[Flag, ...],
+    search: Callable[[Launcher, MakeRunner], int],
+) -> int:
+    """Do the runs of a bisection or a trace on machines of one kind, and return what ``search`` returns.
+
+    They are asked which of the flags ``asked`` they do not support. Raises UsageError for what only works here.
+    """
+    refuse_varying(settings)
+    sent = _sent(settings, python or "")
+    with _machines(engine, sent.python, spread=False) as machines:
+        made = Elsewhere(machines.carrier, sent.plan, sent.code, sent.python, alike=True, asked=asked)
+        return search(machines.carrier, made)
+
+
+def refuse_varying(settings: Settings) -> None:
+    """Raise UsageError for variations, which are made on this machine."""
+    if settings.vary:
+        raise UsageError("--vary cannot be combined with --engine", "Remove one of them.")
 
 
 def refuse_beside_engine(jobs: int | None, devices: tuple[str, ...]) -> None:

@@ -174,5 +174,5 @@ def _run(
         no_aslr=any(flag.launcher == NO_ASLR for flag in flags),
         place=place,
         slot=slot,
-        recipe=recipe.name,
+        recipe=recipe,
     )
