@@ -38,6 +38,7 @@ def _inherited_options(settings: Settings, verb: str) -> list[str]:
     words += ["--until", str(settings.until)] if settings.until is not None and verb in ("run", "bisect") else []
     words += ["--fail-fast"] if settings.fail_fast and verb == "run" else []
     words += settings.jobs.options if verb == "run" else ()
+    words += ["--engine", settings.engine] if settings.engine else []
     words += [word for name in settings.vary for word in ("--vary", name)]
     chosen = settings.stages != wire.DEFAULT_STAGES and verb != "trace"
     every = settings.stages == wire.STAGES

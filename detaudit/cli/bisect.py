@@ -98,7 +98,7 @@ def command(
         options, question, earlier = _resumed(ctx, resume)
     else:
         question, earlier = _question(**options), ()
-    shown, engine = Shown(format_, quiet, verbose), options["engine"]
+    settings, shown = question.settings, Shown(format_, quiet, verbose)
 
     def search(launcher: Launcher, make_runner: MakeRunner) -> int:
         def make_job(observer: Observer) -> Bisector | VariationBisector:
@@ -106,11 +106,11 @@ def command(
                 return VariationBisector(question, launcher, observer, earlier)
             return Bisector(question, launcher, observer, earlier, make_runner)
 
-        return audit(question.settings, make_job, shown)
+        return audit(settings, make_job, shown)
 
-    if engine is None or isinstance(question, VaryQuestion):
+    if not settings.engine or isinstance(question, VaryQuestion):
         return search(LocalLauncher(), Runner)
-    return search_elsewhere(question.settings, engine, options["python"], question.candidates, search)
+    return search_elsewhere(settings, options["python"], question.candidates, search)
 
 
 def _resumed(ctx: click.Context, folder: Path) -> tuple[dict[str, Any], Question | VaryQuestion, tuple[Group, ...]]:
@@ -152,7 +152,6 @@ def _with_secrets(earlier: tuple[str, ...], after_dashes: tuple[str, ...], folde
 
 
 def _question(over: str, engine: str | None, **options: Any) -> Question | VaryQuestion:
-    options["here"] = engine is None
     if over == "variations":
         if engine is not None:
             message = "--engine does not work with --over variations, which are made on this machine"
@@ -160,7 +159,7 @@ def _question(over: str, engine: str | None, **options: Any) -> Question | VaryQ
         return _over_variations(**options)
     if options["vary"]:
         raise UsageError("--vary needs --over variations", "Add --over variations.")
-    return _over_flags(**options)
+    return _over_flags(engine=engine, **options)
 
 
 def _over_variations(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> VaryQuestion:
@@ -182,12 +181,14 @@ def _over_variations(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **
     return VaryQuestion(settings, catalogue, recipe, options["confirm"], options["error"])
 
 
-def _over_flags(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> Question:
+def _over_flags(
+    after_dashes: tuple[str, ...], recipes: tuple[str, ...], engine: str | None, **options: Any
+) -> Question:
     if options["full"] is not None and options["until"] is not None:
         raise UsageError("--full cannot be combined with --until, which ends all runs", "Remove one of them.")
     catalogue = load_catalogue()
     return Question(
-        settings=settings_of(after_dashes, (), 1, **options),
+        settings=replace(settings_of(after_dashes, (), 1, here=engine is None, **options), engine=engine or ""),
         catalogue=catalogue,
         candidates=_candidates(catalogue, recipes, options["flags"], options["no_flags"]),
         seed=DEFAULT_SEED if options["seed"] is None else options["seed"],

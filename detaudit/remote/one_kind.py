@@ -1,4 +1,4 @@
-"""Keep the runs of a search on machines of one kind: it compares runs, and those of unlike machines differ anyway."""
+"""Keep the runs of a search on machines of one kind: runs on other kinds may differ although the training is the same."""
 
 import contextlib
 from collections.abc import Mapping

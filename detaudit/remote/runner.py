@@ -39,8 +39,8 @@ _SHOWN = 5
 class Carrier:
     """A Launcher that gives the jobs of runs to an engine. It may be called in several threads at once.
 
-    What came back of a run is in ``spec.folder`` afterwards, and in ``attempts`` by that folder, with the user's name of
-    the machine.
+    What came back of a run is in ``spec.folder`` afterwards, and in ``attempts`` by that folder, each with what the user
+    calls the machine.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -173,7 +173,7 @@ class RemoteRunner(Runner):
         if self._kept is not None and result.place is not None:
             if others := self._kept.differing(result.place):
                 shutil.rmtree(spec.folder)
-                raise _unlike(where or result.place.host, self._kept.where, others)
+                raise _other_kind(where or result.place.host, self._kept.where, others)
             if self._kept.take(result.place, where, spec.folder):
                 self._observer.stays_on(self._kept.where)
         return result
@@ -205,7 +205,7 @@ class RemoteRunner(Runner):
         )
 
 
-def _unlike(where: str, first: str, names: Sequence[str]) -> EngineError:
+def _other_kind(where: str, first: str, names: Sequence[str]) -> EngineError:
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     hint = "Name machines of one kind with --engine; a bisection goes on with --resume."
     return EngineError(f"{where} did a run, and is not like {first}, which did the first one: {shown}", hint)
