@@ -38,8 +38,8 @@ class Settings:
     ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``files`` says whether
     all others that a run writes are compared too. ``outer`` are the variables of runs, None for those of
     this process, ``env`` is added to them, and recipes may override both. ``stepwise`` runs go further one after
-    another; see ladder.py. ``across`` is what it means that machines have different results, ``engine`` what carries the
-    runs there, ``""`` if they are done here.
+    another; see ladder.py. ``across`` is what it means that machines have different results, ``engine`` how runs get to
+    other machines (--engine), ``""`` if they are done here.
     """
 
     target: Target

@@ -1,4 +1,4 @@
-"""Keep the runs of a search on machines of one kind: runs on other kinds may differ although the training is the same."""
+"""Keep the runs of a search on machines of one kind: two runs on different kinds may differ because of that."""
 
 import contextlib
 from collections.abc import Mapping

@@ -39,8 +39,8 @@ _SHOWN = 5
 class Carrier:
     """A Launcher that gives the jobs of runs to an engine. It may be called in several threads at once.
 
-    What came back of a run is in ``spec.folder`` afterwards, and in ``attempts`` by that folder, each with what the user
-    calls the machine.
+    What came back of a run is in ``spec.folder`` afterwards, and in ``attempts`` by that folder, with what the machine is
+    called.
     """
 
     def __init__(self, engine: Engine) -> None:
