@@ -24,7 +24,7 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
     words = ["detaudit", verb, *([target.script] if target.script else [])]
     words += ["-m", target.module] if target.module else []
     words += options
-    if settings.target.python != sys.executable and "--python" not in options:
+    if settings.target.python != sys.executable and "--python" not in (*options, *settings.elsewhere):
         words += ["--python", shown(Path(settings.target.python))]
     words += _inherited_options(settings, verb)
     if target.arguments:
@@ -38,7 +38,7 @@ def _inherited_options(settings: Settings, verb: str) -> list[str]:
     words += ["--until", str(settings.until)] if settings.until is not None and verb in ("run", "bisect") else []
     words += ["--fail-fast"] if settings.fail_fast and verb == "run" else []
     words += settings.jobs.options if verb == "run" else ()
-    words += ["--engine", settings.engine] if settings.engine else []
+    words += settings.elsewhere
     words += [word for name in settings.vary for word in ("--vary", name)]
     chosen = settings.stages != wire.DEFAULT_STAGES and verb != "trace"
     every = settings.stages == wire.STAGES

@@ -16,7 +16,7 @@ from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import MakeRunner, Runner
 from detaudit.cli import complete
-from detaudit.cli.elsewhere import search_elsewhere
+from detaudit.cli.elsewhere import options_of, search_elsewhere
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
@@ -108,9 +108,9 @@ def command(
 
         return audit(settings, make_job, shown)
 
-    if not settings.engine or isinstance(question, VaryQuestion):
+    if options["engine"] is None or isinstance(question, VaryQuestion):
         return search(LocalLauncher(), Runner)
-    return search_elsewhere(settings, options["python"], question.candidates, search)
+    return search_elsewhere(settings, options["engine"], options["python"], question.candidates, search)
 
 
 def _resumed(ctx: click.Context, folder: Path) -> tuple[dict[str, Any], Question | VaryQuestion, tuple[Group, ...]]:
@@ -187,8 +187,9 @@ def _over_flags(
     if options["full"] is not None and options["until"] is not None:
         raise UsageError("--full cannot be combined with --until, which ends all runs", "Remove one of them.")
     catalogue = load_catalogue()
+    settings = settings_of(after_dashes, (), 1, here=engine is None, **options)
     return Question(
-        settings=replace(settings_of(after_dashes, (), 1, here=engine is None, **options), engine=engine or ""),
+        settings=replace(settings, elsewhere=options_of(engine, options["python"])),
         catalogue=catalogue,
         candidates=_candidates(catalogue, recipes, options["flags"], options["no_flags"]),
         seed=DEFAULT_SEED if options["seed"] is None else options["seed"],

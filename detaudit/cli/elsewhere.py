@@ -68,6 +68,7 @@ def check_elsewhere(
 
 def search_elsewhere(
     settings: Settings,
+    engine: str,
     python: str | None,
     asked: tuple[Flag, ...],
     search: Callable[[Launcher, MakeRunner], int],
@@ -78,9 +79,14 @@ def search_elsewhere(
     """
     refuse_varying(settings)
     sent = _sent(settings, python or "")
-    with _machines(settings.engine, sent.python, spread=False) as machines:
+    with _machines(engine, sent.python, spread=False) as machines:
         made = Elsewhere(machines.carrier, sent.plan, sent.code, sent.python, alike=True, asked=asked)
         return search(machines.carrier, made)
+
+
+def options_of(engine: str | None, python: str | None) -> tuple[str, ...]:
+    """Return the options that name other machines, ``()`` if runs are done here; see Settings.elsewhere."""
+    return ("--engine", engine, *(("--python", python) if python else ())) if engine is not None else ()
 
 
 def refuse_varying(settings: Settings) -> None:
@@ -120,7 +126,7 @@ def _sent(settings: Settings, python: str) -> _Sent:
 
 @dataclass(frozen=True)
 class _Machines:
-    engine: str
+    options: tuple[str, ...]
     carrier: Carrier
     at_once: int
     spread: tuple[str, ...]
@@ -132,7 +138,7 @@ class _Machines:
         plan, count = msgspec.structs.replace(sent.plan, runs=runs), min(self.at_once, runs)
         slots = tuple(Slot(name=f"{number:04}") for number in range(1, count + 1))
         settings = replace(sent.settings, runs=runs, jobs=Jobs(slots=slots, elsewhere=True))
-        settings = replace(settings, stepwise=False, engine=self.engine)
+        settings = replace(settings, stepwise=False, elsewhere=self.options)
         return settings, Elsewhere(self.carrier, plan, sent.code, sent.python, self.spread)
 
 
@@ -143,6 +149,8 @@ def _machines(engine: str, python: str, *, spread: bool) -> Iterator[_Machines]:
         if spread and not found.places:
             message = f"{engine.partition(':')[0]} chooses the machine of a run itself, so --spread cannot"
             raise UsageError(message, "Leave it out, and raise --runs until each machine has done two.")
-        yield _Machines(engine, Carrier(found), found.at_once, tuple(sorted(found.places)) if spread else ())
+        yield _Machines(
+            options_of(engine, python), Carrier(found), found.at_once, tuple(sorted(found.places)) if spread else ()
+        )
     finally:
         found.close()

@@ -11,7 +11,7 @@ from detaudit.auditor.runs.runner import MakeRunner, Runner
 from detaudit.auditor.trace.replay import ReplayRequest
 from detaudit.auditor.trace.tracer import Tracer, TraceRequest
 from detaudit.cli import complete
-from detaudit.cli.elsewhere import search_elsewhere
+from detaudit.cli.elsewhere import options_of, search_elsewhere
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
@@ -100,9 +100,9 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **o
     def search(launcher: Launcher, make_runner: MakeRunner) -> int:
         return audit(settings, lambda observer: Tracer(request, launcher, observer, make_runner), shown)
 
-    if not settings.engine:
+    if options["engine"] is None:
         return search(LocalLauncher(), Runner)
-    return search_elsewhere(settings, options["python"], tuple(request.catalogue), search)
+    return search_elsewhere(settings, options["engine"], options["python"], tuple(request.catalogue), search)
 
 
 for one in command.params:
@@ -124,7 +124,8 @@ def _request(
         remove=options["no_flags"],
     )
     settings = settings_of(after_dashes, (loaded,), runs, here=here, **options)
-    settings = replace(settings, stepwise=not (full or options["vary"]), engine=engine or "")
+    elsewhere = options_of(engine, options["python"])
+    settings = replace(settings, stepwise=not (full or options["vary"]), elsewhere=elsewhere)
     dump = options["dump"].resolve() if options["dump"] else None
     repro = options["repro"].resolve() if options["repro"] else None
     if options["no_replay"] and (options["replay"] or repro):

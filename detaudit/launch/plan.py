@@ -38,8 +38,8 @@ class Settings:
     ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``files`` says whether
     all others that a run writes are compared too. ``outer`` are the variables of runs, None for those of
     this process, ``env`` is added to them, and recipes may override both. ``stepwise`` runs go further one after
-    another; see ladder.py. ``across`` is what it means that machines have different results, ``engine`` how runs get to
-    other machines (--engine), ``""`` if they are done here.
+    another; see ladder.py. ``across`` is what it means that machines have different results, ``elsewhere`` are the
+    options that name other machines, ``()`` if runs are done here.
     """
 
     target: Target
@@ -65,7 +65,7 @@ class Settings:
     varying: Varying = NOTHING_VARIES
     jobs: Jobs = ALONE
     across: Across = Across.FAIL
-    engine: str = ""
+    elsewhere: tuple[str, ...] = ()
     started: str = field(default_factory=now)
 
 

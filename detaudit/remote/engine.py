@@ -15,8 +15,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ``id`` is that of this attempt. ``code`` is a compressed tar of the user's repository, ``digest`` its SHA-256, and
     ``cwd`` where in it the run starts. ``python`` runs the training, ``""`` if the machine is to find one. ``place`` is
     the machine that is to do it as long as it can, ``""`` for any. Limits explains ``until``, ``last_step`` and
-    ``trained_by``; ``watch`` is what else to record (wire.ENV_WATCH), and ``asked`` are flags of which the machine is to
-    say whether it supports them, besides those of the recipe.
+    ``trained_by``; ``watch`` is what else to record (wire.ENV_WATCH). The machine says whether it supports the flags of
+    the recipe, and also those that are ``asked``.
     """
 
     id: str

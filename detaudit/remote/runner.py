@@ -39,8 +39,8 @@ _SHOWN = 5
 class Carrier:
     """A Launcher that gives the jobs of runs to an engine. It may be called in several threads at once.
 
-    What came back of a run is in ``spec.folder`` afterwards, and in ``attempts`` by that folder, with what the machine is
-    called.
+    What came back of a run is in ``spec.folder`` afterwards, and in ``attempts`` by that folder, with the name of the
+    machine.
     """
 
     def __init__(self, engine: Engine) -> None:
