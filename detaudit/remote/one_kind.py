@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -30,20 +31,21 @@ class OneKind:
         """Return the names of what makes another kind of a machine, ``[]`` if it is of this kind."""
         return differing(self._first, place) if self._first is not None else []
 
-    def take(self, place: Place, where: str, folder: Path) -> bool:
-        """Note where a run of this kind was done, and keep that in its folder; return whether it is the first."""
-        store.write(folder / FILE, msgspec.json.encode(place))
-        first = self._first is None
-        if first:
+    def take(self, place: Place, where: str, folder: Path) -> Place:
+        """Note that a run was done on a machine of this kind, keep that in its folder, and return it as one of them."""
+        if self._first is None:
             self._keep(place, where)
-        return first
+        else:
+            place = replace(place, relevant=self._first.relevant)  # one that was ended early imported less
+        store.write(folder / FILE, msgspec.json.encode(place))
+        return place
 
     def restored(self, folder: Path) -> Place | None:
         """Return where a run was done by an earlier process, None if that is not known."""
         with contextlib.suppress(OSError, msgspec.MsgspecError):
             place = msgspec.json.decode((folder / FILE).read_bytes(), type=Place)
             if self._first is None:
-                self._keep(place, "")  # another configuration may have given the machine another name
+                self._keep(place, "")
             return place
         return None
 

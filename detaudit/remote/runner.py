@@ -170,13 +170,14 @@ class RemoteRunner(Runner):
         spec.folder.rename(taken)
         with self._reading:
             result = self._reader.result(spec, attempt, taken)
-        if self._kept is not None and result.place is not None:
-            if others := self._kept.differing(result.place):
-                shutil.rmtree(spec.folder)
-                raise _other_kind(where or result.place.host, self._kept.where, others)
-            if self._kept.take(result.place, where, spec.folder):
-                self._observer.stays_on(self._kept.where)
-        return result
+        if self._kept is None or result.place is None:
+            return result
+        if others := self._kept.differing(result.place):
+            shutil.rmtree(spec.folder)
+            raise _other_kind(where or result.place.host, self._kept.where, others)
+        if not self._kept.where:
+            self._observer.stays_on(where or result.place.host)
+        return replace(result, place=self._kept.take(result.place, where, spec.folder))
 
     def _job(self, number: int, spec: RunSpec, limits: Limits) -> Job:
         elsewhere, until = self._elsewhere, spec.env.get(wire.ENV_UNTIL)
