@@ -175,7 +175,7 @@ def test_a_host_that_refuses_ends_the_search(tmp_path: Path) -> None:
         bisect(tmp_path, hosts)
 
 
-def test_the_runs_of_a_trace_are_told_what_to_record(tmp_path: Path) -> None:
+def test_the_runs_of_a_trace_record_what_the_trace_wants(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path)
     found = trace(tmp_path, hosts)
     assert found.verdict is Verdict.NONDETERMINISTIC
