@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.process.conftest import Finished, Project
@@ -38,6 +39,9 @@ class Hosts:
 
     def search(self, verb: str, *words: str) -> Finished:
         return self.project.detaudit(*self.words(verb, "--format", "json", *words), env=self.env)
+
+    def pids(self) -> list[int]:
+        return [int(line) for path in self.folder.glob("*.pids") for line in path.read_text().split()]
 
     def sent(self, host: str) -> int:
         path = self.folder / f"{host}.pids"
@@ -95,6 +99,7 @@ def test_an_interrupted_bisection_goes_on_there(hosts: Hosts, tmp_path: Path) ->
         out, err = running.communicate(timeout=120)
     assert running.returncode == 130, err
     assert "detaudit bisect --resume found" in out
+    _wait(lambda: not any(map(psutil.pid_exists, hosts.pids())))
     before = json.loads((hosts.project.folder / "found" / "audit.json").read_text())
     hold.unlink()
     done = hosts.project.detaudit("bisect", "--resume", "found", "--format", "json", env=hosts.env)
