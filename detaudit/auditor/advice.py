@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from detaudit import redact, wire
 from detaudit.launch.interpreter import other_python
 from detaudit.launch.plan import Settings
-from detaudit.model import FlagOutcome, Group, NextStep, Purpose, Run, Stage, Status, Verdict, Warning
+from detaudit.model import Culprit, FlagOutcome, Group, NextStep, Purpose, Run, Stage, Status, Verdict, Warning
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 
 _SHOWN = 5
@@ -24,7 +24,7 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
     words = ["detaudit", verb, *([target.script] if target.script else [])]
     words += ["-m", target.module] if target.module else []
     words += options
-    if settings.target.python != sys.executable and "--python" not in options:
+    if settings.target.python != sys.executable and "--python" not in (*options, *settings.elsewhere):
         words += ["--python", shown(Path(settings.target.python))]
     words += _inherited_options(settings, verb)
     if target.arguments:
@@ -38,6 +38,7 @@ def _inherited_options(settings: Settings, verb: str) -> list[str]:
     words += ["--until", str(settings.until)] if settings.until is not None and verb in ("run", "bisect") else []
     words += ["--fail-fast"] if settings.fail_fast and verb == "run" else []
     words += settings.jobs.options if verb == "run" else ()
+    words += settings.elsewhere
     words += [word for name in settings.vary for word in ("--vary", name)]
     chosen = settings.stages != wire.DEFAULT_STAGES and verb != "trace"
     every = settings.stages == wire.STAGES
@@ -133,6 +134,15 @@ def resume_step(settings: Settings) -> tuple[NextStep, ...]:
     hidden = ["--", *redact.command(arguments)] if redact.command(arguments) != arguments else []
     text = shlex.join(["detaudit", "bisect", "--resume", shown(settings.out), *hidden])
     return (NextStep(command=text, purpose=Purpose.RESUME),)
+
+
+def flag_step(settings: Settings, found: Culprit | None) -> tuple[NextStep, ...]:
+    """Return the command that checks the first flag of a culprit, none if runs with it already differed."""
+    trial = found.flags[0].trial if found is not None and found.flags else None
+    if found is None or not found.flags or (trial is not None and not trial.matched):
+        return ()
+    text = command(settings, "--runs", str(settings.runs), "--flag", found.flags[0].flag)
+    return (NextStep(command=text, purpose=Purpose.CHECK_FLAG),)
 
 
 def _log(folder: Path) -> str:

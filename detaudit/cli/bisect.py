@@ -14,11 +14,14 @@ from detaudit.auditor.bisect.flags import Bisector, Question
 from detaudit.auditor.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
+from detaudit.auditor.runs.runner import MakeRunner, Runner
 from detaudit.cli import complete
+from detaudit.cli.elsewhere import options_of, search_elsewhere
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
     TargetCommand,
+    engine_option,
     option,
     run_options,
     seed_option,
@@ -28,6 +31,7 @@ from detaudit.cli.options import (
 )
 from detaudit.cli.settings import settings_of
 from detaudit.errors import UsageError
+from detaudit.launch import Launcher
 from detaudit.launch.local import LocalLauncher
 from detaudit.model import Bisection, Group, VariationBisection
 from detaudit.recipe.flags import SEARCHED, Catalogue, Flag, load_catalogue
@@ -43,6 +47,10 @@ _EXAMPLES = (
     ("the script's own arguments follow --", "detaudit bisect train.py -- --lr 0.1"),
     ("what else would do, and what does it cost?", "detaudit bisect train.py --alternatives"),
     ("which changes of the environment change the training?", "detaudit bisect train.py --over variations"),
+    (
+        "on another machine, with a Python there",
+        "detaudit bisect train.py --engine ssh:node1 --python /opt/env/bin/python",
+    ),
     ("go on after an interruption", "detaudit bisect --resume .detaudit/20261121-145042-24652d70"),
 )
 
@@ -74,11 +82,12 @@ _EXAMPLES = (
 @option("--resume", group=_SEARCH, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
         shell_complete=complete.results,
         help="Resume an interrupted bisection from its results folder.")  # fmt: skip
+@engine_option
 @until_option
 @run_options
 @click.pass_context
 def command(
-    ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, resume: Path | None, over: str, **options: Any
+    ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, resume: Path | None, **options: Any
 ) -> int:
     """Find a minimal set of flags that makes a training script deterministic.
 
@@ -86,20 +95,26 @@ def command(
     flag in the set can be left out.
     """
     if resume is not None:
-        question, earlier = _resumed(ctx, resume)
+        options, question, earlier = _resumed(ctx, resume)
     else:
-        question, earlier = _question(over, **options), ()
+        question, earlier = _question(**options), ()
+    settings, shown = question.settings, Shown(format_, quiet, verbose)
 
-    def make_job(observer: Observer) -> Bisector | VariationBisector:
-        if isinstance(question, VaryQuestion):
-            return VariationBisector(question, LocalLauncher(), observer, earlier)
-        return Bisector(question, LocalLauncher(), observer, earlier)
+    def search(launcher: Launcher, make_runner: MakeRunner) -> int:
+        def make_job(observer: Observer) -> Bisector | VariationBisector:
+            if isinstance(question, VaryQuestion):
+                return VariationBisector(question, launcher, observer, earlier)
+            return Bisector(question, launcher, observer, earlier, make_runner)
 
-    return audit(question.settings, make_job, Shown(format_, quiet, verbose))
+        return audit(settings, make_job, shown)
+
+    if options["engine"] is None or isinstance(question, VaryQuestion):
+        return search(LocalLauncher(), Runner)
+    return search_elsewhere(settings, options["engine"], options["python"], question.candidates, search)
 
 
-def _resumed(ctx: click.Context, folder: Path) -> tuple[Question | VaryQuestion, tuple[Group, ...]]:
-    """Return the question of the bisection in ``folder``, and its trials so far."""
+def _resumed(ctx: click.Context, folder: Path) -> tuple[dict[str, Any], Question | VaryQuestion, tuple[Group, ...]]:
+    """Return the options of the bisection in ``folder``, its question, and its trials so far."""
     earlier = store.load(folder)
     if not isinstance(earlier, Bisection | VariationBisection):
         raise UsageError(f"no bisection in {folder}", "Pass the results folder of `detaudit bisect`.")
@@ -118,7 +133,7 @@ def _resumed(ctx: click.Context, folder: Path) -> tuple[Question | VaryQuestion,
     edited.refuse_edited(folder)
     question = _question(**options)
     settings = replace(question.settings, out=folder.resolve(), command=earlier.command)
-    return replace(question, settings=settings), earlier.groups
+    return options, replace(question, settings=settings), earlier.groups
 
 
 def _with_secrets(earlier: tuple[str, ...], after_dashes: tuple[str, ...], folder: Path) -> list[str]:
@@ -136,12 +151,15 @@ def _with_secrets(earlier: tuple[str, ...], after_dashes: tuple[str, ...], folde
     return [*words[: -len(given)], *given]
 
 
-def _question(over: str, **options: Any) -> Question | VaryQuestion:
+def _question(over: str, engine: str | None, **options: Any) -> Question | VaryQuestion:
     if over == "variations":
+        if engine is not None:
+            message = "--engine does not work with --over variations, which are made on this machine"
+            raise UsageError(message, "Start it on that machine, or leave out --engine.")
         return _over_variations(**options)
     if options["vary"]:
         raise UsageError("--vary needs --over variations", "Add --over variations.")
-    return _over_flags(**options)
+    return _over_flags(engine=engine, **options)
 
 
 def _over_variations(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> VaryQuestion:
@@ -163,12 +181,15 @@ def _over_variations(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **
     return VaryQuestion(settings, catalogue, recipe, options["confirm"], options["error"])
 
 
-def _over_flags(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> Question:
+def _over_flags(
+    after_dashes: tuple[str, ...], recipes: tuple[str, ...], engine: str | None, **options: Any
+) -> Question:
     if options["full"] is not None and options["until"] is not None:
         raise UsageError("--full cannot be combined with --until, which ends all runs", "Remove one of them.")
     catalogue = load_catalogue()
+    settings = settings_of(after_dashes, (), 1, here=engine is None, **options)
     return Question(
-        settings=settings_of(after_dashes, (), 1, **options),
+        settings=replace(settings, elsewhere=options_of(engine, options["python"])),
         catalogue=catalogue,
         candidates=_candidates(catalogue, recipes, options["flags"], options["no_flags"]),
         seed=DEFAULT_SEED if options["seed"] is None else options["seed"],

@@ -1,4 +1,4 @@
-"""Do the runs of an audit or of a check on other machines, by an engine."""
+"""Do the runs of an audit, a check, a bisection or a trace on other machines, by an engine."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,12 +10,14 @@ import msgspec
 
 from detaudit.auditor.audit import Auditor
 from detaudit.auditor.check import CheckRequest
+from detaudit.auditor.runs.runner import MakeRunner
 from detaudit.cli.execute import Shown, audit
 from detaudit.errors import UsageError
 from detaudit.launch import Launcher, Slot
 from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs
 from detaudit.launch.workspace import repository_root
+from detaudit.recipe.flags import Flag
 from detaudit.remote import state
 from detaudit.remote.engines import connect
 from detaudit.remote.plan import Plan, plan_of
@@ -29,8 +31,7 @@ ON_EACH = 2
 def audit_elsewhere(settings: Settings, engine: str, options: Mapping[str, Any], shown: Shown) -> int:
     """Audit on the machines of an engine, and return the exit status. Raises UsageError for what only works here."""
     refuse_beside_engine(options["jobs"], options["devices"])
-    if settings.vary:
-        raise UsageError("--vary cannot be combined with --engine", "Remove one of them.")
+    refuse_varying(settings)
     sent = _sent(settings, options["python"] or "")
     with _machines(engine, sent.python, spread=options["spread"]) as machines:
         settings, make = machines.of(sent)
@@ -65,6 +66,35 @@ def check_elsewhere(
         return check(there, machines.carrier)
 
 
+def search_elsewhere(
+    settings: Settings,
+    engine: str,
+    python: str | None,
+    asked: tuple[Flag, ...],
+    search: Callable[[Launcher, MakeRunner], int],
+) -> int:
+    """Do the runs of a bisection or a trace on machines of one kind, and return what ``search`` returns.
+
+    They are asked which of the flags ``asked`` they do not support. Raises UsageError for what only works here.
+    """
+    refuse_varying(settings)
+    sent = _sent(settings, python or "")
+    with _machines(engine, sent.python, spread=False) as machines:
+        made = Elsewhere(machines.carrier, sent.plan, sent.code, sent.python, alike=True, asked=asked)
+        return search(machines.carrier, made)
+
+
+def options_of(engine: str | None, python: str | None) -> tuple[str, ...]:
+    """Return the options that name other machines, ``()`` if runs are done here; see Settings.elsewhere."""
+    return ("--engine", engine, *(("--python", python) if python else ())) if engine is not None else ()
+
+
+def refuse_varying(settings: Settings) -> None:
+    """Raise UsageError for variations, which are made on this machine."""
+    if settings.vary:
+        raise UsageError("--vary cannot be combined with --engine", "Remove one of them.")
+
+
 def refuse_beside_engine(jobs: int | None, devices: tuple[str, ...]) -> None:
     """Raise UsageError for options that share out this machine."""
     if jobs != 1 or devices:
@@ -96,6 +126,7 @@ def _sent(settings: Settings, python: str) -> _Sent:
 
 @dataclass(frozen=True)
 class _Machines:
+    options: tuple[str, ...]
     carrier: Carrier
     at_once: int
     spread: tuple[str, ...]
@@ -106,7 +137,8 @@ class _Machines:
         runs += -runs % (len(self.spread) or 1)
         plan, count = msgspec.structs.replace(sent.plan, runs=runs), min(self.at_once, runs)
         slots = tuple(Slot(name=f"{number:04}") for number in range(1, count + 1))
-        settings = replace(sent.settings, runs=runs, jobs=Jobs(slots=slots, elsewhere=True), stepwise=False)
+        settings = replace(sent.settings, runs=runs, jobs=Jobs(slots=slots, elsewhere=True))
+        settings = replace(settings, stepwise=False, elsewhere=self.options)
         return settings, Elsewhere(self.carrier, plan, sent.code, sent.python, self.spread)
 
 
@@ -117,6 +149,8 @@ def _machines(engine: str, python: str, *, spread: bool) -> Iterator[_Machines]:
         if spread and not found.places:
             message = f"{engine.partition(':')[0]} chooses the machine of a run itself, so --spread cannot"
             raise UsageError(message, "Leave it out, and raise --runs until each machine has done two.")
-        yield _Machines(Carrier(found), found.at_once, tuple(sorted(found.places)) if spread else ())
+        yield _Machines(
+            options_of(engine, python), Carrier(found), found.at_once, tuple(sorted(found.places)) if spread else ()
+        )
     finally:
         found.close()

@@ -15,6 +15,7 @@ from detaudit.model import Run
 from detaudit.model.number import count
 from detaudit.report.fill import filled
 from detaudit.report.messages.wording import about, duration, shortened
+from detaudit.report.plain import line
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -88,6 +89,10 @@ class ProgressLine(Observer):
         if seconds >= EVERY_S:
             short = f"{count(runs, 'run')} through step {through:,}, then " if runs else ""
             self._say(f"to prove the answer: {short}{count(whole, 'run')} to the end: {about(seconds)}")
+
+    def stays_on(self, machine: str) -> None:
+        """See Observer."""
+        self._say(f"all runs are done on {line(machine)}, or on machines like it")
 
     def runs_planned(self, runs: int, least: bool) -> None:
         """See Observer."""

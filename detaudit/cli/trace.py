@@ -7,14 +7,17 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from detaudit.auditor.runs.runner import MakeRunner, Runner
 from detaudit.auditor.trace.replay import ReplayRequest
 from detaudit.auditor.trace.tracer import Tracer, TraceRequest
 from detaudit.cli import complete
+from detaudit.cli.elsewhere import options_of, search_elsewhere
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
     RUNS,
     TargetCommand,
+    engine_option,
     flag_options,
     option,
     run_options,
@@ -23,9 +26,10 @@ from detaudit.cli.options import (
 )
 from detaudit.cli.settings import settings_of
 from detaudit.errors import UsageError
+from detaudit.launch import Launcher
 from detaudit.launch.local import LocalLauncher
 from detaudit.recipe import machine
-from detaudit.recipe.flags import load_catalogue
+from detaudit.recipe.flags import DEVICES, load_catalogue
 from detaudit.recipe.recipes import load_recipe
 
 _ON_CPU = "torch-on-cpu"
@@ -41,6 +45,10 @@ _EXAMPLES = (
     ("save both versions of the tensor that differs", "detaudit trace train.py --dump tensors.npz"),
     ("record steps 100 to 104", "detaudit trace train.py --from-step 100 --window 5"),
     ("write a script that shows the race, for a bug report", "detaudit trace train.py --repro race"),
+    (
+        "on another machine, with a Python there",
+        "detaudit trace train.py --engine ssh:node1 --python /opt/env/bin/python",
+    ),
     ("where does the number of threads first change it?", "detaudit trace train.py --vary threads"),
 )
 
@@ -70,6 +78,7 @@ _EXAMPLES = (
 @option("--no-replay", group=_REPLAYED, is_flag=True, help="Do not repeat the operation that is the culprit.")
 @option("--repro", group=_REPLAYED, type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
         help="Write a script that repeats it, with its inputs beside it, for a bug report.")  # fmt: skip
+@engine_option
 @vary_option
 @run_options
 @click.pass_context
@@ -86,9 +95,14 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **o
             "Remove them, or use `detaudit run`.",
         )
     request = _request(**options)
-    settings = request.settings
-    shown = Shown(format_, quiet, verbose)
-    return audit(settings, lambda observer: Tracer(request, LocalLauncher(), observer), shown)
+    settings, shown = request.settings, Shown(format_, quiet, verbose)
+
+    def search(launcher: Launcher, make_runner: MakeRunner) -> int:
+        return audit(settings, lambda observer: Tracer(request, launcher, observer, make_runner), shown)
+
+    if options["engine"] is None:
+        return search(LocalLauncher(), Runner)
+    return search_elsewhere(settings, options["engine"], options["python"], tuple(request.catalogue), search)
 
 
 for one in command.params:
@@ -96,23 +110,29 @@ for one in command.params:
         one.hidden = True
 
 
-def _request(after_dashes: tuple[str, ...], recipe: str, runs: int, full: bool, **options: Any) -> TraceRequest:
-    catalogue = load_catalogue()
+def _request(
+    after_dashes: tuple[str, ...], recipe: str, runs: int, full: bool, engine: str | None, **options: Any
+) -> TraceRequest:
+    catalogue, here = load_catalogue(), engine is None
     on_cpu = [f"{_ON_CPU}={options['on_cpu']}"] if options["on_cpu"] else []
     loaded = load_recipe(
         recipe,
         catalogue,
-        devices=machine.devices(),
+        devices=machine.devices() if here else DEVICES,
         seed=options["seed"],
         add=[*options["flags"], *on_cpu],
         remove=options["no_flags"],
     )
-    settings = settings_of(after_dashes, (loaded,), runs, **options)
-    settings = replace(settings, stepwise=not (full or options["vary"]))
+    settings = settings_of(after_dashes, (loaded,), runs, here=here, **options)
+    elsewhere = options_of(engine, options["python"])
+    settings = replace(settings, stepwise=not (full or options["vary"]), elsewhere=elsewhere)
     dump = options["dump"].resolve() if options["dump"] else None
     repro = options["repro"].resolve() if options["repro"] else None
     if options["no_replay"] and (options["replay"] or repro):
         raise UsageError("--no-replay was given with --replay or --repro", "Leave one of them out.")
+    if not here and (options["replay"] or repro):
+        message = "--replay and --repro repeat the operation on this machine, and its inputs are of another"
+        raise UsageError(message, "Leave them out, or trace on that machine without --engine.")
     replay = ReplayRequest(options["replay"], None, repro) if options["replay"] else ReplayRequest(repro=repro)
-    chosen = None if options["no_replay"] else replay
+    chosen = replay if here and not options["no_replay"] else None
     return TraceRequest(settings, loaded, catalogue, options["from_step"], options["window"], dump, chosen)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from detaudit.recipe.recipes import Recipe
+
 RESULTS = ".detaudit"
 """The folder of all results, unless --out names a different one."""
 
@@ -32,8 +34,8 @@ class RunSpec:
     seconds. The logs and the event logs are written to ``live`` and moved to ``folder`` after the run. ``load`` is
     the number of busy processes beside it, ``place`` the name of the copy it works in, ``""`` for the usual one. Two
     runs with different ``slot``s may go at once: nothing that they write to has the same path, and their marks differ.
-    One that ``may_save`` gets a SIGTERM before it is ended by a tick. ``recipe`` is the name of its recipe, ``job``
-    what another machine needs to do it.
+    One that ``may_save`` gets a SIGTERM before it is ended by a tick. ``recipe`` is whose flags its environment
+    has, ``job`` what another machine needs to do it.
     """
 
     argv: tuple[str, ...]
@@ -49,7 +51,7 @@ class RunSpec:
     place: str = ""
     slot: Slot = Slot()
     may_save: bool = False
-    recipe: str = ""
+    recipe: Recipe | None = None
     job: object = None
 
     @property

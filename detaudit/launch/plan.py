@@ -38,7 +38,8 @@ class Settings:
     ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``files`` says whether
     all others that a run writes are compared too. ``outer`` are the variables of runs, None for those of
     this process, ``env`` is added to them, and recipes may override both. ``stepwise`` runs go further one after
-    another; see ladder.py. ``across`` is what it means that machines have different results.
+    another; see ladder.py. ``across`` is what it means that machines have different results, ``elsewhere`` are the
+    options that name other machines, ``()`` if runs are done here.
     """
 
     target: Target
@@ -64,6 +65,7 @@ class Settings:
     varying: Varying = NOTHING_VARIES
     jobs: Jobs = ALONE
     across: Across = Across.FAIL
+    elsewhere: tuple[str, ...] = ()
     started: str = field(default_factory=now)
 
 
@@ -174,5 +176,5 @@ def _run(
         no_aslr=any(flag.launcher == NO_ASLR for flag in flags),
         place=place,
         slot=slot,
-        recipe=recipe.name,
+        recipe=recipe,
     )

@@ -5,13 +5,18 @@ from typing import Protocol
 
 import msgspec
 
+from detaudit.launch.until import Until
+from detaudit.recipe.flags import Flag
+
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """All that a machine needs to do one run of a plan, at most once.
 
     ``id`` is that of this attempt. ``code`` is a compressed tar of the user's repository, ``digest`` its SHA-256, and
     ``cwd`` where in it the run starts. ``python`` runs the training, ``""`` if the machine is to find one. ``place`` is
-    the machine that is to do it as long as it can, ``""`` for any.
+    the machine that is to do it as long as it can, ``""`` for any. Limits explains ``until``, ``last_step`` and
+    ``trained_by``; ``watch`` is what else to record (wire.ENV_WATCH). The machine says whether it supports the flags of
+    the recipe, and also those that are ``asked``.
     """
 
     id: str
@@ -22,6 +27,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     python: str = ""
     place: str = ""
+    until: Until | None = None
+    last_step: int | None = None
+    trained_by: int = 1
+    watch: str = ""
+    asked: tuple[Flag, ...] = ()
 
 
 class Lost(msgspec.Struct, frozen=True, tag=True):

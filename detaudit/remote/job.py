@@ -18,13 +18,14 @@ from typing import BinaryIO
 
 import msgspec
 
+from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.errors import ConfigError, DetauditError, StorageError, WorkspaceError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.processes import Reaper
 from detaudit.remote.engine import Job, Lost, Refused
 from detaudit.remote.plan import read_plan
-from detaudit.remote.worker import SCRATCH, Worker
+from detaudit.remote.worker import SCRATCH, Asked, Worker
 
 MARKER = b"\ndetaudit frame "
 """What a frame begins with: before it may be what a login shell prints. The size and the SHA-256 follow."""
@@ -50,7 +51,7 @@ def carry_out(data: bytes) -> bytes:
             try:
                 plan = read_plan(job.plan, "the plan of the job")
                 worker = Worker(plan, cwd, LocalLauncher(), Observer(), mark, job.python or None, Path(place))
-                worker.archive(job.run, job.id, results / "archive")
+                worker.archive(job.run, job.id, results / "archive", _asked(job))
                 return _ARCHIVE + (results / "archive").read_bytes()
             finally:
                 os.chdir(before)
@@ -58,6 +59,11 @@ def carry_out(data: bytes) -> bytes:
             return _NONE + msgspec.msgpack.encode(Lost(error.message))
         except DetauditError as error:
             return _NONE + msgspec.msgpack.encode(Refused(error.message, error.hint))
+
+
+def _asked(job: Job) -> Asked:
+    limits = Limits(until=job.until, last_step=job.last_step, trained_by=job.trained_by)
+    return Asked(limits, job.watch, job.asked)
 
 
 def result_of(data: bytes) -> bytes | Lost | Refused:

@@ -4,13 +4,14 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
-from detaudit import private
+from detaudit import private, wire
+from detaudit.auditor.judge.machines import Place
 from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
@@ -24,6 +25,7 @@ from detaudit.model.problems import RunLost
 from detaudit.recipe.flags import Flag
 from detaudit.remote.archive import ArchiveError, Attempt, unpack
 from detaudit.remote.engine import Engine, Job, Lost, Refused, Returned
+from detaudit.remote.one_kind import OneKind
 from detaudit.remote.plan import Plan, to_file
 from detaudit.remote.returned import Reader
 from detaudit.remote.snapshot import Snapshot
@@ -31,17 +33,20 @@ from detaudit.remote.snapshot import Snapshot
 ATTEMPTS = 3
 """How often a run is begun if machines are lost."""
 
+_SHOWN = 5
+
 
 class Carrier:
     """A Launcher that gives the jobs of runs to an engine. It may be called in several threads at once.
 
-    What came back of a run is in ``spec.folder`` afterwards, and in ``attempts`` by that folder.
+    What came back of a run is in ``spec.folder`` afterwards, and in ``attempts`` by that folder, with the name of the
+    machine.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lock = engine, threading.Lock()
         self._returned: dict[str, Returned] = {}
-        self.attempts: dict[Path, Attempt] = {}
+        self.attempts: dict[Path, tuple[Attempt, str]] = {}
 
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
         """See Launcher.launch; the outcome of a run that was lost on each machine has no exit code.
@@ -60,7 +65,7 @@ class Carrier:
             if isinstance(found.result, Lost):
                 lost = f"{place}{found.result.reason}"
             elif (attempt := self._unpacked(job, found.result, spec.folder)) is not None:
-                self.attempts[spec.folder] = attempt
+                self.attempts[spec.folder] = attempt, found.where
                 return RunOutcome(attempt.result.exit_code, time.monotonic() - started)
             else:
                 lost = f"{place}the archive of the run is not whole"
@@ -114,7 +119,9 @@ class RunLostError(Exception):
 class Elsewhere:
     """Makes runners of audits whose runs are done by the engine of ``carrier``; see MakeRunner.
 
-    ``spread`` are the machines to which the runs of a recipe go in turn, ``()`` if any does any.
+    ``spread`` are the machines to which the runs of a recipe go in turn, ``()`` if any does any. With ``alike``, all
+    runs stay on the machine of the first, and on those like it; each machine says which of the flags ``asked`` it does
+    not support.
     """
 
     carrier: Carrier
@@ -122,6 +129,8 @@ class Elsewhere:
     code: Snapshot
     python: str = ""
     spread: tuple[str, ...] = ()
+    alike: bool = False
+    asked: tuple[Flag, ...] = ()
 
     def __call__(self, settings: Settings, launcher: Launcher, observer: Observer) -> Runner:
         """Return a runner; ``launcher`` passes jobs on to the carrier."""
@@ -135,34 +144,72 @@ class RemoteRunner(Runner):
         super().__init__(replace(settings, isolate=True), launcher, observer)  # nothing here is watched
         self.space = SharedWorkspace(settings.cwd)
         self._elsewhere, self._reader = elsewhere, Reader(settings.out)
+        self._kept = OneKind() if elsewhere.alike else None
 
     def refused(self, flags: Iterable[Flag]) -> Mapping[str, FlagState]:
-        """Return nothing: each machine says so itself."""
-        return {}
+        """Return what the one kind of machine said; if there may be several, each says so itself."""
+        known = self._kept.refused if self._kept is not None else {}
+        return {flag.id: known[flag.id] for flag in flags if flag.id in known}
+
+    def place(self, spec: RunSpec) -> Place | None:
+        """See Runner."""
+        return self._kept.restored(spec.folder) if self._kept is not None else None
 
     def _run(self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool) -> Result:
-        """See Runner. A run is ended where the plan says, whatever the limits."""
-        elsewhere = self._elsewhere
-        before = [recipe.name for recipe in elsewhere.plan.recipes].index(spec.recipe) * elsewhere.plan.runs
-        job = Job(
+        """See Runner. A run is not compared while it goes on, so it is ended where it would be if it matched."""
+        elsewhere, job = self._elsewhere, self._job(number, spec, limits)
+        try:
+            self._launcher.launch(replace(spec, job=job), lambda: None)
+        except RunLostError as error:
+            if self._kept is not None:  # a search would take it for a training that fails
+                hint = "Start it again; a bisection goes on with --resume."
+                raise EngineError(f"a run was lost {ATTEMPTS} times: {error}", hint) from error
+            return Result(_lost(number, str(error)), (), RunRecord())
+        attempt, where = elsewhere.carrier.attempts.pop(spec.folder)
+        taken = spec.folder.with_name(f"{spec.folder.name}.taken")
+        spec.folder.rename(taken)
+        with self._reading:
+            result = self._reader.result(spec, attempt, taken)
+        if self._kept is None or result.place is None:
+            return result
+        if others := self._kept.differing(result.place):
+            shutil.rmtree(spec.folder)
+            raise _other_kind(where or result.place.host, self._kept.where, others)
+        if not self._kept.where:
+            self._observer.stays_on(where or result.place.host)
+        return replace(result, place=self._kept.take(result.place, where, spec.folder))
+
+    def _job(self, number: int, spec: RunSpec, limits: Limits) -> Job:
+        elsewhere, until = self._elsewhere, spec.env.get(wire.ENV_UNTIL)
+        plan = msgspec.structs.replace(
+            elsewhere.plan,
+            recipes=(spec.recipe,),
+            runs=max(number, elsewhere.plan.runs),
+            until=int(until) if until else None,
+            stages=self._settings.stages,
+        )
+        kept = self._kept.where if self._kept is not None else ""
+        return Job(
             id=secrets.token_hex(8),
-            run=before + number,
-            plan=to_file(elsewhere.plan),
+            run=number,
+            plan=to_file(plan),
             code=elsewhere.code.data,
             digest=elsewhere.code.digest,
             cwd=elsewhere.code.cwd,
             python=elsewhere.python,
-            place=elsewhere.spread[(number - 1) % len(elsewhere.spread)] if elsewhere.spread else "",
+            place=elsewhere.spread[(number - 1) % len(elsewhere.spread)] if elsewhere.spread else kept,
+            until=limits.until,
+            last_step=limits.last_step,
+            trained_by=limits.trained_by,
+            watch=spec.env.get(wire.ENV_WATCH, ""),
+            asked=elsewhere.asked,
         )
-        try:
-            self._launcher.launch(replace(spec, job=job), lambda: None)
-        except RunLostError as error:
-            return Result(_lost(number, str(error)), (), RunRecord())
-        attempt = elsewhere.carrier.attempts.pop(spec.folder)
-        taken = spec.folder.with_name(f"{spec.folder.name}.taken")
-        spec.folder.rename(taken)
-        with self._reading:
-            return self._reader.result(spec, attempt, taken)
+
+
+def _other_kind(where: str, first: str, names: Sequence[str]) -> EngineError:
+    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    hint = "Name machines of one kind with --engine; a bisection goes on with --resume."
+    return EngineError(f"{where} did a run, and is not like {first}, which did the first one: {shown}", hint)
 
 
 def _lost(number: int, why: str) -> Run:

@@ -12,8 +12,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from detaudit import __version__, private
+from detaudit import __version__, private, wire
 from detaudit.auditor.evidence import environment, folded, machine
+from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Runner
 from detaudit.errors import ConfigError, DetauditError, StorageError
@@ -23,6 +24,7 @@ from detaudit.launch.target import resolve_target
 from detaudit.model import Run
 from detaudit.model.enums import Records
 from detaudit.model.times import now
+from detaudit.recipe.flags import Flag
 from detaudit.recipe.recipes import Recipe
 from detaudit.remote import state
 from detaudit.remote.archive import Attempt, logs_of, name_of, pack, read_attempt
@@ -33,6 +35,15 @@ SCRATCH = Path("/tmp")  # noqa: S108 - the folder in it is for this user alone
 """Where workers write until a run is stored: equal on all machines, because the length of a path moves addresses."""
 
 _SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of one run besides its plan: see Job."""
+
+    limits: Limits
+    watch: str = ""
+    flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,10 +62,10 @@ class Worker:
     python: str | None = None
     scratch: Path = SCRATCH
 
-    def archive(self, number: int, attempt_id: str, into: Path) -> list[Path]:
+    def archive(self, number: int, attempt_id: str, into: Path, asked: Asked | None = None) -> list[Path]:
         """Do the run with this number, and write its archive to a file, however the training ended.
 
-        Return what is to be stored; see packed.
+        It is ended where the plan says, or where is ``asked``. Return what is to be stored; see packed.
 
         Raises UsageError for no run of the plan, ConfigError if the code or detaudit is another than the plan's,
         StorageError if nothing can be written.
@@ -65,10 +76,13 @@ class Worker:
         started = now()
         with self._folder() as folder:
             settings = self._settings(recipe, folder)
-            refused = refusals.refused(recipe.flags, settings.target, settings.outer or {})
-            runner = Runner(settings, self.launcher, self.observer)
+            asked = asked or Asked(Limits(until=settings.until))
+            flags = {flag.id: flag for flag in (*asked.flags, *recipe.flags)}
+            refused = refusals.refused(flags.values(), settings.target, settings.outer or {})
+            runner = Runner(dataclasses.replace(settings, until=None), self.launcher, self.observer)
             spec = plan_group(settings, recipe, runner.space, refused).spec(place)
-            result = runner.run(place, spec)
+            watched = {wire.ENV_WATCH: asked.watch} if asked.watch else {}
+            result = runner.run(place, dataclasses.replace(spec, env={**spec.env, **watched}), asked.limits)
             attempt = Attempt(
                 schema_version=SCHEMA_VERSION,
                 plan=self.plan,
@@ -171,4 +185,5 @@ def store(worker: Worker, number: int, storage: Storage) -> Stored:
 
 def _machine(variables: Mapping[str, str]) -> dict[str, Any]:
     """Describe this machine, and the variables that all runs have."""
-    return {**environment.describe(variables), **machine.describe(base=variables), "id": machine.identity()}
+    found = {**environment.describe(variables), **machine.describe(base=variables), "id": machine.identity()}
+    return {**found, "may_have_gpu": environment.has_gpu()}

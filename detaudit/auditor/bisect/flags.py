@@ -18,8 +18,8 @@ from detaudit.auditor.evidence import environment
 from detaudit.auditor.evidence.event_logs import versions
 from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
-from detaudit.auditor.runs.runner import Runner
-from detaudit.launch import Launcher, refusals
+from detaudit.auditor.runs.runner import MakeRunner, Runner
+from detaudit.launch import Launcher
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.launch.until import Until
 from detaudit.model import (
@@ -80,12 +80,17 @@ class Bisector:
     """
 
     def __init__(
-        self, question: Question, launcher: Launcher, observer: Observer | None = None, earlier: tuple[Group, ...] = ()
+        self,
+        question: Question,
+        launcher: Launcher,
+        observer: Observer | None = None,
+        earlier: tuple[Group, ...] = (),
+        make_runner: MakeRunner = Runner,
     ) -> None:
         settings = question.settings
         self._earlier = earlier
         self._question = question
-        self._runner = Runner(settings, launcher, observer or Observer())
+        self._runner = make_runner(settings, launcher, observer or Observer())
         self._observer = observer or Observer()
         self._trials = LimitedTrials(settings, self._runner, self._plan, observer or Observer(), self._save)
         self._rules = rules_of(question.catalogue)
@@ -127,7 +132,7 @@ class Bisector:
         question = self._question
         recipe = Recipe(name=name, seed=question.seed, flags=question.catalogue.select(flags))
         settings = question.settings
-        refused = refusals.refused(recipe.flags, settings.target)
+        refused = self._runner.refused(recipe.flags)
         # Each run records at its second step what is otherwise recorded at the end: no run is ended before.
         settings = settings if settings.until is not None else dataclasses.replace(settings, until=Until(step=2))
         return plan_group(settings, recipe, self._runner.space, refused)
@@ -147,9 +152,10 @@ class Bisector:
         if base is None:
             return _Known(self._question.candidates)
         # A run that was ended early did not say where its weights are.
-        devices = base.run.devices or (() if base.run.through is None or environment.has_gpu() else ("cpu",))
+        has_gpu = environment.has_gpu() if base.place is None else base.place.described.get("may_have_gpu", True)
+        devices = base.run.devices or (() if base.run.through is None or has_gpu else ("cpu",))
         flags, reasons = applicable(self._question.candidates, versions(base.processes), devices)
-        refused = refusals.refused(flags, self._question.settings.target)
+        refused = self._runner.refused(flags)
         reasons |= {flag: state.reason or NotImported() for flag, state in refused.items()}
         return _Known(tuple(flag for flag in flags if flag.id not in refused), reasons)
 

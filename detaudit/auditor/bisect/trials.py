@@ -1,5 +1,6 @@
 """Trials: each runs the training with a set of flags until enough is known about it."""
 
+import copy
 import shutil
 import statistics
 from collections.abc import Callable, Iterable, Sequence
@@ -51,7 +52,7 @@ class Cost(NamedTuple):
 class Trials:
     """Runs trainings with flags, and keeps the results. ``keep`` is called after each run.
 
-    ``environment`` is that of the runs so far; see environment.describe.
+    ``environment`` is that of the runs so far, of the first if others are done elsewhere; see environment.describe.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Trials:
         self._observer, self._keep = observer, keep
         self._trials: dict[Flags, Trial] = {}
         self.environment: dict[str, Any] = environment.describe()
+        self._elsewhere = False
         self.total_runs = 0
 
     @property
@@ -153,7 +155,9 @@ class Trials:
         self._observer.run_finished(trial.group.result().runs[-1])
 
     def _take(self, trial: Trial, result: Result) -> None:
-        trial.group.add(result.run, result.processes, result.record)
+        trial.group.add(result.run, result.processes, result.record, place=result.place)
+        if result.place is not None and not self._elsewhere:
+            self.environment, self._elsewhere = copy.deepcopy(dict(result.place.described)), True
         environment.add_processes(self.environment, result.processes)
         matches = result.run.finished and trial.group.result().runs[-1].first_difference is None
         if matches and (trial.first is None or (result.run.through or END) > (trial.first.run.through or END)):
@@ -189,7 +193,8 @@ class Trials:
         processes = event_logs.read_run(spec.folder)
         if run.through is not None:
             self._runner.ended_after(run.through, processes)
-        return Result(run, processes, compared(spec, processes, self._runner.unhooked(spec)))
+        record = compared(spec, processes, self._runner.unhooked(spec))
+        return Result(run, processes, record, place=self._runner.place(spec))
 
 
 def broken(group: Group) -> bool:

@@ -28,6 +28,9 @@ class Observer:
     def at_once(self, runs: int) -> None:
         """Note how many runs are under way, now that one more began."""
 
+    def stays_on(self, machine: str) -> None:
+        """Note the machine that does all runs, or others like it."""
+
     def last_step(self, step: int) -> None:
         """Note the step after which the run under way will be ended."""
 

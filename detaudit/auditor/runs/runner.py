@@ -79,6 +79,10 @@ class Runner:
         """Return the state of each flag that is not applied where the runs are done."""
         return refusals.refused(flags, self._settings.target)
 
+    def place(self, spec: RunSpec) -> Place | None:
+        """Return where a finished run was done, None for this machine."""
+        return None
+
     def run(self, number: int, spec: RunSpec, limits: Limits = WHOLE, *, carry_on: bool = False) -> Result:
         """Run ``spec`` to its end, or to its ``limits``; without any, it is ended where the settings say (--until).
 

@@ -10,7 +10,6 @@ from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.ladder import FACTOR
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Runner
-from detaudit.launch import refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.launch.until import Until
 from detaudit.model import Culprit, FlagTrial, RunRecord, Status
@@ -36,7 +35,7 @@ class FlagTrials:
         FACTOR times as far.
         """
         recipe = self._with(found.flags[0].flag) if found.flags else None
-        refused = refusals.refused(recipe.flags, self.settings.target) if recipe else {}
+        refused = self.runner.refused(recipe.flags) if recipe else {}
         if recipe is None or found.flags[0].flag in refused:
             return found
         plan = plan_group(self.settings, recipe, self.runner.space, refused)
@@ -60,7 +59,7 @@ class FlagTrials:
             self.total_runs += 1
             limits = Limits(first if first.parts else None, until=until)
             result = self.runner.run(number, plan.spec(number), limits)
-            group.add(result.run, result.processes, result.record)
+            group.add(result.run, result.processes, result.record, place=result.place)
             self.observer.run_finished(result.run)
             if not (result.run.finished or result.run.status is Status.STOPPED) or not result.record.parts:
                 return FlagTrial(runs=len(group.result().runs), failed=True)

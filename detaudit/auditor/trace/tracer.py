@@ -1,5 +1,6 @@
 """Run one trace: two runs that differ, two instrumented ones around that step, the culprit, its tensors."""
 
+import copy
 import itertools
 import os
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from detaudit.auditor.judge.run_status import stopped
 from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.ladder import Ladder
 from detaudit.auditor.runs.observer import Observer
-from detaudit.auditor.runs.runner import Result, Runner
+from detaudit.auditor.runs.runner import MakeRunner, Result, Runner
 from detaudit.auditor.source import excerpts
 from detaudit.auditor.trace import window as windows
 from detaudit.auditor.trace.culprit_line import Fixes, Known
@@ -27,7 +28,7 @@ from detaudit.auditor.trace.instrumented import InstrumentedRuns, Window
 from detaudit.auditor.trace.op_spread import Spread
 from detaudit.auditor.trace.replay import ReplayRequest, Replays
 from detaudit.auditor.trace.user_code import UserCode
-from detaudit.launch import Launcher, refusals
+from detaudit.launch import Launcher
 from detaudit.launch.plan import Settings, plan_group
 from detaudit.model import (
     ALL_STEPS,
@@ -35,8 +36,6 @@ from detaudit.model import (
     Culprit,
     Difference,
     Narrowed,
-    NextStep,
-    Purpose,
     RunRecord,
     Stage,
     Status,
@@ -69,11 +68,17 @@ class TraceRequest:
 class Tracer:
     """Runs one trace. After an interruption, ``result`` has what is known by then."""
 
-    def __init__(self, request: TraceRequest, launcher: Launcher, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        request: TraceRequest,
+        launcher: Launcher,
+        observer: Observer | None = None,
+        make_runner: MakeRunner = Runner,
+    ) -> None:
         self._request, self._observer = request, observer or Observer()
         settings = replace(request.settings, stages=wire.STAGES)
-        self._runner = Runner(settings, launcher, self._observer)
-        refused = refusals.refused(request.recipe.flags, settings.target)
+        self._runner = make_runner(settings, launcher, self._observer)
+        refused = self._runner.refused(request.recipe.flags)
         self._plan = plan_group(settings, request.recipe, self._runner.space, refused)
         self._instrumented = InstrumentedRuns(self._runner, self._plan, self._observer, max(2, settings.runs))
         if self._plan.varying.varying:
@@ -130,7 +135,9 @@ class Tracer:
 
     def _take(self, result: Result) -> None:
         self._runs += 1
-        self._group.add(result.run, result.processes, result.record)
+        self._group.add(result.run, result.processes, result.record, place=result.place)
+        if result.place is not None and self._first is None:
+            self._environment = copy.deepcopy(dict(result.place.described))
         environment.add_processes(self._environment, result.processes)
         usable = result.run.status is Status.OK or result.record.parts
         self._first = self._first or (result if usable else None)
@@ -222,7 +229,7 @@ class Tracer:
                 *advice.warnings((group,), self._runner.leftovers, self._runner.warnings),
                 *dict.fromkeys(self._instrumented.failures),
             ),
-            next_steps=self._next_steps(),
+            next_steps=advice.flag_step(settings, self._culprit),
             interrupted=interrupted,
             target=settings.target.words,
             started=settings.started,
@@ -240,11 +247,3 @@ class Tracer:
         if found is None:
             return None
         return msgspec.structs.replace(found, excerpt=excerpts.at(self._request.settings.cwd, found.file, found.line))
-
-    def _next_steps(self) -> tuple[NextStep, ...]:
-        settings, found = self._request.settings, self._culprit
-        trial = found.flags[0].trial if found is not None and found.flags else None
-        if found is None or not found.flags or (trial is not None and not trial.matched):
-            return ()
-        command = advice.command(settings, "--runs", str(settings.runs), "--flag", found.flags[0].flag)
-        return (NextStep(command=command, purpose=Purpose.CHECK_FLAG),)
