@@ -5,19 +5,21 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
 
 from detaudit import private, wire
 from detaudit.auditor import store
-from detaudit.auditor.operations import answers, judge
+from detaudit.auditor.evidence.event_logs import display_path
+from detaudit.auditor.operations import answers, judge, step
 from detaudit.auditor.operations.answers import Answers, Crashed, Item
 from detaudit.auditor.operations.passes import Pass, passes
 from detaudit.errors import AuditNotFoundError, ScanError, UnknownNameError
 from detaudit.launch import EnoughError, Launcher, RunOutcome, RunSpec
 from detaudit.model import SCHEMA_VERSION
-from detaudit.model.operations import OpCrash, OpScan, OpSkipped
+from detaudit.model.operations import OpCrash, OpResult, OpScan, OpSkipped, ScriptStep
 from detaudit.model.times import now
 
 START = Path(__file__).resolve().parents[2] / "scanner" / "start.py"
@@ -38,7 +40,10 @@ _PREFIXES = ("torch.Tensor.", "torch.", "tensorflow.", "tf.")
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What to scan: a resumed scan has the same."""
+    """What to scan: a resumed scan has the same.
+
+    If it is what one step of a ``script`` calls, the calls are in ``log``, ``""`` if there are none.
+    """
 
     python: str
     framework: str
@@ -48,6 +53,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int
     samples: tuple[int, ...] = ()
     started: str = msgspec.field(default_factory=now)
+    script: ScriptStep | None = None
+    log: str = ""
 
 
 class Watcher:
@@ -71,12 +78,14 @@ class Scanner:
 
     def run(self) -> OpScan:
         """Do every pass that is not done, and return the report. Raises ScanError if the framework does not load."""
+        if self.request.script is not None and not self.request.log:
+            return self.result()
         private.make_folder(self.out / "kept")
         listed = self._listed()
         items = [item for item in listed.items if _wanted(item[0], self.request.patterns)]
         if not items:
             raise UnknownNameError(
-                f"no operation of {self.request.framework} matches {', '.join(self.request.patterns)}",
+                f"no operation of {self._of} matches {', '.join(self.request.patterns)}",
                 "Patterns are as in a shell: --op '*scatter*'.",
             )
         for one in self._passes(listed):
@@ -102,13 +111,31 @@ class Scanner:
             wall_s=self._seconds(),
             operations=len({one.case.op for one in found}),
             cases=len(found),
-            differing=tuple(one.result() for one in found if one.differs),
-            refused=tuple(one.result() for one in found if one.error and not one.differs),
+            differing=tuple(self._called(one.result()) for one in found if one.differs),
+            refused=tuple(self._called(one.result()) for one in found if one.error and not one.differs),
             thread_dependent=tuple(dict.fromkeys(one.case.op for one in found if one.thread_dependent)),
             crashed=tuple(OpCrash(op=one.op, dtype=one.dtype, exit_code=one.exit_code) for one in crashed.values()),
             skipped=tuple(OpSkipped(op=one.op, dtype=one.dtype, error=one.error) for one in skipped.values()),
             interrupted=interrupted,
+            script=self.request.script,
         )
+
+    @property
+    def _of(self) -> str:
+        script = self.request.script
+        return self.request.framework if script is None else f"step {script.step} of {' '.join(script.command)}"
+
+    def _called(self, result: OpResult) -> OpResult:
+        """Return a result with where the script makes the call."""
+        if not self.request.log:
+            return result
+        call = self._noted[result.sample]
+        file = display_path(call.file, Path.cwd())
+        return msgspec.structs.replace(result, calls=call.count, file=file, line=call.line)
+
+    @cached_property
+    def _noted(self) -> tuple[step.Noted, ...]:
+        return step.read(Path(self.request.log))[0]
 
     def _passes(self, listed: Answers) -> tuple[Pass, ...]:
         threads = listed.framework.threads if listed.framework else 1
@@ -173,6 +200,8 @@ class Scanner:
         request = self.request
         path = self.out / f"{lines}.job.json"
         whole = {"framework": request.framework, "device": request.device, "lines": str(self._lines(lines)), **job}
+        if request.log:
+            whole["log"] = request.log
         store.write(path, msgspec.json.encode(whole))
         env = {**self.env, wire.ENV_MARK: self.mark, "PYTHONHASHSEED": "0"}
         if one is not None:
@@ -232,8 +261,12 @@ def read_request(folder: Path) -> Request:
 
 
 def _wanted(op: str, patterns: Iterable[str]) -> bool:
-    """Return whether an operation matches one of the patterns, which may begin as in code: ``torch.Tensor.put_``."""
-    return any(fnmatch.fnmatchcase(op, _bare(pattern)) for pattern in patterns)
+    """Return whether an operation matches one of the patterns, which may begin as in code: ``torch.Tensor.put_``.
+
+    ``aten.put_.default`` is named ``put_`` too.
+    """
+    names = {op, op.removeprefix("aten.").rpartition(".")[0] if op.startswith("aten.") else op}
+    return any(fnmatch.fnmatchcase(name, _bare(pattern)) for pattern in patterns for name in names)
 
 
 def _bare(pattern: str) -> str:
