@@ -5,7 +5,8 @@ answered by a line ``item`` for each operation and type that there is, after a l
 the number of threads. Any other has ``items`` (``[operation, type]``), ``phases`` (``name``, ``threads``, ``switch``,
 ``repeats``, ``seconds``), ``samples`` (numbers, or null for a choice), ``sizes`` (how an earlier job enlarged each
 sample) and ``keep``, the folder for results that differ. One with a ``log`` is about the calls in it, which one step of
-a script made (``noted`` and ``step``, see wire.py): their places in it are the numbers of the samples. Its lines are, for each item, in this order:
+a script made (``noted`` and ``step``, see wire.py): their places in it are the numbers of the samples. The lines of a
+job are, for each item, in this order:
 
 ``begin``: the item, before anything of it runs; a process that dies names it by this line
 ``case``: one direction of one sample: ``op``, ``dtype``, ``sample``, ``direction``, ``size``, ``inputs`` (a digest),

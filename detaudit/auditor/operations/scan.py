@@ -2,7 +2,6 @@
 
 import fnmatch
 import shutil
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,8 +15,9 @@ from detaudit.auditor.evidence.event_logs import display_path
 from detaudit.auditor.operations import answers, judge, step
 from detaudit.auditor.operations.answers import Answers, Crashed, Item
 from detaudit.auditor.operations.passes import Pass, passes
+from detaudit.auditor.operations.progress import Progress, Watcher
 from detaudit.errors import AuditNotFoundError, ScanError, UnknownNameError
-from detaudit.launch import EnoughError, Launcher, RunOutcome, RunSpec
+from detaudit.launch import Launcher, RunOutcome, RunSpec
 from detaudit.model import SCHEMA_VERSION
 from detaudit.model.operations import OpCrash, OpResult, OpScan, OpSkipped, ScriptStep
 from detaudit.model.times import now
@@ -32,9 +32,6 @@ SECONDS = "seconds.txt"
 
 FIRST = "first"
 """The pass that enlarges the samples."""
-
-STALLED_S = 120.0
-"""Seconds without a line after which the operation under way is ended."""
 
 _PREFIXES = ("torch.Tensor.", "torch.", "tensorflow.", "tf.")
 
@@ -55,13 +52,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     started: str = msgspec.field(default_factory=now)
     script: ScriptStep | None = None
     log: str = ""
-
-
-class Watcher:
-    """Is notified of the progress of a scan; does nothing by itself."""
-
-    def progress(self, name: str, done: int, of: int) -> None:
-        """Note how many of its items a pass has done."""
 
 
 @dataclass
@@ -216,40 +206,12 @@ class Scanner:
             load=one.load if one is not None else 0,
         )
 
-    def _launch(self, spec: RunSpec, progress: "Progress") -> RunOutcome:
+    def _launch(self, spec: RunSpec, progress: Progress) -> RunOutcome:
         if spec.folder.exists():  # of an interrupted scan
             shutil.rmtree(spec.folder)
         outcome = self.launcher.launch(spec, progress.tick)
         store.append(self.out / SECONDS, f"{outcome.wall_s:.1f}\n".encode())
         return outcome
-
-
-class Progress:
-    """Follows the lines of a process, and ends it if none comes for STALLED_S."""
-
-    def __init__(self, path: Path, name: str, of: int, watcher: Watcher) -> None:
-        self._path, self._name, self._of, self._watcher = path, name, of, watcher
-        self._size, self._since = -1, time.monotonic()
-        self._read = self._count = 0
-
-    def tick(self) -> None:
-        """Look at the file. Raises EnoughError if it stalled."""
-        size = self._path.stat().st_size if self._path.exists() else 0
-        if size == self._size:
-            if time.monotonic() - self._since > STALLED_S:
-                raise EnoughError
-            return
-        self._size, self._since = size, time.monotonic()
-        self._watcher.progress(self._name, self._ended() if size else 0, self._of)
-
-    def _ended(self) -> int:
-        """Return how many operations have ended, of which only the lines are read that came since the last call."""
-        with self._path.open("rb") as file:
-            file.seek(self._read)
-            lines, _, rest = file.read().rpartition(b"\n")
-            self._read = file.tell() - len(rest)
-        self._count += sum(line.startswith((b'{"end"', b'{"crashed"')) for line in lines.split(b"\n"))
-        return self._count
 
 
 def read_request(folder: Path) -> Request:
