@@ -113,8 +113,9 @@ class ScriptStep(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a script: ``calls`` of ``operations``, of which ``distinct`` are repeated, others are the same.
 
     ``command`` is that of the script. It was run through the step, unless it did fewer ``steps``, with ``frameworks``;
-    ``errors`` say why nothing was recorded. It is the step of one of ``processes``. The inputs of ``drawn`` calls were
-    too large to be saved: their floating-point numbers are random. ``compiled`` functions had been compiled by then.
+    ``errors`` say why nothing was recorded, and ``log_dir`` has its logs. The calls are those of one of ``processes``.
+    The inputs of ``drawn`` calls were too large to save: their floating-point numbers are random. By then ``compiled``
+    functions were compiled.
     """
 
     command: tuple[str, ...]
@@ -122,6 +123,7 @@ class ScriptStep(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     frameworks: tuple[str, ...]
     processes: int
+    log_dir: str
     calls: int = 0
     operations: int = 0
     distinct: int = 0

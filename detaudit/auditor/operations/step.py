@@ -91,6 +91,7 @@ def record(settings: Settings, step: int, launcher: Launcher, observer: Observer
         steps=max((one.steps for one in trained), default=0),
         frameworks=tuple(dict.fromkeys(one.framework for one in trained)),
         processes=len(whole),
+        log_dir=str(spec.folder),
         errors=() if whole else result.run.errors,
     )
     if not whole:
