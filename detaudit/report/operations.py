@@ -68,15 +68,9 @@ def _row(one: OpResult, more: int) -> list[str]:
     figures = [brief(apart.max_abs), brief(apart.max_rel), _ulp(apart.max_ulp)] if apart else ["-", "-", "-"]
     sample = f"{one.sample} (+{more})" if more else str(one.sample)
     called = [line(f"{one.file}:{one.line}") if one.file else "-"] if one.calls else []
+    number = f"{one.calls:,}" if one.calls else sample
     return [
-        *(
-            one.op,
-            one.dtype,
-            f"{one.calls:,}" if one.calls else sample,
-            one.direction.value,
-            f"{one.distinct:,} of {one.repeats:,}",
-            elements,
-        ),
+        *(one.op, one.dtype, number, one.direction.value, f"{one.distinct:,} of {one.repeats:,}", elements),
         *figures,
         *(one.cause.value if one.cause else "-", switch(one), *called),
     ]

@@ -42,7 +42,7 @@ def inconclusive(script: ScriptStep) -> str:
         return f"{problems.errors(script.errors)}; its output is in {script.log_dir}"
     if script.steps < script.step:
         did = f"did {count(script.steps, 'step')}" if script.steps else "did no step"
-        return f"{script.command[0]} {did}, so that nothing was recorded; --at-step selects an earlier one than {script.step}"
+        return f"{script.command[0]} {did}, and step {script.step:,} was to be recorded; --at-step selects another"
     if script.calls:
         return f"no operation in {_step(script)} could be repeated"
     frameworks = f", which trains with {both(script.frameworks)}" if script.frameworks else ""
@@ -55,7 +55,7 @@ def others(script: ScriptStep) -> Iterator[str]:
         yield f"inputs too large to save: {count(script.drawn, 'different call')} repeated on random numbers"
     yield from map(_left_out, script.left_out)
     if script.compiled:
-        yield f"torch.compile compiled {count(script.compiled, 'function')}, whose kernels were not repeated"
+        yield f"torch.compile compiled {count(script.compiled, 'function')}: generated kernels were not repeated"
     if script.processes > 1:
         yield f"these are the calls of 1 of {count(script.processes, 'process', 'processes')} that train"
 

@@ -81,6 +81,8 @@ class Scanner:
         for one in self._passes(listed):
             differing = judge.differing(self._evidence()) if one.again else set()
             self._do(one, [item for item in items if item in differing] if one.again else items)
+        if self.request.log:
+            step.discard(Path(self.request.log))
         return self.result()
 
     def result(self, interrupted: bool = False) -> OpScan:
@@ -95,7 +97,7 @@ class Scanner:
             framework=self.request.framework,
             version=listed.framework.version if listed.framework else "",
             device=self.request.device,
-            dtypes=self.request.dtypes,
+            dtypes=self.request.dtypes or tuple(dict.fromkeys(one.case.dtype for one in found)),
             threads=listed.framework.threads if listed.framework else 0,
             started=self.request.started,
             wall_s=self._seconds(),

@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from detaudit import wire
 from detaudit.auditor.evidence.event_logs import Process, trainings
@@ -27,7 +28,7 @@ class Storage(msgspec.Struct, frozen=True):
     """The memory of tensors: where its bytes are, next to the log, ``""`` if they are to be drawn."""
 
     device: str
-    file: str
+    file: Annotated[str, Meta(pattern=r"^[^/\x00]*\Z")]
 
 
 class Noted(msgspec.Struct, frozen=True, tag_field="k", tag="noted"):
@@ -129,3 +130,10 @@ def device(noted: tuple[Noted, ...]) -> str:
     """Return the device of the calls: of several, the first that is not the CPU."""
     devices = [storage.device.partition(":")[0] for call in noted for storage in call.storages]
     return next((one for one in devices if one != "cpu"), "cpu")
+
+
+def discard(log: Path) -> None:
+    """Remove the inputs of the calls in a log, which may be large."""
+    for call in read(log)[0]:
+        for storage in filter(None, (one.file for one in call.storages)):
+            (log.parent / storage).unlink(missing_ok=True)
