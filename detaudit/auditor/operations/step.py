@@ -105,7 +105,7 @@ def record(settings: Settings, step: int, launcher: Launcher, observer: Observer
         distinct=len(noted),
         drawn=sum(not all(one.file for one in call.storages) for call in noted),
         compiled=end.compiled,
-        left_out=tuple(_left_out(end)),
+        left_out=tuple(left_out(end)),
     )
     return (log if noted else None), about
 
@@ -116,7 +116,7 @@ def _logs(folder: Path, processes: Iterable[Process]) -> Iterator[Path]:
         yield from sorted((folder / wire.LOGS).glob(f"{process.hello.pid}.*{wire.OPS_SUFFIX}"))
 
 
-def _left_out(end: End) -> Iterator[LeftOutCalls]:
+def left_out(end: End) -> Iterator[LeftOutCalls]:
     """Yield what was left out for each reason."""
     found: defaultdict[LeftOut, dict[str, int]] = defaultdict(dict)
     for reason, op, calls in end.left_out:
