@@ -128,14 +128,7 @@ Its kinds of lines are:
 ``tensor``: ``role, digest, dtype, shape, file``
     A tensor of the requested operation: its bytes, in C order, are in ``file``, ``role`` is ``in0``, …, ``out0``, …
 ``call``: the requested operation, if ENV_WATCH has ``call``, and its inputs no more bytes; see recorder/replay
-``noted``: ``op, dtype, count, storages, backward, file, line, args, kwargs``
-    At the level ``step``: a call that the last step of the window made ``count`` times, with the same shapes, settings
-    and integers; ``file`` and ``line`` are those of the first time. ``storages``, ``args`` and ``kwargs`` are as in
-    recorder/replay: the memory is what tensors of the call are in, and the ``file`` of a storage is ``""`` if no more
-    than ``bytes`` of ENV_WATCH were to be saved.
-``step``: ``step, complete, left_out, compiled, settings``
-    After all ``noted``: whether the step was over, ``[reason, op, calls]`` of what is not repeated (see LeftOut in
-    model/operations.py), how many functions torch.compile had compiled, and the settings of torch.
+``noted``, ``step``: at the level ``step``, the calls that a step made, then its end; see recorder/replay
 """
 
 from __future__ import annotations
