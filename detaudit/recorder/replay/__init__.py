@@ -1,8 +1,9 @@
 """Repeat one operation of a trace in a process of its own: ``python recorder/replay REQUEST.json``.
 
-The line ``call`` of an instrumentation log (see wire.py) has the operation: ``framework, op, obstacle, detail``, where
-``obstacle`` says why it cannot be saved (``too-large``, ``argument``, ``random``, ``library`` or ``variable``), or
-``framework, op, backward, settings, python, path``, of which the last two are the interpreter and its sys.path, and
+The line ``call`` of an instrumentation log (see wire.py), written if ENV_WATCH has ``call`` and the inputs are no more
+bytes, has the operation: ``framework, op, obstacle, detail``, where ``obstacle`` says why it cannot be saved
+(``too-large``, ``argument``, ``random``, ``library`` or ``variable``), or ``framework, op, backward, settings, python,
+path``, of which the last two are the interpreter and its sys.path, and
 
 - of torch, ``storages`` with ``{file, bytes, device, dtype}`` for the memory of tensors, and ``args`` and ``kwargs``,
   JSON in which an object with one key is a value of that kind. A ``float`` is text, a ``tensor`` is ``{storage, dtype,
