@@ -82,8 +82,10 @@ def test_only_what_a_step_of_a_script_calls_is_repeated(project: Project) -> Non
     line = 1 + project.write("train.py", STEP).read_text().splitlines().index(
         "        made = torch.zeros(nodes, 8).index_put_((to,), made, accumulate=True)  # races"
     )
-    code, found = scan(project, "--script", "train.py", "--op", "*mm*", "--op", "*index*", "--", "--racing")
-    assert code == 1
+    words = ("--script", "train.py", "--op", "*mm*", "--op", "*index*", "--format", "json", "-q", "--", "--racing")
+    done = project.detaudit("ops", *words)
+    found = done.json
+    assert done.code == 1
     (differing,) = found["differing"]
     assert (differing["op"], differing["direction"], differing["cause"]) == (
         "aten.index_put_.default", "forward", "race",
