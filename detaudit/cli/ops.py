@@ -109,13 +109,8 @@ def command(
 
     Exit status: 0 all match, 1 some differ.
     """
-    refuse(
-        script,
-        after_dashes,
-        {"--at-step": at_step},
-        {"--framework": framework == _TENSORFLOW, "--device": device, "--dtype": dtypes, "--sample": samples},
-        resume,
-    )
+    excluded = {"--framework": framework == _TENSORFLOW, "--device": device, "--dtype": dtypes, "--sample": samples}
+    refuse(script, after_dashes, {"--at-step": at_step}, excluded, resume)
     request = Request(
         python="",
         framework=framework or _TORCH,
@@ -137,11 +132,7 @@ def command(
         else:
             request = _of_database(request, framework, python)
         store.write(folder / SCAN, msgspec.json.encode(request))
-    progress = _Progress(quiet)
-    scanner = Scanner(
-        request, folder, mark, LocalLauncher(), outer_environment(), len(os.sched_getaffinity(0)), progress
-    )
-    return _carry_out(scanner, progress, mark, format_)
+    return _carry_out(request, folder, mark, quiet, format_)
 
 
 def _of_database(request: Request, framework: str | None, python: str | None) -> Request:
@@ -152,7 +143,11 @@ def _of_database(request: Request, framework: str | None, python: str | None) ->
     )
 
 
-def _carry_out(scanner: Scanner, progress: _Progress, mark: str, format_: str) -> int:
+def _carry_out(request: Request, folder: Path, mark: str, quiet: bool, format_: str) -> int:
+    progress = _Progress(quiet)
+    scanner = Scanner(
+        request, folder, mark, LocalLauncher(), outer_environment(), len(os.sched_getaffinity(0)), progress
+    )
     with Reaper(mark):
         try:
             found = scanner.run()

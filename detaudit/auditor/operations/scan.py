@@ -74,8 +74,10 @@ class Scanner:
         listed = self._listed()
         items = [item for item in listed.items if _wanted(item[0], self.request.patterns)]
         if not items:
+            script = self.request.script
+            source = self.request.framework if script is None else f"step {script.step} of {' '.join(script.command)}"
             raise UnknownNameError(
-                f"no operation of {self._of} matches {', '.join(self.request.patterns)}",
+                f"no operation of {source} matches {', '.join(self.request.patterns)}",
                 "Patterns are as in a shell: --op '*scatter*'.",
             )
         for one in self._passes(listed):
@@ -111,11 +113,6 @@ class Scanner:
             interrupted=interrupted,
             script=self.request.script,
         )
-
-    @property
-    def _of(self) -> str:
-        script = self.request.script
-        return self.request.framework if script is None else f"step {script.step} of {' '.join(script.command)}"
 
     def _called(self, result: OpResult) -> OpResult:
         """Return a result with where the script makes the call."""

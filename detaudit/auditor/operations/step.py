@@ -78,7 +78,7 @@ def record(settings: Settings, step: int, launcher: Launcher, observer: Observer
     """Run the script until a step is over; return the log with its calls, None if there is none, and what it has."""
     runner = Runner(settings, launcher, observer)
     recipe = settings.recipes[0]
-    observer.group_started(f"record step {step}", 1)
+    observer.group_started(f"step {step}", 1)
     spec = plan_group(settings, recipe, runner.space, runner.refused(recipe.flags)).spec(1)
     asked = {"level": "step", "first": step, "last": step, "bytes": MOST_BYTES}
     spec = replace(spec, env={**spec.env, wire.ENV_WATCH: json.dumps(asked)})

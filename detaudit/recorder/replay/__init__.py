@@ -12,11 +12,11 @@ path``, of which the last two are the interpreter and its sys.path, and
 - of TensorFlow, ``node``, the message NodeDef as text, and ``inputs`` with ``{kind, file, dtype, shape}``: a ``value``,
   or a ``variable`` with its value.
 
-Lines ``noted`` have the calls of one step of torch, for `detaudit ops --script`: ``op, dtype, count, storages, backward,
-file, line, args, kwargs``. It is a call that the step made ``count`` times with the same shapes, options and integers,
-first on that line. The memory is the part that tensors of the call are in; the ``file`` of a storage is empty if more
-than ``bytes`` of ENV_WATCH had to be saved. After them a line ``step`` has ``step, complete, left_out, compiled,
-settings``: whether the step was over, ``[reason, op, calls]`` of what is not repeated (see LeftOut in
+Lines ``noted`` have the calls of one step of torch, for `detaudit ops --script`: ``op, dtype, count, storages,
+backward, file, line, args, kwargs``. It is a call that the step made ``count`` times with the same shapes, options and
+integers, first on that line. The memory is the part that tensors of the call are in; the ``file`` of a storage is empty
+if more than ``bytes`` of ENV_WATCH had to be saved. After them a line ``step`` has ``step, complete, left_out,
+compiled, settings``: whether the step was over, ``[reason, op, calls]`` of what is not repeated (see LeftOut in
 model/operations.py), how many functions torch.compile had compiled, and the settings of torch.
 
 A request has the ``call``, the ``folder`` of its files, the ``condition`` (``threads``, 0 for as many as recorded;
