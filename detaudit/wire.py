@@ -127,7 +127,7 @@ Its kinds of lines are:
     At the level ``lines``: this line opened a file below the working directory for reading.
 ``tensor``: ``role, digest, dtype, shape, file``
     A tensor of the requested operation: its bytes, in C order, are in ``file``, ``role`` is ``in0``, …, ``out0``, …
-``call``: the requested operation, if ENV_WATCH has ``call``, and its inputs no more bytes; see recorder/replay
+``call`` (the requested operation), ``noted`` and ``step`` (the calls of a step, its end): see recorder/replay
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ LAYERS = {
     "remote": {"errors", "wire", "private", "redact", "model", "recipe", "launch", "auditor"},
     "cli": {"errors", "wire", "redact", "model", "recipe", "launch", "auditor", "report", "exports", "remote"},
     "recorder": {"wire", "private", "redact"},
-    "scanner": set(),
+    "scanner": {"recorder"},
     "pytest_plugin": {"compat", "model", "auditor", "report"},
     "callbacks": set(),
     "__main__": {"cli"},

@@ -12,9 +12,11 @@ import click
 import msgspec
 
 from detaudit.auditor import store
-from detaudit.auditor.operations.scan import SCAN, Request, Scanner, Watcher, read_request
-from detaudit.cli.help import Command
-from detaudit.cli.options import format_option, option, out_option, python_option, quiet_option
+from detaudit.auditor.operations.progress import Watcher
+from detaudit.auditor.operations.scan import SCAN, Request, Scanner, read_request
+from detaudit.cli import complete
+from detaudit.cli.ops_script import AT_STEP, recorded, refuse
+from detaudit.cli.options import TargetCommand, format_option, option, out_option, python_option, quiet_option
 from detaudit.cli.screen import width
 from detaudit.errors import UsageError
 from detaudit.launch import versions
@@ -29,6 +31,7 @@ _EXAMPLES = (
     ("which operations of torch differ on this machine?", "detaudit ops"),
     ("operations that write by an index", "detaudit ops --op '*put*' --op '*scatter*'"),
     ("one sample of one operation again", "detaudit ops --op torch.Tensor.index_put_ --dtype float32 --sample 2"),
+    ("before a long training: what one of its steps calls", "detaudit ops --script train.py -- --lr 0.1"),
     ("go on after an interruption", "detaudit ops --resume .detaudit/20261121-145042-24652d70"),
 )
 _SCAN = "What is repeated"
@@ -60,10 +63,15 @@ class _Progress(Watcher):
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
-@click.command(cls=Command, examples=_EXAMPLES)
+@click.command(cls=TargetCommand, examples=_EXAMPLES)
 @option("--framework", group=_SCAN, type=click.Choice([_TORCH, _TENSORFLOW]), metavar="NAME",
         help="torch or tensorflow. [default: the first of these that is installed]")  # fmt: skip
-@option("--device", group=_SCAN, default="cpu", show_default=True, metavar="NAME", help="Device, such as cpu or cuda.")
+@option("--script", group=_SCAN, metavar="FILE", shell_complete=complete.script,
+        help="Repeat only what one step of this script calls, on the inputs that it has there. The script is run "
+        "until that step is over; its arguments follow --. torch only.")  # fmt: skip
+@option("--at-step", group=_SCAN, type=click.IntRange(1), metavar="N",
+        help=f"Step of --script; step 1 includes what runs before it. [default: {AT_STEP}]")  # fmt: skip
+@option("--device", group=_SCAN, metavar="NAME", help="Device, such as cpu or cuda. [default: cpu]")
 @option("--op", "patterns", group=_SCAN, multiple=True, metavar="PATTERN",
         help="Repeat only operations with such a name, as in '*scatter*'. Repeatable.")  # fmt: skip
 @option("--dtype", "dtypes", group=_SCAN, multiple=True, type=click.Choice(_DTYPES), metavar="NAME",
@@ -80,7 +88,9 @@ class _Progress(Watcher):
 @quiet_option
 def command(
     framework: str | None,
-    device: str,
+    script: str | None,
+    at_step: int | None,
+    device: str | None,
     patterns: tuple[str, ...],
     dtypes: tuple[str, ...],
     samples: tuple[int, ...],
@@ -90,6 +100,7 @@ def command(
     out: Path | None,
     format_: str,
     quiet: bool,
+    after_dashes: tuple[str, ...],
 ) -> int:
     """Find the operations of a framework that differ on the same inputs.
 
@@ -98,32 +109,45 @@ def command(
 
     Exit status: 0 all match, 1 some differ.
     """
+    excluded = {"--framework": framework == _TENSORFLOW, "--device": device, "--dtype": dtypes, "--sample": samples}
+    refuse(script, after_dashes, {"--at-step": at_step}, excluded, resume)
+    request = Request(
+        python="",
+        framework=framework or _TORCH,
+        device=device or "cpu",
+        patterns=patterns or ("*",),
+        dtypes=dtypes or _DEFAULT,
+        repeats=repeats,
+        samples=samples,
+    )
     mark = secrets.token_hex(4)
+    signal.signal(signal.SIGTERM, _interrupt)
     if resume is not None:
         request, folder = read_request(resume), resume.resolve()
     else:
-        interpreter = shutil.which(python or training_python(Path.cwd())) or python or sys.executable
-        request = Request(
-            python=os.path.abspath(interpreter),
-            framework=framework or _installed(interpreter),
-            device=device,
-            patterns=patterns or ("*",),
-            dtypes=dtypes or _DEFAULT,
-            repeats=repeats,
-            samples=samples,
-        )
         folder = (out or store.new_folder(mark)).resolve()
         store.prepare(folder)
+        if script is not None:
+            request = recorded(request, script, after_dashes, at_step or AT_STEP, python, folder, quiet)
+        else:
+            request = _of_database(request, framework, python)
         store.write(folder / SCAN, msgspec.json.encode(request))
+    return _carry_out(request, folder, mark, quiet, format_)
+
+
+def _of_database(request: Request, framework: str | None, python: str | None) -> Request:
+    """Return the request with the Python that scans, and its framework."""
+    interpreter = shutil.which(python or training_python(Path.cwd())) or python or sys.executable
+    return msgspec.structs.replace(
+        request, python=os.path.abspath(interpreter), framework=framework or _installed(interpreter)
+    )
+
+
+def _carry_out(request: Request, folder: Path, mark: str, quiet: bool, format_: str) -> int:
     progress = _Progress(quiet)
     scanner = Scanner(
         request, folder, mark, LocalLauncher(), outer_environment(), len(os.sched_getaffinity(0)), progress
     )
-    return _carry_out(scanner, progress, mark, format_)
-
-
-def _carry_out(scanner: Scanner, progress: _Progress, mark: str, format_: str) -> int:
-    signal.signal(signal.SIGTERM, _interrupt)
     with Reaper(mark):
         try:
             found = scanner.run()

@@ -5,6 +5,7 @@ from enum import Enum
 import msgspec
 
 from detaudit.errors import ExitCode
+from detaudit.model.problems import RunError
 from detaudit.model.tensor import TensorDifference
 
 
@@ -42,7 +43,8 @@ class OpResult(msgspec.Struct, frozen=True, kw_only=True):
     ``shapes`` are those of the inputs, ``distinct`` of ``repeats`` results were different, in all processes together;
     ``differing_processes`` says that results match within a process and differ between processes. ``cause`` is null if
     all match. ``part`` is the tensor of the result that ``difference`` is about, the farthest of the first results from
-    the first one; both are empty if results were not kept. ``error`` is what the switch raises.
+    the first one; both are empty if results were not kept. ``error`` is what the switch raises. Of the step of a
+    script, ``calls`` is how often it made this call, in ``direction``, and ``file`` and ``line`` say where first.
     """
 
     op: str
@@ -58,6 +60,9 @@ class OpResult(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     part: str = ""
     difference: TensorDifference | None = None
+    calls: int = 0
+    file: str = ""
+    line: int = 0
 
 
 class OpCrash(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,11 +81,64 @@ class OpSkipped(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
+class LeftOut(str, Enum):
+    """Why a call in the step of a script is not repeated.
+
+    ``view``: it computes nothing. ``uninitialized``: it returns memory as it was. ``collective``: its result also
+    depends on other processes. ``custom``: it does not come with torch. ``higher-order``: it takes functions or
+    kernels. ``generator``: it draws from a generator of its own. ``argument``: one cannot be saved. ``too-large``: its
+    integers are. ``failed``: saving it failed.
+    """
+
+    VIEW = "view"
+    UNINITIALIZED = "uninitialized"
+    COLLECTIVE = "collective"
+    CUSTOM = "custom"
+    HIGHER_ORDER = "higher-order"
+    GENERATOR = "generator"
+    ARGUMENT = "argument"
+    TOO_LARGE = "too-large"
+    FAILED = "failed"
+
+
+class LeftOutCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls in the step of a script that are not repeated, and their operations."""
+
+    reason: LeftOut
+    calls: int
+    operations: tuple[str, ...]
+
+
+class ScriptStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a script: ``calls`` of ``operations``, of which ``distinct`` are repeated, others are the same.
+
+    ``command`` is that of the script. It was run through the step, unless it did fewer ``steps``, with ``frameworks``;
+    ``errors`` say why nothing was recorded, and ``log_dir`` has its logs. The calls are those of one of ``processes``.
+    The inputs of ``drawn`` calls were too large to save: their floating-point numbers are random. By then ``compiled``
+    functions were compiled.
+    """
+
+    command: tuple[str, ...]
+    step: int
+    steps: int
+    frameworks: tuple[str, ...]
+    processes: int
+    log_dir: str
+    calls: int = 0
+    operations: int = 0
+    distinct: int = 0
+    drawn: int = 0
+    compiled: int = 0
+    left_out: tuple[LeftOutCalls, ...] = ()
+    errors: tuple[RunError, ...] = ()
+
+
 class OpScan(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ops"):
     """A scan: ``cases`` are directions of samples, of ``operations`` with each of ``dtypes``.
 
     ``differing`` has those with different results, ``refused`` those that only the switch refuses. The results of
-    ``thread_dependent`` operations match, and are different with one thread.
+    ``thread_dependent`` operations match, and are different with one thread. ``script`` is null if operations are those
+    of a database.
     """
 
     schema_version: str
@@ -99,6 +157,7 @@ class OpScan(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="o
     crashed: tuple[OpCrash, ...]
     skipped: tuple[OpSkipped, ...]
     interrupted: bool = False
+    script: ScriptStep | None = None
 
     @property
     def exit_code(self) -> ExitCode:

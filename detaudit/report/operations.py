@@ -4,12 +4,14 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 import click
+import msgspec
 from tabulate import tabulate
 
 from detaudit.compat import assert_never
 from detaudit.model.encoding import encode
 from detaudit.model.number import count
 from detaudit.model.operations import OpCause, OpCrash, OpResult, OpScan, SwitchEffect
+from detaudit.report import operations_step as step
 from detaudit.report.fill import filled
 from detaudit.report.messages.wording import brief, duration, shortened
 from detaudit.report.plain import line
@@ -21,6 +23,9 @@ HEADINGS = (
     *("CAUSE", "SWITCH"),
 )
 
+STEP_HEADINGS = (*("CALLS" if one == "SAMPLE" else one for one in HEADINGS), "LINE")
+"""Of the calls in one step of a script."""
+
 _NUMERIC = ("left", "left", "right", "left", "right", "right", "right", "right", "right", "left", "left")
 _FEW = 12
 """Names that are listed of those that only depend on the number of threads."""
@@ -29,11 +34,9 @@ _FEW = 12
 def render(found: OpScan, format_: str, width: int | None = None) -> str:
     """Return a scan in one of FORMATS; ``width`` is that of the terminal, if there is one."""
     if format_ == "json":
-        import msgspec
-
         return msgspec.json.format(encode(found), indent=2).decode() + "\n"
     if format_ == "markdown":
-        return tabulate(rows(found.differing), [one.lower() for one in HEADINGS], tablefmt="github") + "\n"
+        return tabulate(rows(found.differing), [one.lower() for one in _headings(found)], tablefmt="github") + "\n"
     return "\n".join(_lines(found, width)) + "\n"
 
 
@@ -46,8 +49,13 @@ def grouped(results: Iterable[OpResult]) -> list[tuple[OpResult, int]]:
     """Return the most telling of the samples that differ in the same way, and how many others there are."""
     found: dict[tuple[object, ...], list[OpResult]] = {}
     for one in results:
-        found.setdefault((one.op, one.dtype, one.direction, one.cause, one.switch), []).append(one)
-    return [(max(same, key=_weight), len(same) - 1) for same in found.values()]
+        found.setdefault((one.op, one.dtype, one.direction, one.cause, one.switch, one.file, one.line), []).append(one)
+    return [(_together(same), len(same) - 1) for same in found.values()]
+
+
+def _together(same: list[OpResult]) -> OpResult:
+    """Return the most telling one, with the calls of all of them."""
+    return msgspec.structs.replace(max(same, key=_weight), calls=sum(one.calls for one in same))
 
 
 def _weight(one: OpResult) -> tuple[bool, float]:
@@ -59,10 +67,12 @@ def _row(one: OpResult, more: int) -> list[str]:
     elements = f"{apart.mismatched:,} of {apart.total:,}" if apart else "-"
     figures = [brief(apart.max_abs), brief(apart.max_rel), _ulp(apart.max_ulp)] if apart else ["-", "-", "-"]
     sample = f"{one.sample} (+{more})" if more else str(one.sample)
+    called = [line(f"{one.file}:{one.line}") if one.file else "-"] if one.calls else []
+    number = f"{one.calls:,}" if one.calls else sample
     return [
-        *(one.op, one.dtype, sample, one.direction.value, f"{one.distinct:,} of {one.repeats:,}", elements),
+        *(one.op, one.dtype, number, one.direction.value, f"{one.distinct:,} of {one.repeats:,}", elements),
         *figures,
-        *(one.cause.value if one.cause else "-", switch(one)),
+        *(one.cause.value if one.cause else "-", switch(one), *called),
     ]
 
 
@@ -86,7 +96,9 @@ def switch(one: OpResult) -> str:
 
 
 def replay(found: OpScan, one: OpResult) -> str:
-    """Return the command that repeats one sample of an operation."""
+    """Return the command that repeats one sample of an operation, or an operation of a script."""
+    if found.script is not None:
+        return step.replay(found.script, one.op)
     words = ["detaudit", "ops", "--framework", found.framework, "--op", one.op, "--dtype", one.dtype]
     device = ["--device", found.device] if found.device != "cpu" else []
     return shlex.join([*words, *device, "--sample", str(one.sample)])
@@ -95,7 +107,8 @@ def replay(found: OpScan, one: OpResult) -> str:
 def _lines(found: OpScan, width: int | None) -> Iterator[str]:
     differing = grouped(found.differing)
     if differing:
-        yield tabulate(rows(found.differing), HEADINGS, colalign=_NUMERIC, disable_numparse=True)
+        align = _NUMERIC if found.script is None else (*_NUMERIC, "left")
+        yield tabulate(rows(found.differing), _headings(found), colalign=align, disable_numparse=True)
         yield ""
     yield from _answer(found, width)
     yield from _others(found, width)
@@ -105,9 +118,18 @@ def _lines(found: OpScan, width: int | None) -> Iterator[str]:
         yield from (f"  {command}" for command in dict.fromkeys(replay(found, one) for one, _ in differing))
 
 
+def _headings(found: OpScan) -> tuple[str, ...]:
+    return HEADINGS if found.script is None else STEP_HEADINGS
+
+
 def _answer(found: OpScan, width: int | None) -> Iterator[str]:
+    script = found.script
+    if script is not None and not found.cases and not found.interrupted:
+        yield filled(line(f"inconclusive: {step.inconclusive(script)}"), width, "", "  ")
+        return
     where = f"{found.framework} {found.version} on {found.device}, {count(found.threads, 'thread')}"
-    scanned = f"{count(found.operations, 'operation')} ({count(found.cases, 'case')}) of {where}"
+    cases = f"{count(found.operations, 'operation')} ({count(found.cases, 'case')}) of"
+    scanned = f"{step.scanned(found, script)} with {where}" if script is not None else f"{cases} {where}"
     took = f"in {duration(found.wall_s)}"
     names = {one.op for one in found.differing}
     verb = "differs" if len(names) == 1 else "differ"
@@ -123,6 +145,8 @@ def _answer(found: OpScan, width: int | None) -> Iterator[str]:
 
 
 def _others(found: OpScan, width: int | None) -> Iterator[str]:
+    if found.script is not None:
+        yield from (filled(line(text), width, "", "  ") for text in step.others(found.script))
     refused = dict.fromkeys(one.op for one in found.refused)
     if refused:
         yield filled(line(f"match, but the switch raises: {', '.join(refused)}"), width, "", "  ")

@@ -4,7 +4,9 @@ A job has ``framework``, ``device`` and ``lines``, the file that is extended. On
 answered by a line ``item`` for each operation and type that there is, after a line ``framework`` with the version and
 the number of threads. Any other has ``items`` (``[operation, type]``), ``phases`` (``name``, ``threads``, ``switch``,
 ``repeats``, ``seconds``), ``samples`` (numbers, or null for a choice), ``sizes`` (how an earlier job enlarged each
-sample) and ``keep``, the folder for results that differ. Its lines are, for each item, in this order:
+sample) and ``keep``, the folder for results that differ. One with a ``log`` is about the calls in it, which one step of
+a script made (``noted`` and ``step``, see wire.py): their places in it are the numbers of the samples. The lines of a
+job are, for each item, in this order:
 
 ``begin``: the item, before anything of it runs; a process that dies names it by this line
 ``case``: one direction of one sample: ``op``, ``dtype``, ``sample``, ``direction``, ``size``, ``inputs`` (a digest),
@@ -61,8 +63,9 @@ def main(path: str) -> None:
     with open(path, encoding="utf-8") as file:
         job = json.load(file)
     lines = Lines(job["lines"])
-    cases = importlib.import_module("." + job["framework"] + ".cases", __package__)
-    scanned = cases.start(job["device"], job.get("phases", []))
+    own = ".step" if "log" in job else ".cases"
+    cases = importlib.import_module("." + job["framework"] + own, __package__)
+    scanned = cases.start(job["log"]) if "log" in job else cases.start(job["device"], job.get("phases", []))
     lines.write("framework", {"version": scanned.version, "threads": scanned.threads})
     if "lists" in job:
         for item in scanned.items(job["lists"]):
@@ -77,10 +80,17 @@ def main(path: str) -> None:
 def _item(job: dict[str, Any], scanned: Any, lines: Lines, op: str, dtype: str) -> None:
     try:
         for case in scanned.cases(op, dtype, job["samples"], job["sizes"]):
-            for direction, call in case.directions():
-                lines.write("case", _case(job, scanned, case, direction, call))
+            _sample(job, scanned, lines, case)
     except Exception as error:
         lines.write("skipped", {"op": op, "dtype": dtype, "error": _text(error)})
+
+
+def _sample(job: dict[str, Any], scanned: Any, lines: Lines, case: Any) -> None:
+    try:
+        for direction, call in case.directions():
+            lines.write("case", _case(job, scanned, case, direction, call))
+    except Exception as error:
+        lines.write("skipped", {"op": case.op, "dtype": case.dtype, "error": _text(error)})
 
 
 def _case(job: dict[str, Any], scanned: Any, case: Any, direction: str, call: Callable[[], Any]) -> dict[str, Any]:

@@ -54,6 +54,93 @@ def test_usage_errors(project: Project) -> None:
     assert project.detaudit("ops", "--resume", ".").code == 2
 
 
+STEP = """
+    import sys
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    nodes, edges = 500, 100_000
+    to = torch.randint(0, nodes, (edges,))
+    features = torch.randn(edges, 8)
+    layer = nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    racing = "--racing" in sys.argv
+    for step in range(1000):
+        made = layer(features)
+        if racing:
+            made = torch.zeros(nodes, 8).index_put_((to,), made, accumulate=True)  # races
+        loss = made.tanh().pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(step, flush=True)
+"""
+
+
+def test_only_what_a_step_of_a_script_calls_is_repeated(project: Project) -> None:
+    line = 1 + project.write("train.py", STEP).read_text().splitlines().index(
+        "        made = torch.zeros(nodes, 8).index_put_((to,), made, accumulate=True)  # races"
+    )
+    words = ("--script", "train.py", "--op", "*mm*", "--op", "*index*", "--format", "json", "-q", "--", "--racing")
+    done = project.detaudit("ops", *words)
+    found = done.json
+    assert done.code == 1
+    (differing,) = found["differing"]
+    assert (differing["op"], differing["direction"], differing["cause"]) == (
+        "aten.index_put_.default", "forward", "race",
+    )  # fmt: skip
+    assert (differing["file"], differing["line"], differing["calls"]) == ("train.py", line, 1)
+    assert differing["shapes"] == "500x8, 100000, 100000x8"
+    assert differing["switch"] == "fixes"
+    script = found["script"]
+    assert (script["command"], script["step"], script["errors"]) == (["train.py", "--racing"], 2, [])
+    assert {one["reason"] for one in script["left_out"]} >= {"view"}
+    assert not list(project.folder.glob(".detaudit/*/runs/none/1/logs/*.bin"))
+
+
+def test_a_step_whose_operations_match_has_status_0(project: Project) -> None:
+    project.write("train.py", STEP)
+    code, found = scan(project, "--script", "train.py", "--at-step", "1")
+    assert (code, found["differing"], found["skipped"], found["crashed"]) == (0, [], [], [])
+    assert found["cases"] == found["script"]["distinct"] > 10
+    assert found["script"]["steps"] < 1000
+
+
+def test_a_script_of_which_no_step_is_recorded_is_inconclusive(project: Project) -> None:
+    project.write("fails.py", "raise SystemExit(3)\n")
+    failed = project.detaudit("ops", "--script", "fails.py", "-q")
+    assert failed.code == 125
+    assert failed.out.startswith("inconclusive: the script failed with exit status 3; its output is in ")
+    project.write("train.py", "import torch_training\ntorch_training.train(steps=1, seed=0)\n")
+    short = project.detaudit("ops", "--script", "train.py", "-q")
+    assert short.code == 125
+    assert short.out.startswith("inconclusive: train.py did 1 step, and step 2 was to be recorded")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--at-step", "2"), "--at-step without --script"),
+        (("--", "--lr", "1"), "arguments after -- without --script"),
+        (("--script", "train.py", "--dtype", "float32"), "--dtype with --script"),
+        (("--script", "train.py", "--sample", "0"), "--sample with --script"),
+        (("--script", "train.py", "--device", "cuda"), "--device with --script"),
+        (("--script", "train.py", "--framework", "tensorflow"), "--script records what torch calls"),
+        (("--script", "train.py", "--resume", "."), "--resume with --script"),
+        (("--script", "missing.py"), "script not found"),
+    ],
+)
+def test_options_that_do_not_go_with_a_script_are_refused(
+    project: Project, words: tuple[str, ...], expected: str
+) -> None:
+    project.write("train.py", "")
+    done = project.detaudit("ops", *words)
+    assert (done.code, done.out) == (2, "")
+    assert expected in done.err
+    assert "hint:" in done.err
+
+
 @pytest.mark.slow
 def test_a_few_operations_of_tensorflow(project: Project) -> None:
     names = ("image.crop_and_resize", "Variable.scatter_sub", "math.bincount", "matmul", "nn.bias_add", "nn.ctc_loss")

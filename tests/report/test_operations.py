@@ -9,13 +9,17 @@ import pytest
 from detaudit.model import SCHEMA_VERSION, FirstMismatch, TensorDifference
 from detaudit.model.operations import (
     Direction,
+    LeftOut,
+    LeftOutCalls,
     OpCause,
     OpCrash,
     OpResult,
     OpScan,
     OpSkipped,
+    ScriptStep,
     SwitchEffect,
 )
+from detaudit.model.problems import Failed
 from detaudit.report import operations
 from tests.report.test_reporters import assert_golden
 
@@ -113,3 +117,70 @@ def test_a_scan_as_json_can_be_read_again() -> None:
     text = operations.render(SCAN, "json")
     assert json.loads(text)["kind"] == "ops"
     assert msgspec.json.decode(text, type=OpScan) == SCAN
+
+
+PUT = result("aten.index_put_.default", calls=2, direction=Direction.BACKWARD, file="train.py", line=12)
+STEP = ScriptStep(
+    command=("train.py", "--lr", "0.1"),
+    step=2,
+    steps=2,
+    frameworks=("torch",),
+    processes=2,
+    log_dir="/results/runs/none/1",
+    calls=310,
+    operations=24,
+    distinct=62,
+    drawn=3,
+    compiled=1,
+    left_out=tuple(
+        LeftOutCalls(reason=reason, calls=place + 1, operations=(f"aten.{reason.value}.default",))
+        for place, reason in enumerate(LeftOut)
+    ),
+)
+OF_STEP = msgspec.structs.replace(
+    SCAN,
+    operations=24,
+    cases=61,
+    differing=(PUT, msgspec.structs.replace(PUT, sample=9, distinct=2), msgspec.structs.replace(PUT, line=15)),
+    refused=(),
+    thread_dependent=(),
+    crashed=(),
+    skipped=(),
+    script=STEP,
+)
+
+
+def test_the_step_of_a_script_is_the_golden_one() -> None:
+    assert_golden("operations-step.table", click.unstyle(operations.render(OF_STEP, "table")))
+
+
+def test_the_step_of_a_script_in_markdown_has_lines() -> None:
+    assert "train.py:12" in operations.render(OF_STEP, "markdown")
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"errors": (Failed(exit_code=3),)}, "the script failed with exit status 3; its output is in /results"),
+        ({"steps": 1}, "train.py did 1 step, and step 2 was to be recorded; --at-step selects another"),
+        ({"steps": 0}, "train.py did no step, and step 2 was to be recorded"),
+        ({"calls": 3}, "no operation in step 2 of train.py could be repeated"),
+        (
+            {"frameworks": ("tensorflow",)},
+            "no operation of torch was recorded in step 2 of train.py, which trains with tensorflow",
+        ),
+    ],
+)
+def test_a_step_of_which_nothing_was_repeated_is_inconclusive(changed: dict[str, object], expected: str) -> None:
+    script = msgspec.structs.replace(STEP, **{"calls": 0, **changed})
+    found = msgspec.structs.replace(OF_STEP, cases=0, operations=0, differing=(), script=script)
+    text = click.unstyle(operations.render(found, "table"))
+    assert text.startswith(f"inconclusive: {expected}")
+    assert "match;" not in text
+    assert found.exit_code == 125
+
+
+def test_an_operation_of_a_script_can_be_repeated() -> None:
+    assert operations.replay(OF_STEP, PUT) == (
+        "detaudit ops --script train.py --at-step 2 --op aten.index_put_.default -- --lr 0.1"
+    )

@@ -2,22 +2,24 @@
 
 import fnmatch
 import shutil
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
 
 from detaudit import private, wire
 from detaudit.auditor import store
-from detaudit.auditor.operations import answers, judge
+from detaudit.auditor.evidence.event_logs import display_path
+from detaudit.auditor.operations import answers, judge, step
 from detaudit.auditor.operations.answers import Answers, Crashed, Item
 from detaudit.auditor.operations.passes import Pass, passes
+from detaudit.auditor.operations.progress import Progress, Watcher
 from detaudit.errors import AuditNotFoundError, ScanError, UnknownNameError
-from detaudit.launch import EnoughError, Launcher, RunOutcome, RunSpec
+from detaudit.launch import Launcher, RunOutcome, RunSpec
 from detaudit.model import SCHEMA_VERSION
-from detaudit.model.operations import OpCrash, OpScan, OpSkipped
+from detaudit.model.operations import OpCrash, OpResult, OpScan, OpSkipped, ScriptStep
 from detaudit.model.times import now
 
 START = Path(__file__).resolve().parents[2] / "scanner" / "start.py"
@@ -31,14 +33,14 @@ SECONDS = "seconds.txt"
 FIRST = "first"
 """The pass that enlarges the samples."""
 
-STALLED_S = 120.0
-"""Seconds without a line after which the operation under way is ended."""
-
 _PREFIXES = ("torch.Tensor.", "torch.", "tensorflow.", "tf.")
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What to scan: a resumed scan has the same."""
+    """What to scan: a resumed scan has the same.
+
+    If it is what one step of a ``script`` calls, the calls are in ``log``, ``""`` if there are none.
+    """
 
     python: str
     framework: str
@@ -48,13 +50,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int
     samples: tuple[int, ...] = ()
     started: str = msgspec.field(default_factory=now)
-
-
-class Watcher:
-    """Is notified of the progress of a scan; does nothing by itself."""
-
-    def progress(self, name: str, done: int, of: int) -> None:
-        """Note how many of its items a pass has done."""
+    script: ScriptStep | None = None
+    log: str = ""
 
 
 @dataclass
@@ -71,17 +68,23 @@ class Scanner:
 
     def run(self) -> OpScan:
         """Do every pass that is not done, and return the report. Raises ScanError if the framework does not load."""
+        if self.request.script is not None and not self.request.log:
+            return self.result()
         private.make_folder(self.out / "kept")
         listed = self._listed()
         items = [item for item in listed.items if _wanted(item[0], self.request.patterns)]
         if not items:
+            script = self.request.script
+            source = self.request.framework if script is None else f"step {script.step} of {' '.join(script.command)}"
             raise UnknownNameError(
-                f"no operation of {self.request.framework} matches {', '.join(self.request.patterns)}",
+                f"no operation of {source} matches {', '.join(self.request.patterns)}",
                 "Patterns are as in a shell: --op '*scatter*'.",
             )
         for one in self._passes(listed):
             differing = judge.differing(self._evidence()) if one.again else set()
             self._do(one, [item for item in items if item in differing] if one.again else items)
+        if self.request.log:
+            step.discard(Path(self.request.log))
         return self.result()
 
     def result(self, interrupted: bool = False) -> OpScan:
@@ -96,19 +99,32 @@ class Scanner:
             framework=self.request.framework,
             version=listed.framework.version if listed.framework else "",
             device=self.request.device,
-            dtypes=self.request.dtypes,
+            dtypes=self.request.dtypes or tuple(dict.fromkeys(one.case.dtype for one in found)),
             threads=listed.framework.threads if listed.framework else 0,
             started=self.request.started,
             wall_s=self._seconds(),
             operations=len({one.case.op for one in found}),
             cases=len(found),
-            differing=tuple(one.result() for one in found if one.differs),
-            refused=tuple(one.result() for one in found if one.error and not one.differs),
+            differing=tuple(self._called(one.result()) for one in found if one.differs),
+            refused=tuple(self._called(one.result()) for one in found if one.error and not one.differs),
             thread_dependent=tuple(dict.fromkeys(one.case.op for one in found if one.thread_dependent)),
             crashed=tuple(OpCrash(op=one.op, dtype=one.dtype, exit_code=one.exit_code) for one in crashed.values()),
             skipped=tuple(OpSkipped(op=one.op, dtype=one.dtype, error=one.error) for one in skipped.values()),
             interrupted=interrupted,
+            script=self.request.script,
         )
+
+    def _called(self, result: OpResult) -> OpResult:
+        """Return a result with where the script makes the call."""
+        if not self.request.log:
+            return result
+        call = self._noted[result.sample]
+        file = display_path(call.file, Path.cwd())
+        return msgspec.structs.replace(result, calls=call.count, file=file, line=call.line)
+
+    @cached_property
+    def _noted(self) -> tuple[step.Noted, ...]:
+        return step.read(Path(self.request.log))[0]
 
     def _passes(self, listed: Answers) -> tuple[Pass, ...]:
         threads = listed.framework.threads if listed.framework else 1
@@ -173,6 +189,8 @@ class Scanner:
         request = self.request
         path = self.out / f"{lines}.job.json"
         whole = {"framework": request.framework, "device": request.device, "lines": str(self._lines(lines)), **job}
+        if request.log:
+            whole["log"] = request.log
         store.write(path, msgspec.json.encode(whole))
         env = {**self.env, wire.ENV_MARK: self.mark, "PYTHONHASHSEED": "0"}
         if one is not None:
@@ -187,40 +205,12 @@ class Scanner:
             load=one.load if one is not None else 0,
         )
 
-    def _launch(self, spec: RunSpec, progress: "Progress") -> RunOutcome:
+    def _launch(self, spec: RunSpec, progress: Progress) -> RunOutcome:
         if spec.folder.exists():  # of an interrupted scan
             shutil.rmtree(spec.folder)
         outcome = self.launcher.launch(spec, progress.tick)
         store.append(self.out / SECONDS, f"{outcome.wall_s:.1f}\n".encode())
         return outcome
-
-
-class Progress:
-    """Follows the lines of a process, and ends it if none comes for STALLED_S."""
-
-    def __init__(self, path: Path, name: str, of: int, watcher: Watcher) -> None:
-        self._path, self._name, self._of, self._watcher = path, name, of, watcher
-        self._size, self._since = -1, time.monotonic()
-        self._read = self._count = 0
-
-    def tick(self) -> None:
-        """Look at the file. Raises EnoughError if it stalled."""
-        size = self._path.stat().st_size if self._path.exists() else 0
-        if size == self._size:
-            if time.monotonic() - self._since > STALLED_S:
-                raise EnoughError
-            return
-        self._size, self._since = size, time.monotonic()
-        self._watcher.progress(self._name, self._ended() if size else 0, self._of)
-
-    def _ended(self) -> int:
-        """Return how many operations have ended, of which only the lines are read that came since the last call."""
-        with self._path.open("rb") as file:
-            file.seek(self._read)
-            lines, _, rest = file.read().rpartition(b"\n")
-            self._read = file.tell() - len(rest)
-        self._count += sum(line.startswith((b'{"end"', b'{"crashed"')) for line in lines.split(b"\n"))
-        return self._count
 
 
 def read_request(folder: Path) -> Request:
@@ -232,8 +222,12 @@ def read_request(folder: Path) -> Request:
 
 
 def _wanted(op: str, patterns: Iterable[str]) -> bool:
-    """Return whether an operation matches one of the patterns, which may begin as in code: ``torch.Tensor.put_``."""
-    return any(fnmatch.fnmatchcase(op, _bare(pattern)) for pattern in patterns)
+    """Return whether an operation matches one of the patterns, which may begin as in code: ``torch.Tensor.put_``.
+
+    ``aten.put_.default`` is named ``put_`` too.
+    """
+    names = {op, op.removeprefix("aten.").rpartition(".")[0] if op.startswith("aten.") else op}
+    return any(fnmatch.fnmatchcase(name, _bare(pattern)) for pattern in patterns for name in names)
 
 
 def _bare(pattern: str) -> str:

@@ -9,6 +9,7 @@ import sys
 
 from ..adapters.torch.reader import TorchReader
 from ..training import digest
+from .torch_saved import SavedCall, settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,38 +25,21 @@ class Call:
 
     def __init__(self, call: dict[str, Any], folder: str, condition: dict[str, Any]) -> None:
         torch = self._torch = importlib.import_module("torch")
-        self._settle(call["settings"], condition)
+        settings = call["settings"]
+        settle(torch, settings, condition["threads"] or settings["threads"])
+        if condition["deterministic"]:
+            torch.use_deterministic_algorithms(True)
         for library in call["libraries"]:
             torch.ops.load_library(library)
         for module in call["modules"]:
             importlib.import_module(module)
         self._call, self._reader, self._place = call, TorchReader(torch), condition["place"]
-        namespace, name, overload = call["op"].split(".")
-        self._func = getattr(getattr(getattr(torch.ops, namespace), name), overload)
+        self._saved = SavedCall(torch, call)
         self._storages = [self._loaded(os.path.join(folder, one["file"]), one) for one in call["storages"]]
-        schema = self._func._schema.arguments
-        written = [one.name for one in schema if one.alias_info is not None and one.alias_info.is_write]
-        places = [place for place, one in enumerate(schema) if one.name in written]
-        self._written = set(self._used([call["args"][place] for place in places if place < len(call["args"])]))
-        self._written |= set(self._used([value for name, value in call["kwargs"]["dict"] if name in written]))
-        self._names = [one.name for one in schema]
-        self._changed = written
         self._sizes: list[tuple[int, Any]] = []
         self._upstream: dict[int, Any] = {}
         self.threads = int(torch.get_num_threads())
         self.may_differentiate = not call["backward"]
-
-    def _settle(self, settings: dict[str, Any], condition: dict[str, Any]) -> None:
-        torch = self._torch
-        torch.set_num_threads(condition["threads"] or settings["threads"])
-        torch.set_float32_matmul_precision(settings["precision"])
-        torch.backends.cudnn.benchmark = settings["benchmark"]
-        torch.backends.cudnn.deterministic = settings["cudnn"]
-        torch.backends.mkldnn.enabled = settings["mkldnn"]
-        if condition["deterministic"]:
-            torch.use_deterministic_algorithms(True)
-        elif settings["deterministic"]:
-            torch.use_deterministic_algorithms(True, warn_only=settings["warn_only"])
 
     def _loaded(self, path: str, storage: dict[str, Any]) -> Any:
         torch = self._torch
@@ -64,44 +48,6 @@ class Call:
         flat = torch.frombuffer(data, dtype=torch.uint8) if data else torch.empty(0, dtype=torch.uint8)
         return flat.to(storage["device"], copy=True)  # memory of torch, which is aligned as in the training
 
-    def _used(self, value: Any) -> Iterator[int]:
-        """Yield the numbers of the storages of the tensors in a value."""
-        if isinstance(value, list):
-            for one in value:
-                yield from self._used(one)
-        elif isinstance(value, dict) and "tensor" in value:
-            yield value["tensor"]["storage"]
-
-    def _value(self, value: Any, storages: list[Any], leaves: list[Any] | None) -> Any:
-        """Return an argument. If ``leaves`` are collected, floating tensors are leaves, or copies of them."""
-        torch = self._torch
-        if isinstance(value, list):
-            return [self._value(one, storages, leaves) for one in value]
-        if not isinstance(value, dict):
-            return value
-        ((kind, held),) = value.items()
-        if kind == "tensor":
-            return self._tensor(held, storages, leaves)
-        if kind == "float":
-            return float.fromhex(held)
-        if kind == "complex":
-            return complex(*map(float.fromhex, held))
-        if kind == "dict":
-            return {name: self._value(one, storages, leaves) for name, one in held}
-        return torch.device(held) if kind == "device" else getattr(torch, held)
-
-    def _tensor(self, held: dict[str, Any], storages: list[Any], leaves: list[Any] | None) -> Any:
-        torch, number = self._torch, held["storage"]
-        flat, dtype = storages[number], getattr(torch, held["dtype"])
-        tensor = torch.empty(0, dtype=dtype, device=flat.device)
-        tensor.set_(flat.untyped_storage(), held["offset"], held["shape"], held["stride"])
-        for bit in held["bits"]:
-            tensor = torch.conj(tensor) if bit == "conj" else torch._neg_view(tensor)
-        if leaves is None or not (dtype.is_floating_point or dtype.is_complex):
-            return tensor
-        leaves.append(tensor.requires_grad_())
-        return tensor.clone() if number in self._written else tensor
-
     def _made(self, leaves: list[Any] | None = None) -> list[Any]:
         """Make the call, and return the tensors that it returned, then those that it wrote to."""
         torch = self._torch
@@ -109,12 +55,7 @@ class Call:
         torch.manual_seed(0)
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(0)
-        storages = [one.clone() if place in self._written else one for place, one in enumerate(self._storages)]
-        args = self._value(self._call["args"], storages, leaves)
-        kwargs = self._value(self._call["kwargs"], storages, leaves)
-        result = self._func(*args, **kwargs)
-        given = {**dict(zip(self._names, args)), **kwargs}
-        found = [*_tensors([result, [given.get(name) for name in self._changed]], torch.Tensor)]
+        found = [*_tensors(self._saved.made(self._storages, leaves), torch.Tensor)]
         self._sizes = [(one.nbytes, one.device) for one in found if one.device.type != "cpu"]
         return list({id(one): one for one in found}.values())
 

@@ -67,7 +67,7 @@ class Case:
             yield "backward", backward
 
     def _forward(self) -> Any:
-        _seed(self._torch)
+        seed(self._torch)
         with self._torch.no_grad():
             return self._call(self._given())
 
@@ -85,7 +85,7 @@ class Case:
             return leaves[-1]
 
         try:
-            _seed(torch)
+            seed(torch)
             result = self._call(mapped(self._given(), leaf, torch.Tensor))
             outputs = [tensor for tensor in held(result, torch.Tensor) if tensor.requires_grad]
             outputs = [tensor for tensor in outputs if tensor.layout is torch.strided]
@@ -175,7 +175,7 @@ class Scanned:
         return parts(self._torch, result)
 
 
-def _seed(torch: Any) -> None:
+def seed(torch: Any) -> None:
     """Seed the generators as torch.manual_seed does, which takes milliseconds on a CPU alone."""
     torch.default_generator.manual_seed(0)
     if torch.cuda.is_initialized():

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from detaudit.auditor.operations import scan
+from detaudit.auditor.operations import progress as progress_
 from detaudit.auditor.operations.scan import Request, Scanner
 from detaudit.errors import ScanError, UnknownNameError
 from detaudit.launch import EnoughError, RunOutcome, RunSpec
@@ -156,27 +156,27 @@ def test_a_framework_that_does_not_load_is_an_error(tmp_path: Path) -> None:
 def test_an_operation_without_a_line_for_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    progress = scan.Progress(tmp_path / "lines", "first", 3, scan.Watcher())
+    progress = progress_.Progress(tmp_path / "lines", "first", 3, progress_.Watcher())
     (tmp_path / "lines").write_text("{}\n")
     progress.tick()
-    clock[0] = scan.STALLED_S
+    clock[0] = progress_.STALLED_S
     progress.tick()
     (tmp_path / "lines").write_text("{}\n{}\n")
     clock[0] += 1
     progress.tick()
-    clock[0] += scan.STALLED_S + 1
+    clock[0] += progress_.STALLED_S + 1
     with pytest.raises(EnoughError):
         progress.tick()
 
 
 def test_the_progress_counts_operations_that_ended_or_crashed(tmp_path: Path) -> None:
-    class Noted(scan.Watcher):
+    class Noted(progress_.Watcher):
         seen: ClassVar[list[int]] = []
 
         def progress(self, name: str, done: int, of: int) -> None:
             self.seen.append(done)
 
-    progress = scan.Progress(tmp_path / "lines", "first", 3, Noted())
+    progress = progress_.Progress(tmp_path / "lines", "first", 3, Noted())
     progress.tick()
     for more in ('{"begin": ["add", "f"]}\n{"end": ["a', 'dd", "f"]}\n', '{"crashed":{}}\n{"case": {}}\n{"end": '):
         with (tmp_path / "lines").open("a") as file:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from ..stream import OpStream
     from .kinds import OpKind
 
-_BUILT_IN = ("aten", "prims", "prim", "quantized", "mkldnn", "mkldnn_prepacked", "_c10d_functional", "inductor")
+BUILT_IN = ("aten", "prims", "prim", "quantized", "mkldnn", "mkldnn_prepacked", "_c10d_functional", "inductor")
 """Namespaces of operations that come with torch."""
 
 _NAMED = ("dtype", "device", "layout", "memory_format")
 """Types of arguments, all in ``torch``, that are saved by their names."""
 
 
-class _CannotSaveError(Exception):
+class CannotSaveError(Exception):
     """The call cannot be saved, for the reason in its first argument: an obstacle, see recorder/replay."""
 
 
@@ -30,27 +30,24 @@ def save(torch: Any, stream: OpStream, kind: OpKind, args: Any, kwargs: Any, *, 
     """Write a line ``call`` and the memory of its tensors, or why it cannot be saved."""
     try:
         if kind.random:
-            raise _CannotSaveError("random", "")
-        arguments = _Arguments(torch, stream)
+            raise CannotSaveError("random", "")
+        arguments = _SavedArguments(torch, stream)
         fields = {"args": arguments.encoded(list(args)), "kwargs": arguments.encoded(kwargs)}
         fields.update(modules=_modules(torch, kind.func), libraries=sorted(map(str, torch.ops.loaded_libraries)))
-    except _CannotSaveError as error:
+    except CannotSaveError as error:
         stream.write("call", framework="torch", op=kind.name, obstacle=error.args[0], detail=error.args[1])
         return
     stream.write(
         "call", framework="torch", op=kind.name, backward=backward, storages=arguments.storages,
-        settings=_settings(torch), python=sys.executable, path=list(sys.path), **fields,
+        settings=settings(torch), python=sys.executable, path=list(sys.path), **fields,
     )  # fmt: skip
 
 
-class _Arguments:
-    """Encodes arguments as JSON. ``storages`` lists the files and the devices of the memory of tensors."""
+class Arguments:
+    """Encodes arguments as JSON; a subclass numbers the memory of tensors."""
 
-    def __init__(self, torch: Any, stream: OpStream) -> None:
-        self.storages: list[dict[str, Any]] = []
-        self._torch, self._stream = torch, stream
-        self._numbers: dict[int, int] = {}
-        self._left = int(stream.wanted["call"])
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
         self._named = tuple(getattr(torch, name) for name in _NAMED)
 
     def encoded(self, value: Any) -> Any:
@@ -69,17 +66,17 @@ class _Arguments:
             return [self.encoded(one) for one in value]
         if isinstance(value, dict):
             return {"dict": [[name, self.encoded(one)] for name, one in value.items()]}
-        raise _CannotSaveError("argument", type(value).__name__)
+        raise CannotSaveError("argument", type(value).__name__)
 
     def _tensor(self, tensor: Any) -> dict[str, Any]:
         torch = self._torch
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided:
-            raise _CannotSaveError("argument", f"{type(tensor).__name__} ({tensor.layout})")
+            raise CannotSaveError("argument", f"{type(tensor).__name__} ({tensor.layout})")
         if tensor.is_quantized:
-            raise _CannotSaveError("argument", "a quantized tensor")
+            raise CannotSaveError("argument", "a quantized tensor")
         bits = [name for name in ("conj", "neg") if getattr(tensor, f"is_{name}")()]
         return {
-            "storage": self._storage(tensor.untyped_storage(), tensor.dtype),
+            "storage": self.storage(tensor),
             "dtype": str(tensor.dtype).partition(".")[2],
             "shape": list(tensor.shape),
             "stride": list(tensor.stride()),
@@ -87,23 +84,41 @@ class _Arguments:
             "bits": bits,
         }
 
-    def _storage(self, storage: Any, dtype: Any) -> int:
+    def storage(self, tensor: Any) -> int:
+        """Return the number of the memory of a tensor."""
+        raise NotImplementedError
+
+
+class _SavedArguments(Arguments):
+    """Saves all memory of the tensors. ``storages`` lists the files and the devices."""
+
+    def __init__(self, torch: Any, stream: OpStream) -> None:
+        super().__init__(torch)
+        self.storages: list[dict[str, Any]] = []
+        self._stream = stream
+        self._numbers: dict[int, int] = {}
+        self._left = int(stream.wanted["call"])
+
+    def storage(self, tensor: Any) -> int:
+        """Save the memory of a tensor, and return its number."""
+        storage = tensor.untyped_storage()
         number = self._numbers.get(storage._cdata)
         if number is None:
             number = self._numbers[storage._cdata] = len(self.storages)
             size = storage.nbytes()
             self._left -= size
             if self._left < 0:
-                raise _CannotSaveError("too-large", "")
+                raise CannotSaveError("too-large", "")
             host = storage.cpu()
             data = sys.modules["ctypes"].string_at(host.data_ptr(), size) if size else b""
             file = self._stream.save("storage%d" % number, data)
-            kind = str(dtype).partition(".")[2]
+            kind = str(tensor.dtype).partition(".")[2]
             self.storages.append({"file": file, "bytes": size, "device": str(storage.device), "dtype": kind})
         return number
 
 
-def _settings(torch: Any) -> dict[str, Any]:
+def settings(torch: Any) -> dict[str, Any]:
+    """Return the settings that operations are repeated with."""
     return {
         "threads": torch.get_num_threads(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
@@ -118,11 +133,11 @@ def _settings(torch: Any) -> dict[str, Any]:
 def _modules(torch: Any, func: Any) -> list[str]:
     """Return the modules that define an operation, which a process has to import to have it, [] for torch's own."""
     namespace, _, name = func._schema.name.partition("::")
-    if namespace in _BUILT_IN:
+    if namespace in BUILT_IN:
         return []
     found = list(dict.fromkeys(_definers(torch, namespace, name)))
     if not found or "__main__" in found:
-        raise _CannotSaveError("library", namespace)
+        raise CannotSaveError("library", namespace)
     return found
 
 

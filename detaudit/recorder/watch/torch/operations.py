@@ -12,8 +12,10 @@ from .. import in_threads
 from . import call
 from .kinds import OpKind
 from .memory import Memory, is_whole, tensors_in
+from .mode import enter
 from .places import TorchPlaces
 from .scalars import entering, scalars, starts
+from .step_calls import StepWatcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,6 +170,9 @@ class OperationWatcher:
                 f"{role}{place}", text, str(plain.dtype).partition(".")[2], list(plain.shape), bytes(raw.tolist())
             )
 
+    def higher_order(self, func: Any) -> None:
+        """Pass over an operation without a schema: it may be one of a compiled region."""
+
     def called(self, path: str, inputs: Any, outputs: Any) -> None:
         """Write the inputs and outputs of a module."""
         if self._stream.open:
@@ -186,63 +191,16 @@ class OperationWatcher:
         )  # fmt: skip
 
 
-def _mode(torch: Any, watcher: OperationWatcher, stream: OpStream) -> Any:
-    """Return a dispatch mode. Its class is created here, since its base class comes from the user's torch."""
-
-    class Watching(sys.modules["torch.utils._python_dispatch"].TorchDispatchMode):  # type: ignore[misc]
-        supports_higher_order_operators = True
-
-        @classmethod
-        def ignore_compile_internals(cls) -> bool:
-            return True
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if not stream.open or not hasattr(func, "_schema"):
-                return func(*args, **(kwargs or {}))
-            return watcher.run(func, args, kwargs or {}, sys._getframe(1))
-
-    return Watching()
-
-
 def install(torch: ModuleType, stream: OpStream) -> None:
     """Record the operations of this torch as the level of ``stream`` requests."""
+    if stream.level == "step":
+        noting = StepWatcher(torch, stream)
+        noting.places.follow_modules()
+        enter(torch, noting, stream)
+        return
     watcher = OperationWatcher(torch, stream)
     if stream.level == "modules":
         watcher.places.follow_modules(watcher.called)
     elif stream.level in ("ops", "racing", "tensors"):
         watcher.places.follow_modules()
-        _enter(torch, _mode(torch, watcher, stream), stream)
-
-
-def _enter(torch: Any, mode: Any, stream: OpStream) -> None:
-    """Enter the mode in this thread while the window is open, and in each thread that starts later until it ends."""
-    depth: Callable[[], int] = torch._C._len_torch_dispatch_stack
-    entered: list[int] = []
-
-    def opened(now: bool) -> None:
-        if now and depth() == 0:
-            mode.__enter__()
-            entered.append(1)
-        elif now:
-            stream.trouble("torch", RuntimeError("cannot record operations: the script uses a torch dispatch mode"))
-        elif entered and depth() == len(entered):
-            mode.__exit__(None, None, None)
-            entered.pop()
-
-    def enter() -> Callable[[], None] | None:
-        inside = type(mode)()  # each thread needs an instance, which keeps the state to restore
-        try:
-            inside.__enter__()
-        except Exception as error:
-            stream.trouble("thread", error)
-            return None
-        return lambda: leave(inside)
-
-    def leave(inside: Any) -> None:
-        try:
-            inside.__exit__(None, None, None)
-        except Exception as error:
-            stream.trouble("thread", error)
-
-    stream.when_open(opened)
-    in_threads.enter_in_threads(enter)
+        enter(torch, watcher, stream)
