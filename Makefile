@@ -83,7 +83,7 @@ test-ecosystem: $(VENV)/.ecosystem ## Test with Lightning, transformers, JAX and
 test-exports: $(EXPORTS)/.exports ## Send reports to a real MLflow server, and read them with TensorBoard (minutes)
 	$(EXPORTS)/bin/python -m pytest tests/exports -m "exports or not exports"
 
-test-engines: $(ENGINES)/.engines ## Do runs by real engines on this machine, and kill parts of them (half an hour)
+test-engines: $(ENGINES)/.engines ## Do runs by real engines on this machine, and kill parts of them (three quarters of an hour)
 	$(ENGINES)/bin/python -m pytest tests/remote/engines -m "engines or not engines"
 
 # Open MPI, if it is installed, and accelerate, if the environment has it, start ranks too.

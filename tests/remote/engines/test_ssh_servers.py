@@ -2,11 +2,9 @@
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -50,43 +48,6 @@ def test_two_servers_and_one_that_is_killed(tmp_path: Path) -> None:
         out, err = audit.communicate(timeout=300)
     assert "deterministic: all 4 runs are bit-identical" in out, out + err
     assert audit.returncode == 0
-
-
-CORPUS = Path(__file__).parents[2] / "corpus" / "scripts"
-
-
-@pytest.fixture
-def hash_split(tmp_path: Path) -> Project:
-    """A project with a script of the corpus, whose split of the data depends on the string hash seed."""
-    for name in ("project", "servers"):
-        (tmp_path / name).mkdir()
-    for name in ("final", "python_hash_split"):
-        shutil.copy(CORPUS / f"{name}.py", tmp_path / "project")
-    return Project(tmp_path / "project")
-
-
-def search(project: Project, verb: str) -> dict[str, Any]:
-    folder = project.folder.parent / "servers"
-    words = (verb, "python_hash_split.py", "--engine", "ssh:one", "--python", sys.executable, "--format", "json")
-    with servers(folder, ("one",)):
-        done = project.detaudit(*words, env={"DETAUDIT_SSH_COMMAND": f"ssh -F {folder}/config"})
-    assert "all runs are done on one, or on machines like it" in done.err
-    return done.json
-
-
-@pytest.mark.launches
-def test_a_bisection_on_a_server(hash_split: Project) -> None:
-    found = search(hash_split, "bisect")
-    assert found["outcome"] == "fixed"
-    assert [one["flag"] for one in found["needed"]] == ["python-hash-seed"]
-
-
-@pytest.mark.launches
-def test_a_trace_on_a_server(hash_split: Project) -> None:
-    culprit = search(hash_split, "trace")["culprit"]
-    assert (culprit["file"], culprit["line"]) == ("python_hash_split.py", 10)
-    assert culprit["operation"]["name"] == "aten.lift_fresh.default"
-    assert [(one["flag"], one["trial"]["first_difference"]) for one in culprit["flags"]] == [("python-hash-seed", None)]
 
 
 def _sessions(server: int) -> list[psutil.Process]:
