@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from detaudit.compat import tomllib
 from detaudit.errors import ConfigError, NothingToAuditError, UnknownNameError
-from detaudit.recipe import yamlfile
+from detaudit.recipe import tomlfile, yamlfile
 from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED
 
@@ -91,7 +91,7 @@ def read(path: Path) -> dict[str, NamedAudit]:
         project = msgspec.convert(_tools(path).get("detaudit", {}), _Project)
     except msgspec.ValidationError as error:
         problem, where = yamlfile.split(error)
-        raise ConfigError(f"{path}, [tool.detaudit{where}]: {problem}", _HINT) from error
+        raise ConfigError(f"{_place(path, _keys(where), problem)}: {problem}", _HINT) from error
     return {name: _audit(path, name, raw) for name, raw in project.audits.items()}
 
 
@@ -100,9 +100,29 @@ def _audit(path: Path, name: str, raw: dict[str, Any]) -> NamedAudit:
         return yamlfile.converted(path, raw, NamedAudit)
     except msgspec.ValidationError as error:
         problem, where = yamlfile.split(error)
-        at = f".audits.{name}{where}"
-        place = f"{path}, tool.detaudit{at}" if path.suffix == ".toml" else yamlfile.place(path, at, problem)
+        if path.suffix == ".toml":
+            place = _place(path, ("audits", name, *_keys(where)), problem)
+        else:
+            place = yamlfile.place(path, f".audits.{name}{where}", problem)
         raise ConfigError(f"{place}: {problem}", yamlfile.nearest_key(problem, NamedAudit) or _HINT) from error
+
+
+def _keys(where: str) -> tuple[str, ...]:
+    """Return the keys of a path such as ``.flags[2]``, up to one that is not known."""
+    return tuple(filter(None, where.partition("[")[0].split(".")))
+
+
+def _place(path: Path, keys: Sequence[str], problem: str) -> str:
+    """Return the place of a value of [tool.detaudit], or its keys if that cannot be found.
+
+    If the ``problem`` is an unknown key there, it is the place of that key.
+    """
+    unknown_key = yamlfile.unknown_key(problem)
+    every = ("tool", "detaudit", *keys, *filter(None, [unknown_key]))
+    found = tomlfile.place(path.read_text(encoding="utf-8"), every, of_key=bool(unknown_key))
+    if found is None:
+        return f"{path}, {'.'.join(('tool', 'detaudit', *keys))}"
+    return f"{path}:{found[0]}:{found[1]}"
 
 
 def _tools(path: Path) -> dict[str, Any]:

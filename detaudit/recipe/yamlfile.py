@@ -53,7 +53,7 @@ def load(path: Path, kind: type[T], hint: str = _HINT) -> T:
         return converted(path, data, kind)
     except msgspec.ValidationError as error:
         problem, where = split(error)
-        mark = _mark(yaml.compose(text, Loader=yaml.SafeLoader), where, _unknown_key(problem))
+        mark = _mark(yaml.compose(text, Loader=yaml.SafeLoader), where, unknown_key(problem))
         raise ConfigError(_at(path, mark, problem), nearest_key(problem, kind) or hint) from error
 
 
@@ -89,7 +89,7 @@ def place(path: Path, where: str, problem: str = "") -> str:
 
     If the ``problem`` is an unknown key there, it is the place of that key.
     """
-    mark = _mark(yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader), where, _unknown_key(problem))
+    mark = _mark(yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader), where, unknown_key(problem))
     return _at(path, mark, "").removesuffix(": ")
 
 
@@ -98,13 +98,14 @@ def _at(path: Path, mark: Any, problem: str) -> str:
     return f"{path}{place}: {problem}"
 
 
-def _unknown_key(problem: str) -> str:
+def unknown_key(problem: str) -> str:
+    """Return the key if a problem is an unknown one, "" otherwise."""
     return problem.removeprefix(_UNKNOWN_FIELD).rstrip("`") if problem.startswith(_UNKNOWN_FIELD) else ""
 
 
 def nearest_key(problem: str, kind: Any) -> str:
     """Return a hint with the key that was meant if the problem is an unknown one, "" if none is near."""
-    key = _unknown_key(problem)
+    key = unknown_key(problem)
     near = difflib.get_close_matches(key, sorted(_fields(kind)), n=1) if key else []
     return f"Did you mean {near[0]!r}?" if near else ""
 

@@ -2,6 +2,7 @@
 
 import json
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,18 @@ def test_a_page_is_no_wider_than_its_window(name: str, width: int, pages: dict[s
         browser.open(pages[name], width=width, theme=theme)
         browser.screenshot(SHOTS / f"{name}-{width}-{theme}.png")
         assert browser.run("document.documentElement.scrollWidth") <= width
+
+
+def test_final_losses_fit_on_a_phone(pages: dict[str, Path], browser: Chromium) -> None:
+    browser.open(pages["many"], width=390)
+    box, texts = "document.querySelector('.strips').parentNode", "[...document.querySelectorAll('.strips .axis text')]"
+    assert browser.run(f"{box}.scrollWidth <= {box}.clientWidth")
+    boxes = json.loads(
+        browser.run(
+            f"JSON.stringify({texts}.map(one => one.getBoundingClientRect()).map(one => [one.left, one.right]))"
+        )
+    )
+    assert all(before[1] < after[0] for before, after in pairwise(boxes))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -62,8 +62,10 @@ def test_a_pyproject_without_our_table_has_no_audits(tmp_path: Path, text: str) 
         ("detaudit.yaml", YAML + "    rnus: 3\n", r"detaudit\.yaml:6:5: .*`rnus`"),
         ("detaudit.yaml", "audits: {", r"detaudit\.yaml:1:10: "),
         ("detaudit.yaml", "audits: {}", "length >= 1"),
-        ("pyproject.toml", TOML + "runs = 0\n", r"pyproject\.toml, tool\.detaudit\.audits\.other\.runs: .*>= 1"),
-        ("pyproject.toml", "[tool.detaudit]\n", "missing required field `audits`"),
+        ("pyproject.toml", TOML + "runs = 0\n", r"pyproject\.toml:9:8: .*>= 1"),
+        ("pyproject.toml", TOML + "rnus = 3\n", r"pyproject\.toml:9:1: .*`rnus`"),
+        ("pyproject.toml", TOML + "seed = [\n" + "1,\n" * 999 + "]", r", tool\.detaudit\.audits\.other\.seed: "),
+        ("pyproject.toml", "\n[tool.detaudit]\n", r"pyproject\.toml:2:1: .*missing required field `audits`"),
         ("pyproject.toml", "[tool.detaudit\n", r"pyproject\.toml:1:15: "),
     ],
 )

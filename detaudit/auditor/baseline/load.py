@@ -12,6 +12,7 @@ from detaudit.auditor import store
 from detaudit.auditor.baseline import lockfile
 from detaudit.auditor.baseline.recordings import file_digests, recording_of
 from detaudit.auditor.evidence import environment, folded, printed, written
+from detaudit.auditor.evidence.logged import Block
 from detaudit.auditor.judge.run_status import recorded
 from detaudit.auditor.judge.through import cut
 from detaudit.errors import AuditNotFoundError, NothingToCompareError, UsageError
@@ -123,12 +124,12 @@ def logs_of(run: Run, folder: Path) -> Path:
     return moved if moved.is_dir() else folder / run.log_dir
 
 
-def trained(run: Run, logs: Path) -> tuple[Training, ...]:
-    """Return the trainings of a run, read from its event logs again."""
+def trained(run: Run, logs: Path, known: dict[bytes, Block] | None = None) -> tuple[Training, ...]:
+    """Return the trainings of a run, read from its event logs again; ``known`` has the blocks of runs read before."""
     ranks = tuple(rank for rank in run.ranks if rank.framework not in UNHOOKED or rank.framework == Stage.RETURNED)
     if not ranks:
         return ()
-    processes = folded.read_run(logs)
+    processes = folded.read_run(logs, known)
     if run.through is not None:
         cut(processes, run.through)
     trainings = recorded(processes)

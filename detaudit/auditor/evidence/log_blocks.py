@@ -1,14 +1,15 @@
 """What a long training left in its event log: blocks of steps that are read there when they are asked for."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
-from detaudit.auditor.evidence.event_pieces import pieces
+from detaudit.auditor.evidence.event_pieces import Piece, pieces
 from detaudit.auditor.evidence.event_records import Event, Line
 from detaudit.errors import StorageError
 from detaudit.model import Number, Stage, as_number
-from detaudit.model.blocks import BlockedSteps, HeldSteps, Steps, block_of
+from detaudit.model.blocks import BlockedSteps, HeldSteps, Steps, block_of, start
 from detaudit.model.tree import Tree
 
 
@@ -21,9 +22,12 @@ class Held:
 
     def add(self, events: Iterable[Event]) -> None:
         """Add events. A step may have several of one stage, such as the weights of two models."""
-        for event in events:
-            steps = self.digests.setdefault(event.stage, {})
-            steps[event.step] = (*steps.get(event.step, ()), event.digest)
+        for event in events:  # of a long training, this runs millions of times
+            steps = self.digests.get(event.stage)
+            if steps is None:
+                steps = self.digests[event.stage] = {}
+            before = steps.get(event.step)
+            steps[event.step] = (event.digest,) if before is None else (*before, event.digest)
             if event.value is not None:
                 self.losses[event.step] = as_number(float.fromhex(event.value))
 
@@ -47,6 +51,10 @@ class Origin(NamedTuple):
         for line in lines:
             if isinstance(line, Event) and line.lane == self.lane and line.fw == self.framework:
                 yield line
+
+
+KnownLosses: TypeAlias = dict[tuple[object, ...], tuple[dict[Stage, bytes], Mapping[int, Number]]]
+"""The losses of blocks, with their digests, by what event logs have there: equal blocks are read once."""
 
 
 class OfStage(Protocol):
@@ -90,21 +98,48 @@ class LoggedBlocks:
             self._latest = number, self._read(number)
         return self._latest[1]
 
+    def losses(self, number: int, known: KnownLosses) -> Mapping[int, Number]:
+        """Return the losses of a block; ``known`` has those that were read before, also from other event logs.
+
+        Raises StorageError as ``block`` does.
+        """
+        found = self._pieces(number)
+        key = (number, self._origin.framework, self._origin.lane, *(piece.digest for piece in found))
+        if key not in known:
+            known[key] = self._digests(number), self._held(number, found).losses
+        digests, losses = known[key]
+        if digests != self._digests(number):
+            raise self._changed()
+        return losses
+
     def _read(self, number: int) -> Held:
+        return self._held(number, self._pieces(number))
+
+    def _pieces(self, number: int) -> list[Piece]:
         if not self.is_there:
             self._fetch()
         if not self.is_there:
             hint = "Put it back: the steps are in it. With `detaudit plan --records logs`, each run has its event logs."
             raise StorageError(f"{self._origin.path} is gone, or was not fetched", hint)
-        found = Held()
-        for piece in pieces(self._origin.path, *self.places.get(number, (0, 0))):
-            found.add(event for event in self._origin.among(piece.lines) if block_of(event.step) == number)
+        return list(pieces(self._origin.path, *self.places.get(number, (0, 0))))
+
+    def _held(self, number: int, found: Iterable[Piece]) -> Held:
+        held, end = Held(), start(number + 1)
+        first = start(number) if number else -math.inf
+        for piece in found:
+            held.add(event for event in self._origin.among(piece.lines) if first <= event.step < end)
         for stage, known in self.stages.items():
-            steps = HeldSteps(found.digests.get(stage, {}))
-            if steps.digests.get(number) != known.digests.get(number):
-                hint = "Leave the results folder as it is while it is compared."
-                raise StorageError(f"{self._origin.path} has changed since it was read", hint)
-        return found
+            if HeldSteps(held.digests.get(stage, {})).digests.get(number) != known.digests.get(number):
+                raise self._changed()
+        return held
+
+    def _digests(self, number: int) -> dict[Stage, bytes]:
+        found = {stage: one.digests.get(number) for stage, one in self.stages.items()}
+        return {stage: digest for stage, digest in found.items() if digest is not None}
+
+    def _changed(self) -> StorageError:
+        hint = "Leave the results folder as it is while it is compared."
+        return StorageError(f"{self._origin.path} has changed since it was read", hint)
 
 
 class LoggedSteps(BlockedSteps):
@@ -151,3 +186,13 @@ class LoggedLosses(Mapping[int, Number]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return self.log.last_loss is not None
+
+    def held(self, known: KnownLosses) -> dict[int, Number]:
+        """Return all losses. Raises StorageError if the event log is not the same any more."""
+        found: dict[int, Number] = {}
+        for number in sorted(self.log.places):
+            found.update(self.log.losses(number, known))
+        return found

@@ -7,6 +7,7 @@ from pathlib import Path
 from detaudit.auditor.baseline.load import logs_of, trained
 from detaudit.auditor.evidence import printed
 from detaudit.auditor.evidence.log_blocks import LoggedLosses
+from detaudit.auditor.evidence.logged import Block
 from detaudit.auditor.figures.ladder import ladder
 from detaudit.auditor.figures.losses import losses
 from detaudit.auditor.figures.samples import samples
@@ -95,11 +96,11 @@ def _records(audit: Audit, group: Group, folder: Path) -> dict[int, RunRecord] |
     base = group.first_finished
     if base is not None and base in runs:
         runs = [base, *(run for run in runs if run is not base)]
-    found, why = {}, NoFigure.LOGS_GONE
+    found, why, known = {}, NoFigure.LOGS_GONE, dict[bytes, Block]()
     for run in runs:
         try:
             logs = logs_of(run, folder)
-            parts = (*trained(run, logs), *_printed(run, logs, pattern))
+            parts = (*trained(run, logs, known), *_printed(run, logs, pattern))
         except (AuditNotFoundError, StorageError):
             continue
         if any(isinstance(part.losses, LoggedLosses) and not part.losses.log.is_there for part in parts):

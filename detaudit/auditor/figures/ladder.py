@@ -37,12 +37,14 @@ def ladder(records: Mapping[int, RunRecord], first: Iterable[Difference], rank: 
         else sorted(set(blocks.steps(side for sides in digests.values() for side in sides.values())))
     )
     columns = tuple(_columns(recorded, [step for _, step in marks], last, zero=_has(digests, 0)))
+    # All stages of a column are counted before the next one: their steps are in the same blocks of an event log.
+    counts = [[_count(list(sides.values()), column) for sides in digests.values()] for column in columns]
     return Ladder(
         runs=tuple(held),
         columns=columns,
         rows=tuple(
-            LadderRow(stage=stage, counts=tuple(_count(list(sides.values()), column) for column in columns))
-            for stage, sides in digests.items()
+            LadderRow(stage=stage, counts=tuple(column[place] for column in counts))
+            for place, stage in enumerate(digests)
         ),
         first=tuple(marks),
     )
@@ -67,6 +69,13 @@ def _columns(recorded: Sequence[int], marks: Iterable[int], last: int, *, zero: 
         before = step
 
 
+def _any_step(side: BlockedSteps, number: int, column: Steps) -> bool:
+    """Return whether a block has a step of a column. It is read only if it is not wholly inside of it."""
+    first, last = column
+    whole = first <= blocks.start(number) and blocks.start(number + 1) - 1 <= last
+    return whole or any(first <= step <= last for step in side.block(number))
+
+
 def _count(sides: Sequence[BlockedSteps], column: Steps) -> int | None:
     """Return the greatest number of different digests that the runs have at a step of a column.
 
@@ -78,8 +87,11 @@ def _count(sides: Sequence[BlockedSteps], column: Steps) -> int | None:
     for number in numbers:
         if blocks.start(number) > last or blocks.start(number + 1) <= first:
             continue
-        if len({side.digests.get(number) for side in sides}) == 1:  # all steps of the block match
-            greatest = max(greatest, any(first <= step <= last for step in sides[0].block(number)))
+        different = len({side.digests.get(number) for side in sides})
+        if different == 1:  # all steps of the block match
+            greatest = greatest or int(_any_step(sides[0], number, column))
+            continue
+        if 1 < greatest >= different:  # no step of the block has more digests
             continue
         held = [side.block(number) for side in sides]
         most = len({tuple(side.items()) for side in held})

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from detaudit.auditor.evidence.log_blocks import KnownLosses, LoggedLosses
 from detaudit.auditor.figures.bins import bins
 from detaudit.model import Number, RunRecord
 from detaudit.model.figures import Curve, Distance, Losses, Point, Steps
@@ -16,14 +17,16 @@ def losses(records: Mapping[int, RunRecord], rank: int) -> Losses | None:
     place = next((place for place in (rank, *_ranks(records)) if _recorded(records, place)), None)
     if place is None:
         return None
-    found: dict[tuple[tuple[int, Number], ...], list[int]] = {}
-    for run, record in records.items():
-        parts = record.parts
-        if place < len(parts):
-            found.setdefault(tuple(sorted(parts[place].losses.items())), []).append(run)
-    alike = [(tuple(runs), dict(pairs)) for pairs, runs in found.items()]
+    same: list[tuple[list[int], dict[int, Number]]] = []
+    for run, one in held(records, place).items():
+        runs = next((runs for runs, other in same if other == one), None)
+        if runs is None:
+            same.append(([run], one))
+        else:
+            runs.append(run)
+    alike = [(tuple(runs), one) for runs, one in same]
     reference = alike[0][1]
-    steps = sorted({step for _, one in alike for step in one})
+    steps = sorted(set().union(*(one for _, one in alike)))
     marks = [first for _, one in alike[1:] if (first := first_difference(steps, reference, one)) is not None]
     into = bins(steps, marks)
     inside = list(_split(steps, into))
@@ -41,6 +44,19 @@ def losses(records: Mapping[int, RunRecord], rank: int) -> Losses | None:
         first=min(marks, default=None),
         dtype=_dtype(records, place),
     )
+
+
+def held(records: Mapping[int, RunRecord], rank: int) -> dict[int, dict[int, Number]]:
+    """Return the losses of this rank by step, of each run that has such a rank.
+
+    What the event logs of several runs have in common is read once.
+    """
+    known: KnownLosses = {}
+    parts = {run: record.parts[rank] for run, record in records.items() if rank < len(record.parts)}
+    return {
+        run: part.losses.held(known) if isinstance(part.losses, LoggedLosses) else dict(part.losses)
+        for run, part in parts.items()
+    }
 
 
 def _ranks(records: Mapping[int, RunRecord]) -> range:

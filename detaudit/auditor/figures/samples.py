@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from detaudit.auditor.figures.bins import bins
-from detaudit.auditor.figures.losses import first_difference
+from detaudit.auditor.figures.losses import first_difference, held
 from detaudit.model import Number, RunRecord
 from detaudit.model.figures import LossSamples
 
@@ -21,8 +21,7 @@ def samples(records: Mapping[int, RunRecord]) -> tuple[LossSamples, ...]:
 
 
 def _recorded(records: Mapping[int, RunRecord], rank: int) -> dict[int, dict[int, Number]]:
-    parts = {run: record.parts[rank] for run, record in records.items() if rank < len(record.parts)}
-    return {run: dict(part.losses.items()) for run, part in parts.items() if part.losses}
+    return {run: found for run, found in held(records, rank).items() if found}
 
 
 def _of_rank(rank: int, sides: Mapping[int, Mapping[int, Number]]) -> Iterator[LossSamples]:

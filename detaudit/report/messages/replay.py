@@ -41,7 +41,6 @@ CONDITIONS = {
     Condition.DETERMINISTIC: "in deterministic mode",
 }
 
-_MOST_SHOWN = 4
 _OWN = "replayed: it"
 
 
@@ -87,9 +86,10 @@ def _series(condition: Condition, found: list[Series]) -> str:
     if all(one.distinct == 1 for one in found):
         return f"{start}: all {count(repeats, 'repeat')}{each} match"
     most = max(found, key=lambda one: one.distinct)
-    shown = ", ".join(map(str, most.counts[:_MOST_SHOWN])) + (", …" if most.distinct > _MOST_SHOWN else "")
-    results = f"{most.distinct} different results, which came out {shown} times"
-    return f"{start}: {most.differing} of {count(most.repeats, 'repeat')}{each} differ, {results}"
+    differing = f"{start}: {most.differing:,} of {count(most.repeats, 'repeat')}{each} differ"
+    if most.counts[0] == 1:
+        return f"{differing}, no two results match"
+    return f"{differing}, {most.distinct:,} different results, the most frequent one {count(most.counts[0], 'time')}"
 
 
 def _mode(operation: str) -> str:

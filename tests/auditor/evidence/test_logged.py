@@ -17,7 +17,7 @@ from detaudit.auditor.baseline import recordings
 from detaudit.auditor.evidence import event_pieces, trainings
 from detaudit.auditor.evidence.event_logs import Process, read_run
 from detaudit.auditor.evidence.event_records import DECODER
-from detaudit.auditor.evidence.log_blocks import LoggedSteps, Origin
+from detaudit.auditor.evidence.log_blocks import KnownLosses, LoggedLosses, LoggedSteps, Origin
 from detaudit.auditor.evidence.logged import Block, Log
 from detaudit.auditor.judge import comparer, pairing
 from detaudit.auditor.judge.follow import DigestFollower
@@ -278,6 +278,18 @@ def test_only_around_a_difference_is_a_log_read_again(tmp_path: Path) -> None:
         with mock.patch.object(event_pieces, "Piece", wraps=event_pieces.Piece) as piece:
             assert comparer.first_difference(a, b) == Difference(rank=0, step=4000, stage=Stage.FORWARD)
         assert piece.call_count == 2, "of 2,000"
+
+
+def test_losses_that_logs_share_are_read_once(tmp_path: Path) -> None:
+    with limits(size=2**9):
+        logs = [write(tmp_path / name, regular(40, name[-1])) for name in ("1a", "2a", "b")]
+        found = [logged(log.parents[1]).parts[0].losses for log in logs]
+        known: KnownLosses = {}
+        assert [losses.held(known) for losses in found if isinstance(losses, LoggedLosses)] == [dict(found[0])] * 3
+        assert len(known) == 12, "11 blocks of the first log, and the last one of the third"
+        logs[0].write_text(logs[0].read_text().replace('"digest":"a"', '"digest":"b"'))
+        with pytest.raises(StorageError, match="has changed"):
+            isinstance(found[0], LoggedLosses) and found[0].held(known)
 
 
 @st.composite
