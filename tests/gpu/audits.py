@@ -34,6 +34,10 @@ SCANNED = ("scatter_add", "index_add", "index_put", "index_copy", "put", "take",
 """Patterns of ``detaudit ops``."""
 
 
+DRY_RUNS = 2
+"""Runs of an audit on a CPU, which only has to show that it works."""
+
+
 class CommandError(Exception):
     """detaudit printed no report."""
 
@@ -61,6 +65,10 @@ def detaudit(where: Device, verb: str, *words: str, script: Sequence[str] = ()) 
     return printed
 
 
+def _runs(usual: int, where: Device) -> str:
+    return str(usual if where.is_gpu else DRY_RUNS)
+
+
 def _verdicts(found: dict[str, Any]) -> dict[str, str]:
     return {group["recipe"]["name"]: _verdict(group) for group in found["groups"]}
 
@@ -76,7 +84,7 @@ def race(name: str, where: Device) -> Found:
     """Audit an operation with and without flags; if its runs differ, bisect and trace it."""
     script = ("racing.py", name)
     verdicts = _verdicts(
-        detaudit(where, "run", "--runs", "5", "--recipe", "none", "--recipe", "torch-cuda", script=script)
+        detaudit(where, "run", "--runs", _runs(5, where), "--recipe", "none", "--recipe", "torch-cuda", script=script)
     )
     without, with_all = verdicts["none"], verdicts["torch-cuda"]
     said = [f"without flags {without}", f"with torch-cuda {with_all}"]
@@ -102,7 +110,7 @@ def way(name: str, where: Device) -> Found:
     if alone.returncode:
         raise CommandError(alone.stderr.strip()[-400:])
     found = detaudit(
-        where, "run", "--runs", "3", "--recipe", "none", "--recipe", "torch-cuda", script=("small.py", name)
+        where, "run", "--runs", _runs(3, where), "--recipe", "none", "--recipe", "torch-cuda", script=("small.py", name)
     )
     verdicts = _verdicts(found)
     runs = [run for group in found["groups"] for run in group["runs"]]
