@@ -29,6 +29,7 @@ from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
 from detaudit.model import Across
 from detaudit.recipe import machine
+from detaudit.recipe.flags import DEVICES
 
 _EXAMPLES = (
     ("is it deterministic?", "detaudit run train.py"),
@@ -80,6 +81,6 @@ def _settings(
 ) -> Settings:
     if full and options["until"] is not None:
         raise UsageError("--full cannot be combined with --until, which ends all runs", "Remove one of them.")
-    loaded = recipes_of(recipes, options, machine.devices())
+    loaded = recipes_of(recipes, options, machine.devices() if options["here"] else DEVICES)
     stepwise = not (full or options["until"] or options["vary"])
     return replace(settings_of(after_dashes, loaded, runs, **options), stepwise=stepwise)

@@ -65,6 +65,13 @@ def test_a_hash_seed_here_does_not_hide_a_difference(hosts: Hosts) -> None:
     assert pinned.code == 0, "the user's own setting is part of the audit, as here"
 
 
+def test_flags_are_those_for_the_devices_of_any_machine(hosts: Hosts, seeded: str) -> None:
+    done = hosts.run("--runs", "2", "--recipe", "all")
+    assert done.code == 0, done.err
+    flags = {one["id"]: one["state"] for one in done.json["groups"][0]["flags"]}
+    assert flags["cuda-cublas-workspace"] == "applied"
+
+
 def test_a_host_that_is_down_costs_no_run(hosts: Hosts, seeded: str) -> None:
     hosts.down("a")
     done = hosts.run("--runs", "3")
