@@ -34,6 +34,8 @@ SCANNED = ("scatter_add", "index_add", "index_put", "index_copy", "put", "take",
 """Patterns of ``detaudit ops``."""
 
 
+RECIPES = ("--recipe", "none", "--recipe", "torch-cuda")
+
 DRY_RUNS = 2
 """Runs of an audit on a CPU, which only has to show that it works."""
 
@@ -83,9 +85,7 @@ def _verdict(group: dict[str, Any]) -> str:
 def race(name: str, where: Device) -> Found:
     """Audit an operation with and without flags; if its runs differ, bisect and trace it."""
     script = ("racing.py", name)
-    verdicts = _verdicts(
-        detaudit(where, "run", "--runs", _runs(5, where), "--recipe", "none", "--recipe", "torch-cuda", script=script)
-    )
+    verdicts = _verdicts(detaudit(where, "run", "--runs", _runs(5, where), *RECIPES, script=script))
     without, with_all = verdicts["none"], verdicts["torch-cuda"]
     said = [f"without flags {without}", f"with torch-cuda {with_all}"]
     if without != "nondeterministic":
@@ -109,9 +109,7 @@ def way(name: str, where: Device) -> Found:
         )  # fmt: skip
     if alone.returncode:
         raise CommandError(alone.stderr.strip()[-400:])
-    found = detaudit(
-        where, "run", "--runs", _runs(3, where), "--recipe", "none", "--recipe", "torch-cuda", script=("small.py", name)
-    )
+    found = detaudit(where, "run", "--full", "--runs", _runs(3, where), *RECIPES, script=("small.py", name))
     verdicts = _verdicts(found)
     runs = [run for group in found["groups"] for run in group["runs"]]
     steps = sorted({run["steps"] for run in runs})
