@@ -91,7 +91,8 @@ def read(path: Path) -> dict[str, NamedAudit]:
         project = msgspec.convert(_tools(path).get("detaudit", {}), _Project)
     except msgspec.ValidationError as error:
         problem, where = yamlfile.split(error)
-        raise ConfigError(f"{_place(path, _keys(where), problem)}: {problem}", _HINT) from error
+        place = _place(path, _keys(where), problem)
+        raise ConfigError(f"{place}: {problem}", _HINT) from error
     return {name: _audit(path, name, raw) for name, raw in project.audits.items()}
 
 

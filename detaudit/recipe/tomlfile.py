@@ -64,9 +64,10 @@ def _nearest(start: int, end: int) -> Iterator[int]:
 
 def _parsed(lines: Sequence[str]) -> dict[str, Any] | None:
     try:
-        return tomllib.loads("\n".join(lines))
+        found: dict[str, Any] = tomllib.loads("\n".join(lines))
     except (RecursionError, ValueError):  # which a TOMLDecodeError is
         return None
+    return found
 
 
 def _has(found: object, keys: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, NoReturn, Protocol, TypeAlias
 
 from detaudit.auditor.evidence.event_pieces import Piece, pieces
 from detaudit.auditor.evidence.event_records import Event, Line
@@ -109,7 +109,7 @@ class LoggedBlocks:
             known[key] = self._digests(number), self._held(number, found).losses
         digests, losses = known[key]
         if digests != self._digests(number):
-            raise self._changed()
+            self._refuse()
         return losses
 
     def _read(self, number: int) -> Held:
@@ -130,16 +130,16 @@ class LoggedBlocks:
             held.add(event for event in self._origin.among(piece.lines) if first <= event.step < end)
         for stage, known in self.stages.items():
             if HeldSteps(held.digests.get(stage, {})).digests.get(number) != known.digests.get(number):
-                raise self._changed()
+                self._refuse()
         return held
 
     def _digests(self, number: int) -> dict[Stage, bytes]:
         found = {stage: one.digests.get(number) for stage, one in self.stages.items()}
         return {stage: digest for stage, digest in found.items() if digest is not None}
 
-    def _changed(self) -> StorageError:
+    def _refuse(self) -> NoReturn:
         hint = "Leave the results folder as it is while it is compared."
-        return StorageError(f"{self._origin.path} has changed since it was read", hint)
+        raise StorageError(f"{self._origin.path} has changed since it was read", hint)
 
 
 class LoggedSteps(BlockedSteps):
