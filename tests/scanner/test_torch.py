@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from detaudit.scanner.torch import enlarge
-from detaudit.scanner.torch.cases import Case, parts
+from detaudit.scanner.torch.cases import Case, parts, start
 
 torch = pytest.importorskip("torch")
 
@@ -94,3 +94,8 @@ def test_views_sparse_tensors_and_other_values_can_be_compared() -> None:
     assert digest(torch.eye(3).to_sparse()) != digest((2 * torch.eye(3)).to_sparse())
     assert digest((True, 1.5, torch.Size([2]))) != digest((False, 1.5, torch.Size([2])))
     assert digest(torch.view_as_complex(torch.rand(3, 2)).conj())
+
+
+def test_a_device_that_is_not_there_is_an_error() -> None:
+    with pytest.raises((RuntimeError, AssertionError), match=r"CUDA|device"):
+        start("cuda:99", [])

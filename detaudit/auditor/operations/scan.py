@@ -155,7 +155,8 @@ class Scanner:
             if outcome.exit_code != 0 or not found.items:
                 raise ScanError(
                     f"cannot list the operations of {self.request.framework}: {_last_line(spec.folder)}",
-                    f"Check that {self.request.python} imports {self.request.framework}, or choose another --python.",
+                    f"Check that {self.request.python} imports {self.request.framework} and that there is a device "
+                    f"{self.request.device}, or choose another --python or --device.",
                 )
         return found
 

@@ -183,8 +183,10 @@ def seed(torch: Any) -> None:
 
 
 def start(device: str, phases: Sequence[Any]) -> Scanned:
-    """Import torch, which can change its threads and its switch at any time. Raises what the import raises."""
-    return Scanned(importlib.import_module("torch"), device)
+    """Import torch, which can change its threads and its switch at any time. Raises what it does without the device."""
+    torch = importlib.import_module("torch")
+    torch.empty(0, device=device)
+    return Scanned(torch, device)
 
 
 def parts(torch: Any, result: Any) -> Parts:
