@@ -36,6 +36,9 @@ SCANNED = ("scatter_add", "index_add", "index_put", "index_copy", "put", "take",
 
 RECIPES = ("--recipe", "none", "--recipe", "torch-cuda")
 
+MODULE = "head"
+"""The module of scripts/small.py that a flag with a parameter is about."""
+
 DRY_RUNS = 2
 """Runs of an audit on a CPU, which only has to show that it works."""
 
@@ -119,8 +122,10 @@ def way(name: str, where: Device) -> Found:
 
 
 def _flags() -> list[Flag]:
-    """Return the flags for GPUs of torch and of NVIDIA's libraries."""
-    return [one for one in load_catalogue() if "gpu" in one.devices and one.framework in ("torch", "cuda")]
+    """Return the flags for GPUs of torch and of NVIDIA's libraries that detaudit can set."""
+    catalogue = load_catalogue()
+    wanted = [one for one in catalogue if "gpu" in one.devices and one.framework in ("torch", "cuda")]
+    return [catalogue.get(f"{one.id}={MODULE}") if one.parameter else one for one in wanted if not one.by_hand_only]
 
 
 def flag(one: Flag, where: Device) -> Found:
