@@ -4,7 +4,6 @@ Steps are timed by the clock, with the device idle before and after each block o
 of it runs, with tiny sizes: its figures mean nothing.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -18,13 +17,11 @@ import torch
 from benchmarks.digest import timed
 from benchmarks.pace import blocks, recorded
 from benchmarks.rows import Goal, in_turn, median, number, ratios
-from benchmarks.tasks import Device, Found, NoDeviceError, Task, carry_out, device, markdown
+from benchmarks.tasks import Device, Found, Task, command
 from benchmarks.trainings import SCRIPTS
 from detaudit.recorder.training.digest import TorchDigest
 
 TITLE = "Measurements on a GPU"
-OUT = Path("build/gpu")
-SECONDS = 500.0
 
 BYTES = 2 * 10**9
 TURNS = 15
@@ -167,22 +164,5 @@ def tasks() -> Iterator[Task]:
         yield Task(f"step-{length_ms}-ms", f"recording a step of {length_ms} ms", partial(cost, length_ms, goal), 200)
 
 
-def main() -> int:
-    """Return the exit status: 1 if a goal is missed, or a measurement left over."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--out", type=Path, default=OUT, metavar="DIR")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="begin nothing that would take longer")
-    asked = parser.parse_args()
-    try:
-        where = device(asked.device, asked.seconds)
-    except NoDeviceError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    report = carry_out(TITLE, list(tasks()), where, asked.out)
-    print(markdown(report))
-    return int(bool(report.failed or report.left))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("python -m benchmarks.gpu", (__doc__ or "").partition("\n")[0], TITLE, list(tasks())))

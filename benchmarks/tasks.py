@@ -3,6 +3,8 @@
 A result counts for one commit, device and torch. All are written to one JSON and one Markdown file.
 """
 
+import argparse
+import fnmatch
 import platform
 import sys
 import time
@@ -17,6 +19,11 @@ import torch
 from tabulate import tabulate
 
 from benchmarks.results import commit
+
+OUT = Path("build/gpu")
+
+SECONDS = 500.0
+"""What one command may take, unless it is told otherwise."""
 
 
 class NoDeviceError(Exception):
@@ -103,7 +110,8 @@ def device(kind: str, seconds: float) -> Device:
 
 def carry_out(title: str, tasks: Sequence[Task], where: Device, out: Path, at_once: int = 1) -> Report:
     """Do the tasks that are not done, several at once, while there is time; write and return the report."""
-    folder = out / f"{commit().replace(' ', '-')}-{where.kind}-{torch.__version__}"
+    now = commit()
+    folder = out / f"{now.replace(' ', '-')}-{where.kind}-{torch.__version__}"
     folder.mkdir(parents=True, exist_ok=True)
     todo = [task for task in tasks if not (folder / f"{task.name}.json").exists()]
     with ThreadPoolExecutor(at_once) as pool:
@@ -117,7 +125,7 @@ def carry_out(title: str, tasks: Sequence[Task], where: Device, out: Path, at_on
             _taken(running)
     report = Report(
         title=title,
-        commit=commit(),
+        commit=now,
         device=where.name,
         gpu=where.is_gpu,
         torch=str(torch.__version__),
@@ -177,3 +185,24 @@ def markdown(report: Report) -> str:
     if report.left:
         lines += [f"Not done, because of an error or for lack of time: {', '.join(report.left)}.", ""]
     return "\n".join(lines)
+
+
+def command(prog: str, about: str, title: str, tasks: Sequence[Task], at_once: int = 1) -> int:
+    """Do what the command line asks for. Return 1 if a task is not as expected or left over, 2 without the device."""
+    parser = argparse.ArgumentParser(prog=prog, description=about)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="tasks, as patterns; default: all")
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser.add_argument("--out", type=Path, default=OUT, metavar="DIR")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="begin no task that would take longer")
+    parser.add_argument("--at-once", type=int, default=at_once, metavar="N", help="tasks that run beside each other")
+    asked = parser.parse_args()
+    try:
+        where = device(asked.device, asked.seconds)
+    except NoDeviceError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    patterns = asked.names or ["*"]
+    chosen = [task for task in tasks if any(fnmatch.fnmatchcase(task.name, pattern) for pattern in patterns)]
+    report = carry_out(title, chosen, where, asked.out, asked.at_once)
+    print(markdown(report))
+    return int(bool(report.failed or report.left))

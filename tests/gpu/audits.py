@@ -50,18 +50,12 @@ class CommandError(Exception):
 def detaudit(where: Device, verb: str, *words: str, script: Sequence[str] = ()) -> dict[str, Any]:
     """Return the JSON report of a command in a folder of its own. ``script`` is the name of one, and its arguments."""
     with tempfile.TemporaryDirectory() as folder:
-        target: list[str] = []
         if script:
             name, *arguments = script
-            text = (SCRIPTS / name).read_text()
-            (Path(folder) / name).write_text(text)
-            target = [name]
-            words = (*words, "--timeout", "300")
-            arguments = ["--", *arguments, where.kind]
-        else:
-            arguments = []
+            (Path(folder) / name).write_text((SCRIPTS / name).read_text())
+            words = (name, *words, "--timeout", "300", "--", *arguments, where.kind)
         done = subprocess.run(
-            [sys.executable, "-m", "detaudit", verb, *target, *words, "--quiet", "--format", "json", *arguments],
+            [sys.executable, "-m", "detaudit", verb, "--quiet", "--format", "json", *words],
             cwd=folder, capture_output=True, text=True, check=False, timeout=max(1.0, where.left_s),
         )  # fmt: skip
     if not done.stdout:
