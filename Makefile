@@ -10,7 +10,7 @@ ENGINES := $(VENV)-engines
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
-LAWS := tests/test_structure.py tests/test_language.py tests/test_security.py
+LAWS := tests/test_structure.py tests/test_security.py
 
 .PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\#.*/\1/p' $(MAKEFILE_LIST))
 
@@ -153,7 +153,7 @@ docs-links: $(VENV)/.docs ## Look up every address that the documentation links 
 check: $(VENV)/.dev ## Audit the project's own example, as CI does
 	$(BIN)/detaudit check
 
-lint: $(VENV)/.dev ## Check style, types, structure and language
+lint: $(VENV)/.dev ## Check style, types and structure
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
