@@ -46,6 +46,7 @@ def _inherited_options(settings: Settings, verb: str) -> list[str]:
     words += ["--loss-pattern", settings.loss_pattern.pattern] if settings.loss_pattern else []
     words += [word for path in settings.artifacts for word in ("--artifact", path)]
     words += [] if settings.files else ["--no-files"]
+    words += settings.outputs.options
     if settings.isolate_root is not None:
         return [*words, "--isolate-root", str(settings.isolate_root)]
     return [*words, "--isolate"] if settings.isolate else words

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.judge import localize
-from detaudit.auditor.judge.comparer import first_difference, last_equal_step
+from detaudit.auditor.judge.comparer import first_difference, last_equal_step, open_output
 from detaudit.auditor.judge.pairing import Matched, pairs
 from detaudit.auditor.judge.shared import Shared, shared_of
 from detaudit.errors import NothingToCompareError
@@ -24,6 +24,7 @@ from detaudit.model import (
     LossPair,
     NextStep,
     Number,
+    OutputDifference,
     Purpose,
     Recording,
     RunRecord,
@@ -71,12 +72,13 @@ def compare(
             "losses prove nothing on their own",
             "Use --artifact of `detaudit run` to compare a file that the script saves them to.",
         )
+    undecided = open_output(*sides) if differs is None else None
     until = last_equal_step(ours.run, theirs.run, differs) if differs else None
     shared = {pair.rank: shared_of(pair, differs) for pair in matched}
     return Comparison(
         schema_version=SCHEMA_VERSION,
         command=tuple(command),
-        verdict=ComparisonVerdict.DIFFERENT if differs else ComparisonVerdict.IDENTICAL,
+        verdict=_verdict(differs, undecided),
         a=_side(names[0], a),
         b=_side(names[1], b),
         environment_changes=environment.changes(a.environment, b.environment),
@@ -89,9 +91,16 @@ def compare(
         stages=_ordered({stage for one in shared.values() for stage in one.stages}),
         steps_compared=max((one.steps for one in shared.values()), default=0),
         through=min((step for side in sides if (step := side.through) is not None), default=None),
+        open=undecided,
         warnings=(*dict.fromkeys(warnings), *_warnings(a, b, names), *not_shared, *_rank_warnings(matched)),
         next_steps=_next_steps(command) if differs else (),
     )
+
+
+def _verdict(differs: Difference | None, undecided: OutputDifference | None) -> ComparisonVerdict:
+    if differs is not None:
+        return ComparisonVerdict.DIFFERENT
+    return ComparisonVerdict.INCONCLUSIVE if undecided is not None else ComparisonVerdict.IDENTICAL
 
 
 def _side(name: str, side: Recording) -> ComparedSide:

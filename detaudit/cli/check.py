@@ -21,6 +21,7 @@ from detaudit.cli.help import Command
 from detaudit.cli.options import (
     engine_option,
     format_option,
+    ignored_text,
     jobs_options,
     option,
     out_option,
@@ -37,7 +38,7 @@ from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs
 from detaudit.launch.target import Target, resolve_target
 from detaudit.launch.until import Until
-from detaudit.model import Check, GateName, to_json
+from detaudit.model import Check, Compare, FileBudget, GateName, OutputRules, to_json
 from detaudit.recipe import machine, project
 from detaudit.recipe.flags import Catalogue, load_catalogue
 from detaudit.recipe.project import NamedAudit
@@ -200,7 +201,23 @@ def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str, jobs: Job
         loss_pattern=loss_regex(audit.loss_pattern),
         artifacts=artifacts.check(audit.artifacts),
         files=audit.files,
+        outputs=_outputs(audit),
         env=audit.env,
+    )
+
+
+def _outputs(audit: NamedAudit) -> OutputRules:
+    """Return what of what leaves the runs counts. Raises UsageError for an invalid regex or budget."""
+    try:
+        budget = FileBudget.parse(audit.file_budget) if audit.file_budget is not None else FileBudget()
+    except ValueError as error:
+        raise UsageError(f"file-budget: {error}", 'Write file-budget = "120s,20GiB".') from error
+    return OutputRules(
+        compare=Compare(audit.compare),
+        ignore=audit.ignore,
+        ignore_text=ignored_text(audit.ignore_text),
+        redact=audit.redact,
+        file_budget=budget,
     )
 
 

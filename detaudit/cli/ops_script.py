@@ -15,6 +15,7 @@ from detaudit.cli.settings import settings_of
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.processes import Reaper
+from detaudit.model import Compare
 from detaudit.recipe.flags import load_catalogue
 from detaudit.recipe.recipes import load_recipe
 
@@ -63,7 +64,7 @@ def recorded(
     settings = settings_of(
         arguments, (load_recipe("none", load_catalogue()),), 1, words=(script,), module="", python=python, out=folder,
         isolate=False, isolate_root=None, timeout=None, stages=wire.DEFAULT_STAGES, loss_pattern=None, artifacts_=(),
-        no_files=True,
+        no_files=True, compare=Compare.TRAINING.value, ignore=(), ignore_text=(), redact=(), file_budget=None,
     )  # fmt: skip
     settings = replace(settings, out=folder)
     print_python([settings.target], quiet)

@@ -1,7 +1,8 @@
 """Options that several subcommands share."""
 
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ from detaudit.cli import complete
 from detaudit.cli.help import Command, Option
 from detaudit.errors import UsageError
 from detaudit.launch.until import Until
-from detaudit.model import Across
+from detaudit.model import Across, Compare, FileBudget, OutputRules
 from detaudit.recipe.names import unknown
 from detaudit.recipe.recipes import MAX_SEED
 from detaudit.report import FORMATS
@@ -69,6 +70,45 @@ class _JobsType(click.ParamType):  # type: ignore[type-arg]
         if not str(value).isdecimal() or not int(value):
             self.fail(f"{value!r} is neither a number of runs nor auto.", param, ctx)
         return int(value)
+
+
+class _BudgetType(click.ParamType):  # type: ignore[type-arg]
+    """A time, a size, or both."""
+
+    name = "budget"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> FileBudget:
+        """See click.ParamType.convert."""
+        try:
+            return value if isinstance(value, FileBudget) else FileBudget.parse(value)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
+
+
+def _regexes(ctx: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    return ignored_text(value)
+
+
+def ignored_text(patterns: Iterable[str]) -> tuple[str, ...]:
+    """Return the regexes of --ignore-text. Raises UsageError for one that is invalid."""
+    found = tuple(patterns)
+    for pattern in found:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise UsageError(f"--ignore-text {pattern!r} is not a valid regex: {error}", "Fix the regex.") from error
+    return found
+
+
+def output_rules(options: Mapping[str, Any]) -> OutputRules:
+    """Return what the options say of what leaves a run."""
+    return OutputRules(
+        compare=Compare(options["compare"]),
+        ignore=options["ignore"],
+        ignore_text=options["ignore_text"],
+        redact=options["redact"],
+        file_budget=options["file_budget"] or FileBudget(),
+    )
 
 
 def _devices(ctx: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -190,6 +230,18 @@ compared_options = _all_of(
            help="Compare a file the script writes. Globs allowed. Repeatable."),
     option("--no-files", group=COMPARED, is_flag=True,
            help="Do not compare the files the script writes, except named ones."),
+    option("--compare", "compare", group=COMPARED, type=click.Choice([one.value for one in Compare]),
+           metavar="result|training", default=Compare.RESULT.value, show_default=True,
+           help="What decides: the training, the files, the printed text and the exit status, or the training and "
+           "the tensors in files alone."),
+    option("--ignore", "ignore", group=COMPARED, multiple=True, metavar="GLOB",
+           help="Leave files out, also of what --artifact names. Repeatable."),
+    option("--ignore-text", "ignore_text", group=COMPARED, multiple=True, metavar="REGEX", callback=_regexes,
+           help="Leave out what matches in printed lines. Repeatable."),
+    option("--redact", "redact", group=COMPARED, multiple=True, metavar="NAME",
+           help="Neither store nor show values whose name contains this, beside those that look secret. Repeatable."),
+    option("--file-budget", "file_budget", group=COMPARED, type=_BudgetType(), metavar="TIME,SIZE",
+           help="Time and bytes for reading the files of one run. [default: 60s,8GiB]"),
 )  # fmt: skip
 run_options = _all_of(
     start_options,

@@ -11,9 +11,10 @@ from detaudit.auditor.runs.observer import Observer
 from detaudit.cli.each_run import finished, started
 from detaudit.cli.screen import width
 from detaudit.launch import RunSpec
-from detaudit.model import Run
+from detaudit.model import OutputDifference, Run
 from detaudit.model.number import count
 from detaudit.report.fill import filled
+from detaudit.report.messages import outputs
 from detaudit.report.messages.wording import about, duration, shortened
 from detaudit.report.plain import line
 
@@ -89,6 +90,11 @@ class ProgressLine(Observer):
         if seconds >= EVERY_S:
             short = f"{count(runs, 'run')} through step {through:,}, then " if runs else ""
             self._say(f"to prove the answer: {short}{count(whole, 'run')} to the end: {about(seconds)}")
+
+    def only_outputs_differ(self, first: OutputDifference, seconds: float) -> None:
+        """See Observer."""
+        each = f": {about(seconds)} each" if seconds >= EVERY_S else ""
+        self._say(f"{outputs.trainings_match(first)}; so each run goes to its end{each}")
 
     def stays_on(self, machine: str) -> None:
         """See Observer."""

@@ -11,6 +11,7 @@ from typing import Any
 from detaudit import redact
 from detaudit.auditor import store
 from detaudit.auditor.evidence import artifacts, printed
+from detaudit.cli.options import output_rules
 from detaudit.errors import UsageError
 from detaudit.launch.offers import offered
 from detaudit.launch.plan import Settings
@@ -125,6 +126,7 @@ def settings_of(
         loss_pattern=loss_regex(options["loss_pattern"]),
         artifacts=artifacts.check(options["artifacts_"]),
         files=not options["no_files"],
+        outputs=output_rules(options),
         vary=vary,
         varying=varying,
         jobs=jobs,

@@ -25,7 +25,7 @@ from detaudit.launch.workspace import (
     repository_root,
     without_slot,
 )
-from detaudit.model import Across, FlagState
+from detaudit.model import Across, FlagState, OutputRules
 from detaudit.model.times import now
 from detaudit.recipe.flags import NO_ASLR, Flag
 from detaudit.recipe.recipes import Recipe
@@ -35,8 +35,8 @@ from detaudit.recipe.recipes import Recipe
 class Settings:
     """The settings of one audit.
 
-    ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``files`` says whether
-    all others that a run writes are compared too. ``outer`` are the variables of runs, None for those of
+    ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``files`` says whether all others that
+    a run writes are compared too, ``outputs`` what of it counts. ``outer`` are the variables of runs, None for those of
     this process, ``env`` is added to them, and recipes may override both. ``stepwise`` runs go further one after
     another; see ladder.py. ``across`` is what it means that machines have different results, ``elsewhere`` are the
     options that name other machines, ``()`` if runs are done here.
@@ -59,6 +59,7 @@ class Settings:
     loss_pattern: re.Pattern[str] | None = None
     artifacts: tuple[str, ...] = ()
     files: bool = True
+    outputs: OutputRules = field(default_factory=OutputRules)
     env: Mapping[str, str] = field(default_factory=dict)
     outer: Mapping[str, str] | None = None
     vary: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ from detaudit.model.encoding import encode
 from detaudit.model.enums import (
     FITTED,
     NAMED,
+    OUTPUTS,
     UNHOOKED,
     Across,
     ArchiveFlaw,
@@ -38,10 +39,11 @@ from detaudit.model.evidence import Confidence, DifferingShare, Evidence
 from detaudit.model.excerpt import Excerpt
 from detaudit.model.exits import exit_code
 from detaudit.model.explanation import Explanation, LikelyCause
-from detaudit.model.files import Artifact, FileDifference, PrintedDifference
+from detaudit.model.files import Artifact
 from detaudit.model.machines import Machine
 from detaudit.model.next_steps import NextStep, Purpose
 from detaudit.model.number import Number, as_number, digits
+from detaudit.model.outputs import Compare, FileBudget, OutputDifference, OutputKind, OutputRules, Outputs
 from detaudit.model.overrides import Override, ScriptCall
 from detaudit.model.problems import RunError
 from detaudit.model.reasons import Reason
@@ -91,6 +93,7 @@ __all__ = [
     "MOST_RESULTS",
     "NAMED",
     "ORDERS",
+    "OUTPUTS",
     "SCHEMA_VERSION",
     "SEEDING",
     "UNHOOKED",
@@ -109,6 +112,7 @@ __all__ = [
     "Check",
     "CheckVerdict",
     "CheckedAudit",
+    "Compare",
     "ComparedSide",
     "Comparison",
     "ComparisonVerdict",
@@ -125,7 +129,7 @@ __all__ = [
     "Excerpt",
     "Explanation",
     "FailingFlag",
-    "FileDifference",
+    "FileBudget",
     "FinalState",
     "FirstMismatch",
     "FlagFix",
@@ -154,9 +158,12 @@ __all__ = [
     "Obstacle",
     "Operand",
     "Operation",
+    "OutputDifference",
+    "OutputKind",
+    "OutputRules",
+    "Outputs",
     "Override",
     "Pass",
-    "PrintedDifference",
     "Purpose",
     "RankRecord",
     "Reason",

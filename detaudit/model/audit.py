@@ -10,9 +10,9 @@ from detaudit.model.enums import Across, Stage, Verdict
 from detaudit.model.evidence import Confidence, DifferingShare
 from detaudit.model.excerpt import Excerpt
 from detaudit.model.explanation import Explanation
-from detaudit.model.files import FileDifference, PrintedDifference
 from detaudit.model.machines import Machine
 from detaudit.model.next_steps import NextStep
+from detaudit.model.outputs import OutputDifference
 from detaudit.model.overrides import Override
 from detaudit.model.reasons import Reason
 from detaudit.model.run import Difference, Run, shorter
@@ -20,12 +20,10 @@ from detaudit.model.sources import Source
 from detaudit.model.warnings import Warning  # the term for it
 from detaudit.probe import ProbeDifference
 
-SCHEMA_VERSION = "1.2"
-"""Of all reports: a new key raises the second number, any other change the first. 1.0: first published layout.
+SCHEMA_VERSION = "2.0"
+"""Of all reports: a new key raises the second number, any other change the first.
 
-1.1: runs that are ended after a step. 1.2: runs at once that do not count; times, planned runs, the result of each run,
-lines of code around sources, the ulps of a tensor and the parts of it that differ; several machines; where logs are is
-relative.
+2.0: what differs in what left the runs. Earlier layouts were never released.
 """
 
 
@@ -80,6 +78,7 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     at_end: bool = False
     call: bool = False
     also: tuple[int, ...] = ()
+    output: OutputDifference | None = None
 
     @property
     def difference(self) -> Difference:
@@ -92,6 +91,7 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
             at_end=self.at_end,
             call=self.call,
             also=self.also,
+            output=self.output,
         )
 
 
@@ -114,9 +114,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """All runs with one recipe, the only ones ever compared. ``through`` is how far they went if all were ended early.
 
     ``differing_generators`` are the random generators that began the training in different states if the runs differ;
-    ``not_varied`` says of requested variations why they are not in ``varied``. ``file_differences`` and
-    ``printed_difference`` do not decide. ``excerpts`` are the lines around the first ``sources``; ``differing_share``
-    is known of ten runs or more. ``machines`` did the runs, ``()`` if it was one.
+    ``not_varied`` says of requested variations why they are not in ``varied``. ``output_differences`` are in what left
+    the runs, whether they decide or not; ``outputs_compared`` says that all of that was compared. ``excerpts`` are the
+    lines around the first ``sources``; ``differing_share`` is known of ten runs or more. ``machines`` did the runs,
+    ``()`` if it was one.
     """
 
     recipe: AppliedRecipe
@@ -138,8 +139,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason | None = None
     varied: tuple[Varied, ...] = ()
     not_varied: dict[str, NotVaried] = {}
-    file_differences: tuple[FileDifference, ...] = ()
-    printed_difference: PrintedDifference | None = None
+    output_differences: tuple[OutputDifference, ...] = ()
+    outputs_compared: bool = False
     through: int | None = None
     planned_runs: int | None = None
     differing_share: DifferingShare | None = None

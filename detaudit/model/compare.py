@@ -8,6 +8,7 @@ from detaudit.model.enums import Stage
 from detaudit.model.explanation import Explanation
 from detaudit.model.next_steps import NextStep
 from detaudit.model.number import Number
+from detaudit.model.outputs import OutputDifference
 from detaudit.model.run import Difference, RankRecord
 from detaudit.model.warnings import Warning  # the term for it
 
@@ -17,6 +18,7 @@ class ComparisonVerdict(StrEnum):
 
     IDENTICAL = "identical"
     DIFFERENT = "different"
+    INCONCLUSIVE = "inconclusive"
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +65,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     ``last_equal_step`` is the last step before the first difference that both recorded (a baseline keeps some steps
     only), null if there is none; ``differing_weights`` are tensors of the final weights, of ``weights_compared``;
     ``stages`` were recorded on both sides, at ``steps_compared`` steps; ``through`` is the last step if either
-    was ended there.
+    was ended there. ``open`` is what left the two runs and differs so that nobody can say whether their results do.
     """
 
     schema_version: str
@@ -81,5 +83,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     stages: tuple[Stage, ...] = ()
     steps_compared: int = 0
     through: int | None = None
+    open: OutputDifference | None = None
     warnings: tuple[Warning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()

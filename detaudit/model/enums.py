@@ -65,10 +65,11 @@ class Cause(StrEnum):
 
 
 class Stage(StrEnum):
-    """The stages of a step in their order, then what is compared without a hook: printed losses, files, return values.
+    """The stages of a step in their order, then what is compared without a hook: what a run prints, writes, returns.
 
-    ``ARTIFACT`` are the files that --artifact names, ``SAVED`` all others with tensors. ``STEPS`` means that
-    one run has no such step.
+    ``STDOUT`` are the losses that --loss-pattern finds, ``ARTIFACT`` the files that --artifact names, ``SAVED`` all
+    other files, ``PRINTED`` the lines on stdout and stderr, ``EXIT`` the exit status. ``STEPS`` means that one run has
+    no such step.
     """
 
     INIT = "init"
@@ -83,6 +84,8 @@ class Stage(StrEnum):
     STDOUT = "stdout"
     ARTIFACT = "artifact"
     SAVED = "saved"
+    PRINTED = "printed"
+    EXIT = "exit"
     RETURNED = "returned"
     STEPS = "steps"
 
@@ -92,14 +95,17 @@ class Stage(StrEnum):
         return list(Stage).index(self)
 
 
-UNHOOKED = (Stage.STDOUT, Stage.ARTIFACT, Stage.SAVED, Stage.RETURNED)
-"""What is compared without a hook. Printed losses have steps of their own; files and return values have none."""
+OUTPUTS = (Stage.SAVED, Stage.PRINTED, Stage.EXIT)
+"""What left a run without being asked for; see model/outputs.py."""
+
+UNHOOKED = (Stage.STDOUT, Stage.ARTIFACT, *OUTPUTS, Stage.RETURNED)
+"""What is compared without a hook. Printed losses have steps of their own; the others have none."""
 
 FITTED = ("sklearn", "xgboost", "lightgbm", "catboost")
 """The frameworks whose trainings are fits of estimators."""
 
-NAMED = (Stage.ARTIFACT, Stage.SAVED, Stage.RETURNED)
-"""The stages whose digests are each followed by a space and the name of a file, a tensor in it, or a part."""
+NAMED = (Stage.ARTIFACT, *OUTPUTS, Stage.RETURNED)
+"""The stages without steps, whose differences have the name of a file, a stream, or a part of a value."""
 
 
 def is_inference(framework: str) -> bool:

@@ -13,6 +13,7 @@ _CODES = {
     Verdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
     ComparisonVerdict.IDENTICAL: ExitCode.DETERMINISTIC,
     ComparisonVerdict.DIFFERENT: ExitCode.NONDETERMINISTIC,
+    ComparisonVerdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
     CheckVerdict.PASSED: ExitCode.DETERMINISTIC,
     CheckVerdict.FAILED: ExitCode.NONDETERMINISTIC,
     CheckVerdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,

@@ -1,5 +1,7 @@
 """What leaves a run beside its training: files and printed text, value by value, and where two runs differ in them."""
 
+import re
+
 import msgspec
 
 from detaudit.compat import StrEnum
@@ -21,6 +23,67 @@ class Role(StrEnum):
     GENERATOR = "generator"
 
 
+class Compare(StrEnum):
+    """What decides: the ``RESULT`` of a run, its training and all that leaves it, or its ``TRAINING`` alone.
+
+    With ``TRAINING``, tensors in files that the run wrote decide too, and everything else is listed.
+    """
+
+    RESULT = "result"
+    TRAINING = "training"
+
+
+class FileBudget(msgspec.Struct, frozen=True, array_like=True):
+    """How many ``seconds`` and ``bytes`` reading the files of one run may take."""
+
+    seconds: float = 60.0
+    bytes: int = 8 * 2**30
+
+    @classmethod
+    def parse(cls, text: str) -> "FileBudget":
+        """Return the budget that a text such as ``120s``, ``20GiB`` or ``120s,20GiB`` says. Raises ValueError."""
+        seconds, size = cls().seconds, cls().bytes
+        for word in text.split(","):
+            found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|[kMGT]i?B|B)", word.strip())
+            if found is None:
+                raise ValueError(f"{text!r} is neither a time such as 120s nor a size such as 20GiB")
+            number, unit = float(found[1]), found[2]
+            if unit in _SECONDS:
+                seconds = number * _SECONDS[unit]
+            else:
+                base = 1024 if "i" in unit else 1000
+                size = int(number * base ** " kMGT".index(unit[0] if unit != "B" else " "))
+        return cls(seconds, size)
+
+    def __str__(self) -> str:
+        return f"{self.seconds:g}s,{self.bytes}B"
+
+
+_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+class OutputRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What of what leaves a run counts: the options of ``detaudit run`` with these names.
+
+    ``ignore`` are globs of files that are left out, ``ignore_text`` regexes of printed text that does not count. Values
+    whose names contain one of ``redact`` are never stored or shown.
+    """
+
+    compare: Compare = Compare.RESULT
+    ignore: tuple[str, ...] = ()
+    ignore_text: tuple[str, ...] = ()
+    redact: tuple[str, ...] = ()
+    file_budget: FileBudget = FileBudget()
+
+    @property
+    def options(self) -> list[str]:
+        """The options that ask for these rules."""
+        words = [] if self.compare is Compare.RESULT else ["--compare", self.compare.value]
+        for name, texts in (("--ignore", self.ignore), ("--ignore-text", self.ignore_text), ("--redact", self.redact)):
+            words += [word for text in texts for word in (name, text)]
+        return words + ([] if self.file_budget == FileBudget() else ["--file-budget", str(self.file_budget)])
+
+
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is known by. ``started`` and ``ended`` are in seconds since 1970, in UTC.
 
@@ -40,13 +103,14 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
     """One value of a file: its path inside (``row 3, target``; ``optimizer.state.0.exp_avg``; ``""`` for all of it).
 
     ``digest`` is of its type and bytes. ``shown`` is the value itself, without secrets, if it is short: a number or a
-    text; ``""`` for arrays and long texts.
+    text; ``""`` for arrays and long texts. ``tensor`` says that it is an array of a model or of data.
     """
 
     name: str
     digest: str
     role: Role = Role.RESULT
     shown: str = ""
+    tensor: bool = False
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +145,7 @@ class OutputKind(StrEnum):
     MEASUREMENT = "measurement"
     IDENTIFIER = "identifier"
     GENERATOR = "generator"
+    UNDECIDED = "undecided"  # whatever it is, --compare training leaves it out
     STDERR_LINES = "stderr-lines"  # lines on stderr that only some runs have
 
 
@@ -90,7 +155,8 @@ DECIDING = frozenset({OutputKind.VALUE, OutputKind.ONLY_ONE})
 OPEN = frozenset({OutputKind.WORDS, OutputKind.UNREADABLE, OutputKind.AMBIGUOUS, OutputKind.UNREAD})
 """A difference of this kind makes the verdict inconclusive. All others are listed."""
 
-STDOUT, STDERR = "stdout", "stderr"
+STDOUT, STDERR, EXIT_STATUS = "stdout", "stderr", "exit status"
+"""What has no file of its own, as the path of a difference."""
 
 
 class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,8 +165,8 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     ``path`` is the name of the file, or ``stdout`` or ``stderr``. ``at`` is the path inside: ``row 3, target``,
     ``line 12``. ``values`` has what each of the two runs shows there, without secrets, ``("", "")`` if that is long or
     unknown. ``more`` counts further values of this kind in the same file. ``only_run`` is 1 or 2 if only the first or
-    second of the two has the file or the line, 0 if both do. ``problem`` says why a file could not be read. ``runs`` are
-    the numbers of the two runs.
+    second of the two has the file or the line, 0 if both do. ``problem`` says why a file could not be read. ``tensor``
+    says that what differs is an array. ``runs`` are the numbers of the two runs.
     """
 
     path: str
@@ -110,7 +176,13 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     more: int = 0
     only_run: int = 0
     problem: str = ""
+    tensor: bool = False
     runs: tuple[int, int] = (0, 0)
+
+    @property
+    def where(self) -> str:
+        """The file or stream, and the path inside."""
+        return f"{self.path}: {self.at}" if self.at else self.path
 
     @property
     def decides(self) -> bool:
@@ -149,7 +221,7 @@ class Outputs(msgspec.Struct, frozen=True, kw_only=True):
     """All that left a run: what is compared of it beside its training.
 
     ``digests_only``: as a lock file keeps it, with one value for each file and one block for each stream. ``unread``
-    says what the budget left out, ``""`` if nothing.
+    says what the budget left out, ``""`` if nothing. ``rules`` say what of it counts.
     """
 
     files: tuple[File, ...] = ()
@@ -159,3 +231,4 @@ class Outputs(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     unread: str = ""
     digests_only: bool = False
+    rules: OutputRules = OutputRules()

@@ -3,6 +3,7 @@
 from typing import TypeAlias
 
 from detaudit.model.facts import Fact
+from detaudit.model.outputs import OutputDifference
 from detaudit.model.problems import RunError, Unseen
 
 
@@ -67,6 +68,13 @@ class MachinesRunOnce(Fact, frozen=True, kw_only=True):
     machines: tuple[int, ...]
 
 
+class OutputsOpen(Fact, frozen=True, kw_only=True):
+    """The trainings match, and something that left the runs differs in a way that may be a result or not."""
+
+    first: OutputDifference
+    more: int = 0
+
+
 Reason: TypeAlias = (
     RunUnusable
     | SingleRun
@@ -78,5 +86,6 @@ Reason: TypeAlias = (
     | CoresReduced
     | DeviceShared
     | MachinesRunOnce
+    | OutputsOpen
 )
 """Why a group is inconclusive."""

@@ -11,6 +11,7 @@ from detaudit.model.audit import AppliedRecipe
 from detaudit.model.cut import digests_through, losses_through
 from detaudit.model.enums import UNHOOKED, Stage, is_inference
 from detaudit.model.number import Number
+from detaudit.model.outputs import Outputs
 from detaudit.model.run import RankRecord
 from detaudit.model.weight_sets import WeightSet
 
@@ -143,10 +144,14 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run recorded: its trainings, one for each rank, and what it showed without a hook."""
+    """What a run recorded: its trainings, one for each rank, and what it showed without a hook.
+
+    ``outputs`` is all else that left it, None if it was ended early or nothing of that is compared.
+    """
 
     trainings: tuple[Training, ...] = ()
     unhooked: tuple[Training, ...] = ()
+    outputs: Outputs | None = None
 
     @property
     def parts(self) -> tuple[Training, ...]:
@@ -155,7 +160,9 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     def each(self, change: Callable[[Training], Training]) -> "RunRecord":
         """Return a record in which every part is changed."""
-        return RunRecord(trainings=tuple(map(change, self.trainings)), unhooked=tuple(map(change, self.unhooked)))
+        return msgspec.structs.replace(
+            self, trainings=tuple(map(change, self.trainings)), unhooked=tuple(map(change, self.unhooked))
+        )
 
     @property
     def ranks(self) -> tuple[RankRecord, ...]:
@@ -197,11 +204,12 @@ def _joined(digests: tuple[str, ...]) -> str | None:
     return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest() if digests else None
 
 
-def record_of(parts: tuple[Training, ...]) -> RunRecord:
+def record_of(parts: tuple[Training, ...], outputs: Outputs | None = None) -> RunRecord:
     """Return a record of these parts: trainings first, then what was shown without a hook."""
     return RunRecord(
         trainings=tuple(part for part in parts if part.framework not in UNHOOKED),
         unhooked=tuple(part for part in parts if part.framework in UNHOOKED),
+        outputs=outputs,
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 from detaudit.model.enums import NAMED, UNHOOKED, Stage, Status
 from detaudit.model.files import Artifact
 from detaudit.model.number import Number
+from detaudit.model.outputs import OutputDifference
 from detaudit.model.problems import RunError, Unseen
 from detaudit.model.warnings import Warning  # the term for it
 
@@ -18,7 +19,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     ``site`` names what differs: the tensor of a model, the fit, the file and the tensor in it, or the part of the value
     that a test returned. ``at_end``: every recorded step matches, and what was left at the end differs. ``call``:
     nothing was trained, and the step is a call of a model. ``also`` are the other ranks of the training that first
-    differ at this step and stage.
+    differ at this step and stage. ``output`` is what differs in what left the run, if all else matches.
     """
 
     rank: int
@@ -28,6 +29,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     at_end: bool = False
     call: bool = False
     also: tuple[int, ...] = ()
+    output: OutputDifference | None = None
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -75,7 +77,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ``result`` is the number of its result among the different ones of its group, in the order in which they came up;
     null if it is not compared. ``log_dir`` has its logs: it is relative to the folder with the audit.json of its audit,
     and absolute in reports of older versions. ``artifacts`` are the files that --artifact names, ``saved`` the others
-    with tensors.
+    that are compared.
     """
 
     id: int
@@ -114,8 +116,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """Whether it is compared: it finished, or was stopped because it already differed."""
-        return self.finished or self.first_difference is not None
+        """Whether it is compared: it finished, was stopped because it already differed, or left another result."""
+        return self.finished or self.first_difference is not None or self.result is not None
 
 
 def shorter(runs: Iterable[Run]) -> tuple[Run, ...]:

@@ -7,6 +7,7 @@ from detaudit.model.enums import ArchiveFlaw, Stage
 from detaudit.model.facts import Fact
 from detaudit.model.overrides import Override
 from detaudit.model.problems import RunError
+from detaudit.model.reasons import OutputsOpen
 
 
 class _Warning(Fact, frozen=True, kw_only=True):
@@ -143,6 +144,12 @@ class AuditStopped(_Warning, frozen=True, kw_only=True):
     hint: str
 
 
+class OutputsUndecided(_Warning, frozen=True, kw_only=True):
+    """With the flags of an answer the trainings match, and nobody can say whether the results do."""
+
+    reason: OutputsOpen
+
+
 class InstrumentedRunUnusable(_Warning, frozen=True, kw_only=True):
     """A run that recorded operations or lines failed."""
 
@@ -237,6 +244,7 @@ Warning: TypeAlias = (  # the term for it, in the report and here
     | _OfArchives
     | RunsFailAlike
     | AuditStopped
+    | OutputsUndecided
     | InstrumentedRunUnusable
     | BaselineNotWritten
     | SameRecording

@@ -1,8 +1,156 @@
 """Compare what left two runs: files value by value, text line by line."""
 
-from detaudit.model.outputs import OutputDifference, Outputs
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from detaudit.model.outputs import (
+    STDERR,
+    STDOUT,
+    Compare,
+    File,
+    OutputDifference,
+    OutputKind,
+    Outputs,
+    Role,
+    Text,
+    Value,
+)
+from detaudit.outputs import text
+from detaudit.outputs.file_names import matched
+
+_ALL_OF_IT = ""
+"""The name of the only value of a file of which only a digest is kept."""
+
+_LISTED = {
+    Role.MEASUREMENT: OutputKind.MEASUREMENT,
+    Role.IDENTIFIER: OutputKind.IDENTIFIER,
+    Role.GENERATOR: OutputKind.GENERATOR,
+}
 
 
 def differences(a: Outputs, b: Outputs) -> tuple[OutputDifference, ...]:
     """Return in what two runs differ, what decides first, then what is open, then what is only listed."""
-    raise NotImplementedError
+    ignored = [re.compile(pattern) for pattern in dict.fromkeys((*a.rules.ignore_text, *b.rules.ignore_text))]
+    found = [*_files(a, b), *_streams(a, b, ignored)]
+    if a.unread or b.unread:
+        found.append(OutputDifference(path="", kind=OutputKind.UNREAD, problem=a.unread or b.unread))
+    if Compare.TRAINING in (a.rules.compare, b.rules.compare):
+        found = [one if one.tensor else _undecided(one) for one in found]
+    return tuple(sorted(found, key=lambda one: (not one.decides, not one.open)))
+
+
+def first_deciding(a: Outputs, b: Outputs) -> OutputDifference | None:
+    """Return the first difference that decides, None if there is none."""
+    return next((one for one in differences(a, b) if one.decides), None)
+
+
+def _undecided(one: OutputDifference) -> OutputDifference:
+    return replace(one, kind=OutputKind.UNDECIDED) if one.decides or one.open else one
+
+
+def _files(a: Outputs, b: Outputs) -> Iterator[OutputDifference]:
+    ours = {file.name: file for file in a.files}
+    theirs = {file.name: file for file in b.files}
+    names = matched({name: digest(file) for name, file in ours.items()}, {n: digest(f) for n, f in theirs.items()})
+    pairs = {names[name]: file for name, file in theirs.items()}
+    for name, mine in ours.items():
+        yours = pairs.pop(name, None)
+        if yours is None:
+            yield OutputDifference(path=name, kind=OutputKind.ONLY_ONE, only_run=1, tensor=_has_tensors(mine))
+        else:
+            yield from _within(name, mine, yours)
+    for name, yours in pairs.items():
+        yield OutputDifference(path=name, kind=OutputKind.ONLY_ONE, only_run=2, tensor=_has_tensors(yours))
+
+
+def _has_tensors(file: File) -> bool:
+    return any(value.tensor for value in file.values)
+
+
+def _within(name: str, a: File, b: File) -> Iterator[OutputDifference]:
+    if a.sha256 and a.sha256 == b.sha256:
+        return
+    if a.problem or b.problem:
+        yield OutputDifference(path=name, kind=OutputKind.UNREADABLE, problem=a.problem or b.problem)
+        return
+    ours = {value.name: value for value in a.values}
+    theirs = {value.name: value for value in b.values}
+    if {_ALL_OF_IT} in (ours.keys(), theirs.keys()) and ours.keys() != theirs.keys():
+        # A lock file has one digest of all that decides.
+        same = digest(a) == digest(b)
+        if not same:
+            yield OutputDifference(path=name, kind=OutputKind.VALUE)
+        return
+    first: dict[tuple[OutputKind, bool], OutputDifference] = {}
+    for at in {**ours, **theirs}:
+        mine, yours = ours.get(at), theirs.get(at)
+        if mine is not None and yours is not None and mine.digest == yours.digest:
+            continue
+        values = (mine.shown if mine else "", yours.shown if yours else "")
+        only = 0 if mine and yours else 1 if mine else 2
+        tensor = any(value is not None and value.tensor for value in (mine, yours))
+        one = OutputDifference(path=name, kind=_kind(mine, yours), at=at, values=values, only_run=only, tensor=tensor)
+        known = first.setdefault((one.kind, tensor), one)
+        if known is not one:
+            first[one.kind, tensor] = replace(known, more=known.more + 1)
+    yield from first.values()
+
+
+def _kind(a: Value | None, b: Value | None) -> OutputKind:
+    roles = {value.role for value in (a, b) if value is not None}
+    if Role.OPEN in roles or roles == {Role.RESULT, Role.MEASUREMENT}:
+        return OutputKind.AMBIGUOUS
+    if Role.RESULT in roles:
+        return OutputKind.VALUE
+    return _LISTED[min(roles)]
+
+
+def _streams(a: Outputs, b: Outputs, ignored: Sequence[re.Pattern[str]]) -> Iterator[OutputDifference]:
+    for stream in (STDOUT, STDERR):
+        ours: Text | None = getattr(a, stream)
+        theirs: Text | None = getattr(b, stream)
+        if ours is not None and theirs is not None:
+            yield from text.compare(ours, theirs, stream, a.facts, b.facts, ignored)
+
+
+def digest(file: File) -> str:
+    """Return one digest of all values of a file that decide, of its bytes if it could not be read."""
+    if file.problem:
+        return file.sha256
+    deciding = sorted((value.name, value.digest) for value in file.values if value.role is Role.RESULT)
+    if len(deciding) == 1 and deciding[0][0] == _ALL_OF_IT:
+        return deciding[0][1]
+    return _digest(f"{name}\0{one}" for name, one in deciding)
+
+
+def thinned(outputs: Outputs) -> Outputs:
+    """Return outputs as a lock file keeps them: a digest for each file and stream, and nothing that only a run has."""
+    return Outputs(
+        files=tuple(map(_thin, outputs.files)),
+        stdout=text.thinned(outputs.stdout, outputs.facts),
+        stderr=None,
+        exit_code=outputs.exit_code,
+        digests_only=True,
+    )
+
+
+def _thin(file: File) -> File:
+    return File(
+        path=file.name,
+        name=file.name,
+        sha256=file.sha256 if file.problem else "",
+        size=0,
+        by=file.by,
+        problem=file.problem,
+        values=(Value(_ALL_OF_IT, digest(file)),),
+    )
+
+
+def _digest(parts: Iterable[str]) -> str:
+    whole = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        whole.update(part.encode(errors="surrogateescape") + b"\1")
+    return whole.hexdigest()

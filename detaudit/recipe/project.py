@@ -34,11 +34,12 @@ Command = Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(m
 class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """One named audit of a project.
 
-    ``command`` is a script or ``-m MODULE`` with arguments, or a whole command. ``timeout`` is in seconds,
-    ``until`` is the step after which each run is ended, or a time such as ``90s``.
-    ``loss-tolerance`` is the largest accepted relative difference of the final losses, if the environment is not that
-    of the baseline. ``files`` says whether files that the script writes are compared. ``resume`` is the command that
-    resumes a stopped run, ``stop`` a command that stops early.
+    ``command`` is a script or ``-m MODULE`` with arguments, or a whole command. ``timeout`` is in seconds, ``until`` is
+    the step after which each run is ended, or a time such as ``90s``. ``loss-tolerance`` is the largest accepted
+    relative difference of the final losses, if the environment is not that of the baseline. ``files`` says whether
+    files that the script writes are compared. ``compare``, ``ignore``, ``ignore-text``, ``redact`` and ``file-budget``
+    are the options of ``detaudit run`` with these names. ``resume`` is the command that resumes a stopped run, ``stop``
+    a command that stops early.
     """
 
     command: Command
@@ -54,6 +55,11 @@ class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     isolate: bool = False
     artifacts: tuple[str, ...] = ()
     files: bool = True
+    compare: Literal["result", "training"] = "result"
+    ignore: tuple[str, ...] = ()
+    ignore_text: tuple[str, ...] = ()
+    redact: tuple[str, ...] = ()
+    file_budget: str | None = None
     loss_pattern: str | None = None
     baseline: bool = True
     policy: Policy = "fail"

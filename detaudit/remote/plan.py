@@ -18,6 +18,7 @@ from detaudit.launch.plan import Settings
 from detaudit.launch.target import Target
 from detaudit.launch.until import Until
 from detaudit.launch.workspace import walk
+from detaudit.model import OutputRules
 from detaudit.model.encoding import encode
 from detaudit.model.enums import Records
 from detaudit.model.times import now
@@ -56,6 +57,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     loss_pattern: str | None = None
     artifacts: tuple[str, ...] = ()
     files: bool = True
+    outputs: OutputRules = OutputRules()
     records: Records = Records.LOGS
 
     @property
@@ -92,6 +94,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             loss_pattern=printed.compiled(self.loss_pattern) if self.loss_pattern is not None else None,
             artifacts=self.artifacts,
             files=self.files,
+            outputs=self.outputs,
         )
 
 
@@ -139,6 +142,7 @@ def plan_of(
         loss_pattern=settings.loss_pattern.pattern if settings.loss_pattern else None,
         artifacts=settings.artifacts,
         files=settings.files,
+        outputs=settings.outputs,
         records=records,
     )
 

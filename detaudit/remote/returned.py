@@ -9,16 +9,14 @@ from pathlib import Path
 import msgspec
 
 from detaudit import __version__, private, wire
-from detaudit.auditor.evidence import environment, event_logs, folded, machine
+from detaudit.auditor.evidence import environment, event_logs, folded, machine, outputs
 from detaudit.auditor.evidence.logged import Block
-from detaudit.auditor.evidence.written import Collector, as_training, keep, kept
 from detaudit.auditor.judge.machines import Place
 from detaudit.auditor.judge.run_status import compared
 from detaudit.auditor.judge.through import cut
 from detaudit.auditor.runs.runner import Result
 from detaudit.errors import StorageError
 from detaudit.launch import RunSpec
-from detaudit.model import Stage, Training
 from detaudit.remote.archive import Attempt
 
 _LOGS = (f"*{wire.LOG_SUFFIX}", f"*{wire.OPS_SUFFIX}", f"*{wire.LOG_SUFFIX}{folded.SUFFIX}")
@@ -31,7 +29,6 @@ class Reader:
     def __init__(self, out: Path) -> None:
         self._out = out
         self._known: dict[bytes, Block] = {}
-        self._files = Collector()
 
     def result(self, spec: RunSpec, attempt: Attempt, folder: Path, logs: Callable[[], None] = lambda: None) -> Result:
         """Return the result of a run, whose ``folder`` becomes that of ``spec``: paths are as if it had run here.
@@ -52,17 +49,8 @@ class Reader:
         run = msgspec.structs.replace(attempt.result, log_dir=spec.log_dir)
         if run.through:
             cut(processes, run.through)
-        record = compared(spec, processes, self._unhooked(spec, attempt))
+        record = compared(spec, processes, attempt.unhooked, None if run.through else outputs.kept(spec.folder))
         return Result(run, processes, record, attempt.threads, _place(attempt, processes))
-
-    def _unhooked(self, spec: RunSpec, attempt: Attempt) -> tuple[Training, ...]:
-        """Return what needs no event log, with names of files that all runs share."""
-        files = tuple(self._files.named({file.path: file.contents for file in kept(spec.folder)}).values())
-        if files:
-            keep(files, spec.folder)
-        saved = as_training(files)
-        others = [part for part in attempt.unhooked if part.framework != Stage.SAVED.value]
-        return (*others, *([saved] if saved is not None else []))
 
 
 def _place(attempt: Attempt, processes: Sequence[event_logs.Process]) -> Place:

@@ -17,7 +17,7 @@ from detaudit.model import (
 from detaudit.model.number import count
 from detaudit.report import run_table, words
 from detaudit.report.blocks import Table
-from detaudit.report.messages import differences, explanations
+from detaudit.report.messages import differences, explanations, outputs
 from detaudit.report.messages.wording import brief
 
 RECORDINGS = ("RECORDING", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "DIGEST")
@@ -101,6 +101,8 @@ def sentence(found: Comparison) -> str:
     """Return where the recordings first differ, or what was compared if they do not."""
     if found.first_difference is not None:
         return f"{_where(found, found.first_difference)}{_last_equal(found, found.first_difference)}"
+    if found.open is not None:
+        return outputs.open_reason(found.open, 0)
     if found.through is not None:
         steps = count(found.steps_compared, "step")
         return (
@@ -117,6 +119,8 @@ def _where(found: Comparison, first: Difference) -> str:
     match first.stage:
         case Stage.STEPS:
             return _steps_where(found, first)
+        case Stage.SAVED | Stage.PRINTED | Stage.EXIT if first.output is not None:
+            return f"{outputs.what(first.output)} differs"
         case Stage.ARTIFACT | Stage.SAVED:
             return f"the file {first.site} differs"
         case Stage.RETURNED:
@@ -160,8 +164,11 @@ def explanation(found: Comparison) -> str:
 
 def losses_line(found: Comparison) -> str:
     """Return that the losses match although something differs, ``""`` if they do not, or none were recorded."""
-    identical = found.verdict is ComparisonVerdict.IDENTICAL
-    if identical or not found.losses or any(pair.a != pair.b for pair in found.losses):
+    if (
+        found.verdict is not ComparisonVerdict.DIFFERENT
+        or not found.losses
+        or any(pair.a != pair.b for pair in found.losses)
+    ):
         return ""
     steps = len({pair.step for pair in found.losses})
     return f"the losses match at {'the one step' if steps == 1 else f'all {steps:,} steps'} recorded on both sides"

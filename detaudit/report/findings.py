@@ -237,13 +237,20 @@ def _status(gate: Gate) -> Outcome:
     return Outcome.INCONCLUSIVE if gate.status is GateStatus.INCONCLUSIVE else Outcome.FAILED
 
 
+_COMPARED = {
+    ComparisonVerdict.IDENTICAL: Outcome.PASSED,
+    ComparisonVerdict.DIFFERENT: Outcome.FAILED,
+    ComparisonVerdict.INCONCLUSIVE: Outcome.INCONCLUSIVE,
+}
+
+
 def _comparison(report: Comparison) -> Finding:
     lines = (comparison.explanation(report), comparison.losses_line(report), comparison.weights_line(report))
     return Finding(
         rule="identical",
         suite="compare",
         name=f"{report.a.name} and {report.b.name}",
-        status=Outcome.PASSED if report.verdict is ComparisonVerdict.IDENTICAL else Outcome.FAILED,
+        status=_COMPARED[report.verdict],
         message=comparison.sentence(report),
         detail=_joined([*lines, comparison.stages_line(report), *comparison.environment_lines(report)]),
         script=script_in(report.b.command),

@@ -40,6 +40,7 @@ MOODS: dict[Verdict | ComparisonVerdict | CheckVerdict, Mood] = {
     Verdict.INCONCLUSIVE: Mood.UNCLEAR,
     ComparisonVerdict.IDENTICAL: Mood.GOOD,
     ComparisonVerdict.DIFFERENT: Mood.BAD,
+    ComparisonVerdict.INCONCLUSIVE: Mood.UNCLEAR,
     CheckVerdict.PASSED: Mood.GOOD,
     CheckVerdict.FAILED: Mood.BAD,
     CheckVerdict.INCONCLUSIVE: Mood.UNCLEAR,

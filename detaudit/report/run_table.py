@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from detaudit.model import FITTED, NAMED, UNHOOKED, Group, RankRecord, Run, Stage, digits, is_inference
+from detaudit.model import FITTED, NAMED, UNHOOKED, Group, RankRecord, Run, digits, is_inference
 from detaudit.report.blocks import Table
 from detaudit.report.fit import without
 from detaudit.report.marks import letters
@@ -23,14 +23,7 @@ def table(group: Group) -> Table:
         found = _of_ended(found)
     if calls_only(rank for run in group.runs for rank in run.ranks):
         found = of_calls(found)
-    return found if any(len(_shown_ranks(group, run)) > 1 for run in group.runs) else without_ranks(found)
-
-
-def _shown_ranks(group: Group, run: Run) -> list[RankRecord]:
-    """Return the fingerprints to show: saved files only if they differ, or if nothing else was recorded."""
-    differ = any(one.first_difference and one.first_difference.stage is Stage.SAVED for one in group.runs)
-    trained = [rank for rank in run.ranks if rank.framework != Stage.SAVED]
-    return list(run.ranks) if differ or not trained else trained
+    return found if any(len(run.ranks) > 1 for run in group.runs) else without_ranks(found)
 
 
 def without_ranks(found: Table) -> Table:
@@ -40,7 +33,7 @@ def without_ranks(found: Table) -> Table:
 
 def calls_only(ranks: Iterable[RankRecord]) -> bool:
     """Whether models were called and nothing was trained."""
-    frameworks = {rank.framework for rank in ranks} - {Stage.SAVED}
+    frameworks = {rank.framework for rank in ranks}
     return bool(frameworks) and all(map(is_inference, frameworks))
 
 
@@ -60,7 +53,7 @@ def _renamed(found: Table, old: str, new: str) -> Table:
 
 def _rows(group: Group, run: Run, mark: str) -> Iterator[list[str]]:
     time, early = duration(run.wall_s), run in group.shorter
-    for place, rank in enumerate(_shown_ranks(group, run) or (None,)):
+    for place, rank in enumerate(run.ranks or (None,)):
         first = place == 0
         yield [
             f"{run.id:,}" if first else "",
@@ -75,11 +68,10 @@ def _rows(group: Group, run: Run, mark: str) -> Iterator[list[str]]:
 
 
 def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
-    if not run.finished:
+    left = run.first_difference is not None and run.first_difference.output is not None
+    if run in group.shorter or not (run.finished or left):
         return f"({statuses.NAMES[run.status]})" if rank is None or rank.rank == 0 else ""
-    if run in group.shorter:
-        return f"({statuses.NAMES[run.status]})" if rank is None or rank.rank == 0 else ""
-    base = next(r.id for r in group.runs if r.finished)
+    base = next((r.id for r in group.runs if r.finished), None)
     found = run.first_difference
     if found is None or (rank is not None and rank.rank not in found.ranks):
         return ""

@@ -20,7 +20,7 @@ from detaudit.report.messages import (
     differences,
     evidence,
     explanations,
-    files,
+    outputs,
     problems,
     sources,
 )
@@ -51,7 +51,7 @@ def sentence(group: Group) -> str:
     match group.verdict:
         case Verdict.NONDETERMINISTIC:
             results = f"{count(group.compared, 'run')} gave {count(group.distinct_results, 'different result')}"
-            return "; ".join(filter(None, [results, machines.disagreeing(group)]))
+            return "; ".join(filter(None, [_only_outputs(group), results, machines.disagreeing(group)]))
         case Verdict.MACHINE_DEPENDENT:
             return machines.sentence(group)
         case Verdict.INCONCLUSIVE:
@@ -62,6 +62,13 @@ def sentence(group: Group) -> str:
         case Verdict.DETERMINISTIC:
             later = ". Nothing is known of later steps" if group.through is not None else ""
             return f"{every(group.compared, 'run')} are bit-identical{later}"
+
+
+def _only_outputs(group: Group) -> str:
+    """Return that the trainings match if only what left the runs differs, ``""`` otherwise."""
+    found = group.first_difference
+    trained = any(stage not in UNHOOKED for stage in group.stages)
+    return outputs.trainings_match(found.output) if trained and found is not None and found.output is not None else ""
 
 
 def evidence_line(group: Group) -> str:
@@ -78,7 +85,7 @@ def where(group: Group) -> str:
         return ""
     a, b = found.runs
     several = probes.several_ranks(group) and found.stage not in UNHOOKED and not found.difference.of_fit
-    place = differences.where(found.step, found.stage, found.site, call=found.call, at_end=found.at_end)
+    place = differences.where_of(found)
     place += f" on {differences.ranks(found.difference)}" if several else ""
     return f"runs {a} and {b} first differ {place}: {explanations.sentence(found.stage, found.explanation)}"
 
@@ -111,7 +118,7 @@ def details(group: Group) -> list[str]:
 def notes(group: Group) -> list[str]:
     """Return what became of the flags, what varied, what was compared, and whether the ranks match."""
     lines = (_ended_line(group), _flags_line(group), _varied_line(group), _stages_line(group), _replicas_line(group))
-    return [line for line in (*lines, *files.notes(group)) if line]
+    return [line for line in (*lines, *outputs.notes(group)) if line]
 
 
 def _ended_line(group: Group) -> str:
@@ -153,11 +160,14 @@ def _stages_line(group: Group) -> str:
 
 
 def _unhooked(group: Group) -> list[str]:
-    written = (*group.first_finished.artifacts, *group.first_finished.saved) if group.first_finished else ()
-    names = [f"{file.path} ({file.by})" for file in written]
+    run = group.first_finished
+    named = [f"{file.path} ({file.by})" for file in run.artifacts] if run else []
+    saved = [f"{file.path} ({file.by})" for file in run.saved] if run else []
     printed = ["losses from stdout (--loss-pattern)"] if Stage.STDOUT in group.stages else []
     returned = ["the value returned by the test"] if Stage.RETURNED in group.stages else []
-    return printed + returned + ([f"weights from {shortened(names, most=MOST_FILES)}"] if names else [])
+    left = [f"the files {shortened(saved, most=MOST_FILES)}"] if saved else []
+    left += ["printed text", "the exit status"] if group.outputs_compared else []
+    return printed + returned + ([f"--artifact {shortened(named, most=MOST_FILES)}"] if named else []) + left
 
 
 def _replicas_line(group: Group) -> str:

@@ -17,7 +17,7 @@ COMMANDS = ("detaudit ", "less ")
 
 ALLOWED = {
     ("bisect/flag_answer.py", "# Found by detaudit bisect; use it with --recipe.\n"): "a comment in the recipe file",
-    ("judge/saved_files.py", "{} and {} more"): "the names of the files that differ, and how many more",
+    ("judge/sites.py", "{} and {} more"): "the names of the files that differ, and how many more",
     ("source/fix_values.py", "from {} import {}"): "an import in the user's code",
     ("trace/replay.py", "replay of {}"): "the name of a group of runs in the progress line",
     ("trace/replay.py", "exit status {}"): "in place of the error that a process would have written",

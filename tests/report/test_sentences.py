@@ -14,13 +14,13 @@ from detaudit.model import (
     EffectExample,
     Evidence,
     FailingFlag,
-    FileDifference,
     FlagFix,
     FlagTrial,
     Group,
     How,
+    OutputDifference,
+    OutputKind,
     Pass,
-    PrintedDifference,
     RunError,
     Stage,
     Trace,
@@ -29,8 +29,9 @@ from detaudit.model import (
 )
 from detaudit.model.applicability import NoGpu
 from detaudit.model.problems import Failed
-from detaudit.model.reasons import RunsMissing, RunUnusable
+from detaudit.model.reasons import OutputsOpen, RunsMissing, RunUnusable
 from detaudit.report import bisection, run_table, traced, variations, words
+from detaudit.report.messages import problems
 from tests.report.bisections import BISECTIONS, a_trial
 from tests.report.checks import THREADS, varied
 from tests.report.test_reporters import AUDITS
@@ -78,18 +79,18 @@ def test_files_and_lines_that_differ_and_do_not_decide() -> None:
     group = replace(
         AUDITS["nondeterministic"].groups[0],
         verdict=Verdict.DETERMINISTIC,
-        file_differences=(
-            FileDifference(path="log.csv", runs=(1, 2)),
-            FileDifference(path="model.pt", runs=(1, 2), parts=("saved_at", "rng.torch"), more=2),
-            FileDifference(path="best.pt", runs=(1, 3), only_run=3),
-            FileDifference(path="last.h5", runs=(1, 2), problem="needs h5py to be read"),
+        output_differences=(
+            OutputDifference(path="log.csv", kind=OutputKind.MEASUREMENT, at="row 1, seconds", values=("1.2", "1.3")),
+            OutputDifference(path="model.pt", kind=OutputKind.GENERATOR, at="rng.torch", more=2),
+            OutputDifference(path="log.csv", kind=OutputKind.IDENTIFIER, at="row 1, pid", values=("17", "18")),
+            OutputDifference(path="stderr", kind=OutputKind.STDERR_LINES, at="line 3", only_run=2, runs=(1, 3)),
         ),
-        printed_difference=PrintedDifference(runs=(1, 3), lines=("accuracy 0.91", "")),
     )
-    assert words.notes(group)[-2:] == [
-        "files that differ, and do not decide: log.csv, model.pt (saved_at, rng.torch and 2 more), best.pt (only run 3 "
-        "wrote it), last.h5 (not compared: needs h5py to be read)",
-        "stdout differs, and does not decide: run 1 printed 'accuracy 0.91', run 3 did not",
+    assert words.notes(group)[-4:] == [
+        "differs, and does not decide (measurements): log.csv (row 1, seconds: 1.2 and 1.3)",
+        "differs, and does not decide (what a run is known by): log.csv (row 1, pid: 17 and 18)",
+        "differs, and does not decide (states of random generators): model.pt (rng.torch, and 2 more values)",
+        "differs, and does not decide (lines on stderr that only some runs have): stderr (line 3: only run 3 has it)",
     ]
     assert not any("decide" in note for note in words.notes(replace(group, verdict=Verdict.NONDETERMINISTIC)))
 
@@ -256,3 +257,39 @@ def test_a_flag_that_was_tried(trial: FlagTrial, expected: list[str]) -> None:
     said = list(traced.lines(replace(TRACES["traced-order"], culprit=found)))
     assert said[-len(expected) :] == expected
     assert len(said) == len(expected) + 1
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            OutputDifference(path="stdout", kind=OutputKind.WORDS, at="line 3", values=("cat", "dog"), runs=(1, 2)),
+            "the trainings match, but the words on stdout (line 3: cat and dog) differ. --ignore-text REGEX leaves "
+            "such text out; --compare training compares the trainings alone",
+        ),
+        (
+            OutputDifference(path="a b.csv", kind=OutputKind.AMBIGUOUS, at="row 1", values=("1.5", "1.6")),
+            "the trainings match, but a b.csv (row 1: 1.5 and 1.6) differs, which may be a measurement or a result. "
+            "--ignore 'a b.csv' leaves the file out, --artifact 'a b.csv' compares its bytes; --compare training "
+            "compares the trainings alone",
+        ),
+        (
+            OutputDifference(path="a.npz", kind=OutputKind.UNREADABLE, problem="is cut off"),
+            "the trainings match, but a.npz differs and cannot be read: is cut off. --ignore a.npz leaves the file "
+            "out, --artifact a.npz compares its bytes; --compare training compares the trainings alone",
+        ),
+    ],
+)
+def test_what_is_open_comes_with_the_option_that_settles_it(found: OutputDifference, said: str) -> None:
+    assert problems.reason(OutputsOpen(first=found)) == said
+
+
+def test_a_verdict_on_the_result_alone_says_that_the_trainings_match() -> None:
+    group = AUDITS["nondeterministic"].groups[0]
+    first = group.first_difference
+    assert first is not None
+    output = OutputDifference(path="a.csv", kind=OutputKind.VALUE, at="row 1, target", values=("3.41", "3.39"))
+    differs = replace(first, stage=Stage.SAVED, step=0, site="a.csv", output=output)
+    group = replace(group, first_difference=differs, stages=(Stage.UPDATE, Stage.SAVED))
+    assert words.sentence(group).startswith("the trainings match, a.csv differs (row 1, target); ")
+    assert words.where(group).startswith("runs 1 and 2 first differ in a.csv: row 1, target: 3.41 and 3.39: ")

@@ -38,6 +38,7 @@ from detaudit.model.check import (
     StoppedTooLate,
     StopUnusable,
 )
+from detaudit.model.reasons import OutputsOpen
 from detaudit.recipe.project import NamedAudit
 
 
@@ -65,6 +66,10 @@ def same_as_baseline(audit: NamedAudit, group: Group, now: Recording | None, the
     changes = (*requested, *environment.changes(then.environment, now.environment))
     names = tuple(change.name for change in changes)
     difference = comparer.first_difference(then.run, now.run, shared=True)
+    undecided = comparer.open_output(then.run, now.run) if difference is None else None
+    if undecided is not None:
+        reason = RunsInconclusive(reason=OutputsOpen(first=undecided))
+        return _gate(name, GateStatus.INCONCLUSIVE, reason, environment_changes=changes)
     if difference is None:
         return _gate(name, GateStatus.PASSED, _matches(then, now, names), environment_changes=changes)
     detail = _from_baseline(audit, then, now, difference, names)

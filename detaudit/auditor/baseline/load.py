@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from detaudit.auditor import store
 from detaudit.auditor.baseline import lockfile
 from detaudit.auditor.baseline.recordings import file_digests, recording_of
-from detaudit.auditor.evidence import environment, folded, printed, written
+from detaudit.auditor.evidence import environment, folded, outputs, printed
 from detaudit.auditor.evidence.logged import Block
 from detaudit.auditor.judge.run_status import recorded
 from detaudit.auditor.judge.through import cut
@@ -107,11 +107,13 @@ def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pat
             (OnlyProbes(),) if run else failed,
         )
     logs = logs_of(run, folder)
-    parts = (*trained(run, logs), *_printed(place, run, logs, losses), *_written(run, logs))
+    parts = (*trained(run, logs), *_printed(place, run, logs, losses), *_artifacts(run))
     if not parts:
         raise NothingToCompareError(f"{place} has only printed losses", "Pass --loss-pattern REGEX to compare them.")
     relevant = environment.relevant(audit.environment)
-    recording = recording_of(audit.target or audit.command, group.recipe, relevant, run, record_of(parts))
+    recording = recording_of(
+        audit.target or audit.command, group.recipe, relevant, run, record_of(parts, outputs.kept(logs))
+    )
     return Loaded(recording, tuple(_doubts(place, group, run, losses)))
 
 
@@ -153,11 +155,8 @@ def _printed(place: str, run: Run, logs: Path, losses: re.Pattern[str] | None) -
     yield found.training
 
 
-def _written(run: Run, logs: Path) -> Iterator[Training]:
-    """Yield the files that a run wrote; their digests are in the results folder, the files themselves are gone."""
-    saved = written.as_training(written.kept(logs))
-    if saved is not None:
-        yield saved
+def _artifacts(run: Run) -> Iterator[Training]:
+    """Yield the files that --artifact named; their digests are in the report, the files themselves are gone."""
     for rank in run.ranks:
         if rank.framework == Stage.ARTIFACT:
             final = FinalState(digest=rank.digest, sum=rank.sum_of_weights)

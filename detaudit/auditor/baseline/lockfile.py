@@ -17,10 +17,10 @@ from detaudit.recipe.names import unknown
 
 LOCK = "detaudit.lock.json"
 
-SCHEMA_VERSION = "1.1"
-"""Of the lock file: a new key raises the second number, any other change the first. 1.0: first published layout.
+SCHEMA_VERSION = "2.0"
+"""Of the lock file: a new key raises the second number, any other change the first.
 
-1.1: trainings that are cut at a step.
+2.0: what left the run. Earlier layouts were never released.
 """
 
 _WRITE = "Create it with `detaudit check --update`."

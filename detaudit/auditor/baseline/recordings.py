@@ -5,8 +5,8 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from detaudit.auditor.judge import saved_files
 from detaudit.model import AppliedRecipe, Artifact, Recording, Run, RunRecord, Stage, Training
+from detaudit.outputs import compare
 
 KEPT_STEPS = 64
 """How many steps of each stage a baseline keeps, beside the powers of two."""
@@ -24,8 +24,6 @@ def _by_file(part: Training, run: Run) -> Training:
     match part.framework:
         case Stage.ARTIFACT:
             return replace(part, digests=file_digests(run.artifacts))
-        case Stage.SAVED:
-            return saved_files.by_file(part)
         case _:
             return part
 
@@ -42,8 +40,12 @@ def ended(recording: Recording, step: int) -> Recording:
 
 
 def thinned(recording: Recording) -> Recording:
-    """Return a recording with some steps only: the first two, powers of two, the last, and about KEPT_STEPS between."""
-    return replace(recording, run=recording.run.each(_thin))
+    """Return a recording with some steps only: the first two, powers of two, the last, and about KEPT_STEPS between.
+
+    Of what left the run it has one digest for each file and stream.
+    """
+    run, left = recording.run.each(_thin), recording.run.outputs
+    return replace(recording, run=replace(run, outputs=compare.thinned(left) if left is not None else None))
 
 
 def _thin(part: Training) -> Training:

@@ -33,9 +33,12 @@ from detaudit.model import (
     Purpose,
     Stage,
     Verdict,
+    Warning,
 )
 from detaudit.model.applicability import NotImported
+from detaudit.model.reasons import OutputsOpen
 from detaudit.model.times import now
+from detaudit.model.warnings import OutputsUndecided
 from detaudit.recipe.applies import applicable
 from detaudit.recipe.flags import Catalogue, Flag
 from detaudit.recipe.recipes import Recipe
@@ -100,6 +103,7 @@ class Bisector:
         self._answer: Answer | None = None
         self._needed: tuple[NeededFlag, ...] = ()
         self._file: Path | None = None
+        self._said_whole = False
 
     def run(self) -> Bisection:
         """Find a minimal set of flags."""
@@ -143,6 +147,9 @@ class Bisector:
         group = self._trials.named(found.name).group.result()
         if group.first_difference is None:
             return [], 1
+        if group.first_difference.output is not None and not self._said_whole:
+            self._said_whole = True
+            self._observer.only_outputs_differ(group.first_difference.output, self._trials.takes_s(0, 0, 1))
         clues = priority.Clues(group.first_difference.stage, group.sources, group.differing_generators)
         ordered, together = priority.order(self._known.flags, clues)
         return [flag.id for flag in ordered], together
@@ -186,15 +193,16 @@ class Bisector:
         losses = question.settings.loss_pattern
         groups, file = self._trials.groups, advice.shown(self._file) if self._file else None
         outcome = flag_answer.outcome(answer)
+        undecided = self._undecided(answer)
         needed = {one.flag for one in self._needed} | {other for one in self._needed for other in one.requires}
         best = self._search.best if outcome is BisectOutcome.INCONCLUSIVE else None
         return Bisection(
             schema_version=SCHEMA_VERSION,
             command=question.settings.command,
             environment=msgspec.to_builtins(self._trials.environment),
-            verdict=VERDICTS[outcome],
+            verdict=Verdict.INCONCLUSIVE if undecided else VERDICTS[outcome],
             groups=groups,
-            warnings=advice.warnings(groups, self._runner.leftovers, self._runner.warnings),
+            warnings=(*advice.warnings(groups, self._runner.leftovers, self._runner.warnings), *undecided),
             next_steps=self._next(file, interrupted),
             interrupted=interrupted,
             target=question.settings.target.words,
@@ -211,6 +219,16 @@ class Bisector:
             recipe_file=file,
             best_so_far=tuple(sorted(best)) if best is not None else None,
         )
+
+    def _undecided(self, answer: Answer | None) -> tuple[Warning, ...]:
+        """Return that with the flags of the answer the trainings match, and nobody can say whether the results do."""
+        if answer is None or answer.needed is None:
+            return ()
+        trial = self._trials.of(self._rules.closed(answer.needed))
+        group = trial.group.result() if trial is not None else None
+        if group is None or not isinstance(group.reason, OutputsOpen):
+            return ()
+        return (OutputsUndecided(recipe=group.recipe.name, reason=group.reason),)
 
     def _next(self, file: str | None, interrupted: bool) -> tuple[NextStep, ...]:
         settings = self._question.settings

@@ -28,6 +28,8 @@ LIKELY: dict[Stage, tuple[Cause, ...]] = {
     Stage.STDOUT: _UNHOOKED,
     Stage.ARTIFACT: _UNHOOKED,
     Stage.SAVED: _UNHOOKED,
+    Stage.PRINTED: _UNHOOKED,
+    Stage.EXIT: _UNHOOKED,
     Stage.RETURNED: _UNHOOKED,
     Stage.STEPS: _STEPS,
 }

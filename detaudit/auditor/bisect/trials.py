@@ -12,13 +12,14 @@ from detaudit.auditor.bisect.horizon import END, OneRun
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.evidence import environment, event_logs
 from detaudit.auditor.judge.group import GroupInProgress
-from detaudit.auditor.judge.run_status import compared, stopped
+from detaudit.auditor.judge.run_status import stopped
 from detaudit.auditor.runs.followed import Limits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import Result, Runner
 from detaudit.launch.plan import GroupPlan, Settings
 from detaudit.launch.until import Until
 from detaudit.model import Group, Run, RunRecord, Verdict
+from detaudit.model.reasons import OutputsOpen
 
 Plan: TypeAlias = Callable[[Flags, str], GroupPlan]
 """Returns the runs of a trial from its flags and its name."""
@@ -193,7 +194,7 @@ class Trials:
         processes = event_logs.read_run(spec.folder)
         if run.through is not None:
             self._runner.ended_after(run.through, processes)
-        record = compared(spec, processes, self._runner.unhooked(spec))
+        record = self._runner.record(spec, processes, to_its_end=run.through is None)
         return Result(run, processes, record, place=self._runner.place(spec))
 
 
@@ -201,4 +202,6 @@ def broken(group: Group) -> bool:
     """Whether a trial is inconclusive: a run failed, or recorded nothing to compare."""
     if any(not run.counts for run in group.runs):
         return True
+    if isinstance(group.reason, OutputsOpen):  # the trainings match
+        return False
     return len(group.runs) > 1 and group.verdict is Verdict.INCONCLUSIVE

@@ -1,8 +1,8 @@
-"""What is compared without a hook: the losses that a run prints and the files that it writes."""
+"""What is compared because it was asked for: the losses that --loss-pattern finds, the files that --artifact names."""
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,18 +10,20 @@ from detaudit import wire
 from detaudit.auditor.evidence import printed
 from detaudit.auditor.evidence.artifacts import Contents, Files, read
 from detaudit.auditor.evidence.formats import UnusableError
-from detaudit.auditor.evidence.written import File, as_training, listed
 from detaudit.model import Artifact, FinalState, RunError, Stage, Training, Warning, as_number  # the term
 from detaudit.model.problems import ArtifactUnusable
 
 
 @dataclass(frozen=True)
 class Unhooked:
-    """What is compared beside the trainings; ``errors`` say what was requested and is missing."""
+    """What is compared beside the trainings; ``errors`` say what was requested and is missing.
+
+    ``named`` are the paths of the files among it.
+    """
 
     parts: tuple[Training, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
-    saved: tuple[Artifact, ...] = ()
+    named: frozenset[str] = frozenset()
     errors: tuple[RunError, ...] = ()
     warnings: tuple[Warning, ...] = ()
 
@@ -37,11 +39,8 @@ class Watch:
         self._cwd = cwd
         self._files = [Files(pattern, cwd, results) for pattern in patterns]
 
-    def look(self, folder: Path, collect: Callable[[Collection[str]], Sequence[File]] = lambda named: ()) -> Unhooked:
-        """Return what the run with its logs in ``folder`` printed and wrote.
-
-        ``collect`` returns the files that it wrote, but for those with the paths that it is given.
-        """
+    def look(self, folder: Path) -> Unhooked:
+        """Return what the run with its logs in ``folder`` printed and wrote."""
         losses = printed.read(folder / "stdout.log", self._loss) if self._loss else printed.Printed()
         errors, warnings = [losses.error], []
         contents: dict[str, Contents] = {}
@@ -54,12 +53,11 @@ class Watch:
                     contents[name] = read(path)
                 except UnusableError as error:
                     errors.append(ArtifactUnusable(path=name, detail=str(error)))
-        others = collect({str(self._cwd / name) for name in contents})
-        found = (losses.training, _files(contents) if contents else None, as_training(others))
+        found = (losses.training, _files(contents) if contents else None)
         return Unhooked(
             parts=tuple(part for part in found if part is not None),
             artifacts=tuple(_artifact(name, content) for name, content in sorted(contents.items())),
-            saved=listed(others),
+            named=frozenset(str(self._cwd / name) for name in contents),
             errors=tuple(error for error in errors if error is not None),
             warnings=tuple(warning for warning in warnings if warning is not None),
         )

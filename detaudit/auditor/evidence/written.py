@@ -12,10 +12,10 @@ import msgspec
 from detaudit.auditor import store
 from detaudit.auditor.evidence import saved
 from detaudit.auditor.evidence.event_records import UNREADABLE
-from detaudit.auditor.evidence.file_names import matched
 from detaudit.auditor.evidence.formats import MODEL_READERS
 from detaudit.model import Artifact, FinalState, Stage, Training
 from detaudit.model.encoding import encode
+from detaudit.outputs.file_names import matched
 
 WRITTEN = "files.json"
 """The digests of what a run wrote, in its folder."""

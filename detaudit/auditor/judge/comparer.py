@@ -1,7 +1,8 @@
 """Decides what is equal, and where two runs first differ: for audits, baselines, comparisons and traces alike.
 
 Equal are the bits of the weights, of the buffers of models, of the losses and of what the recorder calls results
-(pairing.RESULTS). Never a sum of floats, which may differ in the last place though every weight is the same.
+(pairing.RESULTS). Never a sum of floats, which may differ in the last place though every weight is the same. If all of
+that is equal, what left the runs decides: files, printed text, the exit status (outputs/compare.py).
 """
 
 import heapq
@@ -11,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from detaudit.auditor.evidence.event_logs import Process
-from detaudit.auditor.judge import saved_files
 from detaudit.auditor.judge.pairing import RESULTS, Matched, also_at_end, end, pairs, results
 from detaudit.auditor.judge.shared import in_blocks, shared_blocks
 from detaudit.auditor.judge.sites import site
@@ -20,6 +20,7 @@ from detaudit.model import (
     UNHOOKED,
     Difference,
     FinalState,
+    OutputDifference,
     RankRecord,
     Replicas,
     RunRecord,
@@ -28,6 +29,8 @@ from detaudit.model import (
     blocks,
     digits,
 )
+from detaudit.model.outputs import STDERR, STDOUT
+from detaudit.outputs.compare import differences, first_deciding
 
 
 def first_difference(
@@ -39,10 +42,31 @@ def first_difference(
     only stages and steps that both recorded, as for a baseline that keeps some steps. Of a training that was cut, what
     follows is unknown and not compared.
     """
+    found = _first_of_parts(a, b, through, shared)
     whole = through is None and a.through is None and b.through is None
-    ours, theirs = saved_files.shared(a, b, renamed=shared, ended=whole)
-    found = _first_of_parts(ours, theirs, through, shared)
-    return found or (saved_files.only_one(a, b) if whole and not shared else None)
+    return found or (_first_output(a, b) if whole else None)
+
+
+def _first_output(a: RunRecord, b: RunRecord) -> Difference | None:
+    """Return where what left two runs differs and decides, None if it does not, or was not kept of both."""
+    if a.outputs is None or b.outputs is None:
+        return None
+    return of_output(first_deciding(a.outputs, b.outputs))
+
+
+def open_output(a: RunRecord, b: RunRecord) -> OutputDifference | None:
+    """Return what left two runs and differs so that nobody can say whether their results do, None if nothing does."""
+    if a.outputs is None or b.outputs is None:
+        return None
+    return next((one for one in differences(a.outputs, b.outputs) if one.open), None)
+
+
+def of_output(found: OutputDifference | None) -> Difference | None:
+    """Return a difference of what left two runs as one of the runs."""
+    if found is None:
+        return None
+    stage = Stage.PRINTED if found.path in (STDOUT, STDERR) else Stage.SAVED
+    return Difference(rank=0, step=0, stage=stage, site=found.path, output=found)
 
 
 def _first_of_parts(a: RunRecord, b: RunRecord, through: int | None, shared: bool) -> Difference | None:
@@ -91,11 +115,7 @@ def same_end(a: Sequence[RankRecord], b: Sequence[RankRecord]) -> bool:
     What they saved does not count: a run that was resumed did not save what it had saved before.
     """
     ours, theirs = (
-        [
-            (rank.digest, rank.state_digest, rank.output_digest, digits(rank.final_loss))
-            for rank in ranks
-            if rank.framework != Stage.SAVED
-        ]
+        [(rank.digest, rank.state_digest, rank.output_digest, digits(rank.final_loss)) for rank in ranks]
         for ranks in (a, b)
     )
     return ours == theirs

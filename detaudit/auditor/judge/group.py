@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from detaudit.auditor.evidence import effective_settings, seeds
 from detaudit.auditor.evidence.environment import has_gpu
 from detaudit.auditor.evidence.event_logs import Process
-from detaudit.auditor.judge import comparer, files, localize, machines, probes, verdict
+from detaudit.auditor.judge import comparer, localize, machines, probes, verdict
 from detaudit.auditor.judge.crowding import Crowding, slots_differ
 from detaudit.auditor.judge.flag_states import FlagStates
 from detaudit.auditor.judge.results import Results
@@ -37,6 +37,7 @@ from detaudit.model.reasons import (
     MachinesRunOnce,
     OnlyLosses,
     OnlyProbes,
+    OutputsOpen,
     RunsMissing,
     RunUnusable,
     SingleRun,
@@ -75,8 +76,8 @@ class GroupInProgress:
     ) -> None:
         """Take in a run, and compare its ``record`` with the first of those that got furthest.
 
-        One that failed is never compared. ``threads`` is how many it used, if others went on beside it. ``place`` is
-        where it was done, None for this machine.
+        One that failed, or recorded no training, is compared by its exit status and by what left it. ``threads`` is how
+        many it used, if others went on beside it. ``place`` is where it was done, None for this machine.
         """
         self._machines.add(run.id, place)
         self._flags.refuse(place.refused if place is not None else {})
@@ -94,6 +95,8 @@ class GroupInProgress:
                 settings = effective_settings.in_force(processes, cwd, shared)
                 first = self._settings[0][1] if self._settings else ()
                 self._settings.append((run.id, effective_settings.held_once(settings, first)))
+        elif run.status in (Status.FAILED, Status.NOT_RECORDED):
+            run = self._results.add_unproven(run, record.outputs)
         self._crowding.add(run, threads, processes, self._plan.spec(run.id).env)
         self._runs.append(run)
         self._known = None
@@ -130,17 +133,18 @@ class GroupInProgress:
         furthest = finished - len(early)
         found, once = self._verdict(planned, furthest, places)
         stages = self._results.record.stages if self._results.record else ()
-        divergence = localize.divergence([run for run in self._runs if run.counts], stages)
+        runs = tuple(replace(run, result=numbers.get(run.id)) for run in self._runs)
+        divergence = localize.divergence([run for run in runs if run.counts], stages)
         flags, undone = self._flags.states(self._settings)
         moving = self._plan.varying.varied_settings | self._plan.jobs.varied_settings
         sources = self._sources(divergence, stages) if distinct > 1 else ()
-        folders = {run.id: self._plan.spec(run.id).folder for run in self._runs if run.status is Status.OK}
+        to_the_end = any(run.status is Status.OK for run in self._runs)
         return Group(
             recipe=self.recipe,
             verdict=found,
             distinct_results=distinct,
             confidence=verdict.confidence(furthest) if distinct == 1 and self._crowding.reason is None else None,
-            runs=tuple(replace(run, result=numbers.get(run.id)) for run in self._runs),
+            runs=runs,
             first_difference=divergence,
             stages=stages,
             sources=sources,
@@ -160,9 +164,9 @@ class GroupInProgress:
             reason=(once or self._reason(furthest, planned)) if found is Verdict.INCONCLUSIVE else None,
             varied=self._varied(),
             not_varied=dict(self._plan.varying.not_varied),
-            file_differences=files.differences(folders) if folders else (),
-            printed_difference=files.printed(folders) if folders and found is Verdict.DETERMINISTIC else None,
-            through=None if folders else max((run.through or 0 for run in self._runs if run.finished), default=None),
+            output_differences=tuple(self._results.output_differences),
+            outputs_compared=self._results.outputs_compared,
+            through=None if to_the_end else max((run.through or 0 for run in self._runs if run.finished), default=None),
             planned_runs=planned,
             differing_share=verdict.differing_share(numbers[run] for run in numbers.keys() - early),
             machines=places,
@@ -176,7 +180,7 @@ class GroupInProgress:
         found, once = verdict.of_runs(len(self._results), planned, self._results.distinct), None
         if places and found is not Verdict.INCONCLUSIVE:
             found, once = machines.verdict(places, self._results.numbers)
-        doubtful = self._without_weights() or self._unseen or self._crowding.reason
+        doubtful = self._without_weights() or self._unseen or self._crowding.reason or self._open_outputs
         if found is Verdict.DETERMINISTIC and (doubtful or furthest < self._plan.runs):
             return Verdict.INCONCLUSIVE, once
         return found, once
@@ -226,6 +230,12 @@ class GroupInProgress:
         found = ((run.id, run.unseen) for run in self._runs if run.finished and run.unseen)
         return next((TrainingsUnseen(run=number, unseen=unseen) for number, unseen in found), None)
 
+    @property
+    def _open_outputs(self) -> OutputsOpen | None:
+        """What left the runs and differs, so that nobody can say whether their results do."""
+        found = [one for one in self._results.output_differences if one.open]
+        return OutputsOpen(first=found[0], more=len(found) - 1) if found else None
+
     def _without_weights(self) -> bool:
         """Whether no weights of some finished run were recorded: matching losses alone prove nothing."""
         return any(run.finished and not run.has_weights for run in self._runs)
@@ -243,4 +253,6 @@ class GroupInProgress:
         if self._without_weights():
             return OnlyLosses()
         crowded = self._crowding.reason if finished == planned else None
+        if finished == planned and self._open_outputs is not None:
+            return self._open_outputs
         return crowded or RunsMissing(finished=finished, planned=planned)

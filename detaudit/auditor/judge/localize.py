@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from detaudit.model import UNHOOKED, Difference, Divergence, Explanation, LikelyCause, Run, Stage
+from detaudit.model import OUTPUTS, UNHOOKED, Difference, Divergence, Explanation, LikelyCause, Run, Stage
 
 _LIKELY = {
     Stage.INIT: (LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER),
@@ -17,6 +17,8 @@ _LIKELY = {
     Stage.STDOUT: (LikelyCause.NOT_RECORDED,),
     Stage.ARTIFACT: (LikelyCause.NOT_RECORDED,),
     Stage.SAVED: (LikelyCause.NOT_RECORDED,),
+    Stage.PRINTED: (LikelyCause.NOT_RECORDED,),
+    Stage.EXIT: (LikelyCause.NOT_RECORDED,),
     Stage.RETURNED: (LikelyCause.NOT_RECORDED,),
     Stage.STEPS: (LikelyCause.CONTROL_FLOW,),
 }
@@ -51,8 +53,7 @@ def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
     """Return what a first difference at ``stage`` points to, and claim no more than the recorded stages allow."""
     likely = _LIKELY[stage]
     if stage in UNHOOKED and Stage.UPDATE in recorded:
-        beside = LikelyCause.BESIDE_THE_TRAINING if stage is Stage.SAVED else LikelyCause.OUTSIDE_THE_WEIGHTS
-        likely = (beside,)
+        likely = (LikelyCause.BESIDE_THE_TRAINING if stage in OUTPUTS else LikelyCause.OUTSIDE_THE_WEIGHTS,)
     matching = tuple(one for one in recorded if one.place < stage.place and one is not Stage.INIT)
     direct, leaves_open = _UNRECORDED.get(stage, (None, None))
     if leaves_open is not None and direct not in recorded:
@@ -63,7 +64,7 @@ def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
 
 def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergence | None:
     """Return the earliest difference of any run from the one that it was compared with."""
-    base = next((run for run in runs if run.ranks), None)
+    base = min(runs, key=lambda run: (not run.ranks, run.first_difference is not None), default=None)
     found = [(run, run.first_difference) for run in runs if run.first_difference is not None]
     if base is None or not found:
         return None
@@ -77,5 +78,6 @@ def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergenc
         at_end=first.at_end,
         call=first.call,
         also=first.also,
+        output=first.output,
         explanation=of_difference(first, recorded),
     )

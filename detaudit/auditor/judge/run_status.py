@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from detaudit import redact, wire
 from detaudit.auditor.evidence.event_logs import Process, matching, trainings
+from detaudit.auditor.evidence.outputs import listed
 from detaudit.auditor.evidence.unhooked import Unhooked
 from detaudit.auditor.judge.unseen import unseen
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Run, RunError, RunRecord, Status, Training, Warning, record_of
+from detaudit.model import Outputs, Run, RunError, RunRecord, Status, Training, Warning, record_of
 from detaudit.model.problems import (
     Failed,
     FitUndigested,
@@ -36,12 +37,21 @@ def recorded(processes: Sequence[Process]) -> tuple[Training, ...]:
     return tuple(training for _, training in trainings(processes))
 
 
-def compared(spec: RunSpec, processes: Sequence[Process], unhooked: Sequence[Training] = ()) -> RunRecord:
+def compared(
+    spec: RunSpec, processes: Sequence[Process], unhooked: Sequence[Training] = (), outputs: Outputs | None = None
+) -> RunRecord:
     """Return what of a run is compared: what was recorded in its target, then what needs no hook."""
-    return record_of((*(recorded(processes) if matching(processes, spec.expected) else ()), *unhooked))
+    return record_of((*(recorded(processes) if matching(processes, spec.expected) else ()), *unhooked), outputs)
 
 
-def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], unhooked: Unhooked) -> Run:
+def judge(
+    number: int,
+    spec: RunSpec,
+    outcome: RunOutcome,
+    processes: Sequence[Process],
+    unhooked: Unhooked,
+    outputs: Outputs | None = None,
+) -> Run:
     """Return what the run with this number shows."""
     missed = unseen(outcome, processes)
     status, errors = _status(spec, outcome, processes, unhooked)
@@ -61,7 +71,7 @@ def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[P
         warnings=(*_warnings(number, outcome, processes), *(replace(one, run=number) for one in unhooked.warnings)),
         log_dir=spec.log_dir,
         artifacts=unhooked.artifacts,
-        saved=unhooked.saved,
+        saved=listed(outputs) if outputs is not None else (),
     )
 
 

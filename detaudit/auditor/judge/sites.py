@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from detaudit.auditor.judge import saved_files
 from detaudit.model import FITTED, NAMED, ModelTensor, Stage, Training
 
 
@@ -16,7 +15,10 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
         found = {part.partition(" ")[2] for part in {*ours} ^ {*theirs}} - {""}
     else:
         found = set()
-    return saved_files.some(sorted(found)) if found else None
+    if not found:
+        return None
+    first, *more = sorted(found)
+    return f"{first} and {len(more)} more" if more else first
 
 
 def _differing_tensors(a: Training, b: Training) -> set[ModelTensor]:

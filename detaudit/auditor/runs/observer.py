@@ -1,7 +1,7 @@
 """The progress of an audit, as calls that do nothing by default."""
 
 from detaudit.launch import RunSpec
-from detaudit.model import Run
+from detaudit.model import OutputDifference, Run
 
 
 class Observer:
@@ -15,6 +15,9 @@ class Observer:
 
     def proof_started(self, runs: int, through: int, whole: int, seconds: float) -> None:
         """Note that an answer needs so many more runs through a step and to the end, and about how long they take."""
+
+    def only_outputs_differ(self, first: OutputDifference, seconds: float) -> None:
+        """Note that the trainings match and what left the runs differs, so that each run goes to its end."""
 
     def trial_started(self, flags: tuple[str, ...], tried: int) -> None:
         """Note which flags are tried next, and how many sets of flags were before."""

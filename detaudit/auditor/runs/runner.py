@@ -3,6 +3,7 @@
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from detaudit.auditor.evidence import event_logs
+from detaudit.auditor.evidence import event_logs, outputs
 from detaudit.auditor.evidence.logged import Block
 from detaudit.auditor.evidence.unhooked import Watch
-from detaudit.auditor.evidence.written import Collector, File, elsewhere, keep, kept
+from detaudit.auditor.evidence.written import Collector, File, elsewhere, keep
 from detaudit.auditor.judge import comparer
 from detaudit.auditor.judge.crowding import threads
 from detaudit.auditor.judge.machines import Place
@@ -27,7 +28,7 @@ from detaudit.launch.leftovers import LeftoverFiles
 from detaudit.launch.plan import Settings, workspace_for
 from detaudit.launch.until import Until
 from detaudit.launch.workspace import Workspaces
-from detaudit.model import FlagState, Run, RunRecord, Training, Warning
+from detaudit.model import FlagState, Run, RunRecord, Warning
 from detaudit.model.warnings import FilesUnsearched, LeftoversUnchecked
 from detaudit.recipe.flags import Flag
 
@@ -108,7 +109,7 @@ class Runner:
             before = self._stamps(spec)
             if leftovers is not None:
                 leftovers.before_run(before)
-            watch = self._watch(spec, space)
+            watch, started = self._watch(spec, space), time.time()
             changed: list[str] = []
             read: Sequence[str] = ()
             try:
@@ -131,9 +132,13 @@ class Runner:
                 if outcome.ended and followed.enough is not None:
                     run = ended(number, spec, processes, outcome.wall_s, followed.enough)
                     return Result(run, processes, compared(spec, processes), used)
-                unhooked = watch.look(spec.folder, lambda named: self._collect(spec, processes, changed, read, named))
-        run = judge(number, spec, outcome, processes, unhooked)
-        return _result(run, followed, processes, compared(spec, processes, unhooked.parts), used)
+                unhooked = watch.look(spec.folder)
+                known = outputs.facts(spec, started, time.time(), processes)
+                files = self._collect(spec, processes, changed, read, unhooked.named)
+                left = outputs.of_run(spec.folder, files, known, outcome.exit_code, self._settings.outputs)
+                outputs.keep(left, spec.folder)
+        run = judge(number, spec, outcome, processes, unhooked, left)
+        return _result(run, followed, processes, compared(spec, processes, unhooked.parts, left), used)
 
     def ended_after(self, step: int, processes: Sequence[event_logs.Process]) -> None:
         """Leave of a run what it did through a step. The first one sets it for all if the time was given."""
@@ -168,10 +173,11 @@ class Runner:
         keep(files, spec.folder)
         return files
 
-    def unhooked(self, spec: RunSpec) -> Sequence[Training]:
-        """Return what a finished run printed, and what was kept of its files, which may have changed since."""
+    def record(self, spec: RunSpec, processes: Sequence[event_logs.Process], *, to_its_end: bool) -> RunRecord:
+        """Return what a finished run is compared by; of what left it, what was kept in its folder."""
         watch = Watch(self._settings.loss_pattern, [], spec.cwd, self._settings.out)
-        return watch.look(spec.folder, lambda named: kept(spec.folder)).parts
+        left = outputs.kept(spec.folder) if to_its_end else None
+        return compared(spec, processes, watch.look(spec.folder).parts, left)
 
     def _watch(self, spec: RunSpec, space: Workspaces) -> Watch:
         settings = self._settings

@@ -17,7 +17,8 @@ _MOST_NEAR = 200
 
 def known_source(found: OpFinding | None, differs: Difference, known: Known) -> Source | None:
     """Return the line that needs no further evidence: no operation was recorded, and one is known."""
-    if found is not None or differs.stage is Stage.STEPS:
+    several = differs.output is not None and len(known.sources) > 1
+    if found is not None or differs.stage is Stage.STEPS or several:
         return None
     return next(iter(known.sources), None)
 

@@ -157,11 +157,15 @@ class Tracer:
             self._narrowed = self._search.narrowed(window, group)
 
     def _without_operations(self, differs: Difference | None, window: Window) -> Culprit | None:
-        """Look in the user's code: for a file that an earlier run left, else for the first line that differs."""
+        """Look in the user's code: for a file that an earlier run left, else for the first line that differs.
+
+        If the trainings match, no operation of them differs.
+        """
         if differs is None:
             return None
         found = self._search.leftover_reader(self._runner.leftovers, differs)
-        if found is None and (differs.stage is Stage.STEPS or not self._has_operations):
+        in_code = differs.stage is Stage.STEPS or differs.output is not None or not self._has_operations
+        if found is None and in_code:
             found = self._search.in_python(None, differs, window)
         return found
 

@@ -30,7 +30,9 @@ _EVENTS = {
     Stage.OUTPUT: "the outputs",
     Stage.STDOUT: "the printed losses",
     Stage.ARTIFACT: "the files that the script wrote",
-    Stage.SAVED: "the tensors that the script saved",
+    Stage.SAVED: "the files that the script wrote",
+    Stage.PRINTED: "what the script printed",
+    Stage.EXIT: "the exit status",
     Stage.RETURNED: "the returned value",
     Stage.STEPS: "the number of steps",
 }

@@ -1,6 +1,7 @@
 """Where two runs first differ."""
 
 from detaudit.model import Difference, Divergence, Stage
+from detaudit.report.messages import outputs
 from detaudit.report.messages.wording import both, shortened
 
 _MOST_RANKS = 8
@@ -14,8 +15,10 @@ def place(step: int, call: bool = False) -> str:
 def where(step: int, stage: Stage, site: str | None = None, *, call: bool = False, at_end: bool = False) -> str:
     """Return ``at step 1 (batch)``, or in which file or returned value."""
     match stage:
-        case Stage.ARTIFACT | Stage.SAVED:
+        case Stage.ARTIFACT | Stage.SAVED | Stage.PRINTED:
             return f"in {site or 'a file'}"
+        case Stage.EXIT:
+            return f"in the {site}"
         case Stage.RETURNED:
             return f"in the returned value{f' {site}' if site else ''}"
         case Stage.STEPS:
@@ -27,9 +30,18 @@ def where(step: int, stage: Stage, site: str | None = None, *, call: bool = Fals
             return f"{place(step, call) if step else 'before the first step'} ({named})"
 
 
+def where_of(found: Difference | Divergence) -> str:
+    """Return the same of a difference, with the values of what left two runs."""
+    if found.output is not None:
+        return outputs.where(found.output)
+    return where(found.step, found.stage, found.site, call=found.call, at_end=found.at_end)
+
+
 def in_table(found: Difference | Divergence) -> str:
     """Return it for a cell of a table."""
-    if found.stage in (Stage.ARTIFACT, Stage.SAVED) and found.site:
+    if found.output is not None:
+        return outputs.in_table(found.output)
+    if found.stage is Stage.ARTIFACT and found.site:
         return found.site
     if found.stage is Stage.RETURNED:
         return f"returned{' ' if found.site else ''}{found.site or ''}"

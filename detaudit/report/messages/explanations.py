@@ -15,7 +15,9 @@ _DIFFERS = {
     Stage.OUTPUT: "the output of a model differs",
     Stage.STDOUT: "a printed loss differs",
     Stage.ARTIFACT: "a file the script wrote differs",
-    Stage.SAVED: "a tensor that the script saved differs",
+    Stage.SAVED: "a file the script wrote differs",
+    Stage.PRINTED: "what the script printed differs",
+    Stage.EXIT: "the exit status differs",
     Stage.RETURNED: "the value returned by the test differs",
     Stage.STEPS: "only one run has this step",
 }
@@ -37,7 +39,7 @@ CAUSES = {
     LikelyCause.THREADS: "thread timing",
     LikelyCause.CONTROL_FLOW: "control flow that depends on time or data",
     LikelyCause.CODE: "changed code, hyperparameters or data",
-    LikelyCause.BESIDE_THE_TRAINING: "how the script chooses, averages or computes what it saves",
+    LikelyCause.BESIDE_THE_TRAINING: "how the script computes, chooses or orders what it writes and prints",
     LikelyCause.OUTSIDE_THE_WEIGHTS: "something besides the weights, such as the time",
 }
 """The words for likely causes; the other two are said in sentences of their own."""

@@ -62,7 +62,7 @@ def _different_results(found: RunsGaveDifferentResults) -> str:
     first = found.first_difference
     if first is None:
         return results
-    where = differences.where(first.step, first.stage, first.site, call=first.call, at_end=first.at_end)
+    where = differences.where_of(first)
     return f"{results}; first difference {where}: {explanations.sentence(first.stage, first.explanation)}"
 
 
@@ -90,7 +90,7 @@ def _since(found: DiffersFromBaseline) -> str:
     stage = Stage(found.stage)
     why = f": {explanations.sentence(stage, found.explanation)}" if found.explanation else ""
     match stage:
-        case Stage.ARTIFACT | Stage.SAVED | Stage.RETURNED:
+        case Stage.ARTIFACT | Stage.SAVED | Stage.PRINTED | Stage.EXIT | Stage.RETURNED:
             return why
         case Stage.UPDATE | Stage.STATE | Stage.OUTPUT if found.at_end:
             start = " at the end"

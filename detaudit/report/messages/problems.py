@@ -40,12 +40,14 @@ from detaudit.model.reasons import (
     MachinesRunOnce,
     OnlyLosses,
     OnlyProbes,
+    OutputsOpen,
     RunsCrowded,
     RunsMissing,
     RunUnusable,
     SingleRun,
     TrainingsUnseen,
 )
+from detaudit.report.messages import outputs
 from detaudit.report.messages.wording import both, duration, shortened
 
 LOOKED_FOR = (
@@ -83,6 +85,8 @@ def reason(found: Reason) -> str:
             return f"what was recorded matches, but run {run} may have trained more: {errors(found_)}"
         case RunsMissing(finished=finished, planned=planned):
             return f"{finished:,} of {planned:,} runs finished"
+        case OutputsOpen(first=first, more=more):
+            return outputs.open_reason(first, more)
         case MachinesRunOnce(machines=machines):
             if len(machines) == 1:
                 return f"machine {machines[0]} did one run, which does not show whether it repeats its result; do two"

@@ -19,6 +19,7 @@ from detaudit.model.warnings import (
     InstrumentedRunUnusable,
     LeftoverFilesRead,
     LeftoversUnchecked,
+    OutputsUndecided,
     PartNotShared,
     PrintedLossesSkipped,
     ProcessesKilled,
@@ -50,6 +51,7 @@ _Runs: TypeAlias = (
     | RunsFailAlike
     | AuditStopped
     | InstrumentedRunUnusable
+    | OutputsUndecided
     | BaselineNotWritten
     | SlotsDiffer
 )
@@ -64,6 +66,8 @@ _PARTS = {
     Stage.STDOUT: "printed losses (--loss-pattern)",
     Stage.ARTIFACT: "files (--artifact)",
     Stage.SAVED: "saved files",
+    Stage.PRINTED: "printed text",
+    Stage.EXIT: "the exit status",
     Stage.RETURNED: "returned values",
 }
 _FLAWS = {
@@ -137,6 +141,8 @@ def _runs(found: _Runs) -> str:
             return f"runs {a} and {b} failed in the same way, so the others were left out"
         case AuditStopped(message=message, hint=hint):
             return f"the audit ended before its last run: {message}{f'. {hint}' if hint else ''}"
+        case OutputsUndecided(reason=reason):
+            return problems.reason(reason)
         case InstrumentedRunUnusable(level=level, errors=errors):
             return f"an instrumented run (level {level}) was unusable: {problems.errors(errors)}"
         case BaselineNotWritten():

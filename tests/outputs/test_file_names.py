@@ -2,7 +2,7 @@
 
 import pytest
 
-from detaudit.auditor.evidence.file_names import matched
+from detaudit.outputs.file_names import matched
 
 SAME_NAMES = [
     ("2026-11-22_21-57-11/model.pt", "2026-11-23_08-01-59/model.pt"),
