@@ -145,21 +145,33 @@ class _Of(Enum):
 
 
 @dataclass(frozen=True)
-class _Meaning:
+class Meaning:
     """What a name says: of what, whether that is sure, and the units in seconds that its value may have.
 
-    ``by_parent``: only what is above it says so, and whole numbers are counts (``time/iterations``). ``summed``: over
+    ``of_data``: it is of the data or the model, whatever its unit. ``by_parent``: only what is above it says so, and whole numbers are counts (``time/iterations``). ``summed``: over
     threads or workers.
     """
 
     of: _Of
     sure: bool = True
     by_parent: bool = False
+    of_data: bool = False
     units: tuple[float, ...] = (1.0, 1e-3, 1e-6, 1e-9)
     summed: bool = False
 
+    @property
+    def is_result(self) -> bool:
+        """Whether a value of this name is a result, whatever it is."""
+        return self.of is _Of.RESULT
 
-_NOTHING, _RESULT = _Meaning(_Of.NOTHING), _Meaning(_Of.RESULT)
+    @property
+    def shortest_s(self) -> float:
+        """The seconds of one, in its least unit, if a value that is not longer than the run is a measurement."""
+        return min(self.units) if self.of is _Of.DURATION and self.sure and not self.by_parent else math.inf
+
+
+NOTHING, RESULT = Meaning(_Of.NOTHING), Meaning(_Of.RESULT)
+_DATA = Meaning(_Of.RESULT, of_data=True)
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"[^\W\d_a-z]+(?=[^\W\d_a-z][a-z])|[^\W\d_a-z]?[a-zµμ]+|[^\W\d_a-z]+")
@@ -179,9 +191,8 @@ def words(name: str) -> list[str]:
     found: list[str] = []
     for run in _LETTERS.findall(name):
         lower = run.lower()
-        if lower in _KNOWN or run.islower():
-            found.append(lower)
-        elif run[-1] == "s" and run[:-1].isupper():  # the plural of an abbreviation
+        plural = run[-1] == "s" and run[:-1].isupper()  # of an abbreviation
+        if lower in _KNOWN or run.islower() or plural:
             found.append(lower)
         else:
             found.extend(word.lower() for word in _CAMEL.findall(run))
@@ -189,14 +200,14 @@ def words(name: str) -> list[str]:
 
 
 @lru_cache(maxsize=65536)
-def _meaning(name: str) -> _Meaning:
+def meaning_of(name: str) -> Meaning:
     """Return what a name says of its value."""
     text = _PER.sub(lambda match: (match[1] or "") + " per ", name[-400:])
     parts = [found for part in _PARTS_OF_PATH.split(text) if (found := words(part))]
     while len(parts) > 1 and len(parts[-1]) == 1 and parts[-1][0] in _EXTENSIONS:
         parts.pop()
     if not parts:
-        return _NOTHING
+        return NOTHING
     while len(parts) > 1 and all(word in _NEUTRAL or word in _UNITS or word in _BYTES for word in parts[-1]):
         parts[-2:] = [parts[-2] + parts[-1]]
     *parents, key = parts
@@ -212,22 +223,22 @@ def _meaning(name: str) -> _Meaning:
     return meaning
 
 
-def _of_words(key: list[str]) -> _Meaning:
+def _of_words(key: list[str]) -> Meaning:
     known = set(key)
     if known & _SEEDS:
-        return _RESULT
+        return RESULT
     if key[-1] in ("id", "uuid", "name", "ids", "guid") and len(key) > 1 and key[-2] in _NAMES_OF_RUN:
-        return _Meaning(_Of.NAME)
+        return Meaning(_Of.NAME)
     if key in (["uuid"], ["guid"], ["v", "num"], ["run"]) or key[-1] in ("hostname", "username", "nodename"):
-        return _Meaning(_Of.NAME)
+        return Meaning(_Of.NAME)
     meaning = _rate(key) or _per(key)
     if meaning is not None:
         return meaning
     head, others = _head(key)
-    return _of_head(head, others, key) or _RESULT
+    return _of_head(head, others, key) or (_DATA if known & _OF_DATA else RESULT)
 
 
-def _rate(key: list[str]) -> _Meaning | None:
+def _rate(key: list[str]) -> Meaning | None:
     """Return the meaning of so much for each unit of time: ``images_per_sec``, ``samples_sec``."""
     if "per" in key[1:-1]:
         at = len(key) - 1 - key[::-1].index("per")
@@ -236,7 +247,7 @@ def _rate(key: list[str]) -> _Meaning | None:
     return None
 
 
-def _per(key: list[str]) -> _Meaning | None:
+def _per(key: list[str]) -> Meaning | None:
     """Return the meaning of so much time for each of something: ``sec_per_epoch``."""
     if "per" in key[1:-1]:
         at = key.index("per")
@@ -264,12 +275,12 @@ def _head(key: list[str]) -> tuple[str, list[str]]:
 _HEADS = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _SPEEDS
 
 
-def _of_head(head: str, others: list[str], key: list[str]) -> _Meaning | None:  # noqa: C901
-    units = tuple(_UNITS[word] for word in key if word in _UNITS) or _Meaning(_Of.DURATION).units
+def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
+    units = tuple(_UNITS[word] for word in key if word in _UNITS) or Meaning(_Of.DURATION).units
     if head in ("left", "remaining") or (head in _CLOCK and {"remaining", "left", "eta"} & set(others)):
         return _modified(_Of.ESTIMATE, others) if head != "left" or set(others) & _CLOCK else None
     if head in _ESTIMATE:
-        return _Meaning(_Of.ESTIMATE)
+        return Meaning(_Of.ESTIMATE)
     if head in _CLOCK:
         return _modified(_Of.DURATION, others, units)
     if head in _RATE:
@@ -282,17 +293,19 @@ def _of_head(head: str, others: list[str], key: list[str]) -> _Meaning | None:  
         return _modified(_Of.DATE, others)
     if head in _SPEEDS:
         known = [one for one in others if one not in _NEUTRAL]
-        if known and (set(known) & _OF_DATA or head in ("rate", "pace") or not set(known) <= _OF_RUNS):
+        if set(known) & _OF_DATA:
+            return _DATA
+        if known and (head in ("rate", "pace") or not set(known) <= _OF_RUNS):
             return None
-        return _Meaning(_Of.DURATION if head == "dt" else _Of.RATE, bool(known)) if head != "rate" else None
+        return Meaning(_Of.DURATION if head == "dt" else _Of.RATE, bool(known)) if head != "rate" else None
     return _of_unit(key, units)
 
 
-def _of_unit(key: list[str], units: tuple[float, ...]) -> _Meaning | None:
+def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
     """Return the meaning of a name without a word for a quantity, by its unit or as a number that stands for the run."""
     last = key[-1]
     if last in _NUMBER_OF_RUN or (last in ("id", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN):
-        return _Meaning(_Of.NUMBER)
+        return Meaning(_Of.NUMBER)
     if last in _UNITS:
         whose = [word for word in key if word not in _UNITS and word not in _NEUTRAL]
         if last in _SHORT_UNITS and (not whose or not set(whose) <= _OF_RUNS | _PARTS):
@@ -303,24 +316,24 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> _Meaning | None:
     return None
 
 
-def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = _Meaning(_Of.DURATION).units) -> _Meaning:
+def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = Meaning(_Of.DURATION).units) -> Meaning:
     """Return a meaning, by the words that say whose quantity it is."""
     said = set(whose)
     if said & _OF_DATA:
-        return _RESULT
+        return _DATA
     unknown = [
         word for word in whose
         if word not in _OF_RUNS and word not in _NEUTRAL and word not in _UNITS and word not in _HEADS
         and word not in _BYTES and word not in _PARTS and len(word) > 1
     ]  # fmt: skip
     summed = bool(said & _words("cpu user sys total sum cumulative thread threads workers process"))
-    return _Meaning(of, not unknown, units=units, summed=summed)
+    return Meaning(of, not unknown, units=units, summed=summed)
 
 
 # Values
 
 _NUMBER = re.compile(
-    r"[~≈<>]?\s*([+-]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kKMGT]?)\s*(%|[^\W\d_][^\d\s]*(?: per \w+)?)?"
+    r"[~≈<>]?\s*([+-]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kKMGT](?![^\W\d_]))?\s*(%|[^\W\d_][^\d\s]*(?: per \w+)?)?"
 )
 _CLOCK_TEXT = re.compile(r"(?:(\d+) days?, ?)?(\d{1,4}):(\d\d)(?::(\d\d))?(?:[.,](\d+))?\s?([ap]m)?", re.IGNORECASE)
 _SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?(?:d|h|hr|m|min|s|sec|ms|us|ns)[a-z]*[ ,]*){2,}", re.IGNORECASE)
@@ -361,6 +374,8 @@ _CPUS = 1024
 """Times that are summed over threads are as many times longer than the run, at most."""
 
 _DAY = 86400.0
+_MARGIN_S, _ZONE_MARGIN_S = 120.0, 10.0
+_ZONE_S, _MOST_ZONES = 900.0, 56
 _MOST_ESTIMATED = 10 * 365 * _DAY
 _MOST_BYTES = 2**50
 
@@ -370,11 +385,11 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
 
     ``value`` is its text: a number, a date, or any other text.
     """
-    value, meaning = value.strip(), _meaning(name)
+    value, meaning = value.strip(), meaning_of(name)
     number = _NUMBER.fullmatch(value)
     if number is not None and not _ISO_LIKE.fullmatch(value):
         return _number_role(meaning, number, facts)
-    if meaning.of is _Of.RESULT and set(words(name)) & _OF_DATA:
+    if meaning.of_data:
         return Role.RESULT
     moment = _moment(value, facts)
     if moment is not None:
@@ -394,7 +409,7 @@ _ISO_LIKE = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d")
 
 def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
     """Return what a whole array or column of numbers is, by its name and its least and largest element."""
-    meaning = _meaning(name)
+    meaning = meaning_of(name)
     if meaning.of in (_Of.NOTHING, _Of.RESULT, _Of.NAME) or not (math.isfinite(least) and math.isfinite(most)):
         return Role.RESULT
     if meaning.of is _Of.NUMBER:
@@ -405,15 +420,23 @@ def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
     return Role.MEASUREMENT if meaning.sure else Role.OPEN
 
 
-def _number_role(meaning: _Meaning, found: re.Match[str], facts: RunFacts) -> Role:
+def _number_role(meaning: Meaning, found: re.Match[str], facts: RunFacts) -> Role:
     text, unit = found[1].replace(",", "").replace("_", ""), found[3] or ""
-    value = float(text) * {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[found[2]]
-    if not math.isfinite(value):
-        return Role.RESULT
-    whole = "." not in text and "e" not in text.lower()
-    if unit:
-        meaning = _with_unit(meaning, unit)
-    if meaning.of is _Of.RESULT or (meaning.by_parent and whole):
+    value = float(text) * SUFFIXES[found[2] or ""]
+    return number_role(with_unit(meaning, unit), value, is_whole(text), facts)
+
+
+SUFFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a number is written as a whole one."""
+    return "." not in text and "e" not in text and "E" not in text
+
+
+def number_role(meaning: Meaning, value: float, whole: bool, facts: RunFacts) -> Role:
+    """Return what a number is that is named so."""
+    if meaning.of is _Of.RESULT or not math.isfinite(value) or (meaning.by_parent and whole):
         return Role.RESULT
     if meaning.of in (_Of.NUMBER, _Of.NAME):
         return Role.IDENTIFIER if whole and value >= 0 else Role.RESULT
@@ -425,19 +448,24 @@ def _number_role(meaning: _Meaning, found: re.Match[str], facts: RunFacts) -> Ro
     return Role.MEASUREMENT if meaning.sure else Role.OPEN
 
 
-def _with_unit(meaning: _Meaning, unit: str) -> _Meaning:
+@lru_cache(maxsize=65536)
+def with_unit(meaning: Meaning, unit: str) -> Meaning:
     """Return what a name says of a number that has a unit: a unit of time says more than an unknown name."""
+    if not unit:
+        return meaning
     if unit == "%":
-        return meaning if meaning.of in (_Of.AMOUNT, _Of.RATE) else _RESULT
-    said = _meaning(unit) if "/" in unit or " per " in unit else _NOTHING
+        return meaning if meaning.of in (_Of.AMOUNT, _Of.RATE) else RESULT
+    said = meaning_of(unit) if "/" in unit or " per " in unit else NOTHING
     if unit.lower() in _UNITS:
-        said = _Meaning(_Of.DURATION, units=(_UNITS[unit.lower()],))
+        said = Meaning(_Of.DURATION, units=(_UNITS[unit.lower()],))
     if said.of not in (_Of.DURATION, _Of.RATE):
         if unit.lower() in _BYTES:
-            return meaning if meaning.of is _Of.AMOUNT else _RESULT
+            return meaning if meaning.of is _Of.AMOUNT else RESULT
         return meaning
     if meaning.of is _Of.ESTIMATE:
-        return _Meaning(_Of.ESTIMATE)
+        return Meaning(_Of.ESTIMATE)
+    if meaning.of is _Of.RESULT and meaning.of_data:
+        return RESULT
     return replace(said, summed=meaning.summed)
 
 
@@ -448,10 +476,10 @@ def _bare_role(value: float, whole: bool, facts: RunFacts) -> Role:
         return Role.OPEN if value >= 1e9 and _is_epoch(value, facts) else Role.RESULT
     if value >= 1e9:
         return Role.OPEN if _is_epoch(value, facts) else Role.RESULT
-    return Role.OPEN if 0 <= value <= _length(facts) else Role.RESULT
+    return Role.OPEN if 0 <= value <= longest(facts) else Role.RESULT
 
 
-def _fits(meaning: _Meaning, value: float, facts: RunFacts) -> bool:
+def _fits(meaning: Meaning, value: float, facts: RunFacts) -> bool:
     """Return whether a clock or a meter of this run can show a value."""
     if value < 0 or not math.isfinite(value):
         return False
@@ -465,11 +493,12 @@ def _fits(meaning: _Meaning, value: float, facts: RunFacts) -> bool:
         return True
     if meaning.of is _Of.DATE:
         return _is_date_number(value, facts)
-    longest = _length(facts) * (_CPUS if meaning.summed else 1)
-    return any(value * unit <= longest for unit in meaning.units)
+    most = longest(facts) * (_CPUS if meaning.summed else 1)
+    return any(value * unit <= most for unit in meaning.units)
 
 
-def _length(facts: RunFacts) -> float:
+def longest(facts: RunFacts) -> float:
+    """Return how many seconds a clock of the run may have counted."""
     return max(facts.ended - facts.started, 0.0) * _SLACK + _SLACK_S
 
 
@@ -493,19 +522,12 @@ def _is_now(seconds: float, precision: float, utc: bool, facts: RunFacts) -> boo
     Without ``utc``, it may be of any time zone, which are apart by quarters of an hour.
     """
     for shift in {0.0, facts.shift_s}:
-        early = facts.started + shift - 120.0 - precision
-        late = facts.ended + shift + 120.0
-        if early <= seconds <= late:
+        early, late = facts.started + shift - precision, facts.ended + shift
+        if early - _MARGIN_S <= seconds <= late + _MARGIN_S:
             return True
-        if not utc and early - 14 * 3600 <= seconds <= late + 14 * 3600:
-            if precision >= _DAY:
-                return True
-            away = early - seconds if seconds < early else seconds - late
-            quarter = 900.0
-            if late - early >= quarter or (away % quarter if seconds > late else away % quarter) >= quarter - (
-                late - early
-            ):
-                return True
+        zone = max(math.ceil((seconds - late - _ZONE_MARGIN_S) / _ZONE_S), -_MOST_ZONES)
+        if not utc and zone <= _MOST_ZONES and seconds - zone * _ZONE_S >= early - _ZONE_MARGIN_S:
+            return True
     return False
 
 
@@ -538,7 +560,7 @@ def _moment(text: str, facts: RunFacts) -> tuple[float, float, bool] | None:
 def _seconds(
     year: int, month: int, day: int, hour: str | None, minute: str | None, second: str | None, zone: str | None = None
 ) -> tuple[float, float, bool]:
-    moment = datetime(year, month, day, int(hour or 0), int(minute or 0), int(second or 0))  # noqa: DTZ001
+    moment = datetime(year, month, day, int(hour or 0), int(minute or 0), int(second or 0))
     seconds = float(calendar.timegm(moment.timetuple()))
     precision = 1.0 if second else 60.0 if hour else _DAY
     if zone and zone[0] in "+-":
@@ -562,8 +584,8 @@ def _clock(text: str) -> float | None:
 _SPAN_UNITS = {**_UNITS, "m": 60.0}
 
 
-def _clock_role(meaning: _Meaning, seconds: float, text: str, facts: RunFacts) -> Role:
-    if meaning.of is _Of.ESTIMATE or seconds <= _length(facts) * (_CPUS if meaning.summed else 1):
+def _clock_role(meaning: Meaning, seconds: float, text: str, facts: RunFacts) -> Role:
+    if meaning.of is _Of.ESTIMATE or seconds <= longest(facts) * (_CPUS if meaning.summed else 1):
         return Role.MEASUREMENT
     colons = text.count(":")
     if colons and seconds < _DAY + 1:  # a time of day, in any time zone
