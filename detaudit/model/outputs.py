@@ -196,12 +196,16 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextBlock(msgspec.Struct, frozen=True, array_like=True):
-    """Some consecutive lines of a text as digests; see ``outputs/text.py``, which makes and compares them."""
+    """Some consecutive lines of a text as digests; see ``outputs/text.py``, which makes and compares them.
+
+    ``words`` is the digest of their words, ``values`` of their results, and ``open`` of numbers that may be results.
+    """
 
     first_line: int
     lines: int
     words: str
     values: str
+    open: str = "0"
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):

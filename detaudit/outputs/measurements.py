@@ -1,6 +1,383 @@
-"""Decide whether a value is a result, a measurement or an identifier, by its name and by itself together."""
+"""Decide whether a value is a result, a measurement or an identifier, by its name and by itself together.
+
+A name is read as English compounds are: its last word that says a quantity is the head (``mean_fit_time``: time), words
+before it say whose (``arrival_time``), and after ``per``, ``of`` or ``to`` too. A head that a clock or a meter has is a
+measurement if all that it is said to be of belongs to a computation, and a result if it belongs to the data or the
+model; of what is neither known nor ruled out, nobody can say. And the value must be one that a clock or a meter of this
+run can show.
+"""
+
+import calendar
+import math
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from enum import Enum
+from functools import lru_cache
 
 from detaudit.model.outputs import Role, RunFacts
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Heads: what a clock or a meter shows.
+_CLOCK = _words(
+    "time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
+    " duration durations dur took takes spent uptime ttft tpot stopwatch timedelta cputime usertime realtime"
+)
+_ESTIMATE = _words("eta remaining etc")  # of a time that is still to come: it may be longer than the run
+_RATE = _words(
+    "throughput fps qps ips wps tps ups sps its bandwidth gbps mbps tflops gflops mflops mfu hfu tokenspersecond"
+)
+_MEMORY = _words("memory mem ram vram rss vms uss pss hbm swap footprint maxrss")
+_METER = _words(  # of the machine; alone, most of these are no quantity of a training
+    "util utilization utilisation watts watt kwh wh joules rpm emissions co2 loadavg"
+)
+_DATE = _words(
+    "date dates datetime datetimes timestamp timestamps mtime ctime atime created modified updated started finished"
+    " ended saved generated completed exported begun ts"
+)
+_NUMBER_OF_RUN = _words("pid pids ppid tid tids thread threads port ports lwp process processes")
+"""What is followed by a number that only stands for this run."""
+
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "μs", "usec", "usecs", "micros", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanos", "nanosecond", "nanoseconds"), 1e-9),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+}
+"""Units of time, in seconds."""
+
+_SHORT_UNITS = _words("s h d m min mins")  # they need a word for a time, or a computation, before them
+_BYTES = _words("b byte bytes kb kib mb mib gb gib tb tib")
+
+# What says nothing about whose a quantity is.
+_NEUTRAL = _words(
+    "mean avg average std stdev stddev var median total sum cum cumulative min max minimum maximum minimal maximal"
+    " peak last current overall each all value values val number p p1 p5 p25 p50 p75 p90 p95 p99 percentile quantile"
+    " q iqr sd se ms s sec is was the a an of at in on for to by this that and or so far taken spent used usage"
+    " elapsed consumed needed cost approx approximate about estimated rel abs real raw smoothed ema running inst"
+    " instant instantaneous tensor array np numpy float float32 float64 int item scalar total_ secs seconds first"
+    " since per with percent pct percentage ratio allocated reserved free available cached active inactive start end"
+    " metric metrics stats stat info list history log logs results result summary perf performance"
+)
+
+# A computation and what runs it: a time, a rate or memory of these was measured.
+_OF_RUNS = _words(
+    "train training trained trainer val valid validation validate eval evaluation evaluate test testing tests fit"
+    " fitting fits score scoring predict prediction predictions inference infer epoch epochs ep step steps iter iters"
+    " iteration iterations it its batch batches minibatch data load loading loader dataloader dataloading dataset"
+    " preprocess preprocessing preprocessor postprocess postprocessing process processing forward backward fwd bwd"
+    " optimizer optim opt update updates compile compilation compiling jit startup init initialization setup warmup"
+    " build building wall clock cpu gpu gpus cuda device devices host user sys system thread proc run running runs"
+    " execution exec execute compute computation calculate kernel kernels comm communication allreduce sync io read"
+    " reading write writing save saving saved checkpoint checkpoints ckpt started ended finish finished begin began"
+    " now local utc creation created modified refit search tuning tune trial trials generation generate decode"
+    " decoding encode encoding tokenize tokenization tokenizer sample samples sampling rollout rollouts env episode"
+    " episodes collect collection learn learning gradient gradients grad loss callback callbacks hook logging log idle"
+    " wait download downloading upload import imports function func call calls op ops restore remaining left request"
+    " requests token tokens tok profile profiler benchmark bench speed job jobs script program main session worker"
+    " workers rank node prefill block layer layers conv attention attn matmul gemm model models image images img imgs"
+    " example examples ex record records row rows sentence sentences word words seq sequences frame frames item items"
+    " sequence instance instances graph graphs edge edges point points file files feature features bytes byte mb gb kb"
+    " mib gib tb b kib tib flops flop tflop gflop transition transitions query queries prompt completion action"
+    " reset fold folds cv split split0 split1 split2 phase stage section task tasks interval round rounds fit_"
+    " wallclock time timing timer resource resources peak nvml smi physical virtual resident stepping pre post"
+    " gc garbage cell notebook experiment pipeline transform augmentation collate transfer h2d d2h h d copy torch"
+    " tf jax python pytorch loop inner outer validation_ sanity check fetch prefetch queue get put one single"
+    " date day created_at event_loop tick full memory throughput latency wandb mlflow"
+)
+
+# A quantity of the data or the model. It decides, whatever else is in the name.
+_OF_DATA = _words(
+    "arrival arrivals departure half life lifetime survival survive event events failure failures death birth born"
+    " waiting travel travelled flight reaction delivery decay relaxation lead cycle dwell trip journey ride race lap"
+    " game match play screen sleep recovery release publish publication order visit admission discharge follow"
+    " cooking charge charging hitting mixing stopping residence integration diffusion simulated simulation sim"
+    " horizon forecast forecasted predicted pred preds target targets true expected label labels actual y yhat n num"
+    " count many part space delay lag due relevant exposure reverberation attack onset offset spike firing"
+    " refractory audio clip video song music speech utterance recording call_ phone treatment surgery hospital"
+    " patient disease age doubling generation_ extinction repair maintenance production lived stay pickup dropoff"
+    " commute traffic wind car vehicle rotor motor engine angular linear sound light ground air water vapor seed"
+    " bank replay associative episodic working episodic_ cache_ hidden embedding embeddings emb encoding_ step_size"
+    " steps_ stamp_ series feature_ past future historical history_ expiry expiration maturity purchase transaction"
+    " invoice payment hire contract season sunrise sunset sun local_ heart pulse respiratory breathing interest"
+    " inflation growth mutation crossover dropout hazard incidence prevalence mortality"
+    " miles mile km kilometers kilometres meter meters metre metres m cm mm feet ft knots rad radians deg degrees"
+    " beats breaths revolutions rotations cycles_ dollars usd eur liters litres gallons kg grams people vehicles"
+    " cars passengers goals spikes photons counts"
+)
+
+_PROCESS_METERS = _words("power energy temperature temp clock fan freq frequency load usage percent pct")
+"""What a machine's part has beside its time: ``gpu_power``, ``cpu_percent``; of anything else, these are results."""
+
+_PARTS = _words("cpu cpus gpu gpus cuda ram disk nvml smi core cores system sm hbm pcie nvlink node host psu soc dram")
+_SEEDS = _words("seed seeds hash digest checksum md5 sha sha1 sha256 sha512 crc crc32 fingerprint")
+_EXTENSIONS = _words(
+    "npy npz csv tsv json jsonl txt log pt pth pkl pickle h5 hdf5 yaml yml toml parquet arrow feather gz xz bz2 zip"
+    " msgpack safetensors out dat db sqlite"
+)
+_LINKS = _words("per of to for in since until between until_ from during by over after before")
+_SPEEDS = _words("speed rate pace velocity dt")
+"""Quantities that are a measurement of a computation, and of anything else a result."""
+
+_NAMES_OF_RUN = _words("run session experiment job trace request task worker actor container pod study artifact")
+_HOSTS = _words("host hostname node nodename machine ip addr address user username cwd pwd tmpdir tempdir")
+
+
+class _Of(Enum):
+    """What a name says of its value."""
+
+    NOTHING = "nothing"
+    RESULT = "result"
+    DURATION = "duration"
+    ESTIMATE = "estimate"
+    RATE = "rate"
+    AMOUNT = "amount"
+    DATE = "date"
+    NUMBER = "number of the run"
+    NAME = "name of the run"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a name says: of what, whether that is sure, and the units in seconds that its value may have.
+
+    ``of_data``: it is of the data or the model, whatever its unit. ``by_parent``: only what is above it says so, and whole numbers are counts (``time/iterations``). ``summed``: over
+    threads or workers.
+    """
+
+    of: _Of
+    sure: bool = True
+    by_parent: bool = False
+    of_data: bool = False
+    units: tuple[float, ...] = (1.0, 1e-3, 1e-6, 1e-9)
+    summed: bool = False
+
+    @property
+    def is_result(self) -> bool:
+        """Whether a value of this name is a result, whatever it is."""
+        return self.of is _Of.RESULT
+
+    @property
+    def shortest_s(self) -> float:
+        """The seconds of one, in its least unit, if a value that is not longer than the run is a measurement."""
+        return min(self.units) if self.of is _Of.DURATION and self.sure and not self.by_parent else math.inf
+
+
+NOTHING, RESULT = Meaning(_Of.NOTHING), Meaning(_Of.RESULT)
+_DATA = Meaning(_Of.RESULT, of_data=True)
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_CAMEL = re.compile(r"[^\W\d_a-z]+(?=[^\W\d_a-z][a-z])|[^\W\d_a-z]?[a-zµμ]+|[^\W\d_a-z]+")
+_TIME_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
+_PER = re.compile(
+    rf"(?<=\w)\s?/\s?(?=(?:{_TIME_UNIT})(?![^\W\d_]))|(?<![^\W_])({_TIME_UNIT})\s?/\s?(?=\w)", re.IGNORECASE
+)
+_PARTS_OF_PATH = re.compile(r"[./,:\\\[\]]+|\s-\s")
+_KNOWN = (
+    _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _NEUTRAL | _OF_RUNS | _OF_DATA | _NUMBER_OF_RUN
+    | _UNITS.keys() | _words("gpus cpus ids uuids")
+)  # fmt: skip
+
+
+def words(name: str) -> list[str]:
+    """Return the whole words of a name in lower case, split at all that is no letter and within camelCase."""
+    found: list[str] = []
+    for run in _LETTERS.findall(name):
+        lower = run.lower()
+        plural = run[-1] == "s" and run[:-1].isupper()  # of an abbreviation
+        if lower in _KNOWN or run.islower() or plural:
+            found.append(lower)
+        else:
+            found.extend(word.lower() for word in _CAMEL.findall(run))
+    return found
+
+
+@lru_cache(maxsize=65536)
+def meaning_of(name: str) -> Meaning:
+    """Return what a name says of its value."""
+    text = _PER.sub(lambda match: (match[1] or "") + " per ", name[-400:])
+    parts = [found for part in _PARTS_OF_PATH.split(text) if (found := words(part))]
+    while len(parts) > 1 and len(parts[-1]) == 1 and parts[-1][0] in _EXTENSIONS:
+        parts.pop()
+    if not parts:
+        return NOTHING
+    while len(parts) > 1 and all(word in _NEUTRAL or word in _UNITS or word in _BYTES for word in parts[-1]):
+        parts[-2:] = [parts[-2] + parts[-1]]
+    *parents, key = parts
+    meaning = _of_words(key)
+    if meaning.of is _Of.RESULT and parents and all(word in _OF_RUNS or word in _NEUTRAL for word in key):
+        above = _of_words(parents[-1])
+        if above.of in (_Of.DURATION, _Of.RATE, _Of.AMOUNT):  # time/forward
+            return replace(above, by_parent=True)
+    elif meaning.of is _Of.RESULT and parents and not set(key) & _OF_DATA and len(key) <= 2:
+        above = _of_words(parents[-1])
+        if above.of in (_Of.DURATION, _Of.RATE, _Of.AMOUNT) and parents[-1] != ["memory"]:  # timings/conv
+            return replace(above, sure=False, by_parent=True)
+    return meaning
+
+
+def _of_words(key: list[str]) -> Meaning:
+    known = set(key)
+    if known & _SEEDS:
+        return RESULT
+    if key[-1] in ("id", "uuid", "name", "ids", "guid") and len(key) > 1 and key[-2] in _NAMES_OF_RUN:
+        return Meaning(_Of.NAME)
+    if key in (["uuid"], ["guid"], ["v", "num"], ["run"]) or key[-1] in ("hostname", "username", "nodename"):
+        return Meaning(_Of.NAME)
+    meaning = _rate(key) or _per(key)
+    if meaning is not None:
+        return meaning
+    head, others = _head(key)
+    return _of_head(head, others, key) or (_DATA if known & _OF_DATA else RESULT)
+
+
+def _rate(key: list[str]) -> Meaning | None:
+    """Return the meaning of so much for each unit of time: ``images_per_sec``, ``samples_sec``."""
+    if "per" in key[1:-1]:
+        at = len(key) - 1 - key[::-1].index("per")
+        if key[at + 1] in _UNITS:
+            return _modified(_Of.RATE, key[:at])
+    return None
+
+
+def _per(key: list[str]) -> Meaning | None:
+    """Return the meaning of so much time for each of something: ``sec_per_epoch``."""
+    if "per" in key[1:-1]:
+        at = key.index("per")
+        units = tuple(_UNITS[word] for word in key[:at] if word in _UNITS)
+        if units:
+            return _modified(_Of.DURATION, key[at + 1 :] + [one for one in key[:at] if one not in _UNITS], units)
+    return None
+
+
+def _head(key: list[str]) -> tuple[str, list[str]]:
+    """Return the word that says the quantity, and the words that say whose it is."""
+    before, after = key, list[str]()
+    for at, word in enumerate(key[1:], 1):
+        if word in _LINKS and any(one in _HEADS for one in key[:at]):
+            before, after = key[:at], key[at + 1 :]
+            break
+    at = len(before) - 1
+    while at > 0 and before[at] not in _HEADS and (
+        before[at] in _NEUTRAL or before[at] in _UNITS or before[at] in _BYTES
+    ):  # fmt: skip
+        at -= 1
+    return before[at], before[:at] + before[at + 1 :] + after
+
+
+_HEADS = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _SPEEDS
+
+
+def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
+    units = tuple(_UNITS[word] for word in key if word in _UNITS) or Meaning(_Of.DURATION).units
+    if head in ("left", "remaining") or (head in _CLOCK and {"remaining", "left", "eta"} & set(others)):
+        return _modified(_Of.ESTIMATE, others) if head != "left" or set(others) & _CLOCK else None
+    if head in _ESTIMATE:
+        return Meaning(_Of.ESTIMATE)
+    if head in _CLOCK:
+        return _modified(_Of.DURATION, others, units)
+    if head in _RATE:
+        return _modified(_Of.RATE, others)
+    if head in _MEMORY:
+        return _modified(_Of.AMOUNT, others)
+    if head in _METER or (head in _PROCESS_METERS | _PARTS | {"w"} and set(key) & _PARTS):
+        return _modified(_Of.AMOUNT, [one for one in others if one not in _PARTS | _PROCESS_METERS])
+    if head in _DATE:
+        return _modified(_Of.DATE, others)
+    if head in _SPEEDS:
+        known = [one for one in others if one not in _NEUTRAL]
+        if set(known) & _OF_DATA:
+            return _DATA
+        if known and (head in ("rate", "pace") or not set(known) <= _OF_RUNS):
+            return None
+        return Meaning(_Of.DURATION if head == "dt" else _Of.RATE, bool(known)) if head != "rate" else None
+    return _of_unit(key, units)
+
+
+def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
+    """Return the meaning of a name without a word for a quantity, by its unit or as a number that stands for the run."""
+    last = key[-1]
+    if last in _NUMBER_OF_RUN or (last in ("id", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN):
+        return Meaning(_Of.NUMBER)
+    if last in _UNITS:
+        whose = [word for word in key if word not in _UNITS and word not in _NEUTRAL]
+        if last in _SHORT_UNITS and (not whose or not set(whose) <= _OF_RUNS | _PARTS):
+            return None
+        return _modified(_Of.DURATION, key[:-1], units)
+    if set(key) & _BYTES and set(key) & (_MEMORY | _PARTS | _words("allocated reserved free")):
+        return _modified(_Of.AMOUNT, [one for one in key if one not in _BYTES | _PARTS])
+    return None
+
+
+def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = Meaning(_Of.DURATION).units) -> Meaning:
+    """Return a meaning, by the words that say whose quantity it is."""
+    said = set(whose)
+    if said & _OF_DATA:
+        return _DATA
+    unknown = [
+        word for word in whose
+        if word not in _OF_RUNS and word not in _NEUTRAL and word not in _UNITS and word not in _HEADS
+        and word not in _BYTES and word not in _PARTS and len(word) > 1
+    ]  # fmt: skip
+    summed = bool(said & _words("cpu user sys total sum cumulative thread threads workers process"))
+    return Meaning(of, not unknown, units=units, summed=summed)
+
+
+# Values
+
+_NUMBER = re.compile(
+    r"[~≈<>]?\s*([+-]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kKMGT](?![^\W\d_]))?\s*(%|[^\W\d_][^\d\s]*(?: per \w+)?)?"
+)
+_CLOCK_TEXT = re.compile(r"(?:(\d+) days?, ?)?(\d{1,4}):(\d\d)(?::(\d\d))?(?:[.,](\d+))?\s?([ap]m)?", re.IGNORECASE)
+_SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?(?:d|h|hr|m|min|s|sec|ms|us|ns)[a-z]*[ ,]*){2,}", re.IGNORECASE)
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s?([a-z]+)", re.IGNORECASE)
+_ISO = re.compile(
+    r"(\d{4})[-/.]?(\d\d)[-/.]?(\d\d)"
+    r"(?:[T _-]{0,3}(\d\d)[-:.h]?(\d\d)(?:[-:.m]?(\d\d)(?:[.,]\d{1,9})?)?)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?"
+)
+_MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAY_NAME = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?"
+_TIME = r"(\d\d)[:-](\d\d)(?:[:-](\d\d))?(?:[.,]\d+)?"
+_C_TIME = re.compile(  # Tue Nov 25 08:12:33 2026; Nov25_08-12-33; 25 Nov 2026 08:12:33
+    rf"{_DAY_NAME}{_MONTH}[ .]{{0,2}}(\d{{1,2}})[, _]{{1,3}}(?:(\d{{4}})[, ]+)?{_TIME}(?:\s[A-Z]{{3,4}})?(?:\s(\d{{4}}))?",
+    re.IGNORECASE,
+)
+_MAIL_TIME = re.compile(rf"{_DAY_NAME}(\d{{1,2}})[ -]{_MONTH}[ -](\d{{4}})(?:[ T]+{_TIME})?", re.IGNORECASE)
+_NUMERIC_DATE = re.compile(rf"(\d\d?)[/.](\d\d?)[/.](\d{{2}}|\d{{4}})(?:,?\s+{_TIME})?")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_REPR = re.compile(r"<[^<>]* at 0x[0-9a-f]+>", re.IGNORECASE)
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b", re.IGNORECASE)
+_TEMPORARY = re.compile(
+    r"(?:^|(?<=[/\\]))(?:tmp|temp)[-_.]?[A-Za-z0-9_]{6,12}\b|(?<=[/\\])(?:torchelastic|pymp|ray|joblib_memmapping_folder"
+    r"|torchinductor|ipykernel|wandb)[-_][\w-]+"
+)
+_VERSION = re.compile(r"(?<![a-z])version_\d+\b")
+_RUN_STAMP = re.compile(r"(?<![\dA-Za-z])\d{8}[-_T]?\d{4,6}(?:[-_][0-9a-z]{8}\b)?")
+_RUN_ID = re.compile(
+    r"(?<=[/\\])(?:[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8})(?=[/\\]|$)"
+)
+_SLUG = re.compile(r"[\w.:@/+-]{1,120}")
+
+_LEAST_OWN_NUMBER = 300
+"""Smaller numbers may be process IDs in a container, and are much else: they need a name."""
+
+_SLACK_S, _SLACK = 2.0, 1.05
+_CPUS = 1024
+"""Times that are summed over threads are as many times longer than the run, at most."""
+
+_DAY = 86400.0
+_MARGIN_S, _ZONE_MARGIN_S = 120.0, 10.0
+_ZONE_S, _MOST_ZONES = 900.0, 56
+_MOST_ESTIMATED = 10 * 365 * _DAY
+_MOST_BYTES = 2**50
 
 
 def role(name: str, value: str, facts: RunFacts) -> Role:
@@ -8,9 +385,260 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
 
     ``value`` is its text: a number, a date, or any other text.
     """
-    raise NotImplementedError
+    value, meaning = value.strip(), meaning_of(name)
+    number = _NUMBER.fullmatch(value)
+    if number is not None and not _ISO_LIKE.fullmatch(value):
+        return _number_role(meaning, number, facts)
+    if meaning.of_data:
+        return Role.RESULT
+    moment = _moment(value, facts)
+    if moment is not None:
+        return Role.MEASUREMENT if _is_now(*moment, facts) else Role.RESULT
+    seconds = _clock(value)
+    if seconds is not None:
+        return _clock_role(meaning, seconds, value, facts)
+    if _is_own(value, facts):
+        return Role.IDENTIFIER
+    if meaning.of in (_Of.NAME, _Of.NUMBER) and _SLUG.fullmatch(value):
+        return Role.IDENTIFIER
+    return Role.RESULT
+
+
+_ISO_LIKE = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d")
 
 
 def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
     """Return what a whole array or column of numbers is, by its name and its least and largest element."""
-    raise NotImplementedError
+    meaning = meaning_of(name)
+    if meaning.of in (_Of.NOTHING, _Of.RESULT, _Of.NAME) or not (math.isfinite(least) and math.isfinite(most)):
+        return Role.RESULT
+    if meaning.of is _Of.NUMBER:
+        return Role.IDENTIFIER if least >= 1 and most < 2**48 else Role.RESULT
+    fits = [_fits(meaning, one, facts) for one in (least, most)]
+    if not all(fits):
+        return Role.RESULT
+    return Role.MEASUREMENT if meaning.sure else Role.OPEN
+
+
+def _number_role(meaning: Meaning, found: re.Match[str], facts: RunFacts) -> Role:
+    text, unit = found[1].replace(",", "").replace("_", ""), found[3] or ""
+    value = float(text) * SUFFIXES[found[2] or ""]
+    return number_role(with_unit(meaning, unit), value, is_whole(text), facts)
+
+
+SUFFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a number is written as a whole one."""
+    return "." not in text and "e" not in text and "E" not in text
+
+
+def number_role(meaning: Meaning, value: float, whole: bool, facts: RunFacts) -> Role:
+    """Return what a number is that is named so."""
+    if meaning.of is _Of.RESULT or not math.isfinite(value) or (meaning.by_parent and whole):
+        return Role.RESULT
+    if meaning.of in (_Of.NUMBER, _Of.NAME):
+        return Role.IDENTIFIER if whole and value >= 0 else Role.RESULT
+    if meaning.of is _Of.NOTHING:
+        return _bare_role(value, whole, facts)
+    if not _fits(meaning, value, facts):
+        own = whole and value >= _LEAST_OWN_NUMBER and (int(value) in facts.pids or int(value) in facts.ports)
+        return Role.IDENTIFIER if own else Role.RESULT
+    return Role.MEASUREMENT if meaning.sure else Role.OPEN
+
+
+@lru_cache(maxsize=65536)
+def with_unit(meaning: Meaning, unit: str) -> Meaning:
+    """Return what a name says of a number that has a unit: a unit of time says more than an unknown name."""
+    if not unit:
+        return meaning
+    if unit == "%":
+        return meaning if meaning.of in (_Of.AMOUNT, _Of.RATE) else RESULT
+    said = meaning_of(unit) if "/" in unit or " per " in unit else NOTHING
+    if unit.lower() in _UNITS:
+        said = Meaning(_Of.DURATION, units=(_UNITS[unit.lower()],))
+    if said.of not in (_Of.DURATION, _Of.RATE):
+        if unit.lower() in _BYTES:
+            return meaning if meaning.of is _Of.AMOUNT else RESULT
+        return meaning
+    if meaning.of is _Of.ESTIMATE:
+        return Meaning(_Of.ESTIMATE)
+    if meaning.of is _Of.RESULT and meaning.of_data:
+        return RESULT
+    return replace(said, summed=meaning.summed)
+
+
+def _bare_role(value: float, whole: bool, facts: RunFacts) -> Role:
+    if whole:
+        if value >= _LEAST_OWN_NUMBER and (int(value) in facts.pids or int(value) in facts.ports):
+            return Role.IDENTIFIER
+        return Role.OPEN if value >= 1e9 and _is_epoch(value, facts) else Role.RESULT
+    if value >= 1e9:
+        return Role.OPEN if _is_epoch(value, facts) else Role.RESULT
+    return Role.OPEN if 0 <= value <= longest(facts) else Role.RESULT
+
+
+def _fits(meaning: Meaning, value: float, facts: RunFacts) -> bool:
+    """Return whether a clock or a meter of this run can show a value."""
+    if value < 0 or not math.isfinite(value):
+        return False
+    if meaning.of is _Of.ESTIMATE:
+        return value <= _MOST_ESTIMATED
+    if meaning.of is _Of.RATE:
+        return True
+    if meaning.of is _Of.AMOUNT:
+        return value <= _MOST_BYTES
+    if value >= 1e9 and _is_epoch(value, facts):
+        return True
+    if meaning.of is _Of.DATE:
+        return _is_date_number(value, facts)
+    most = longest(facts) * (_CPUS if meaning.summed else 1)
+    return any(value * unit <= most for unit in meaning.units)
+
+
+def longest(facts: RunFacts) -> float:
+    """Return how many seconds a clock of the run may have counted."""
+    return max(facts.ended - facts.started, 0.0) * _SLACK + _SLACK_S
+
+
+def _is_epoch(value: float, facts: RunFacts) -> bool:
+    """Return whether a number is a moment of the run in seconds since 1970, or in thousandths of these, and so on."""
+    return any(_is_now(value / scale, 0.0, True, facts) for scale in (1.0, 1e3, 1e6, 1e9))
+
+
+def _is_date_number(value: float, facts: RunFacts) -> bool:
+    """Return whether a number is the date of the run, as 20261125 or 20261125081233."""
+    text = f"{value:.0f}"
+    if len(text) not in (8, 12, 14):
+        return False
+    moment = _moment(text, facts)
+    return moment is not None and _is_now(*moment, facts)
+
+
+def _is_now(seconds: float, precision: float, utc: bool, facts: RunFacts) -> bool:
+    """Return whether a moment is one of the run, by its own clock or the real one.
+
+    Without ``utc``, it may be of any time zone, which are apart by quarters of an hour.
+    """
+    for shift in {0.0, facts.shift_s}:
+        early, late = facts.started + shift - precision, facts.ended + shift
+        if early - _MARGIN_S <= seconds <= late + _MARGIN_S:
+            return True
+        zone = max(math.ceil((seconds - late - _ZONE_MARGIN_S) / _ZONE_S), -_MOST_ZONES)
+        if not utc and zone <= _MOST_ZONES and seconds - zone * _ZONE_S >= early - _ZONE_MARGIN_S:
+            return True
+    return False
+
+
+def _moment(text: str, facts: RunFacts) -> tuple[float, float, bool] | None:
+    """Return a date in seconds since 1970, how precise it is in seconds, and whether its time zone is known.
+
+    Without a year, it is of the year in which the run began.
+    """
+    this_year = datetime.fromtimestamp(facts.started + facts.shift_s, timezone.utc).year
+    try:
+        if found := _ISO.fullmatch(text):
+            year, month, day, hour, minute, second, zone = found.groups()
+            return _seconds(int(year), int(month), int(day), hour, minute, second, zone)
+        if found := _C_TIME.fullmatch(text):
+            name, day, before, hour, minute, second, after = found.groups()
+            year = int(before or after or this_year)
+            return _seconds(year, _MONTHS.index(name[:3].lower()) + 1, int(day), hour, minute, second)
+        if found := _MAIL_TIME.fullmatch(text):
+            day, name, year, hour, minute, second = found.groups()
+            return _seconds(int(year), _MONTHS.index(name[:3].lower()) + 1, int(day), hour, minute, second)
+        if found := _NUMERIC_DATE.fullmatch(text):
+            first, other, year, hour, minute, second = found.groups()
+            month, day = (first, other) if int(other) > 12 or int(first) <= 12 else (other, first)
+            return _seconds(int(year) + (2000 if len(year) == 2 else 0), int(month), int(day), hour, minute, second)
+    except ValueError:
+        pass
+    return None
+
+
+def _seconds(
+    year: int, month: int, day: int, hour: str | None, minute: str | None, second: str | None, zone: str | None = None
+) -> tuple[float, float, bool]:
+    moment = datetime(year, month, day, int(hour or 0), int(minute or 0), int(second or 0))
+    seconds = float(calendar.timegm(moment.timetuple()))
+    precision = 1.0 if second else 60.0 if hour else _DAY
+    if zone and zone[0] in "+-":
+        sign = -1 if zone[0] == "-" else 1
+        seconds -= sign * (int(zone[1:3]) * 3600 + int(zone[-2:]) * 60)
+    return seconds, precision, bool(zone)
+
+
+def _clock(text: str) -> float | None:
+    """Return the seconds that a text such as 0:01:02.5, 01:02 or 1m 2s says, None if it says none."""
+    if found := _CLOCK_TEXT.fullmatch(text):
+        days, first, second, third, fraction, half = found.groups()
+        seconds = float(f"0.{fraction}") if fraction else 0.0
+        big, small = (int(first) * 3600 + int(second) * 60, int(third)) if third else (int(first) * 60, int(second))
+        return seconds + big + small + int(days or 0) * _DAY + (12 * 3600 if (half or "").lower() == "pm" else 0)
+    if _SPANS.fullmatch(text):
+        return sum(float(number) * _SPAN_UNITS.get(unit.lower(), 0.0) for number, unit in _SPAN.findall(text))
+    return None
+
+
+_SPAN_UNITS = {**_UNITS, "m": 60.0}
+
+
+def _clock_role(meaning: Meaning, seconds: float, text: str, facts: RunFacts) -> Role:
+    if meaning.of is _Of.ESTIMATE or seconds <= longest(facts) * (_CPUS if meaning.summed else 1):
+        return Role.MEASUREMENT
+    colons = text.count(":")
+    if colons and seconds < _DAY + 1:  # a time of day, in any time zone
+        precision = 1.0 if colons > 1 else 60.0
+        for day in range(
+            math.floor((facts.started + min(0.0, facts.shift_s)) / _DAY) - 1, 1 + math.ceil(facts.ended / _DAY) + 1
+        ):
+            if _is_now(day * _DAY + seconds, precision, False, facts):
+                return Role.MEASUREMENT
+        if colons == 1 and seconds * 60 < _DAY:
+            for day in range(math.floor(facts.started / _DAY) - 1, math.ceil(facts.ended / _DAY) + 2):
+                if _is_now(day * _DAY + seconds * 60, precision, False, facts):
+                    return Role.MEASUREMENT
+    return Role.RESULT
+
+
+def _is_own(text: str, facts: RunFacts) -> bool:
+    """Return whether a text has in it what only stands for this run; one with spaces is only the repr of an object."""
+    if not text or len(text) > 4096 or (" " in text and not _REPR.fullmatch(text)):
+        return False
+    return masked(text, facts) != text
+
+
+MASK = "\N{OBJECT REPLACEMENT CHARACTER}"
+"""What takes the place of an identifier in a text."""
+
+
+def masked(text: str, facts: RunFacts) -> str:
+    """Return a text with a mark in place of each identifier of the run.
+
+    These are its names, UUIDs, addresses of objects, temporary names, numbered folders, and moments in names. Two texts
+    that only differ in identifiers are equal then.
+    """
+    for name in sorted(facts.names, key=len, reverse=True):
+        if len(name) >= 3 and name in text:
+            text = re.sub(rf"(?<![\w]){re.escape(name)}(?![\w])", MASK, text)
+    for pattern in (_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID):
+        text = pattern.sub(MASK, text)
+    text = _RUN_STAMP.sub(lambda found: MASK if _is_stamp(found[0], facts) else found[0], text)
+    return _STAMP_IN_NAME.sub(lambda found: MASK if _is_stamp(found[0], facts) else found[0], text)
+
+
+_STAMP_IN_NAME = re.compile(
+    r"(?<!\d)\d{4}-\d\d-\d\d(?:[T/_ -]{1,2}\d\d[-:.]\d\d(?:[-:.]\d\d(?:[.,]\d+)?)?)?(?!\d)"
+    r"|(?<![A-Za-z])(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\d\d_\d\d-\d\d-\d\d"
+    r"|(?<!\d)1\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?(?!\d)"
+)
+
+
+def _is_stamp(text: str, facts: RunFacts) -> bool:
+    if re.fullmatch(r"1\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?", text):
+        return _is_epoch(float(text), facts)
+    digits = re.match(r"(\d{8})[-_T]?(\d{4,6})(?:[-_][0-9a-z]{8})?$", text)
+    text = f"{digits[1]} {digits[2]}" if digits else text.replace("/", " ")
+    moment = _moment(text, facts)
+    return moment is not None and _is_now(*moment, facts)

@@ -1,0 +1,1049 @@
+"""Read what a run prints as a terminal would leave it, and compare it line by line and token by token.
+
+A line is words and numbers. Words that differ are different words; a number that differs is a result, a measurement or
+an identifier by its label and its unit (see ``measurements.py``). Lines of several writers come in any order, so lines
+are compared as multisets, and within those that differ, lines whose words agree are paired in their order.
+
+Of a long output the first lines are kept. All after them are digested: a digest of a block is the sum of those of its
+lines, so that their order does not count and blocks can be added up.
+"""
+
+import hashlib
+import math
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from detaudit import redact
+from detaudit.model.outputs import STDOUT, OutputDifference, OutputKind, Role, RunFacts, Text, TextBlock
+from detaudit.outputs import measurements
+from detaudit.outputs.measurements import MASK, NOTHING, Meaning, masked, meaning_of, number_role, with_unit
+
+NAME = "text.json"
+"""The file beside the logs of a run that has its Text."""
+
+MOST_KEPT = 8 * 2**20
+"""Bytes of the first lines that are kept."""
+
+BLOCK = 1000
+"""Lines of a block, unless there are more than MOST_BLOCKS."""
+
+MOST_BLOCKS = 2048
+LONGEST_LINE = 2**16
+"""Bytes after which a line is taken for several."""
+
+ROWS = 48
+"""Rows above the last one that a cursor can go back to."""
+
+_PIECE = 2**20
+_LONGEST_ESCAPE = 4096
+_MOST_COLUMNS = 4096
+
+
+# The terminal
+
+_PLAIN = bytes(byte for byte in range(256) if byte >= 32 and byte != 127 or byte in (9, 10))
+_COLOR = re.compile(rb"\x1b\[[0-9;:]*m")
+_CONTROL = re.compile(
+    r"\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[^\x1b]|[\x00-\x08\x0a-\x1f\x7f]"
+)
+_UNFINISHED = re.compile(
+    rb"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)|\r|[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?"
+    rb"|[\xf0-\xf4][\x80-\xbf]{0,2})\Z"
+)
+
+
+class _Screen:
+    """The last rows of a terminal, and where its cursor is; rows that leave it at the top are final."""
+
+    def __init__(self, final: Callable[[list[bytes]], None]) -> None:
+        self._final = final
+        self._rows = [b""]
+        self._cursor: tuple[int, int] | None = None  # row and column; None at the end of the last row
+        self._first = 0  # row that an absolute position counts from
+        self._unfinished = b""
+
+    def feed(self, data: bytes) -> None:
+        data = self._unfinished + data
+        self._unfinished = b""
+        if data[-1:] == b"\r" or data[-1:] >= b"\x80" or b"\x1b" in data[-_LONGEST_ESCAPE:]:
+            found = _UNFINISHED.search(data, max(0, len(data) - _LONGEST_ESCAPE))
+            if found:
+                data, self._unfinished = data[: found.start()], found[0]
+        self._take(data)
+
+    def finish(self) -> None:
+        self._take(self._unfinished)
+        rows = self._rows[:-1] if self._rows[-1] == b"" else self._rows
+        self._rows = [b""]
+        self._final(rows)
+
+    def _take(self, data: bytes) -> None:
+        if b"\r\n" in data:
+            data = data.replace(b"\r\n", b"\n")
+        if b"\x1b" in data:
+            data = _COLOR.sub(b"", data)
+        if self._cursor is None and not data.translate(None, _PLAIN):
+            self._append(data)
+        elif data:
+            self._draw(data.decode("utf-8", "surrogateescape"))
+
+    def _append(self, data: bytes) -> None:
+        pieces = data.split(b"\n")
+        pieces[0] = self._rows.pop() + pieces[0]
+        if max(map(len, pieces)) > LONGEST_LINE:
+            pieces = [part for piece in pieces for part in _parts(piece)]
+        self._rows += pieces
+        self._scroll()
+
+    def _scroll(self) -> None:
+        above = len(self._rows) - ROWS - 1
+        if above > 0:
+            self._final(self._rows[:above])
+            del self._rows[:above]
+            self._first = max(0, self._first - above)
+
+    def _draw(self, data: str) -> None:
+        """Write with controls. Rows are texts meanwhile, so that columns are characters."""
+        rows = [row.decode("utf-8", "surrogateescape") for row in self._rows]
+        y, x = self._cursor or (len(rows) - 1, len(rows[-1]))
+        at = 0
+        for found in _CONTROL.finditer(data):
+            if found.start() > at:
+                x = _write(rows, y, x, data[at : found.start()])
+            at = found.end()
+            y, x = self._control(rows, y, x, found)
+            if len(rows) > 2 * ROWS:
+                y -= self._keep(rows)
+        x = _write(rows, y, x, data[at:])
+        self._keep_cursor(rows, y, x)
+
+    def _keep(self, rows: list[str]) -> int:
+        above = len(rows) - ROWS - 1
+        self._final([row.encode("utf-8", "surrogateescape") for row in rows[:above]])
+        del rows[:above]
+        self._first = max(0, self._first - above)
+        return above
+
+    def _keep_cursor(self, rows: list[str], y: int, x: int) -> None:
+        while len(rows[y]) > LONGEST_LINE:  # nothing is drawn that wide
+            rows[y : y + 1] = [rows[y][:LONGEST_LINE], rows[y][LONGEST_LINE:]]
+            y, x = y + 1, max(0, x - LONGEST_LINE)
+        self._cursor = None if (y, x) == (len(rows) - 1, len(rows[-1])) else (y, x)
+        self._rows = [row.encode("utf-8", "surrogateescape") for row in rows]
+        above = min(len(rows) - ROWS - 1, y)
+        if above > 0:
+            self._final(self._rows[:above])
+            del self._rows[:above]
+            self._first = max(0, self._first - above)
+            if self._cursor is not None:
+                self._cursor = (y - above, x)
+
+    def _control(self, rows: list[str], y: int, x: int, found: re.Match[str]) -> tuple[int, int]:
+        text = found[0]
+        if text == "\n" or text in ("\x0b", "\x0c", "\x1bD", "\x1bE"):
+            if y + 1 == len(rows):
+                rows.append("")
+            return y + 1, 0
+        if text == "\r":
+            return y, 0
+        if text == "\b":
+            return y, max(0, x - 1)
+        if text == "\x1bM":
+            return max(0, y - 1), x
+        return self._sequence(rows, y, x, found[1], found[2]) if found[2] else (y, x)
+
+    def _sequence(self, rows: list[str], y: int, x: int, given: str, kind: str) -> tuple[int, int]:
+        numbers = [min(int(one), _MOST_COLUMNS) if one.isdigit() else 0 for one in given.split(";")]
+        count = max(1, numbers[0])
+        if kind in "AF":
+            y, x = max(0, y - count), 0 if kind == "F" else x
+        elif kind in "BE":
+            y, x = min(y + count, len(rows) - 1), 0 if kind == "E" else x
+        elif kind == "C":
+            x = min(x + count, _MOST_COLUMNS)
+        elif kind == "D":
+            x = max(0, x - count)
+        elif kind in "G`":
+            x = count - 1
+        elif kind in "Hf":
+            y, x = self._first + min(count, ROWS) - 1, max(1, (numbers + [1])[1]) - 1
+            rows.extend("" for _ in range(y + 1 - len(rows)))
+        elif kind in "KJ":
+            return self._erase(rows, y, x, numbers[0], kind)
+        elif kind == "P":
+            rows[y] = rows[y][:x] + rows[y][x + count :]
+        elif kind == "X":
+            rows[y] = rows[y][:x] + " " * min(count, len(rows[y][x:])) + rows[y][x + count :]
+        elif kind == "M":
+            del rows[y : y + count]
+            rows.extend([""] if y >= len(rows) else [])
+        elif kind == "L":
+            rows[y:y] = [""] * min(count, ROWS)
+        return y, x
+
+    def _erase(self, rows: list[str], y: int, x: int, part: int, kind: str) -> tuple[int, int]:
+        if kind == "J" and part >= 2:
+            # What was printed before the first erasure scrolls away; what is drawn after it is erased by the next.
+            if not self._first:
+                self._first = len(rows)
+                rows.append("")
+            del rows[self._first :]
+            rows.append("")
+            return len(rows) - 1, 0
+        if part == 0:
+            rows[y] = rows[y][:x]
+        else:
+            rows[y] = "" if part == 2 else " " * min(x + 1, len(rows[y])) + rows[y][x + 1 :]
+        if kind == "J":
+            del rows[y + 1 if part == 0 else len(rows) :]
+            for above in range(self._first, y if part == 1 else 0):
+                rows[above] = ""
+        return y, x
+
+
+def _write(rows: list[str], y: int, x: int, text: str) -> int:
+    if not text:
+        return x
+    row = rows[y]
+    if x == len(row):
+        rows[y] = row + text
+    else:
+        rows[y] = row[:x].ljust(x) + text + row[x + len(text) :]
+    return x + len(text)
+
+
+def _parts(piece: bytes) -> Iterator[bytes]:
+    yield piece[:LONGEST_LINE]
+    for at in range(LONGEST_LINE, len(piece), LONGEST_LINE):
+        yield piece[at : at + LONGEST_LINE]
+
+
+# Lines
+
+_NUMBER = r"(?:[0-9][0-9,_]*[0-9]|[0-9])(?:\.[0-9]*)?|\.[0-9]+"
+_UNITS = (
+    r"ns|nsecs?|nanoseconds?|us|[µμ]s|usecs?|microseconds?|ms|msecs?|millis|milliseconds?|s|secs?|seconds?|mins?"
+    r"|minutes?|h|hrs?|hours?|days?"
+)
+_MONTHS = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_UUID = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+_DAY_TIME = "[0-9]{2}:[0-9]{2}(?::[0-9]{2})?"
+_TOKEN = re.compile(
+    rf"""
+    (?P<prefix>
+      ^[IWEFDC][0-9]{{4}}[ ]{_DAY_TIME}\.[0-9]+[ ]+[0-9]+(?=[ ]\S+:[0-9]+\])  # glog
+      | ^\S+:[0-9]+:[0-9]+[ ]\[[0-9]+\](?=[ ]NCCL)
+      | ^\[?\s*[0-9]+(?:\.[0-9]+)?\s*\]?(?=\s*(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\b)
+    )
+    | (?=[0-9.+\[-])(?:
+      (?P<own>
+        {_UUID} | \b0x[0-9a-f]{{6,16}}\b | (?<=localhost:)[0-9]+ | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]:)[0-9]+
+        | \[[0-9]+:[0-9]{{2}}(?::[0-9]{{2}})?  # tqdm
+          (?:<(?:[0-9]+\s?days?,\s?)?[0-9:?]+)?(?:,\s*[0-9.?]+[kKMG]?\s?\w*/\w+)?
+      )
+      | (?P<date>
+        (?<![\w.-])[0-9]{{4}}[-/.][0-9]{{2}}[-/.][0-9]{{2}}
+          (?:[T _/-]{{1,3}}[0-9]{{2}}[-:.][0-9]{{2}}(?:[-:.][0-9]{{2}}(?:[.,][0-9]{{1,9}})?)?)?
+          (?:Z|[ ]?[+-][0-9]{{2}}:?[0-9]{{2}}|[ ]UTC)?(?![\w])
+        | (?<![0-9A-Za-z])[0-9]{{8}}[-_T]?[0-9]{{4,6}}(?:[-_][0-9a-z]{{8}}\b)?(?![0-9A-Za-z])
+        | \b[0-9]{{1,2}}[ -]{_MONTHS}[ -][0-9]{{4}}(?:[ ]{_DAY_TIME})?
+        | (?<![\w.-])[0-9]{{1,2}}[/.][0-9]{{1,2}}[/.](?:[0-9]{{4}}|[0-9]{{2}})(?:,?[ ]{_DAY_TIME})?(?![\w.])
+      )
+      | (?P<clock>
+        (?:(?<![\w.:/-])|(?<=[0-9][T ])|(?<=-))(?:[0-9]+[ ]days?,[ ])?[0-9]{{1,4}}:[0-9]{{2}}(?::[0-9]{{2}})?
+          (?:[.,][0-9]+)?(?:[ ]?[AaPp][Mm])?(?![\w:])
+        | (?<![\w.:])(?:[0-9]+(?:\.[0-9]+)?[ ]?
+          (?:d|h|hr|hrs|hours?|m|mins?|minutes?|s|secs?|seconds?|ms)[ ,]{{0,2}}){{2,}}(?![\w:/])
+      )
+      | (?P<number>
+        (?:(?<![\w.])|(?<=[0-9]x))(?<![A-Za-z_][-/.])(?P<sign>(?<![\w)\]])[+-])?
+        (?:(?P<digits>(?:{_NUMBER})(?:[eE][+-]?[0-9]+)?)(?P<suffix>[kKMGT](?![^\W\d_]))?
+          (?P<unit>\s?(?:[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])|(?:{_UNITS})\s?/\s?[^\W\d_]+\b
+            |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
+            |(?:{_UNITS})(?![\w/])(?!\s*[:=]?\s*[0-9.])|[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%))?
+          (?![^\W_])
+        | inf(?![\w]))
+      )
+    )
+    | (?<![A-Za-z0-9])(?=[A-Za-z])(?:
+      (?P<own_word>
+        {_UUID} | (?<!_)version_[0-9]+\b | (?<=/)(?:tmp|temp)[-_.]?[a-z0-9_]{{6,12}}\b
+        | (?:runs?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
+          (?P<run>[a-z]+-[a-z]+-[0-9]+|[0-9a-f]{{32}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
+      )
+      | (?P<named_date>
+        (?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?\s+)?(?:
+          {_MONTHS}[ .]{{0,2}}[0-9]{{1,2}}(?:,?[ ][0-9]{{4}}[, ]|[ _])[ ]*[0-9]{{2}}[:-][0-9]{{2}}[:-][0-9]{{2}}
+            (?:[ ][A-Z]{{3,4}})?(?:[ ][0-9]{{4}})?
+          | [0-9]{{1,2}}[ -]{_MONTHS}[ -][0-9]{{4}}(?:[ ]{_DAY_TIME})?)
+      )
+      | (?P<no_number>(?<![\w.])(?i:nan|inf)(?![\w]))
+    )
+    """,
+    re.VERBOSE,
+)
+_DIGITS = bytes(48 if 48 <= byte <= 57 else byte for byte in range(256))
+_AROUND = re.compile(r" ?\0 ?")
+_BLANK = re.compile(r"[ \t\u00a0]+")
+_DRAWN = re.compile(r"([-=_*#─━═╌.~+])\1{2,}|[\u2580-\u259f━╸╺▰▱ ]*[\u2580-\u259f━╸╺▰▱]+[\u2580-\u259f━╸╺▰▱ ]*")
+_OPENERS = " \t|│┃:=>~≈\"'([{<$@"
+_WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
+_DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-–—]\s|\s{2,}|\t|\. ")
+_LINKS = frozenset("to of from and vs at is or by was are be the a an → -> versus".split())
+_FINISHED = re.compile(
+    r"\b(?:done|finish\w*|complet\w*|train\w*|fit|fitted|ready|load\w*|sav\w*|took|ran|run|compil\w*|built|build"
+    r"|evaluat\w*|ended|exited|init\w*|process\w*|generat\w*|comput\w*|execut\w*|prepar\w*|download\w*|succe\w+"
+    r"|converged?|epochs?|steps?|iterations?|batch\w*|total|all|everything|start\w*|trees?|tasks?|jobs?|requests?)\b",
+    re.IGNORECASE,
+)
+_WITHIN = re.compile(r"(?:^|\s)(?:in|after|within)$", re.IGNORECASE)
+_MASKED, _NUMBERS, _DATES, _UNREAD = "masked", "number", "date", "unread"
+_blake2b = hashlib.blake2b
+
+_SHORTEST_NAME = 3
+_MOST_SHAPES = 20_000
+_LONGEST_PARSED = 4096
+"""Characters of a line that are read; what follows is one value."""
+
+
+_KIND_OF = {
+    "prefix": _MASKED, "own": _MASKED, "own_word": _MASKED, "date": _DATES, "named_date": _DATES, "clock": "clock",
+    "number": _NUMBERS, "no_number": _NUMBERS,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A part of a line that may differ though its words agree."""
+
+    start: int
+    end: int
+    kind: str
+    label: str = ""
+    meaning: Meaning = NOTHING
+    digits: tuple[int, int] = (0, 0)
+    scale: float = 1.0
+    whole: bool = False
+    counter: bool = False
+    result: bool = False
+    seconds: float = math.inf  # of one, if it surely is a measurement when it is no longer than the run
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What lines have in common that only differ in digits: their words, and where their slots are."""
+
+    words: str
+    slots: tuple[_Slot, ...]
+    digest: int
+    columns: tuple[str, ...] = ()
+    is_row: bool = False
+
+
+def _shape(line: str) -> _Shape:
+    """Return the shape of a line; positions are in characters."""
+    slots: list[_Slot] = []
+    between: list[str] = []
+    at, label, depth = 0, "", 0
+    for found in _TOKEN.finditer(line):
+        start, end = found.span()
+        kind = _KIND_OF[found.lastgroup or ""]
+        if found["run"]:
+            start = found.start("run")
+        before = line[at:start]
+        depth += sum(map(before.count, "[(")) - sum(map(before.count, "])"))
+        label = _label(before, label, depth).strip(_OPENERS)
+        if label.lower() == "data" and any(slot.label.lower() == "time" for slot in slots):
+            label = "data time"  # as the meters of many training scripts print it
+        slots.append(_slot(found, start, end, kind, label, line))
+        between.append(before)
+        at = end
+    between.append(line[at:])
+    words = _AROUND.sub("\0", "\0".join(_normal(one) for one in between)).strip()
+    columns: tuple[str, ...] = ()
+    if not slots:
+        cells = map(str.strip, re.split(r"\s{2,}|\t|[|│┃,]", line.strip(" |│┃\t")))
+        columns = tuple(filter(None, cells))
+        columns = columns if all(any(map(str.isalpha, one)) for one in columns) else ()
+    letters = any(one.isalpha() for one in words)
+    return _Shape(words, tuple(slots), _digest(words), columns if len(columns) > 1 else (), bool(slots) and not letters)
+
+
+def _slot(found: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
+    if kind != _NUMBERS:
+        return _Slot(start, end, kind, label, meaning_of(label) if label else NOTHING)
+    if found["digits"] is None:
+        return _Slot(start, end, kind, label, meaning_of(label), result=True)
+    unit = (found["unit"] or "").strip()
+    meaning = with_unit(_meaning(label), unit)
+    digits = found.span("digits")
+    whole = measurements.is_whole(found["digits"])
+    counter = unit == "%" or line[end : end + 1] == "/" or line[start - 1 : start] == "/"
+    few = meaning is NOTHING and whole and digits[1] - digits[0] < 3
+    result = bool(found["sign"]) or few or meaning.is_result
+    scale = measurements.SUFFIXES[found["suffix"] or ""]
+    seconds = meaning.shortest_s * scale
+    return _Slot(start, end, kind, label, meaning, digits, scale, whole, counter, result, seconds)
+
+
+def _meaning(label: str) -> Meaning:
+    """Return what a label says, which may be the end of a sentence."""
+    if found := _WITHIN.search(label):
+        if measurements.meaning_of(label[: found.start()]).is_result and not _FINISHED.search(label):
+            return NOTHING
+        return meaning_of("elapsed")
+    words = label.split()
+    if words and all(_FINISHED.fullmatch(word) and word.endswith(("ed", "done", "ete", "n")) for word in words):
+        return NOTHING
+    return meaning_of(label)
+
+
+def _label(before: str, previous: str, depth: int) -> str:
+    """Return the words that a number is labeled with: the last ones before it."""
+    text = before.rstrip(_OPENERS)
+    while found := _WRAPPER.search(text):
+        text = text[: found.start()].rstrip(_OPENERS)
+    label = _DELIMITER.split(text)[-1].strip(" -+*#>")
+    words = [word for word in label.split() if any(map(str.isalpha, word))][-6:]
+    if all(word.lower() in _LINKS for word in words):
+        follows = before.strip()
+        inherits = bool(words) or follows in ("±", "+/-", "/", "->", "→", "..", "-") or follows.startswith(("(", "±"))
+        return previous if inherits or (depth > 0 and follows in (",", "")) or before in ("", "/") else ""
+    return " ".join(words)
+
+
+def _normal(text: str) -> str:
+    """Return words without what only their layout needs."""
+    text = _DRAWN.sub(lambda found: found[1] * 3 if found[1] else "█", text)
+    return _BLANK.sub(" ", text)
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).digest(), "little")
+
+
+@dataclass
+class _Parsed:
+    """A line: its words, the values of its slots with their roles, and its number."""
+
+    words: str
+    values: tuple[tuple[Role, str], ...]
+    slots: tuple[_Slot, ...]
+    text: str
+    number: int = 0
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The values that are no measurement and no identifier."""
+        return tuple(text for role, text in self.values if role in (Role.RESULT, Role.OPEN))
+
+
+class _Parser:
+    """Reads lines with what is known of their run. Those that only differ in digits are understood once."""
+
+    def __init__(self, facts: RunFacts, ignored: Sequence[re.Pattern[str]]) -> None:
+        self.facts, self._ignored = facts, ignored
+        self._shapes: dict[str, _Shape] = {}
+        self._roles: dict[tuple[str, str], Role] = {}
+        self._names = tuple(sorted((name for name in facts.names if len(name) >= _SHORTEST_NAME), key=len, reverse=True))
+        self._columns: dict[int, tuple[str, ...]] = {}
+
+    def line(self, line: str) -> str:
+        """Return a line without what is ignored and what only stands for this run."""
+        for pattern in self._ignored:
+            line = pattern.sub("", line)
+        for name in self._names:
+            if name in line:
+                line = masked(line, self.facts)
+                break
+        return line
+
+    def parse(self, line: str, number: int = 0) -> _Parsed:
+        """Return what a line says. It is one that ``line`` returned."""
+        if len(line) > _LONGEST_PARSED:
+            start = self.parse(line[:_LONGEST_PARSED])
+            rest = _Slot(_LONGEST_PARSED, len(line), _UNREAD)
+            known = start.values and start.values[-1][0] is Role.RESULT
+            values = (*start.values, (Role.RESULT if known else Role.OPEN, line[_LONGEST_PARSED:]))
+            return _Parsed(start.words, values, (*start.slots, rest), line, number)
+        template = line.translate(_ZEROS)
+        shape = self._shapes.get(template)
+        if shape is None:
+            if len(self._shapes) > _MOST_SHAPES:
+                self._shapes.clear()
+            shape = self._shapes[template] = _shape(template)
+        slots = shape.slots
+        if shape.columns:
+            self._columns[len(shape.columns)] = shape.columns
+        elif shape.is_row and len(slots) in self._columns:
+            slots = _labeled(slots, self._columns[len(slots)])
+        return _Parsed(shape.words, tuple(self._value(slot, line) for slot in slots), slots, line, number)
+
+    def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
+        text = line[slot.start : slot.end]
+        if slot.result:
+            return Role.RESULT, text
+        if slot.kind == _MASKED:
+            return Role.IDENTIFIER, text
+        if slot.kind == _NUMBERS:
+            digits = line[slot.digits[0] : slot.digits[1]].replace(",", "").replace("_", "")
+            return number_role(slot.meaning, float(digits) * slot.scale, slot.whole, self.facts), text
+        return self.role(slot, text), text
+
+    def role(self, slot: _Slot, text: str) -> Role:
+        """Return what a date or a time is."""
+        key = (slot.label, text[:16] if slot.kind == _DATES else text[:8])
+        role = self._roles.get(key)
+        if role is None:
+            if len(self._roles) > 100_000:
+                self._roles.clear()
+            role = self._roles[key] = measurements.role(slot.label, text, self.facts)
+        return role
+
+
+_ZEROS = {ord(digit): "0" for digit in "123456789"}
+
+
+def _labeled(slots: tuple[_Slot, ...], columns: tuple[str, ...]) -> tuple[_Slot, ...]:
+    """Return the slots of a row of a table with the labels of its columns."""
+    found = []
+    for slot, column in zip(slots, columns, strict=True):
+        if slot.label or slot.kind == _MASKED:
+            found.append(slot)
+            continue
+        meaning = meaning_of(column)
+        if slot.meaning is not NOTHING and not slot.meaning.is_result:  # it has a unit
+            meaning = slot.meaning
+        result = slot.kind == _NUMBERS and (meaning.is_result or slot.digits == (0, 0))
+        seconds = meaning.shortest_s * slot.scale
+        found.append(replace(slot, label=column, meaning=meaning, result=result, seconds=seconds))
+    return tuple(found)
+
+
+# Comparison
+
+
+def compare(
+    a: Text,
+    b: Text,
+    stream: str,
+    facts_a: RunFacts | None,
+    facts_b: RunFacts | None,
+    ignored: Sequence[re.Pattern[str]] = (),
+) -> list[OutputDifference]:
+    """Return in what two texts differ, what decides first: one difference for each kind, with how many more there are.
+
+    The order of lines does not count, and neither do empty lines, how numbers are aligned, and how often a line of
+    progress was printed again. ``ignored`` matches are removed from the lines that are kept; what is digested only had
+    them removed when it was recorded.
+    """
+    facts_a, facts_b = facts_a or facts_b or _NO_FACTS, facts_b or facts_a or _NO_FACTS
+    if (a.lines, a.blocks, a.count) == (b.lines, b.blocks, b.count):
+        return []
+    ours, theirs = _Parser(facts_a, ignored), _Parser(facts_b, ignored)
+    if not a.blocks and not b.blocks:
+        return _Comparison(stream, ours, theirs).lines(a.lines, b.lines)
+    if _sum(a, ours) == _sum(b, theirs):
+        return []
+    kept = min(len(a.lines), len(b.lines))
+    found = _Comparison(stream, ours, theirs).lines(a.lines[:kept], b.lines[:kept])
+    return _sorted([*found, *_blocks_differ(a, b, kept, stream, ours, theirs)])
+
+
+def text_of(lines: Iterable[str]) -> Text:
+    """Return the Text of lines that are known, such as those of a file."""
+    recorder = Recorder()
+    for line in lines:
+        recorder.feed(line.encode("utf-8", "surrogateescape") + b"\n")
+    return recorder.finish()
+
+
+def digested(text: Text, facts: RunFacts, ignored: Sequence[re.Pattern[str]] = ()) -> Text:
+    """Return a text as one block without its lines; ``compare`` says whether another one has the same lines."""
+    words, values, unknown = _sum(text, _Parser(facts, ignored))
+    block = TextBlock(1, text.count, _hex(words), _hex(values), _hex(unknown))
+    return Text(count=text.count, size=text.size, blocks=(block,))
+
+
+_NO_FACTS = RunFacts(started=0.0, ended=0.0)
+_KINDS = {
+    Role.RESULT: OutputKind.VALUE,
+    Role.OPEN: OutputKind.AMBIGUOUS,
+    Role.MEASUREMENT: OutputKind.MEASUREMENT,
+    Role.IDENTIFIER: OutputKind.IDENTIFIER,
+    Role.GENERATOR: OutputKind.GENERATOR,
+}
+_RANK = list(_KINDS)
+_MOST_SHOWN = 160
+_ORDER = [OutputKind.VALUE, OutputKind.AMBIGUOUS, OutputKind.WORDS]
+
+
+def _sorted(found: list[OutputDifference]) -> list[OutputDifference]:
+    return sorted(found, key=lambda one: _ORDER.index(one.kind) if one.kind in _ORDER else len(_ORDER))
+
+
+@dataclass
+class _Comparison:
+    """Collects the differences between the lines of two texts."""
+
+    stream: str
+    ours: _Parser
+    theirs: _Parser
+    found: dict[OutputKind, OutputDifference] = field(default_factory=dict)
+
+    def lines(self, a: Sequence[str], b: Sequence[str]) -> list[OutputDifference]:
+        one, two = self._differing(a, b)
+        alike: defaultdict[str, tuple[list[_Parsed], list[_Parsed]]] = defaultdict(lambda: ([], []))
+        for side, lines in enumerate((one, two)):
+            for line in lines:
+                alike[line.words][side].append(line)
+        left: tuple[list[_Parsed], list[_Parsed]] = ([], [])
+        for ours, theirs in alike.values():
+            for side, rest in enumerate(self._pairs(ours, theirs)):
+                left[side] += rest
+        self._words(*(sorted(side, key=lambda line: line.number) for side in left))
+        return _sorted(list(self.found.values()))
+
+    def _differing(self, a: Sequence[str], b: Sequence[str]) -> tuple[list[_Parsed], list[_Parsed]]:
+        """Return the lines of each that the other does not have in the same words and with the same digits."""
+        texts = ([self.ours.line(line).strip() for line in a], [self.theirs.line(line).strip() for line in b])
+        counts = (Counter(texts[0]), Counter(texts[1]))
+        found: tuple[list[_Parsed], list[_Parsed]] = ([], [])
+        for side, parser in enumerate((self.ours, self.theirs)):
+            alone = counts[side] - counts[1 - side]
+            for number, text in enumerate(texts[side], 1):
+                if text in alone or _may_be_header(text):
+                    parsed = parser.parse(text, number)
+                    if alone[text] > 0 and parsed.words.strip("\0 █-=_*#+|│┃┏┓└┘╭╮╰╯─━═╌.~") + "".join(parsed.results):
+                        found[side].append(parsed)
+                    alone[text] -= 1
+        return found
+
+    def _pairs(self, ours: list[_Parsed], theirs: list[_Parsed]) -> tuple[list[_Parsed], list[_Parsed]]:
+        """Pair lines with the same words, and return those that are left over."""
+        if all(map(_is_progress, (*ours, *theirs))) and ours and theirs:
+            self._values(ours[-1], theirs[-1])
+            return [], []
+        equal: defaultdict[tuple[str, ...], list[_Parsed]] = defaultdict(list)
+        for line in theirs:
+            equal[line.results].append(line)
+        for same in equal.values():
+            same.reverse()
+        rest = []
+        for line in ours:
+            same = equal[line.results]
+            if same:
+                self._values(line, same.pop())
+            else:
+                rest.append(line)
+        others = sorted((line for same in equal.values() for line in same), key=lambda line: line.number)
+        pairs = min(len(rest), len(others))
+        for line, other in zip(rest, others, strict=False):
+            self._values(line, other)
+        return rest[pairs:], others[pairs:]
+
+    def _values(self, a: _Parsed, b: _Parsed) -> None:
+        """Note the values in which two lines differ."""
+        for slot, (role, text), (other_role, other) in zip(a.slots, a.values, b.values, strict=True):
+            if text != other:
+                worst = min(role, other_role, key=_RANK.index)
+                at = f"line {a.number}" + (f", {slot.label.strip(_OPENERS)}" if slot.label and slot.kind != _MASKED else "")
+                hidden = bool(slot.label) and redact.is_secret(slot.label)
+                shown = (redact.HIDDEN,) * 2 if hidden else (_cut(text.strip()), _cut(other.strip()))
+                self._note(_KINDS[worst], at, (shown[0], shown[1]))
+
+    def _words(self, a: list[_Parsed], b: list[_Parsed]) -> None:
+        """Note the lines that only one has, unless writers only tore them apart differently."""
+        if not (a or b) or _same_pieces(a, b):
+            return
+        kind = OutputKind.WORDS if self.stream == STDOUT else OutputKind.STDERR_LINES
+        first, second = (_cut(side[0].text) if side else "" for side in (a, b))
+        at = f"line {(a or b)[0].number}"
+        self._note(kind, at, (first, second), only_run=0 if a and b else 1 if a else 2, count=max(len(a), len(b)))
+
+    def _note(self, kind: OutputKind, at: str, values: tuple[str, str], only_run: int = 0, count: int = 1) -> None:
+        known = self.found.get(kind)
+        if known is None:
+            self.found[kind] = OutputDifference(
+                path=self.stream, kind=kind, at=at, values=values, only_run=only_run, more=count - 1
+            )
+        else:
+            self.found[kind] = msgspec.structs.replace(known, more=known.more + count)
+
+
+def _cut(line: str) -> str:
+    shown = redact.text(line.replace(MASK, "…").encode("utf-8", "replace").decode())
+    return shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
+
+
+def _may_be_header(line: str) -> bool:
+    """Return whether a line may have the names of columns for lines below it, and so is read though both have it."""
+    return ("  " in line or "\t" in line or "," in line or "|" in line) and len(line) < 400 and not _ANY_DIGIT.search(line)
+
+
+_ANY_DIGIT = re.compile(r"\d")
+
+
+def _is_progress(line: _Parsed) -> bool:
+    """Return whether a line says nothing but how far something is, and how fast it goes."""
+    counters = [slot.counter for slot, (role, _) in zip(line.slots, line.values, strict=True) if role is Role.RESULT]
+    return bool(counters) and all(counters) and not any(role is Role.OPEN for role, _ in line.values)
+
+
+def _same_pieces(a: list[_Parsed], b: list[_Parsed]) -> bool:
+    """Return whether lines that differ are the same pieces of text, torn apart by several writers."""
+    if _tokens(a) == _tokens(b):
+        return True
+    texts = tuple([_visible(line) for line in side] for side in (a, b))
+    return all(_tiled(side, other) for side, other in (texts, texts[::-1]))
+
+
+def _tokens(lines: list[_Parsed]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for line in lines:
+        found.update(line.words.replace("\0", " \0 ").split())
+        found.update(line.results)
+    return found
+
+
+def _visible(line: _Parsed) -> str:
+    """Return the words and results of a line without blanks."""
+    results = iter(line.values)
+    parts = line.words.split("\0")
+    shown = parts[0]
+    for part, (role, text) in zip(parts[1:], results, strict=False):
+        shown += (text.strip() if role in (Role.RESULT, Role.OPEN) else "\0") + part
+    return "".join(shown.split())
+
+
+_MOST_TORN = 200
+
+
+def _tiled(lines: list[str], others: list[str]) -> bool:
+    """Return whether all lines together are whole other lines, one after another, as when line ends come late."""
+    text = "".join(lines)
+    left = Counter(others)
+    if sum(map(len, others)) != len(text) or len(others) > _MOST_TORN or len(lines) > _MOST_TORN:
+        return False
+    at = 0
+    while at < len(text):
+        fits = [one for one in left if left[one] and one and text.startswith(one, at)]
+        if not fits:
+            return False
+        longest = max(fits, key=len)
+        left[longest] -= 1
+        at += len(longest)
+    return True
+
+
+# Digests
+
+
+def _hex(number: int) -> str:
+    return f"{number & _MASK_64:016x}"
+
+
+_MASK_64 = 2**64 - 1
+_Sums = tuple[int, int, int]
+"""Of the digests of lines: of their words, of their results, and of what may be a result."""
+
+
+def _sums(parser: _Parser, lines: Iterable[str]) -> _Sums:
+    words = values = unknown = 0
+    for line in lines:
+        parsed = parser.parse(parser.line(line).strip())
+        one = _digest_of(parsed)
+        words, values, unknown = words + one[0], values + one[1], unknown + one[2]
+    return words & _MASK_64, values & _MASK_64, unknown & _MASK_64
+
+
+def _digest_of(line: _Parsed) -> _Sums:
+    if not line.words:
+        return 0, 0, 0
+    results = [text for role, text in line.values if role is Role.RESULT]
+    unknown = [text for role, text in line.values if role is Role.OPEN]
+    return (
+        _digest(line.words),
+        _digest("\0".join((line.words, *results))) if results else 0,
+        _digest("\0".join((line.words, *unknown))) if unknown else 0,
+    )
+
+
+def _sum(text: Text, parser: _Parser) -> _Sums:
+    """Return the digest of all lines of a text."""
+    words, values, unknown = _sums(parser, text.lines)
+    for block in text.blocks:
+        words += int(block.words, 16)
+        values += int(block.values, 16)
+        unknown += int(block.open, 16)
+    return words & _MASK_64, values & _MASK_64, unknown & _MASK_64
+
+
+def _blocks_differ(
+    a: Text, b: Text, kept: int, stream: str, ours: _Parser, theirs: _Parser
+) -> Iterator[OutputDifference]:
+    """Yield the first block that differs in its words, in its results, and in what may be a result."""
+    size = max(_block_size(a), _block_size(b))
+    one, two = _by_block(a, kept, size, ours), _by_block(b, kept, size, theirs)
+    words = OutputKind.WORDS if stream == STDOUT else OutputKind.STDERR_LINES
+    missing: _Sums = (0, 0, 0)
+    blocks = sorted(one.keys() | two.keys())
+    for at, kind in ((0, words), (1, OutputKind.VALUE), (2, OutputKind.AMBIGUOUS)):
+        differ = [
+            block for block in blocks
+            if one.get(block, missing)[at] != two.get(block, missing)[at]
+            and (at == 0 or one.get(block, missing)[0] == two.get(block, missing)[0])
+        ]  # fmt: skip
+        if differ:
+            first = max(differ[0] * size, kept) + 1
+            last = min((differ[0] + 1) * size, max(a.count, b.count))
+            only = 0 if differ[0] in one and differ[0] in two else 1 if differ[0] in one else 2
+            place = f"lines {first:,} to {last:,}"
+            yield OutputDifference(path=stream, kind=kind, at=place, more=len(differ) - 1, only_run=only)
+
+
+def _block_size(text: Text) -> int:
+    return max((block.lines for block in text.blocks), default=BLOCK) if len(text.blocks) > 1 or text.lines else text.count
+
+
+def _by_block(text: Text, kept: int, size: int, parser: _Parser) -> dict[int, _Sums]:
+    """Return the digests of all lines that are not compared one by one, by the number of their block."""
+    found: defaultdict[int, _Sums] = defaultdict(lambda: (0, 0, 0))
+
+    def add(block: int, sums: _Sums) -> None:
+        found[block] = tuple((x + y) & _MASK_64 for x, y in zip(found[block], sums, strict=True))  # type: ignore[assignment]
+
+    for start in range(kept, len(text.lines), size):
+        first = start
+        while first < min(start + size, len(text.lines)):
+            block = first // size
+            end = min((block + 1) * size, len(text.lines), start + size)
+            add(block, _sums(parser, text.lines[first:end]))
+            first = end
+    for one in text.blocks:
+        add((one.first_line - 1) // size, (int(one.words, 16), int(one.values, 16), int(one.open, 16)))
+    return dict(found)
+
+
+class Recorder:
+    """Takes what a run prints to one stream as it comes, and says what a terminal shows of it.
+
+    ``facts`` is what the run is known by as it starts; it goes on until now. ``ignored`` is removed from lines before
+    they are digested.
+    """
+
+    def __init__(self, facts: RunFacts | None = None, ignored: Sequence[re.Pattern[str]] = ()) -> None:
+        self._facts = facts or RunFacts(started=time.time(), ended=time.time())
+        self._parser = _BytesParser(self._facts, ignored)
+        self._screen = _Screen(self._final)
+        self._count = self._size = self._kept_size = 0
+        self._kept: list[bytes] = []
+        self._is_kept = True
+        self._blocks: list[TextBlock] = []
+        self._block = BLOCK
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self._size += len(data)
+        for at in range(0, len(data), _PIECE):
+            self._screen.feed(data[at : at + _PIECE])
+
+    def finish(self) -> Text:
+        """Return all of it. No more bytes are taken."""
+        self._screen.finish()
+        return Text(
+            count=self._count,
+            size=self._size,
+            lines=tuple(line.decode("utf-8", "replace") for line in self._kept),
+            blocks=tuple(self._blocks),
+        )
+
+    def _final(self, rows: list[bytes]) -> None:
+        rows = [row.rstrip() for row in rows]
+        at = 0
+        while self._is_kept and at < len(rows):
+            some = rows[at : at + 16]
+            at += len(some)
+            self._kept += some
+            self._kept_size += sum(map(len, some))
+            self._is_kept = self._kept_size < MOST_KEPT
+            self._count += len(some)
+        if at < len(rows):
+            self._digest(rows[at:] if at else rows)
+
+    def _digest(self, rows: list[bytes]) -> None:
+        self._parser.until(time.time())
+        at = 0
+        while at < len(rows):
+            room = self._block - self._count % self._block
+            some = rows[at : at + room]
+            self._add(self._count + 1, len(some), self._parser.sums(some))
+            self._count += len(some)
+            at += len(some)
+
+    def _add(self, first: int, lines: int, sums: _Sums) -> None:
+        last = self._blocks[-1] if self._blocks else None
+        if last is not None and (last.first_line - 1) // self._block == (first - 1) // self._block:
+            self._blocks[-1] = _merged(last, TextBlock(first, lines, *map(_hex, sums)))
+            return
+        self._blocks.append(TextBlock(first, lines, *map(_hex, sums)))
+        if len(self._blocks) > MOST_BLOCKS:
+            self._block *= 2
+            blocks, self._blocks = self._blocks, []
+            for block in blocks:
+                self._add(block.first_line, block.lines, _ints(block))
+
+
+def _ints(block: TextBlock) -> _Sums:
+    return int(block.words, 16), int(block.values, 16), int(block.open, 16)
+
+
+def _merged(a: TextBlock, b: TextBlock) -> TextBlock:
+    sums = (_hex(x + y) for x, y in zip(_ints(a), _ints(b), strict=True))
+    return TextBlock(a.first_line, a.lines + b.lines, *sums)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How lines of bytes are digested that only differ in digits: a shape with its positions in bytes."""
+
+    words: int
+    prefix: bytes
+    slots: tuple[_Slot, ...]
+    spans: tuple[tuple[int, int], ...]
+    all_results: bool
+    columns: tuple[str, ...]
+    is_row: bool
+
+
+class _BytesParser:
+    """Digests lines of bytes as a _Parser does, in less time.
+
+    Most lines of a long output only differ in digits from others, and what they say is known from the first. If too
+    many do not, their numbers are taken for what may be results: nobody looked.
+    """
+
+    def __init__(self, facts: RunFacts, ignored: Sequence[re.Pattern[str]]) -> None:
+        self._parser, self._ignored = _Parser(facts, ignored), ignored
+        self._names = [name.encode() for name in facts.names if len(name) >= _SHORTEST_NAME]
+        self._plans: dict[tuple[bytes, tuple[str, ...]] | bytes, _Plan] = {}
+        self._columns: dict[int, tuple[str, ...]] = {}
+        self._longest = measurements.longest(facts)
+
+    def until(self, now: float) -> None:
+        """Note that the run goes on."""
+        facts = self._parser.facts = msgspec.structs.replace(self._parser.facts, ended=now)
+        self._longest = measurements.longest(facts)
+
+    def sums(self, rows: list[bytes]) -> _Sums:
+        """Return the digest of some lines."""
+        joined = b"\n".join(rows)
+        if self._ignored or any(name in joined for name in self._names):
+            texts = (self._parser.line(row.decode("utf-8", "surrogateescape")) for row in rows)
+            rows = [text.replace("\n", " ").encode("utf-8", "surrogateescape") for text in texts]
+        rows = [row.strip() for row in rows]
+        words = values = unknown = 0
+        for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
+            if len(row) > _LONGEST_PARSED:
+                one = _digest_of(self._parser.parse(row.decode("utf-8", "surrogateescape")))
+            else:
+                plan = self._plans.get(template)
+                if plan is None:
+                    plan = self._read(row, template)
+                if plan.columns:
+                    self._columns[len(plan.columns)] = plan.columns
+                elif plan.is_row and len(plan.slots) in self._columns:
+                    plan = self._of_table(plan, template)
+                words += plan.words
+                if plan.all_results:
+                    results = [plan.prefix, *[row[start:end] for start, end in plan.spans]]
+                    values += _joined(results)
+                    continue
+                if not plan.slots:
+                    continue
+                one = (0, *self._values(plan, row))
+            words, values, unknown = words + one[0], values + one[1], unknown + one[2]
+        return words & _MASK_64, values & _MASK_64, unknown & _MASK_64
+
+    def _values(self, plan: _Plan, row: bytes) -> tuple[int, int]:
+        results, unknown = [plan.prefix], list[bytes]()
+        facts, longest = self._parser.facts, self._longest
+        for slot in plan.slots:
+            kind = slot.kind
+            if slot.result:
+                results.append(row[slot.start : slot.end])
+                continue
+            if kind == _NUMBERS:
+                digits = row[slot.digits[0] : slot.digits[1]]
+                value = float(digits if digits.isdigit() else digits.replace(b",", b""))
+                if value * slot.seconds <= longest:
+                    continue
+                role = number_role(slot.meaning, value * slot.scale, slot.whole, facts)
+            elif kind == _MASKED:
+                continue
+            elif kind == _UNREAD:
+                role = Role.OPEN
+            else:
+                role = self._parser.role(slot, row[slot.start : slot.end].decode("utf-8", "surrogateescape"))
+            if role is Role.RESULT:
+                results.append(row[slot.start : slot.end])
+            elif role is Role.OPEN:
+                unknown.append(row[slot.start : slot.end])
+        return _joined(results) if len(results) > 1 else 0, _joined([plan.prefix, *unknown]) if unknown else 0
+
+    def _read(self, row: bytes, template: bytes) -> _Plan:
+        if len(self._plans) >= _MOST_SHAPES:
+            return _unread(template)
+        text = template.decode("utf-8", "surrogateescape")
+        plan = _plan(_shape(text), text)
+        self._plans[template] = plan
+        return plan
+
+    def _of_table(self, plan: _Plan, template: bytes) -> _Plan:
+        columns = self._columns[len(plan.slots)]
+        labeled = self._plans.get((template, columns))
+        if labeled is None:
+            slots = _labeled(plan.slots, columns)
+            labeled = replace(plan, slots=slots, all_results=all(slot.result for slot in slots))
+            self._plans[template, columns] = labeled
+        return labeled
+
+
+def _joined(parts: list[bytes]) -> int:
+    return int.from_bytes(_blake2b(b"\0".join(parts), digest_size=8).digest(), "little")
+
+
+def _plan(shape: _Shape, text: str) -> _Plan:
+    slots = shape.slots
+    if not text.isascii():
+        at = [0]
+        for one in text:
+            at.append(at[-1] + len(one.encode("utf-8", "surrogateescape")))
+        slots = tuple(
+            replace(slot, start=at[slot.start], end=at[slot.end], digits=(at[slot.digits[0]], at[slot.digits[1]]))
+            for slot in slots
+        )
+    return _Plan(
+        words=shape.digest if shape.words else 0,
+        prefix=shape.words.encode("utf-8", "surrogateescape"),
+        slots=slots,
+        spans=tuple((slot.start, slot.end) for slot in slots),
+        all_results=bool(slots) and all(slot.result for slot in slots),
+        columns=shape.columns,
+        is_row=shape.is_row,
+    )
+
+
+def _unread(template: bytes) -> _Plan:
+    """Return the plan of a line that nobody looks at: all after its first digit may be a result."""
+    first = template.find(b"0")
+    words = _normal((template if first < 0 else template[:first]).decode("utf-8", "surrogateescape")).strip()
+    slots = (_Slot(first, len(template), _UNREAD),) if first >= 0 else ()
+    prefix = words.encode("utf-8", "surrogateescape")
+    return _Plan(_digest(words) if words else 0, prefix, slots, (), False, (), False)
