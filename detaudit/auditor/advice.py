@@ -24,7 +24,8 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
     words = ["detaudit", verb, *([target.script] if target.script else [])]
     words += ["-m", target.module] if target.module else []
     words += options
-    if settings.target.python != sys.executable and "--python" not in (*options, *settings.elsewhere):
+    named = settings.target.python != sys.executable and not settings.target.found
+    if named and "--python" not in (*options, *settings.elsewhere):
         words += ["--python", shown(Path(settings.target.python))]
     words += _inherited_options(settings, verb)
     if target.arguments:

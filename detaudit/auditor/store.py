@@ -67,8 +67,11 @@ def prepare(out: Path) -> None:
             raise FileExistsError
         (out / "runs").mkdir(mode=0o700)  # two audits that start at once cannot both
     except FileExistsError as error:
-        why = "is not empty" if out.is_dir() else "is a file"
-        raise UsageError(f"results folder {out} {why}", "Remove it, or choose another --out.") from error
+        file = next((path for path in (out, *out.parents) if path.exists() and not path.is_dir()), None)
+        if file is None:
+            raise UsageError(f"results folder {out} is not empty", "Remove it, or choose another --out.") from error
+        message = f"results folder {out} is a file" if file == out else f"cannot make {out}: {file} is a file"
+        raise UsageError(message, "Remove it, or choose another --out.") from error
     except OSError as error:
         raise StorageError.of(f"make {out}", error) from error
     if out.parent.name == RESULTS and not (out.parent / ".gitignore").exists():

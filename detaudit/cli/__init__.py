@@ -69,9 +69,16 @@ def cli() -> None:
     """
 
 
+def _with_command(arguments: list[str]) -> list[str]:
+    """Return the arguments with ``run`` in front if they begin with a script: ``detaudit train.py`` runs it."""
+    first = arguments[0] if arguments else ""
+    is_script = first.endswith((".py", ".ipynb")) and first not in COMMANDS
+    return ["run", *arguments] if is_script else arguments
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    arguments = _with_command(sys.argv[1:] if arguments is None else arguments)
     try:
         status = cli.main(arguments, prog_name="detaudit", standalone_mode=False, color=color())
     except click.exceptions.Exit as stop:
@@ -80,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(error, _NO_ARGUMENTS):
             error.show()
         else:
-            print_error(usage.error(error), arguments)
+            print_error(usage.error(error, arguments), arguments)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED

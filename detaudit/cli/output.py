@@ -11,6 +11,7 @@ from detaudit.auditor.figures.collect import figures
 from detaudit.cli.errors import print_error
 from detaudit.cli.screen import width
 from detaudit.errors import StorageError
+from detaudit.launch.interpreter import pytest_without_plugin
 from detaudit.launch.target import Target
 from detaudit.model import Report
 from detaudit.model.figures import NO_FIGURES
@@ -30,8 +31,18 @@ def rendered(report: Report, format_: str, folder: Path | None, width: int | Non
 
 
 def print_python(targets: Iterable[Target], quiet: bool) -> None:
-    """Print on stderr which Python runs the training if it is neither detaudit's own nor named by the user."""
-    for python in dict.fromkeys(target.python for target in targets if target.found and not quiet):
+    """Print on stderr which Python runs the training if it is neither detaudit's own nor named by the user.
+
+    Print as well if that is a pytest without the plugin, which passes every test that has its mark.
+    """
+    targets = () if quiet else tuple(targets)
+    for python in dict.fromkeys(filter(None, (pytest_without_plugin(target.arguments) for target in targets))):
+        click.echo(
+            f"the pytest of {line(advice.shown(Path(python)))} has no detaudit: it does not audit tests with "
+            "@pytest.mark.deterministic. Install detaudit there, and let pytest refuse unknown marks: --strict-markers",
+            err=True,
+        )
+    for python in dict.fromkeys(target.python for target in targets if target.found):
         click.echo(f"training with {line(advice.shown(Path(python)))}; --python selects a different one", err=True)
 
 

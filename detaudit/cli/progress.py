@@ -108,7 +108,8 @@ class ProgressLine(Observer):
     def differs(self, step: int) -> None:
         """See Observer."""
         if not self._differs and time.monotonic() - self._since >= WORTH_SAYING_S:
-            self._say(f"{self._audit}{self._recipe}: run {self._number} differs from an earlier run by step {step:,}")
+            recipe = "without flags" if self._recipe == "none" else self._recipe
+            self._say(f"{self._audit}{recipe}: run {self._number} differs from an earlier run by step {step:,}")
         self._differs = True
 
     def run_started(self, number: int, timeout: float | None) -> None:

@@ -1,6 +1,8 @@
 """Usage errors of click, in the style of all other errors."""
 
 import re
+import shlex
+from collections.abc import Sequence
 
 import click
 
@@ -21,12 +23,15 @@ _AFTER_DASHES = "words"
 """The parameter of commands that run a script, whose own arguments follow ``--``."""
 
 
-def error(found: click.ClickException) -> UsageError:
-    """Return the error with what is wrong, and the option or command that was meant if one is near."""
+def error(found: click.ClickException, arguments: Sequence[str] = ()) -> UsageError:
+    """Return the error with what is wrong, and the option or command that was meant if one is near.
+
+    ``arguments`` is the command line: options of the script belong behind ``--``.
+    """
     ctx = found.ctx if isinstance(found, click.UsageError) else None
     match found:
         case click.NoSuchOption():
-            return _no_such_option(found, ctx)
+            return _no_such_option(found, ctx, arguments)
         case click.MissingParameter():
             kind = "option" if isinstance(found.param, click.Option) else "argument"
             return UsageError(f"missing {kind} {_name(found.param)}".rstrip(), _usage(ctx))
@@ -36,15 +41,26 @@ def error(found: click.ClickException) -> UsageError:
             return UsageError(_ours(found.format_message()), _usage(ctx))
 
 
-def _no_such_option(found: click.NoSuchOption, ctx: click.Context | None) -> UsageError:
+def _no_such_option(found: click.NoSuchOption, ctx: click.Context | None, arguments: Sequence[str]) -> UsageError:
     from detaudit.recipe.names import nearest  # --help has to answer without it
 
-    known = [name for param in ctx.command.get_params(ctx) for name in param.opts] if ctx is not None else []
-    near = nearest(found.option_name, known)
+    options = [name for param in ctx.command.get_params(ctx) for name in param.opts] if ctx is not None else []
+    known = {name.lstrip("-"): name for name in options}  # dashes make all options alike
+    near = known.get(nearest(found.option_name.lstrip("-"), known), "")
     hints = [f"Did you mean {near!r}?"] if near else []
     if ctx is not None and any(param.name == _AFTER_DASHES for param in ctx.command.params):
-        hints.append("Arguments of the script follow `--`.")
+        hints.append(_after_dashes(found.option_name, () if near else arguments))
     return UsageError(f"unknown option {found.option_name!r}", " ".join([*hints, _help(ctx)]).rstrip())
+
+
+def _after_dashes(option: str, arguments: Sequence[str]) -> str:
+    """Return where arguments of the script go, as the command that was meant if the script is before the option."""
+    at = next((place for place, word in enumerate(arguments) if word.partition("=")[0] == option), len(arguments))
+    script = next((place for place in range(1, at) if not arguments[place].startswith("-")), None)
+    if script is None or at == len(arguments) or "--" in arguments:
+        return "Arguments of the script follow `--`."
+    words = ("detaudit", *arguments[:at], "--", *arguments[at:])
+    return f"Arguments of the script follow `--`: `{shlex.join(words)}`."
 
 
 def _bad_value(found: click.BadParameter, ctx: click.Context | None) -> UsageError:

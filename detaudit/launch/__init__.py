@@ -84,6 +84,7 @@ class RunOutcome:
     ``exit_code`` is negative for a signal, as in subprocess; a run that was ``ended`` by a tick has none.
     ``left_processes`` are the command lines of processes that outlived the run and were killed, ``programs`` those with
     a framework. ``threads`` is how many of its threads competed for CPUs, 0 if that was not watched.
+    ``out_of_memory`` says that the kernel killed a process for lack of memory meanwhile.
     """
 
     exit_code: int | None
@@ -93,6 +94,7 @@ class RunOutcome:
     left_processes: tuple[str, ...] = field(default=())
     programs: tuple[Program, ...] = ()
     threads: int = 0
+    out_of_memory: bool = False
 
 
 class EnoughError(Exception):

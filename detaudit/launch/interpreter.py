@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -45,6 +45,33 @@ def is_tool() -> bool:
     if Path(sys.argv[0]).name == "__main__.py" or (active and os.path.realpath(active) == os.path.realpath(sys.prefix)):
         return False
     return (bool(active) and not _is_virtual()) or not any(map(find_spec, _FRAMEWORKS))
+
+
+def pytest_without_plugin(command: Sequence[str]) -> str:
+    """Return the Python of a pytest that a command starts and that has no detaudit, ``""`` if there is none.
+
+    Nobody honors the marks of its tests then. ``""`` also if its packages are not where they are expected.
+    """
+    program = Path(command[0]).name if command else ""
+    if program in ("pytest", "py.test"):
+        python = _shebang(which(command[0]) or "")
+    elif program.startswith("python") and tuple(command[1:3]) == ("-m", "pytest"):
+        python = which(command[0]) or ""
+    else:
+        return ""
+    packages = list(Path(python).parent.parent.glob("lib/python*/site-packages")) if python else []
+    has_pytest = any(any(folder.glob("pytest-*.dist-info")) for folder in packages)
+    return python if has_pytest and not any(any(folder.glob("detaudit-*.dist-info")) for folder in packages) else ""
+
+
+def _shebang(script: str) -> str:
+    """Return the interpreter in the first line of a script, ``""`` if there is none."""
+    try:
+        with open(script, "rb") as file:
+            first = file.readline(300).decode(errors="replace").strip()
+    except OSError:
+        return ""
+    return first.removeprefix("#!").split(" ")[0] if first.startswith("#!") else ""
 
 
 def outer_environment() -> dict[str, str]:

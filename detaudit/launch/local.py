@@ -3,13 +3,14 @@
 import contextlib
 import errno
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable
 
 from detaudit import private, wire
 from detaudit.errors import StorageError, UnknownNameError, WorkspaceError
-from detaudit.launch import SCRATCH, EnoughError, RunOutcome, RunSpec, orphans, processes
+from detaudit.launch import SCRATCH, EnoughError, RunOutcome, RunSpec, memory, orphans, processes
 from detaudit.launch.aslr import no_aslr
 from detaudit.launch.descendants import Descendants
 from detaudit.launch.load import busy
@@ -38,7 +39,7 @@ class LocalLauncher:
         return outcome
 
     def _run(self, spec: RunSpec, stdout: Log, stderr: Log, tick: Callable[[], None]) -> RunOutcome:
-        started = time.monotonic()
+        started, killed_before = time.monotonic(), memory.kills()
         with orphans.lock:
             leader = _start(spec, stdout, stderr)
             tree, competing = Descendants(leader.pid), Competing()
@@ -70,7 +71,8 @@ class LocalLauncher:
         finally:
             orphans.end(spec.mark)
         code = None if ended else leader.returncode
-        return RunOutcome(code, wall_s, timed_out, ended, left, tree.programs, competing.usual)
+        starved = code == -signal.SIGKILL and memory.kills() > killed_before
+        return RunOutcome(code, wall_s, timed_out, ended, left, tree.programs, competing.usual, starved)
 
 
 def _is_enough(tick: Callable[[], None]) -> bool:

@@ -1,5 +1,6 @@
 """Resolve what to run: a script, a module, or a whole command."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from detaudit import redact
 from detaudit.errors import UnknownNameError, UsageError
 from detaudit.launch.interpreter import training_python, which
+from detaudit.recipe.names import nearest
 
 
 @dataclass(frozen=True)
@@ -107,14 +109,27 @@ def _executable(name: str) -> str:
     return found
 
 
+def _scripts(folder: Path, most: int | None = 8) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.py"))[:most]
+
+
 def _check_script(script: str) -> None:
     path = Path(script)
-    if path.is_dir() and (path / "__main__.py").exists():
-        return
+    if path.is_dir():
+        if (path / "__main__.py").exists():
+            return
+        inside = ", ".join(str(path / name) for name in _scripts(path))
+        hint = f"Name one of its scripts: {inside}" if inside else "Name a script, or a folder with a __main__.py."
+        raise UnknownNameError(f"{script!r} is a folder without a __main__.py", hint)
     if not path.is_file():
-        near = sorted(p.name for p in path.parent.glob("*.py"))[:8]
-        hint = f"Python files in that folder: {', '.join(near)}" if near else "Check the path."
+        near, others = nearest(path.name, _scripts(path.parent, None)), _scripts(path.parent)
+        hint = f"Python files in that folder: {', '.join(others)}" if others else "Check the path."
+        hint = f"Did you mean {str(path.with_name(near))!r}?" if near else hint
         raise UnknownNameError(f"script not found: {script!r}", hint)
+    if path.suffix == ".ipynb":
+        made = shlex.quote(str(path.with_suffix(".py")))
+        hint = f"Convert it: jupyter nbconvert --to script {shlex.quote(script)}, then: detaudit run {made}"
+        raise UsageError(f"{script!r} is a notebook, and detaudit runs scripts", hint)
     with path.open("rb") as file:
         first = file.readline(200)
     if first.startswith(b"#!") and b"python" not in first:

@@ -33,14 +33,24 @@ class Failed(Fact, frozen=True, kw_only=True):
     exit_code: int
 
 
+class ModuleMissing(Fact, frozen=True, kw_only=True):
+    """It imports a ``module`` that its Python does not have."""
+
+    module: str
+
+
 class InputExpected(Fact, frozen=True, kw_only=True):
     """It asked for input, of which a run has none."""
 
 
 class Killed(Fact, frozen=True, kw_only=True):
-    """A signal ended the script; ``signal`` is its name, or its number."""
+    """A signal ended the script; ``signal`` is its name, or its number.
+
+    ``out_of_memory``: the kernel killed a process for lack of memory while it went on.
+    """
 
     signal: str
+    out_of_memory: bool = False
 
 
 class RunLost(Fact, frozen=True, kw_only=True):
@@ -164,6 +174,7 @@ RunError: TypeAlias = (
     | TimedOut
     | Failed
     | InputExpected
+    | ModuleMissing
     | Killed
     | RunLost
     | RecorderNotLoaded

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from detaudit.errors import ConfigError, UsageError
+from detaudit.errors import ConfigError, UnknownNameError, UsageError
 from detaudit.recipe import yamlfile
 from detaudit.recipe.flags import DEVICES, Catalogue, Device, Flag, conflict
-from detaudit.recipe.names import unknown
+from detaudit.recipe.names import nearest, unknown
 from detaudit.recipe.yamlfile import configs_dir
 
 DEFAULT_SEED = 0
@@ -55,7 +55,17 @@ def _locate(name: str) -> Path:
     with contextlib.suppress(OSError):  # the name is too long
         if path.suffix in (".yaml", ".yml") and path.is_file():
             return path
+    if path.suffix in (".yaml", ".yml"):
+        near = nearest(path.name, [one.name for one in _files(path.parent)])
+        hint = f"Did you mean {str(path.with_name(near))!r}?" if near else "Check the path."
+        raise UnknownNameError(f"recipe file not found: {name!r}", hint)
     raise unknown("recipe", name, names())
+
+
+def _files(folder: Path) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return [*folder.glob("*.yaml"), *folder.glob("*.yml")]
+    return []
 
 
 def read_recipe(name: str) -> RecipeFile:

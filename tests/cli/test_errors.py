@@ -34,6 +34,15 @@ ALL = {name: cli.get_command(click.Context(cli), name) for name in COMMANDS}
             """,
         ),
         (
+            ["run", "train.py", "--lr", "0.1"],
+            """
+            error: unknown option '--lr'
+              detaudit run train.py --lr 0.1
+                                    ^^^^
+              hint: Arguments of the script follow `--`: `detaudit run train.py -- --lr 0.1`. Run
+            """,
+        ),
+        (
             ["check", "--updat"],
             """
             error: unknown option '--updat'
@@ -185,3 +194,45 @@ def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str])
 def test_secrets_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--rns", "--", "train.sh", "--api-key", "hunter22"]) == 2
     assert "hunter22" not in capsys.readouterr().err
+
+
+def test_a_script_alone_means_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train.py", "--runs", "2"]) == 2
+    assert "script not found: 'train.py'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        (
+            "okk.py",
+            "script not found: 'okk.py'\n  detaudit run okk.py\n               ^^^^^^\n  hint: Did you mean 'ok.py'?",
+        ),
+        ("package", "'package' is a folder without a __main__.py"),
+        ("a.ipynb", "hint: Convert it: jupyter nbconvert --to script a.ipynb, then: detaudit run a.py"),
+    ],
+)
+def test_what_is_no_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], word: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ok.py").write_text("")
+    (tmp_path / "a.ipynb").write_text("{}")
+    (tmp_path / "package").mkdir()
+    assert main(["run", word]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_missing_recipe_file_is_a_missing_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ok.py").write_text("")
+    (tmp_path / "mine.yaml").write_text("")
+    assert main(["run", "ok.py", "--recipe", "mime.yaml"]) == 2
+    err = capsys.readouterr().err
+    assert "recipe file not found: 'mime.yaml'" in err
+    assert "Did you mean 'mine.yaml'?" in err

@@ -154,3 +154,28 @@ def test_a_target_knows_whether_its_python_was_found(own: Own, cwd: Path, monkey
     assert resolve_target((), (), "pkg", None).found
     named = resolve_target((), (), "pkg", python)
     assert (named.python, named.found) == (python, False)
+
+
+@pytest.mark.parametrize(
+    ("has_plugin", "command", "named"),
+    [
+        (False, ("pytest", "-q"), True),
+        (False, ("python", "-m", "pytest"), True),
+        (True, ("pytest", "-q"), False),
+        (False, ("python", "train.py"), False),
+        (False, (), False),
+    ],
+)
+def test_a_pytest_without_the_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_plugin: bool, command: tuple[str, ...], named: bool
+) -> None:
+    packages, programs = tmp_path / "lib" / "python3.11" / "site-packages", tmp_path / "bin"
+    for folder in (packages / "pytest-9.0.dist-info", programs):
+        folder.mkdir(parents=True)
+    if has_plugin:
+        (packages / "detaudit-1.0.dist-info").mkdir()
+    for name in ("python", "pytest"):
+        (programs / name).write_text(f"#!{programs / 'python'}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs))
+    assert interpreter.pytest_without_plugin(command) == (str(programs / "python") if named else "")

@@ -392,7 +392,7 @@ def test_results_that_can_not_be_saved_are_refused_before_any_run(project: Proje
     (project.folder / "results").write_text("in the way")
     done = project.run(seeded, "--runs", "2", "--out", "results/x")
     assert done.code == 2
-    assert "results/x is a file" in done.err
+    assert "results is a file" in done.err
     assert "choose another --out" in done.err
 
 

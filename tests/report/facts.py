@@ -47,6 +47,8 @@ RUN_ERRORS: tuple[RunError, ...] = (
     p.RunLost(attempts=3, reason="node1: Connection closed by remote host"),
     p.Killed(signal="SIGKILL"),
     p.Killed(signal="64"),
+    p.Killed(signal="SIGKILL", out_of_memory=True),
+    p.ModuleMissing(module="pandas"),
     p.RecorderNotLoaded(program="./train.sh"),
     p.RecorderMismatch(program="train.py", schema=3),
     p.ProbesIncomplete(),

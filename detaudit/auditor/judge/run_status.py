@@ -1,5 +1,6 @@
 """What one run shows: did it finish, was it recorded, and if not, why not."""
 
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from detaudit import redact, wire
+from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.evidence.event_logs import Process, matching, trainings
 from detaudit.auditor.evidence.outputs import listed
 from detaudit.auditor.evidence.unhooked import Unhooked
@@ -20,6 +22,7 @@ from detaudit.model.problems import (
     Interrupted,
     Killed,
     LogIncomplete,
+    ModuleMissing,
     NoTraining,
     ProbesIncomplete,
     RecorderMismatch,
@@ -76,8 +79,9 @@ def judge(
 
 
 def stopped(number: int, spec: RunSpec) -> Run:
-    """Return the run that an interruption stopped."""
-    return ended(number, spec, (), 0.0, Interrupted())
+    """Return the run that an interruption stopped, with the steps that it did; nothing of it is compared."""
+    found = ended(number, spec, event_logs.read_run(spec.folder), 0.0, Interrupted())
+    return replace(found, ranks=())
 
 
 def ended_after(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], through: int) -> Run:
@@ -125,21 +129,28 @@ def _status(
         hung = bool(trained) and all(one.final for one in trained)
         return Status.TIMEOUT, (TimedOut(seconds=spec.timeout or 0.0, step=step, hung=hung),)
     if outcome.exit_code:
-        asked = any(line.startswith("EOFError") for line in tail(spec.folder / "stderr.log"))
-        return Status.FAILED, (_exit(outcome.exit_code), *([InputExpected()] if asked else []))
+        return Status.FAILED, (_exit(outcome), *_said(tail(spec.folder / "stderr.log")))
     if unhooked.errors:
         return Status.NOT_RECORDED, unhooked.errors
     unrecorded = _unrecorded(processes, spec, shown=bool(unhooked.parts))
     return (Status.NOT_RECORDED, (unrecorded,)) if unrecorded else (Status.OK, ())
 
 
-def _exit(code: int) -> RunError:
+def _exit(outcome: RunOutcome) -> RunError:
+    code = outcome.exit_code or 0
     if code > 0:
         return Failed(exit_code=code)
-    try:
-        return Killed(signal=signal.Signals(-code).name)
-    except ValueError:
-        return Killed(signal=str(-code))
+    names = {one.value: one.name for one in signal.Signals}
+    return Killed(signal=names.get(-code, str(-code)), out_of_memory=outcome.out_of_memory)
+
+
+def _said(stderr: Sequence[str]) -> list[RunError]:
+    """Return what the last exception on stderr says of why a run failed, if that is known."""
+    last = next((line for line in reversed(stderr) if line.startswith(("EOFError", "ModuleNotFoundError"))), "")
+    if last.startswith("EOFError"):
+        return [InputExpected()]
+    named = re.match(r"ModuleNotFoundError: No module named '([\w.]+)'", last)
+    return [ModuleMissing(module=named[1])] if named else []
 
 
 def _unrecorded(processes: Sequence[Process], spec: RunSpec, shown: bool) -> RunError | None:

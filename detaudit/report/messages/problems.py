@@ -22,6 +22,7 @@ from detaudit.model.problems import (
     LossPatternFlood,
     LossPatternMisfit,
     LossPatternUnmatched,
+    ModuleMissing,
     NoTraining,
     ProbesIncomplete,
     ProcessUnseen,
@@ -58,7 +59,15 @@ LOOKED_FOR = (
 """What the recorder takes for a training."""
 
 _Ended: TypeAlias = (
-    Interrupted | EndedAtDifference | EndedAfterStep | TimedOut | Failed | InputExpected | Killed | RunLost
+    Interrupted
+    | EndedAtDifference
+    | EndedAfterStep
+    | TimedOut
+    | Failed
+    | InputExpected
+    | ModuleMissing
+    | Killed
+    | RunLost
 )
 _NotRecorded: TypeAlias = (
     RecorderNotLoaded | RecorderMismatch | ProbesIncomplete | NoTraining | FitUndigested | LogIncomplete
@@ -155,8 +164,11 @@ def _ended(found: _Ended) -> str:
             return f"the script failed with exit status {code}"
         case InputExpected():
             return "it asked for input, and a run has none: pass a file, or arguments, instead"
-        case Killed(signal=signal):
-            return f"the script was killed by {f'signal {signal}' if signal.isdecimal() else signal}"
+        case ModuleMissing(module=module):
+            return f"it imports {module}, which its Python does not have: install it there, or use --python"
+        case Killed(signal=signal, out_of_memory=starved):
+            why = ": the kernel ended a process because memory ran out" if starved else ""
+            return f"the script was killed by {f'signal {signal}' if signal.isdecimal() else signal}{why}"
         case RunLost(attempts=attempts, reason=reason):
             return f"lost in each of {count(attempts, 'attempt')}: {reason}"
         case _:
