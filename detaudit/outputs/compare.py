@@ -33,8 +33,7 @@ _LISTED = {
 
 def differences(a: Outputs, b: Outputs) -> tuple[OutputDifference, ...]:
     """Return in what two runs differ, what decides first, then what is open, then what is only listed."""
-    ignored = [re.compile(pattern) for pattern in dict.fromkeys((*a.rules.ignore_text, *b.rules.ignore_text))]
-    found = [*_files(a, b), *_streams(a, b, ignored)]
+    found = [*_files(a, b), *_streams(a, b, [*_ignored(a), *_ignored(b)])]
     if a.unread or b.unread:
         found.append(OutputDifference(path="", kind=OutputKind.UNREAD, problem=a.unread or b.unread))
     if Compare.TRAINING in (a.rules.compare, b.rules.compare):
@@ -130,11 +129,21 @@ def thinned(outputs: Outputs) -> Outputs:
     """Return outputs as a lock file keeps them: a digest for each file and stream, and nothing that only a run has."""
     return Outputs(
         files=tuple(map(_thin, outputs.files)),
-        stdout=text.thinned(outputs.stdout, outputs.facts),
-        stderr=None,
+        stdout=_digested(outputs.stdout, outputs),
+        stderr=_digested(outputs.stderr, outputs),
         exit_code=outputs.exit_code,
         digests_only=True,
     )
+
+
+def _digested(printed: Text | None, outputs: Outputs) -> Text | None:
+    if printed is None or outputs.facts is None:
+        return None
+    return text.digested(printed, outputs.facts, _ignored(outputs))
+
+
+def _ignored(outputs: Outputs) -> list[re.Pattern[str]]:
+    return [re.compile(pattern) for pattern in outputs.rules.ignore_text]
 
 
 def _thin(file: File) -> File:
