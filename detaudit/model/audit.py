@@ -10,7 +10,7 @@ from detaudit.model.enums import Across, Stage, Verdict
 from detaudit.model.evidence import Confidence, DifferingShare
 from detaudit.model.excerpt import Excerpt
 from detaudit.model.explanation import Explanation
-from detaudit.model.files import FileDifference, PrintedDifference
+from detaudit.model.files import FileDifference, LeftState, PrintedDifference
 from detaudit.model.machines import Machine
 from detaudit.model.next_steps import NextStep
 from detaudit.model.overrides import Override
@@ -116,7 +116,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     ``differing_generators`` are the random generators that began the training in different states if the runs differ;
     ``not_varied`` says of requested variations why they are not in ``varied``. ``file_differences`` and
     ``printed_difference`` do not decide. ``excerpts`` are the lines around the first ``sources``; ``differing_share``
-    is known of ten runs or more. ``machines`` did the runs, ``()`` if it was one.
+    is known of ten runs or more. ``machines`` did the runs, ``()`` if it was one. ``left_state`` is what
+    runs read of earlier ones.
     """
 
     recipe: AppliedRecipe
@@ -145,6 +146,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     differing_share: DifferingShare | None = None
     excerpts: tuple[Excerpt, ...] = ()
     machines: tuple[Machine, ...] = ()
+    left_state: LeftState | None = None
 
     @property
     def shorter(self) -> tuple[Run, ...]:

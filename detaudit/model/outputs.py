@@ -145,11 +145,18 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[TextBlock, ...] = ()
 
 
+class ListedFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file that a run wrote and that is only listed: ``row`` is the id of the row of configs/outputs.yaml."""
+
+    path: str
+    row: str
+
+
 class Outputs(msgspec.Struct, frozen=True, kw_only=True):
     """All that left a run: what is compared of it beside its training.
 
     ``digests_only``: as a lock file keeps it, with one value for each file and one block for each stream. ``unread``
-    says what the budget left out, ``""`` if nothing.
+    says what the budget left out, ``""`` if nothing. ``listed`` are the files that are not compared by what they are.
     """
 
     files: tuple[File, ...] = ()
@@ -159,3 +166,4 @@ class Outputs(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     unread: str = ""
     digests_only: bool = False
+    listed: tuple[ListedFile, ...] = ()

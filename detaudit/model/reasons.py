@@ -3,6 +3,7 @@
 from typing import TypeAlias
 
 from detaudit.model.facts import Fact
+from detaudit.model.files import LeftState
 from detaudit.model.problems import RunError, Unseen
 
 
@@ -67,6 +68,12 @@ class MachinesRunOnce(Fact, frozen=True, kw_only=True):
     machines: tuple[int, ...]
 
 
+class StateUnsettled(Fact, frozen=True, kw_only=True):
+    """The runs match, but some read what earlier ones had left, and none was seen without it."""
+
+    state: LeftState
+
+
 Reason: TypeAlias = (
     RunUnusable
     | SingleRun
@@ -78,5 +85,6 @@ Reason: TypeAlias = (
     | CoresReduced
     | DeviceShared
     | MachinesRunOnce
+    | StateUnsettled
 )
 """Why a group is inconclusive."""

@@ -57,9 +57,10 @@ class Reader:
 
     def _unhooked(self, spec: RunSpec, attempt: Attempt) -> tuple[Training, ...]:
         """Return what needs no event log, with names of files that all runs share."""
-        files = tuple(self._files.named({file.path: file.contents for file in kept(spec.folder)}).values())
+        outputs = kept(spec.folder)
+        files = self._files.named(outputs.files)
         if files:
-            keep(files, spec.folder)
+            keep(msgspec.structs.replace(outputs, files=files), spec.folder)
         saved = as_training(files)
         others = [part for part in attempt.unhooked if part.framework != Stage.SAVED.value]
         return (*others, *([saved] if saved is not None else []))

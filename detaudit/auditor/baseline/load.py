@@ -155,7 +155,7 @@ def _printed(place: str, run: Run, logs: Path, losses: re.Pattern[str] | None) -
 
 def _written(run: Run, logs: Path) -> Iterator[Training]:
     """Yield the files that a run wrote; their digests are in the results folder, the files themselves are gone."""
-    saved = written.as_training(written.kept(logs))
+    saved = written.as_training(written.kept(logs).files)
     if saved is not None:
         yield saved
     for rank in run.ranks:

@@ -10,8 +10,9 @@ from detaudit import wire
 from detaudit.auditor.evidence import printed
 from detaudit.auditor.evidence.artifacts import Contents, Files, read
 from detaudit.auditor.evidence.formats import UnusableError
-from detaudit.auditor.evidence.written import File, as_training, listed
+from detaudit.auditor.evidence.written import as_training, listed
 from detaudit.model import Artifact, FinalState, RunError, Stage, Training, Warning, as_number  # the term
+from detaudit.model.outputs import File
 from detaudit.model.problems import ArtifactUnusable
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from detaudit.auditor.evidence import printed_lines, written
-from detaudit.auditor.evidence.written import File
 from detaudit.model import FileDifference, PrintedDifference
+from detaudit.model.outputs import File, Role
 
 MOST_PARTS = 5
 MOST_DIFFERENCES = 200
@@ -16,7 +16,7 @@ Folders = Mapping[int, Path]
 
 def differences(folders: Folders) -> tuple[FileDifference, ...]:
     """Return the files that differ from those of the first run, each once."""
-    runs = [(run, {file.name: file for file in written.kept(folder)}) for run, folder in folders.items()]
+    runs = [(run, {file.name: file for file in written.kept(folder).files}) for run, folder in folders.items()]
     found: dict[str, FileDifference] = {}
     for run, files in runs[1:]:
         for differs in _between(runs[0], (run, files)):
@@ -29,12 +29,12 @@ def _between(a: tuple[int, Mapping[str, File]], b: tuple[int, Mapping[str, File]
     for name in {**ours, **theirs}:
         mine, yours = ours.get(name), theirs.get(name)
         if mine is None or yours is None:
-            if not any(one is not None and one.contents.tensors for one in (mine, yours)):
+            if not any(one is not None and written.tensors(one) for one in (mine, yours)):
                 yield FileDifference(path=name, runs=(first, second), only_run=second if mine is None else first)
             continue
         parts = _differing(mine, yours)
-        problem = mine.contents.problem or yours.contents.problem
-        if parts or (mine.contents.digest != yours.contents.digest and not _decides(mine, yours)):
+        problem = mine.problem or yours.problem
+        if parts or (written.digest(mine) != written.digest(yours) and not _decides(mine, yours)):
             more = max(0, len(parts) - MOST_PARTS)
             yield FileDifference(
                 path=name, runs=(first, second), parts=tuple(parts[:MOST_PARTS]), more=more, problem=problem
@@ -43,11 +43,13 @@ def _between(a: tuple[int, Mapping[str, File]], b: tuple[int, Mapping[str, File]
 
 def _decides(mine: File, yours: File) -> bool:
     """Whether the two are compared by their tensors anyway."""
-    return bool(mine.contents.tensors or yours.contents.tensors)
+    return bool(written.tensors(mine) or written.tensors(yours))
 
 
 def _differing(mine: File, yours: File) -> list[str]:
-    a, b = mine.contents.beside, yours.contents.beside
+    a, b = (
+        {value.name: value.digest for value in file.values if value.role is not Role.RESULT} for file in (mine, yours)
+    )
     return [name for name in {**a, **b} if name and a.get(name) != b.get(name)]
 
 
