@@ -111,11 +111,11 @@ class Auditor:
             except StateInUseError as error:
                 found = LeftState(reads=described, outcome=FreshStart.IN_USE, detail=str(error))
             else:
-                run = self._add(group, result).runs[-1]
-                if run.status is Status.OK:
-                    outcome = FreshStart.DIFFERENT if group.differs else FreshStart.SAME
+                shown = self._add(group, result)
+                if shown.runs[-1].status is Status.OK:
+                    outcome = FreshStart.DIFFERENT if shown.distinct_results > 1 else FreshStart.SAME
                     found = msgspec.structs.replace(found, outcome=outcome)
-        if found.outcome is FreshStart.SAME:
+        if found.outcome in (FreshStart.SAME, FreshStart.DIFFERENT):
             self._runner.settle(reads)
         group.settle(found)
         self._audit.update(group)

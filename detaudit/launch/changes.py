@@ -85,7 +85,7 @@ def written(before: Stamps, after: Stamps) -> list[str]:
 
 
 class Prefixes:
-    """The contents of files before a run, as far as they are small: was a file only appended to?"""
+    """The contents of files before a run, as far as they are small, which show whether they were only appended to."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._digests: dict[str, tuple[int, bytes]] = {}

@@ -26,7 +26,7 @@ class RunName:
 
 @dataclass(frozen=True)
 class LeftFile:
-    """A file that a run left: ``by`` was the last to write it. ``created`` says that it did not exist before the audit."""
+    """A file that a run left; ``by`` was the last to write it. If ``created``, it did not exist before the audit."""
 
     path: str
     by: RunName
@@ -35,7 +35,7 @@ class LeftFile:
 
 @dataclass(frozen=True)
 class ReadFile:
-    """That a run read a file before it wrote it; ``file`` and ``line`` are in user code, "" and 0 if that is unknown."""
+    """That a run read a file before it wrote it, at a line of user code; ``""`` and 0 if that is unknown."""
 
     left: LeftFile
     by: RunName
@@ -49,9 +49,8 @@ class Watching:
     def __init__(self, known: Sequence[str]) -> None:
         self.known = frozenset(known)
         self._watch = _new_watch()
-        self.complete = (
-            self._watch is not None and self._watch.start(known[:MOST_WATCHED]) and len(known) <= MOST_WATCHED
-        )
+        started = self._watch is not None and self._watch.start(known[:MOST_WATCHED])
+        self.complete = started and len(known) <= MOST_WATCHED
 
     def stop(self) -> frozenset[str]:
         """Return the files whose first access was a read, as far as inotify says."""
@@ -127,14 +126,19 @@ class LeftoverFiles:
         """Return what must be gone for a run to start without the state that these reads are of.
 
         That is a file, or the topmost folder above it that did not exist before the audit, if all that is in it was
-        written by runs of the audit.
+        written by runs of the audit. Folders right below the home folder are everybody's.
         """
+        home = os.path.realpath(os.path.expanduser("~"))
         created = {one.path for one in self.left if one.created}
         found: dict[str, None] = {}
         for read in reads:
             if read.left.path in created:
                 above = _above(read.left.path)
-                folders = [one for one in above if one in self._folders and _all_in(one, created)]
+                folders = [
+                    one
+                    for one in above
+                    if one in self._folders and os.path.dirname(one) != home and _all_in(one, created)
+                ]
                 found[folders[-1] if folders else read.left.path] = None
         return tuple(path for path in found if not any(other in found for other in _above(path)))
 
@@ -148,10 +152,8 @@ def _above(path: str) -> list[str]:
 
 
 def _all_in(folder: str, created: set[str]) -> bool:
-    for top, _, names in os.walk(folder):
-        if any(os.path.join(top, name) not in created for name in names):
-            return False
-    return True
+    inside = (os.path.join(top, name) for top, _, names in os.walk(folder) for name in names)
+    return all(path in created for path in inside)
 
 
 class _Watch:

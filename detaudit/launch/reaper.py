@@ -8,7 +8,7 @@ from detaudit.launch.put_aside import recover_own
 
 
 def main() -> None:
-    """Wait until the audit closes the pipe; end its runs unless it wrote that it is done, and put back what it moved."""
+    """Wait until the audit closes the pipe. Unless it wrote that it is done, end its runs, and undo what it moved."""
     if sys.stdin.buffer.read() != b"done":
         kill_marked(sys.argv[1])
         if len(sys.argv) > 2:

@@ -56,11 +56,41 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """The files that a run wrote, in this order, and the folders that it made; ``spent`` if the recorder missed some."""
+    """The files that a run wrote, in this order, and the folders that it made; ``spent`` if some were not recorded."""
 
     files: tuple[Change, ...] = ()
     folders: tuple[str, ...] = ()
     spent: bool = False
+
+
+class _Recorded:
+    """What the processes of a run recorded of the files that they wrote, by path.
+
+    ``first`` is the line that was written first, ``appended`` says whether all of them only appended to it, and
+    ``left`` whether a temporary file that is still there is new.
+    """
+
+    def __init__(self, processes: Iterable[Process]) -> None:
+        self.first: dict[str, Wrote] = {}
+        self.appended: dict[str, bool] = {}
+        self.left: dict[str, bool] = {}
+        self.folders: dict[str, None] = {}
+        self.spent = False
+        for process in processes:
+            for line in process.wrote:
+                self._take(line)
+            for left in process.left:
+                self.left[left.path] = self.left.get(left.path, False) or left.new
+
+    def _take(self, line: Wrote) -> None:
+        self.spent = self.spent or line.spent
+        if line.folder:
+            self.folders[line.path] = None
+        elif line.path:
+            # What is overwritten after it was appended to has another line, which is later.
+            self.appended[line.path] = self.appended.get(line.path, True) and line.append
+            before = self.first.get(line.path)
+            self.first[line.path] = line if before is None or line.at < before.at else before
 
 
 def changes_of(
@@ -71,64 +101,35 @@ def changes_of(
     ``before`` and ``prefixes`` say what was there before. A name that was renamed or removed since counts no more, and
     of several names of one file the first counts.
     """
-    lines: dict[str, list[Wrote]] = {}
-    appended: dict[str, bool] = {}
-    new_left: dict[str, bool] = {}
-    folders: dict[str, None] = {}
-    spent = False
-    for process in processes:
-        only: dict[str, bool] = {}
-        for line in process.wrote:
-            spent = spent or line.spent
-            if line.folder:
-                folders[line.path] = None
-            elif line.path:
-                lines.setdefault(line.path, []).append(line)
-                only[line.path] = line.append
-        for path, append in only.items():
-            appended[path] = appended.get(path, True) and append
-        for left in process.left:
-            new_left[left.path] = new_left.get(left.path, False) or left.new
+    recorded, changed = _Recorded(processes), frozenset(scanned)
     found: dict[tuple[int, int], tuple[tuple[int, bytes], Change]] = {}
-    changed = frozenset(scanned)
-    for path in dict.fromkeys((*scanned, *lines, *new_left, *(one for top in folders for one in _in(top)))):
+    made = (path for folder in recorded.folders for path in _in(folder))
+    for path in dict.fromkeys((*scanned, *recorded.first, *recorded.left, *made)):
         try:
             now = os.lstat(path)
         except OSError:
             continue
-        if not stat.S_ISREG(now.st_mode) or path.startswith(_SYSTEM):
+        line = recorded.first.get(path)
+        untouched = line is not None and (line.size, line.changed) == (now.st_size, now.st_ctime_ns)
+        if not stat.S_ISREG(now.st_mode) or path.startswith(_SYSTEM) or (untouched and path not in changed):
             continue
-        first = min(lines.get(path, ()), key=lambda line: line.at, default=None)
-        untouched = first is not None and first.size == now.st_size and first.changed == now.st_ctime_ns
-        if untouched and path not in changed:
-            continue
-        if first is not None:
-            existed = first.size >= 0
+        if line is not None:
+            existed = line.size >= 0
         else:
-            existed = before.existed(path) if path in changed else not new_left.get(path, True)
-        change = Change(path, existed, _kept(path, now, before, first, appended.get(path), prefixes) if existed else 0)
+            existed = before.existed(path) if path in changed else not recorded.left.get(path, True)
+        kept = _kept(path, now, before, recorded, prefixes) if existed else 0
         order = now.st_mtime_ns, os.fsencode(path)
-        found.setdefault((now.st_dev, now.st_ino), (order, change))
+        found.setdefault((now.st_dev, now.st_ino), (order, Change(path, existed, kept)))
     ordered = tuple(change for _, change in sorted(found.values(), key=lambda one: one[0]))
-    return Changes(ordered, tuple(folders), spent)
+    return Changes(ordered, tuple(recorded.folders), recorded.spent)
 
 
-def _kept(
-    path: str,
-    now: os.stat_result,
-    before: Stamps,
-    first: Wrote | None,
-    appended: bool | None,
-    prefixes: Prefixes | None,
-) -> int:
+def _kept(path: str, now: os.stat_result, before: Stamps, recorded: _Recorded, prefixes: Prefixes | None) -> int:
     """Return how many bytes of a file that existed were only appended to, 0 if it may have been overwritten."""
-    if appended is False:
-        return 0
-    if appended:
-        size = first.size if first is not None else 0
-        replaced = path in before.files and before.files[path][3] != now.st_ino
-        return size if 0 < size <= now.st_size and not replaced else 0
-    return prefixes.appended_to(path) if prefixes is not None else 0
+    if (line := recorded.first.get(path)) is None:
+        return prefixes.appended_to(path) if prefixes is not None else 0
+    replaced = path in before.files and before.files[path][3] != now.st_ino
+    return line.size if recorded.appended[path] and 0 < line.size <= now.st_size and not replaced else 0
 
 
 def _in(folder: str) -> Iterator[str]:

@@ -79,7 +79,7 @@ class Runner:
 
     @property
     def leftovers(self) -> list[str]:
-        """The files that one run wrote and a later one read, but for those that were shown not to matter."""
+        """The files that one run wrote and a later one read, but for those of which a run more showed what they do."""
         read = {one.left.path for one in self._left.reads} - self._settled
         return sorted({os.path.relpath(path, self._settings.cwd) for path in read})
 
@@ -107,13 +107,13 @@ class Runner:
             path=shown_path(read.left.path, cwd),
             left_by=read.left.by.number,
             read_by=read.by.number,
-            file=event_logs.display_path(read.file, cwd) if read.file else "",
+            file=read.file,
             line=read.line,
             recipe=read.left.by.recipe if read.left.by.recipe != read.by.recipe else "",
         )
 
     def settle(self, reads: Iterable[ReadFile]) -> None:
-        """Note that these files were shown not to matter."""
+        """Note that a run more showed what these files do."""
         self._settled.update(read.left.path for read in reads)
 
     def to_put_aside(self, reads: Iterable[ReadFile]) -> tuple[str, ...]:
@@ -241,7 +241,7 @@ class Runner:
             for line in process.wrote:
                 wrote[line.path] = min(line.at, wrote.get(line.path, line.at))
         lines = [
-            (line.path, line.file, line.line)
+            (line.path, event_logs.display_path(line.file, spec.cwd) if line.file else "", line.line)
             for process in processes
             for line in sorted(process.read, key=lambda line: line.at)
             if line.at <= wrote.get(line.path, line.at)
