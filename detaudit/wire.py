@@ -70,8 +70,19 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     process and framework replaces earlier ones). ``tensors`` has ``[class, name, buffer, dtype, shape, digest]``
     for each tensor, in no fixed order. ``class`` is that of the module that holds it, ``buffer`` is false for a
     parameter. ``outputs`` is as of ``final``, and only there if nothing but threads of the process trained.
-``wrote``: ``path``
-    The script opened this file for writing; it is not below the working directory.
+``wrote``: ``path, append, size, changed, folder, at, spent``
+    The script opened this file for writing, or renamed, linked or cut it. One that is new and below the working
+    directory has no line. ``append`` says that it was only extended so far, ``size`` and ``changed`` (nanoseconds since
+    1970) are what it was before, -1 and 0 if it did not exist. A second line says that it was also overwritten. With
+    ``folder``, the script made or renamed a folder: all files that are in it at the end are meant. ``at`` is when, in
+    nanoseconds of the system's monotonic clock. With ``spent``, there is no path: the process wrote to so many files
+    that further ones have no line.
+``left``: ``path, new``
+    At the end: a file in the folder of temporary files that the script wrote and that is still there; ``new`` says that
+    it did not exist before.
+``read``: ``path, file, line, at``
+    This line of the script opened a file of an earlier run for reading (KNOWN_FILES), and the process had not written
+    it before; ``""`` and 0 if it is not known which line.
 ``undigested``: ``what, why``
     The fit ``what`` (``Class.method``, or a function) has no digest of what was learned. ``why`` names the attribute.
 ``trouble``: ``where, error``
@@ -182,6 +193,13 @@ MAIN_THREAD = "MainThread"
 
 ENV_PAD = "DETAUDIT_PAD"
 """Filler that makes the environments of all runs equally large, because the size of the environment moves addresses."""
+
+KNOWN_FILES = "known-files"
+"""A file beside the folder of the event logs, which the auditor writes before the run.
+
+It has three lists, separated by two bytes of zero, and their entries by one: the working directory of the run, parts of
+paths whose files are only listed, and the files that earlier runs left.
+"""
 
 LOGS = "logs"
 """The folder of the event logs, in the folder of a run."""

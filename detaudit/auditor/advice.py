@@ -159,10 +159,13 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def warnings(groups: Sequence[Group], leftovers: Sequence[str], unnoticed: Sequence[Warning]) -> tuple[Warning, ...]:
+def warnings(
+    groups: Sequence[Group], leftovers: Sequence[str], unnoticed: Sequence[Warning], *, isolated: bool = False
+) -> tuple[Warning, ...]:
     """Return what casts doubt on these groups.
 
-    ``leftovers`` are files that one run wrote and a later one read; ``unnoticed`` is what else the runner has to say.
+    ``leftovers`` are files that one run wrote and a later one read, of runs that may be ``isolated``; ``unnoticed`` is
+    what else the runner has to say.
     """
     found: list[Warning] = []
     for group in groups:
@@ -176,5 +179,5 @@ def warnings(groups: Sequence[Group], leftovers: Sequence[str], unnoticed: Seque
         found += [replace(one, recipe=name) for run in group.runs for one in run.warnings]
     if leftovers:
         shown_ = tuple(leftovers[:_SHOWN])
-        found.append(LeftoverFilesRead(files=shown_, more=len(leftovers) - len(shown_)))
+        found.append(LeftoverFilesRead(files=shown_, more=len(leftovers) - len(shown_), isolated=isolated))
     return tuple(dict.fromkeys((*found, *unnoticed)))

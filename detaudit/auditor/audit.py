@@ -2,6 +2,9 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
+
+import msgspec
 
 from detaudit.auditor import store
 from detaudit.auditor.evidence import environment
@@ -18,9 +21,14 @@ from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import Launcher
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.launch.pool import Pool
+from detaudit.launch.put_aside import StateInUseError
 from detaudit.launch.shield import shielded
 from detaudit.model import Audit, Group, Recording, Run, RunRecord, Status
+from detaudit.model.files import FreshStart, LeftState
 from detaudit.model.warnings import AuditStopped, RunsFailAlike
+
+_SHOWN = 3
+"""Files that a reason names."""
 
 
 class Auditor:
@@ -79,6 +87,41 @@ class Auditor:
                             group.add(stopped(number, plan.spec(number)), (), RunRecord())
                             self._audit.update(group)
                 raise
+        if not ladder.more:
+            self._check_state(plan, group)
+
+    def _check_state(self, plan: GroupPlan, group: GroupInProgress) -> None:
+        """If matching runs read what earlier ones had left, do one more without it, alone."""
+        reads = self._runner.state_read(plan.recipe.name)
+        runs = group.result().runs
+        through_end = all(run.status is Status.OK and run.through is None for run in runs)
+        if not reads or group.differs or not through_end or self._settings.until is not None or len(runs) < 2:
+            return
+        described = tuple(map(self._runner.described, reads))
+        older = [path.path for path, read in zip(described, reads, strict=True) if not read.left.created]
+        number = len(runs) + 1
+        if older:
+            found = LeftState(reads=described, outcome=FreshStart.EXISTED, detail=", ".join(older[:_SHOWN]))
+        else:
+            found = LeftState(reads=described, outcome=FreshStart.FAILED, run=number)
+            self._observer.runs_planned(number, least=False)
+            spec = replace(plan.spec(1), folder=plan.folder / str(number))  # nothing else may vary
+            try:
+                result = self._runner.run(number, spec, without=self._runner.to_put_aside(reads))
+            except StateInUseError as error:
+                found = LeftState(reads=described, outcome=FreshStart.IN_USE, detail=str(error))
+            else:
+                shown = self._add(group, result)
+                if shown.runs[-1].status is Status.OK:
+                    outcome = FreshStart.DIFFERENT if shown.distinct_results > 1 else FreshStart.SAME
+                    found = msgspec.structs.replace(found, outcome=outcome)
+        if found.outcome in (FreshStart.SAME, FreshStart.DIFFERENT):
+            self._runner.settle(reads)
+        group.settle(found)
+        self._audit.update(group)
+        store.save(self._settings.out, self.result())
+        if found.run:
+            self._observer.run_finished(group.result().runs[-1])
 
     def _work(self, plan: GroupPlan, group: GroupInProgress, ladder: Ladder) -> Callable[[int], Result]:
         """Return what does the run with a number.

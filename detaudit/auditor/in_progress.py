@@ -91,7 +91,10 @@ class AuditInProgress:
             environment=msgspec.to_builtins(self._environment),
             verdict=verdict.of_groups(verdicts),
             groups=groups,
-            warnings=(*advice.warnings(groups, leftovers or [], warnings), *self.stopped),
+            warnings=(
+                *advice.warnings(groups, leftovers or [], warnings, isolated=settings.isolate),
+                *self.stopped,
+            ),
             next_steps=advice.next_steps(settings, groups, leftovers or []),
             interrupted=interrupted,
             target=settings.target.words,

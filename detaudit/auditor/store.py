@@ -9,6 +9,7 @@ import msgspec
 from detaudit import private
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RESULTS
+from detaudit.launch.put_aside import recover
 from detaudit.model import SCHEMA_VERSION, Audit, Bisection, Check, Trace, VariationBisection, to_json
 
 _STORED = Audit | Bisection | VariationBisection | Trace | Check
@@ -59,8 +60,10 @@ def new_folder(mark: str) -> Path:
 def prepare(out: Path) -> None:
     """Create the results folder of an audit, invisible to git.
 
-    Raises StorageError if that fails, UsageError if it is not empty.
+    What a detaudit that was killed put aside is put back first. Raises StorageError if that fails, UsageError if the
+    folder is not empty.
     """
+    recover(out)
     try:
         private.make_folder(out)
         if any(out.iterdir()):

@@ -51,7 +51,7 @@ def execute(
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP, and so does the audit
             signal.signal(number, _interrupt)
-    with ProgressLine(shown.quiet, verbose=shown.verbose) as progress, Reaper(mark):
+    with ProgressLine(shown.quiet, verbose=shown.verbose) as progress, Reaper(mark, out):
         job = make_job(progress)
         try:
             report = job.run()

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
 import psutil
 
 import detaudit
@@ -108,16 +109,17 @@ def _signal_group(pgid: int, signal_: signal.Signals) -> None:
 class Reaper:
     """A small process beside the audit that ends its runs if the audit itself is killed.
 
-    It waits on a pipe, which closes however the audit ends, even by SIGKILL.
+    Then it also puts back what the audit had put aside, by the journal in its results folder ``out``. It waits on a
+    pipe, which closes however the audit ends, even by SIGKILL.
     """
 
-    def __init__(self, mark: str) -> None:
+    def __init__(self, mark: str, out: Path | None = None) -> None:
         env = {key: value for key, value in os.environ.items() if key != wire.ENV_MARK}
         # Isolated, or it would import a file of the user with the name of a module that it needs.
-        packages = [str(Path(module.__file__ or "").parents[1]) for module in (detaudit, psutil)]
+        packages = [str(Path(module.__file__ or "").parents[1]) for module in (detaudit, msgspec, psutil)]
         start = f"import sys; sys.path += {packages!r}; from detaudit.launch.reaper import main; main()"
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", start, mark],
+            [sys.executable, "-I", "-c", start, mark, *([str(out.absolute())] if out is not None else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -10,6 +10,7 @@ from detaudit.model.enums import Across, Stage, Verdict
 from detaudit.model.evidence import Confidence, DifferingShare
 from detaudit.model.excerpt import Excerpt
 from detaudit.model.explanation import Explanation
+from detaudit.model.files import LeftState
 from detaudit.model.machines import Machine
 from detaudit.model.next_steps import NextStep
 from detaudit.model.outputs import OutputDifference
@@ -117,7 +118,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     ``not_varied`` says of requested variations why they are not in ``varied``. ``output_differences`` are in what left
     the runs, whether they decide or not; ``outputs_compared`` says that all of that was compared. ``excerpts`` are the
     lines around the first ``sources``; ``differing_share`` is known of ten runs or more. ``machines`` did the runs,
-    ``()`` if it was one.
+    ``()`` if it was one. ``left_state`` is what runs read of earlier ones.
     """
 
     recipe: AppliedRecipe
@@ -146,6 +147,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     differing_share: DifferingShare | None = None
     excerpts: tuple[Excerpt, ...] = ()
     machines: tuple[Machine, ...] = ()
+    left_state: LeftState | None = None
 
     @property
     def shorter(self) -> tuple[Run, ...]:

@@ -221,11 +221,19 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[TextBlock, ...] = ()
 
 
+class ListedFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file that a run wrote and that is only listed: ``row`` is the id of the row of configs/outputs.yaml."""
+
+    path: str
+    row: str
+
+
 class Outputs(msgspec.Struct, frozen=True, kw_only=True):
     """All that left a run: what is compared of it beside its training.
 
     ``digests_only``: as a lock file keeps it, with one value for each file and one block for each stream. ``unread``
-    says what the budget left out, ``""`` if nothing. ``rules`` say what of it counts.
+    says what the budget left out, ``""`` if nothing. ``rules`` say what of it counts. ``listed`` are the files that are
+    not compared by what they are.
     """
 
     files: tuple[File, ...] = ()
@@ -236,3 +244,4 @@ class Outputs(msgspec.Struct, frozen=True, kw_only=True):
     unread: str = ""
     digests_only: bool = False
     rules: OutputRules = OutputRules()
+    listed: tuple[ListedFile, ...] = ()

@@ -78,9 +78,16 @@ class ProbesIncomplete(Fact, frozen=True, kw_only=True):
 
 
 class NoTraining(Fact, frozen=True, kw_only=True):
-    """Nothing that the recorder hooks was trained; ``imported`` are the frameworks with their versions."""
+    """Nothing that the recorder hooks was trained; ``imported`` are the frameworks with their versions.
+
+    If an earlier run, ``left_by``, trained something, ``left`` are the first files that it left, and that this one
+    ``read`` if it read any.
+    """
 
     imported: tuple[str, ...]
+    left: tuple[str, ...] = ()
+    left_by: int = 0
+    read: bool = False
 
 
 class FitUndigested(Fact, frozen=True, kw_only=True):

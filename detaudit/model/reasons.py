@@ -3,6 +3,7 @@
 from typing import TypeAlias
 
 from detaudit.model.facts import Fact
+from detaudit.model.files import LeftState
 from detaudit.model.outputs import OutputDifference
 from detaudit.model.problems import RunError, Unseen
 
@@ -75,6 +76,12 @@ class OutputsOpen(Fact, frozen=True, kw_only=True):
     more: int = 0
 
 
+class StateUnsettled(Fact, frozen=True, kw_only=True):
+    """The runs match, but some read what earlier ones had left, and none was seen without it."""
+
+    state: LeftState
+
+
 Reason: TypeAlias = (
     RunUnusable
     | SingleRun
@@ -87,5 +94,6 @@ Reason: TypeAlias = (
     | DeviceShared
     | MachinesRunOnce
     | OutputsOpen
+    | StateUnsettled
 )
 """Why a group is inconclusive."""

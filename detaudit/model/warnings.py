@@ -5,6 +5,7 @@ from typing import TypeAlias
 from detaudit.model.applicability import Inapplicable
 from detaudit.model.enums import ArchiveFlaw, Stage
 from detaudit.model.facts import Fact
+from detaudit.model.files import LeftState
 from detaudit.model.overrides import Override
 from detaudit.model.problems import RunError
 from detaudit.model.reasons import OutputsOpen
@@ -90,10 +91,17 @@ class ArtifactsSkipped(_Warning, frozen=True, kw_only=True):
 
 
 class LeftoverFilesRead(_Warning, frozen=True, kw_only=True):
-    """A run read files that an earlier run wrote; ``more`` are not listed."""
+    """A run read files that an earlier run wrote; ``more`` are not listed. They may be ``isolated`` all the same."""
 
     files: tuple[str, ...]
     more: int = 0
+    isolated: bool = False
+
+
+class StateChecked(_Warning, frozen=True, kw_only=True):
+    """Runs read what earlier ones had left, and one more without it showed whether that matters."""
+
+    state: LeftState
 
 
 class LeftoversUnchecked(_Warning, frozen=True, kw_only=True):
@@ -228,7 +236,7 @@ class PrintedLossesSkipped(_Warning, frozen=True, kw_only=True):
     """The printed losses of a recording were not compared, because no --loss-pattern was given."""
 
 
-_OfFiles: TypeAlias = ArtifactsSkipped | LeftoverFilesRead | LeftoversUnchecked | FilesUnsearched
+_OfFiles: TypeAlias = ArtifactsSkipped | LeftoverFilesRead | StateChecked | LeftoversUnchecked | FilesUnsearched
 _OfArchives: TypeAlias = ArchiveFlawed | ArchivesOfOtherPlans | RunStoredTwice
 _OfRanks: TypeAlias = RanksRestarted | RanksDiffer | FrameworksDiffer | TensorCountsDiffer | TensorLayoutsDiffer
 Warning: TypeAlias = (  # the term for it, in the report and here

@@ -41,6 +41,7 @@ _HOOKED_FIRST = (
     ("queue", "randomness.queues", "watch"),
     ("torch.utils.data.dataloader", "randomness.completion_order", "watch_loaders"),
     ("torch.serialization", "process.outputs", "watch_torch"),
+    ("h5py._hl.files", "process.outputs", "watch_h5py"),
 )
 """Modules to hook before any flag is applied, and for each the module here and the function that hooks it."""
 

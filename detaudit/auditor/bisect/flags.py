@@ -94,6 +94,7 @@ class Bisector:
         self._earlier = earlier
         self._question = question
         self._runner = make_runner(settings, launcher, observer or Observer())
+        self._runner.starts_fresh = True
         self._observer = observer or Observer()
         self._trials = LimitedTrials(settings, self._runner, self._plan, observer or Observer(), self._save)
         self._rules = rules_of(question.catalogue)
@@ -202,7 +203,12 @@ class Bisector:
             environment=msgspec.to_builtins(self._trials.environment),
             verdict=Verdict.INCONCLUSIVE if undecided else VERDICTS[outcome],
             groups=groups,
-            warnings=(*advice.warnings(groups, self._runner.leftovers, self._runner.warnings), *undecided),
+            warnings=(
+                *advice.warnings(
+                    groups, self._runner.leftovers, self._runner.warnings, isolated=question.settings.isolate
+                ),
+                *undecided,
+            ),
             next_steps=self._next(file, interrupted),
             interrupted=interrupted,
             target=question.settings.target.words,

@@ -55,6 +55,7 @@ class VariationBisector:
         self._earlier = earlier
         self._question = question
         self._runner = Runner(settings, launcher, observer)
+        self._runner.starts_fresh = True
         self._varying = settings.varying.under(question.recipe)
         self._trials = ControlledTrials(settings, self._runner, self._plan, observer, self._save)
         candidates = [one.id for one in self._varying.varying]
@@ -110,7 +111,9 @@ class VariationBisector:
             environment=msgspec.to_builtins(self._trials.environment),
             verdict=VERDICTS[outcome],
             groups=groups,
-            warnings=advice.warnings(groups, self._runner.leftovers, self._runner.warnings),
+            warnings=advice.warnings(
+                groups, self._runner.leftovers, self._runner.warnings, isolated=question.settings.isolate
+            ),
             next_steps=advice.resume_step(question.settings)
             if interrupted
             else sensitivity_report.next_steps(question.settings, question.recipe, outcome, effects),

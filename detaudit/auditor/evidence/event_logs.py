@@ -22,8 +22,10 @@ from detaudit.auditor.evidence.event_records import (
     Generators,
     Hello,
     Identity,
+    Left,
     Line,
     ProbeLine,
+    Read,
     SettingsLine,
     SourceLine,
     State,
@@ -55,7 +57,9 @@ class Process:
     troubles: list[Trouble] = field(default_factory=list)
     trainings: tuple[Training, ...] = ()
     lanes: tuple[int, ...] = ()
-    wrote: list[str] = field(default_factory=list)
+    wrote: list[Wrote] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+    read: list[Read] = field(default_factory=list)
     ended: bool = False
     torn: bool = False
     replaced: bool = False
@@ -128,6 +132,9 @@ _LISTS: dict[type[Line], str] = {
     ProbeLine: "probes",
     Undigested: "undigested",
     Trouble: "troubles",
+    Wrote: "wrote",
+    Left: "left",
+    Read: "read",
 }
 
 
@@ -143,8 +150,6 @@ def _take(process: Process, growing: TrainingsSoFar, line: Line) -> None:
             process.settings = line
         case Generators():
             process.generators = process.generators or line.states
-        case Wrote():
-            process.wrote.append(line.path)
         case Bye():
             process.ended = True
         case Torn():

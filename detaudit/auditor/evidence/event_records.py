@@ -183,9 +183,31 @@ class Trouble(Line, frozen=True, tag="trouble"):
 
 
 class Wrote(Line, frozen=True, tag="wrote"):
-    """The process opened a file for writing that is not below its working directory."""
+    """The process wrote to a file or made a folder, or (``spent``) to so many that further ones have no line."""
 
     path: str
+    append: bool = False
+    size: int = -1
+    changed: int = 0
+    folder: bool = False
+    at: int = 0
+    spent: bool = False
+
+
+class Left(Line, frozen=True, tag="left"):
+    """A temporary file is still there at the end of the process."""
+
+    path: str
+    new: bool
+
+
+class Read(Line, frozen=True, tag="read"):
+    """A line of the script read a file that an earlier run wrote."""
+
+    path: str
+    file: str
+    line: int
+    at: int
 
 
 class Bye(Line, frozen=True, tag="bye"):
@@ -211,5 +233,7 @@ DECODER = msgspec.json.Decoder(
     | Undigested
     | Trouble
     | Wrote
+    | Left
+    | Read
     | Bye
 )

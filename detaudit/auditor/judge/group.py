@@ -33,6 +33,7 @@ from detaudit.model import (
     shorter,
 )
 from detaudit.model.applicability import RefusedInProcess
+from detaudit.model.files import FreshStart, LeftState
 from detaudit.model.reasons import (
     MachinesRunOnce,
     OnlyLosses,
@@ -41,9 +42,10 @@ from detaudit.model.reasons import (
     RunsMissing,
     RunUnusable,
     SingleRun,
+    StateUnsettled,
     TrainingsUnseen,
 )
-from detaudit.model.warnings import VariationFailed
+from detaudit.model.warnings import StateChecked, VariationFailed
 from detaudit.recipe.variations import order_id
 
 
@@ -64,6 +66,7 @@ class GroupInProgress:
         self._flags = FlagStates(plan.recipe, plan.refused)
         self._crowding = Crowding(plan.jobs, gpu=has_gpu())
         self._machines = machines.Machines()
+        self._state: LeftState | None = None
         self._known: Group | None = None
 
     def add(
@@ -101,6 +104,10 @@ class GroupInProgress:
         self._runs.append(run)
         self._known = None
         self._flags.add(processes)
+
+    def settle(self, state: LeftState) -> None:
+        """Note what runs read that earlier ones had left, and what the last run, which started without it, showed."""
+        self._state, self._known = state, None
 
     @property
     def record(self) -> RunRecord | None:
@@ -160,6 +167,7 @@ class GroupInProgress:
                 *effective_settings.warnings([one for one in self._settings if one[0] not in early], moving),
                 *self._failed_variations(),
                 *slots_differ(self._plan.jobs, self._results.by_run),
+                *([StateChecked(state=self._state)] if self._state is not None and not self._unsettled else []),
             ),
             reason=(once or self._reason(furthest, planned)) if found is Verdict.INCONCLUSIVE else None,
             varied=self._varied(),
@@ -170,6 +178,7 @@ class GroupInProgress:
             planned_runs=planned,
             differing_share=verdict.differing_share(numbers[run] for run in numbers.keys() - early),
             machines=places,
+            left_state=self._state,
             excerpts=excerpts.of(self._folder, ((source.file, source.line) for source in sources)),
         )
 
@@ -180,7 +189,9 @@ class GroupInProgress:
         found, once = verdict.of_runs(len(self._results), planned, self._results.distinct), None
         if places and found is not Verdict.INCONCLUSIVE:
             found, once = machines.verdict(places, self._results.numbers)
-        doubtful = self._without_weights() or self._unseen or self._crowding.reason or self._open_outputs
+        doubtful = (
+            self._without_weights() or self._unseen or self._crowding.reason or self._open_outputs or self._unsettled
+        )
         if found is Verdict.DETERMINISTIC and (doubtful or furthest < self._plan.runs):
             return Verdict.INCONCLUSIVE, once
         return found, once
@@ -209,7 +220,8 @@ class GroupInProgress:
         return setting in self._plan.varying.varied_settings
 
     def _varied(self) -> tuple[Varied, ...]:
-        runs = [run.id - 1 for run in self._runs]
+        without = self._state.run if self._state is not None else 0
+        runs = [0 if run.id == without else run.id - 1 for run in self._runs]  # it was like the first, see Auditor
         return tuple(
             Varied(id=one.id, values=tuple(one.describe(number) for number in runs))
             for one in self._plan.varying.varying
@@ -224,6 +236,12 @@ class GroupInProgress:
             for one, state in states.items()
             if state is not None and isinstance(state.reason, RefusedInProcess)
         ]
+
+    @property
+    def _unsettled(self) -> StateUnsettled | None:
+        state = self._state
+        settled = state is None or state.outcome in (FreshStart.SAME, FreshStart.DIFFERENT)
+        return None if state is None or settled else StateUnsettled(state=state)
 
     @property
     def _unseen(self) -> TrainingsUnseen | None:
@@ -242,6 +260,8 @@ class GroupInProgress:
 
     def _reason(self, finished: int, planned: int) -> Reason:
         bad = next((run for run in self._runs if not run.finished), None)
+        if self._unsettled is not None and (bad is None or (self._state is not None and bad.id == self._state.run)):
+            return self._unsettled
         if bad is not None:
             return RunUnusable(run=bad.id, errors=bad.errors)
         if planned < 2:

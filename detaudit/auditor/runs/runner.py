@@ -4,17 +4,17 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 
-from detaudit.auditor.evidence import event_logs, outputs
+from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.evidence.logged import Block
+from detaudit.auditor.evidence.outputs import Changes, Collector, changes_of, facts_of, keep, kept, shown_path
 from detaudit.auditor.evidence.unhooked import Watch
-from detaudit.auditor.evidence.written import Collector, File, elsewhere, keep
 from detaudit.auditor.judge import comparer
 from detaudit.auditor.judge.crowding import threads
 from detaudit.auditor.judge.machines import Place
@@ -22,15 +22,25 @@ from detaudit.auditor.judge.run_status import compared, ended, ended_after, judg
 from detaudit.auditor.judge.through import common_step, cut, reached, training_processes
 from detaudit.auditor.runs.followed import WHOLE, Followed, Limits
 from detaudit.auditor.runs.observer import Observer, OfLatest
+from detaudit.errors import StorageError
 from detaudit.launch import Launcher, RunSpec, refusals
-from detaudit.launch.changes import MOST_ENTRIES, Stamps, stamps, written
-from detaudit.launch.leftovers import LeftoverFiles
+from detaudit.launch.changes import MOST_ENTRIES, Prefixes, Stamps, stamps, written
+from detaudit.launch.leftovers import LeftoverFiles, ReadFile, RunName, Watching
 from detaudit.launch.plan import Settings, workspace_for
+from detaudit.launch.put_aside import StateInUseError, put_aside
 from detaudit.launch.until import Until
 from detaudit.launch.workspace import Workspaces
-from detaudit.model import FlagState, Run, RunRecord, Warning
+from detaudit.model import FlagState, Run, RunRecord, Status, Warning
+from detaudit.model.files import StateRead
+from detaudit.model.outputs import Outputs, RunFacts
+from detaudit.model.problems import NoTraining, RecorderNotLoaded
 from detaudit.model.warnings import FilesUnsearched, LeftoversUnchecked
+from detaudit.outputs import text
 from detaudit.recipe.flags import Flag
+from detaudit.recipe.outputs import Listed, folder_parts, load_outputs
+
+_SHOWN = 3
+"""Files that an error names."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +62,16 @@ class Runner:
 
     def __init__(self, settings: Settings, launcher: Launcher, observer: Observer) -> None:
         self.space = workspace_for(settings)
-        self._read: list[str] = []
         self._known: dict[bytes, Block] = {}
         self._settings, self._launcher, self._observer = settings, launcher, observer
-        self._watch_files = None if settings.isolate else LeftoverFiles()
-        self._collector = Collector()
+        self._left = LeftoverFiles()
+        self._first_folders: frozenset[str] | None = None
+        self._settled: set[str] = set()
+        self._folders: set[str] = set()
+        self._trained: dict[str, int] = {}
+        self.starts_fresh = False
+        """Whether runs start without what earlier ones left, once any read it."""
+        self._collector = Collector(settings.outputs)
         self._unsearched, self._runs = False, 0
         self._until, self._trained_by = settings.until, 0
         self._under_way: set[int] = set()
@@ -64,17 +79,46 @@ class Runner:
 
     @property
     def leftovers(self) -> list[str]:
-        """The files that one run wrote and a later one read."""
-        return sorted({os.path.relpath(path, self._settings.cwd) for path in self._read})
+        """The files that one run wrote and a later one read, but for those of which a run more showed what they do."""
+        read = {one.left.path for one in self._left.reads} - self._settled
+        return sorted({os.path.relpath(path, self._settings.cwd) for path in read})
 
     @property
     def warnings(self) -> tuple[Warning, ...]:
         """What was not noticed of the files that runs write and read."""
-        unwatched = self._watch_files is not None and not self._watch_files.watching and self._runs > 1
+        unwatched = not self._left.complete and self._runs > 1 and not self._settings.isolate
         found: list[Warning] = [LeftoversUnchecked()] if unwatched else []
         if self._unsearched:
             found.append(FilesUnsearched(folder=str(self._settings.cwd), limit=MOST_ENTRIES))
         return tuple(found)
+
+    def state_read(self, recipe: str) -> tuple[ReadFile, ...]:
+        """Return what runs with this recipe read of earlier ones, each file once, the reads of known lines first."""
+        found: dict[str, ReadFile] = {}
+        for one in sorted(self._left.reads, key=lambda one: not one.line):
+            if one.by.recipe == recipe:
+                found.setdefault(one.left.path, one)
+        return tuple(found.values())
+
+    def described(self, read: ReadFile) -> StateRead:
+        """Return a read as people name it."""
+        cwd = self._settings.cwd
+        return StateRead(
+            path=shown_path(read.left.path, cwd),
+            left_by=read.left.by.number,
+            read_by=read.by.number,
+            file=read.file,
+            line=read.line,
+            recipe=read.left.by.recipe if read.left.by.recipe != read.by.recipe else "",
+        )
+
+    def settle(self, reads: Iterable[ReadFile]) -> None:
+        """Note that a run more showed what these files do."""
+        self._settled.update(read.left.path for read in reads)
+
+    def to_put_aside(self, reads: Iterable[ReadFile]) -> tuple[str, ...]:
+        """Return what must be gone for a run to start without this state."""
+        return self._left.to_put_aside(reads)
 
     def refused(self, flags: Iterable[Flag]) -> Mapping[str, FlagState]:
         """Return the state of each flag that is not applied where the runs are done."""
@@ -84,10 +128,19 @@ class Runner:
         """Return where a finished run was done, None for this machine."""
         return None
 
-    def run(self, number: int, spec: RunSpec, limits: Limits = WHOLE, *, carry_on: bool = False) -> Result:
+    def run(
+        self,
+        number: int,
+        spec: RunSpec,
+        limits: Limits = WHOLE,
+        *,
+        carry_on: bool = False,
+        without: Sequence[str] = (),
+    ) -> Result:
         """Run ``spec`` to its end, or to its ``limits``; without any, it is ended where the settings say (--until).
 
-        If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder.
+        If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder. It starts
+        ``without`` these files and folders. Raises StateInUseError if that cannot be.
         """
         self._observer.run_started(number, spec.timeout)
         self._observer.run_prepared(number, spec)
@@ -97,30 +150,44 @@ class Runner:
         self._under_way.add(number)
         self._observer.at_once(len(self._under_way))
         try:
-            return self._run(number, spec, limits, carry_on=carry_on)
+            with put_aside(without, self._settings.out, self._settings.mark) if without else self._fresh(carry_on):
+                return self._run(number, spec, limits, carry_on=carry_on)
         finally:
             self._under_way.discard(number)
+
+    @contextlib.contextmanager
+    def _fresh(self, carry_on: bool) -> Iterator[None]:
+        """Start without all that earlier runs left and later ones read, if runs are to, and if it can be done."""
+        with contextlib.ExitStack() as stack:
+            if self.starts_fresh and not carry_on and (paths := self._left.to_put_aside(self._left.reads)):
+                with contextlib.suppress(StateInUseError):
+                    stack.enter_context(put_aside(paths, self._settings.out, self._settings.mark))
+                    self.settle(self._left.reads)
+            yield
 
     def _run(self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool) -> Result:
         space = self.space.elsewhere(spec.place, spec.slot.name)
         followed = Followed(spec, limits, OfLatest(number, self._under_way, self._observer), number)
-        leftovers = None if carry_on else self._watch_files
         with contextlib.nullcontext() if carry_on else space.fresh():
             before = self._stamps(spec)
-            if leftovers is not None:
-                leftovers.before_run(before)
-            watch, started = self._watch(spec, space), time.time()
-            changed: list[str] = []
-            read: Sequence[str] = ()
+            if self._first_folders is None:
+                self._first_folders = before.folders if before.complete and not self._settings.isolate else None
+            prefixes = Prefixes(one.path for one in self._left.left)
+            watching = self._watching(spec)
+            watch = self._watch(spec, space)
+            scanned: list[str] = []
+            native: Collection[str] = ()
+            started = time.time()
             try:
                 outcome = self._launcher.launch(spec, followed)
             finally:
-                changed = written(before, self._stamps(spec))
-                if leftovers is not None:
-                    read = leftovers.after_run(changed)
-                    self._read += read
+                ended_at = time.time()
+                native = watching.stop()
+                scanned = written(before, self._stamps(spec))
             with self._reading:
                 processes = event_logs.read_run(spec.folder, self._known)
+                changes = changes_of(scanned, before, processes, prefixes)
+                read = self._take_state(number, spec, processes, changes, native, carry_on=carry_on)
                 used = threads(outcome.threads, processes) if spec.slot.name else 0
                 through = _through(followed.until, processes, early=outcome.ended)
                 if limits.same_length and not followed.differs:
@@ -133,11 +200,11 @@ class Runner:
                     run = ended(number, spec, processes, outcome.wall_s, followed.enough)
                     return Result(run, processes, compared(spec, processes), used)
                 unhooked = watch.look(spec.folder)
-                known = outputs.facts(spec, started, time.time(), processes)
-                files = self._collect(spec, processes, changed, read, unhooked.named)
-                left = outputs.of_run(spec.folder, files, known, outcome.exit_code, self._settings.outputs)
-                outputs.keep(left, spec.folder)
-        run = judge(number, spec, outcome, processes, unhooked, left)
+                facts = facts_of(spec, processes, started, ended_at)
+                left = self._collect(spec, changes, read, unhooked.named, facts)
+                left = msgspec.structs.replace(left, exit_code=outcome.exit_code)
+                keep(left, spec.folder)
+        run = self._trained_nothing(judge(number, spec, outcome, processes, unhooked, left), spec, processes, read)
         return _result(run, followed, processes, compared(spec, processes, unhooked.parts, left), used)
 
     def ended_after(self, step: int, processes: Sequence[event_logs.Process]) -> None:
@@ -147,36 +214,104 @@ class Runner:
         self._trained_by = self._trained_by or training_processes(processes)
 
     def _stamps(self, spec: RunSpec) -> Stamps:
-        wanted = self._settings.files or self._watch_files is not None
+        wanted = self._settings.files or not self._settings.isolate
         results = self._settings.out
         if not wanted:
             return Stamps({})
-        found = stamps(spec.cwd, results if not spec.cwd.is_relative_to(results) else Path())
+        found = stamps(spec.cwd, results if not spec.cwd.is_relative_to(results) else Path(), sorted(self._folders))
         self._unsearched = self._unsearched or not found.complete
         return found
+
+    def _watching(self, spec: RunSpec) -> Watching:
+        try:
+            return self._left.before_run(spec.live, spec.cwd, folder_parts(load_outputs()))
+        except OSError as error:
+            raise StorageError.of(f"write to {spec.live}", error) from error
+
+    def _take_state(
+        self,
+        number: int,
+        spec: RunSpec,
+        processes: Sequence[event_logs.Process],
+        changes: Changes,
+        native: Collection[str],
+        *,
+        carry_on: bool,
+    ) -> tuple[ReadFile, ...]:
+        """Note what a run read of earlier ones, and what it left; return the former."""
+        wrote: dict[str, int] = {}
+        for process in processes:
+            for line in process.wrote:
+                wrote[line.path] = min(line.at, wrote.get(line.path, line.at))
+        lines = [
+            (line.path, event_logs.display_path(line.file, spec.cwd) if line.file else "", line.line)
+            for process in processes
+            for line in sorted(process.read, key=lambda line: line.at)
+            if line.at <= wrote.get(line.path, line.at)
+        ]
+        listed, out, cwd = Listed(spec.env), os.path.realpath(self._settings.out) + os.sep, os.path.realpath(spec.cwd)
+        stays = []
+        for change in changes.files:
+            row = listed.row(change.path, cwd)
+            if not change.path.startswith(out) and (row is None or row.state):
+                stays.append((change.path, change.existed))
+        made = [folder for folder in changes.folders if not folder.startswith(out)]
+        self._folders.update(made)
+        self._left.note_folders((*made, *self._new_folders(stays, cwd)))
+        reads = [] if carry_on else [*lines, *((path, "", 0) for path in native)]
+        return self._left.after_run(RunName(spec.recipe.name if spec.recipe else "", number), reads, stays)
+
+    def _new_folders(self, stays: Iterable[tuple[str, bool]], cwd: str) -> Iterator[str]:
+        """Yield the folders below the working directory that files are in and that were not there at first."""
+        first = self._first_folders
+        for path, existed in stays if first is not None else ():
+            folder = os.path.dirname(path)
+            while not existed and folder.startswith(cwd + os.sep) and folder not in (first or ()):
+                yield folder
+                folder = os.path.dirname(folder)
 
     def _collect(
         self,
         spec: RunSpec,
-        processes: Sequence[event_logs.Process],
-        changed: Sequence[str],
-        read: Sequence[str],
+        changes: Changes,
+        read: Sequence[ReadFile],
         named: Collection[str],
-    ) -> tuple[File, ...]:
-        """Return the files that a run wrote, and keep their digests in its folder."""
+        facts: RunFacts,
+    ) -> Outputs:
+        """Return what left a run: the files that it wrote, and what it printed."""
+        stdout, stderr = text.load(spec.folder)
+        printed = Outputs(stdout=stdout, stderr=stderr, facts=facts, rules=self._settings.outputs)
         if not self._settings.files:
-            return ()
-        opened = (path for process in processes for path in process.wrote)
-        others = elsewhere(opened, spec.cwd, self._settings.out, spec.env)
-        unchanged = [path for path in read if path not in set(changed)]
-        files = self._collector.collect(spec.cwd, [*changed, *others], unchanged, named)
-        keep(files, spec.folder)
-        return files
+            return printed
+        changed = {change.path for change in changes.files}
+        unchanged = [one.left.path for one in read if one.left.path not in changed]
+        files = self._collector.collect(spec.cwd, changes, unchanged, named, listed=Listed(spec.env), facts=facts)
+        return msgspec.structs.replace(printed, files=files.files, unread=files.unread, listed=files.listed)
+
+    def _trained_nothing(
+        self, run: Run, spec: RunSpec, processes: Sequence[event_logs.Process], read: Sequence[ReadFile]
+    ) -> Run:
+        """Return a run; one that trained nothing, as an earlier one did, says what that one had left."""
+        recipe = spec.recipe.name if spec.recipe else ""
+        if any(process.trained for process in processes):
+            self._trained.setdefault(recipe, run.id)
+            return run
+        first = self._trained.get(recipe)
+        missing = any(isinstance(error, NoTraining | RecorderNotLoaded) for error in run.errors)
+        left = [one.left for one in read] or ([*self._left.left] if missing else [])
+        if first is None or not left or not (missing or run.status is Status.OK):
+            return run
+        names = [shown_path(one.path, self._settings.cwd) for one in left if one.by.recipe == recipe]
+        imported = next((error.imported for error in run.errors if isinstance(error, NoTraining)), ())
+        if not names:
+            return run
+        error = NoTraining(imported=imported, left=tuple(names[:_SHOWN]), left_by=first, read=bool(read))
+        return msgspec.structs.replace(run, status=Status.NOT_RECORDED, errors=(error,))
 
     def record(self, spec: RunSpec, processes: Sequence[event_logs.Process], *, to_its_end: bool) -> RunRecord:
         """Return what a finished run is compared by; of what left it, what was kept in its folder."""
         watch = Watch(self._settings.loss_pattern, [], spec.cwd, self._settings.out)
-        left = outputs.kept(spec.folder) if to_its_end else None
+        left = kept(spec.folder) if to_its_end else None
         return compared(spec, processes, watch.look(spec.folder).parts, left)
 
     def _watch(self, spec: RunSpec, space: Workspaces) -> Watch:

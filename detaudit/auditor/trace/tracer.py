@@ -230,7 +230,7 @@ class Tracer:
             verdict=Verdict.NONDETERMINISTIC if found else group.verdict,
             groups=(group,),
             warnings=(
-                *advice.warnings((group,), self._runner.leftovers, self._runner.warnings),
+                *advice.warnings((group,), self._runner.leftovers, self._runner.warnings, isolated=settings.isolate),
                 *dict.fromkeys(self._instrumented.failures),
             ),
             next_steps=advice.flag_step(settings, self._culprit),

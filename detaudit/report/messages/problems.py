@@ -46,9 +46,11 @@ from detaudit.model.reasons import (
     RunsMissing,
     RunUnusable,
     SingleRun,
+    StateUnsettled,
     TrainingsUnseen,
 )
 from detaudit.report.messages import outputs
+from detaudit.report.messages.state import unsettled
 from detaudit.report.messages.wording import both, duration, shortened
 
 LOOKED_FOR = (
@@ -101,6 +103,8 @@ def reason(found: Reason) -> str:
                 return f"machine {machines[0]} did one run, which does not show whether it repeats its result; do two"
             each = f"machines {both([str(one) for one in machines])} did one run each"
             return f"{each}, which does not show whether they repeat their results; do two on each"
+        case StateUnsettled(state=state):
+            return unsettled(state)
         case _:
             return _crowded(found)
 
@@ -189,6 +193,13 @@ def _not_recorded(found: _NotRecorded) -> str:
             )
         case ProbesIncomplete():
             return "the event log with the probes is incomplete: the disk is full, or the process ended abruptly"
+        case NoTraining(left=(_, *_) as left, left_by=by, read=read):
+            they, did = ("them", "read them and ") if len(left) > 1 else ("it", "read it and ")
+            which = both(list(left))
+            return (
+                f"no training detected: run {by} left {which}, and this run {did if read else ''}trained nothing: use "
+                f"--isolate, or remove {they} before each run"
+            )
         case NoTraining(imported=imported):
             what = f"imported: {', '.join(imported)}" if imported else "no framework was imported"
             return f"no training detected ({what}; looked for: {LOOKED_FOR})"

@@ -35,12 +35,14 @@ from detaudit.model.warnings import (
     SetTooLate,
     SlotsDiffer,
     StagesNotShared,
+    StateChecked,
     TensorCountsDiffer,
     TensorLayoutsDiffer,
     VariationFailed,
     WeightsSampled,
 )
 from detaudit.report.messages import applicability, overrides, problems, tensors
+from detaudit.report.messages.state import checked
 from detaudit.report.messages.wording import shortened
 
 _Settings: TypeAlias = FlagOverridden | FlagNotApplied | VariationFailed | SetTooLate | SettingsDiffer
@@ -55,7 +57,7 @@ _Runs: TypeAlias = (
     | BaselineNotWritten
     | SlotsDiffer
 )
-_Files: TypeAlias = ArtifactsSkipped | LeftoverFilesRead | LeftoversUnchecked | FilesUnsearched
+_Files: TypeAlias = ArtifactsSkipped | LeftoverFilesRead | StateChecked | LeftoversUnchecked | FilesUnsearched
 _Archives: TypeAlias = ArchiveFlawed | ArchivesOfOtherPlans | RunStoredTwice
 _Weights: TypeAlias = RanksDiffer | FrameworksDiffer | TensorCountsDiffer | TensorLayoutsDiffer | WeightsSampled
 _Recordings: TypeAlias = (
@@ -160,6 +162,13 @@ def _files(found: _Files) -> str:
     match found:
         case ArtifactsSkipped(files=files, more=more):
             return f"skipped files that this run did not write: {shortened(files, more)}"
+        case StateChecked(state=state):
+            return checked(state)
+        case LeftoverFilesRead(files=files, more=more, isolated=True):
+            return (
+                f"a run read files that an earlier run wrote outside of its copy ({shortened(files, more)}), so the "
+                "runs did not start from the same state. Let the script write them below the working directory."
+            )
         case LeftoverFilesRead(files=files, more=more):
             return (
                 f"a run read files that an earlier run wrote ({shortened(files, more)}), so the runs did not start "
