@@ -10,6 +10,7 @@ lines, so that their order does not count and blocks can be added up.
 
 import hashlib
 import math
+import os
 import re
 import time
 from collections import Counter, defaultdict
@@ -20,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from detaudit import redact
-from detaudit.model.outputs import STDOUT, OutputDifference, OutputKind, Role, RunFacts, Text, TextBlock
+from detaudit.model.outputs import STDERR, STDOUT, OutputDifference, OutputKind, Role, RunFacts, Text, TextBlock
 from detaudit.outputs import measurements
 from detaudit.outputs.measurements import MASK, NOTHING, Meaning, masked, meaning_of, number_role, with_unit
 
@@ -451,7 +452,9 @@ class _Parser:
         self.facts, self._ignored = facts, ignored
         self._shapes: dict[str, _Shape] = {}
         self._roles: dict[tuple[str, str], Role] = {}
-        self._names = tuple(sorted((name for name in facts.names if len(name) >= _SHORTEST_NAME), key=len, reverse=True))
+        self._names = tuple(
+            sorted((name for name in facts.names if len(name) >= _SHORTEST_NAME), key=len, reverse=True)
+        )
         self._columns: dict[int, tuple[str, ...]] = {}
 
     def line(self, line: str) -> str:
@@ -571,6 +574,23 @@ def digested(text: Text, facts: RunFacts, ignored: Sequence[re.Pattern[str]] = (
     return Text(count=text.count, size=text.size, blocks=(block,))
 
 
+def save(folder: Path, stdout: Text | None, stderr: Text | None) -> None:
+    """Write the texts of a run to its folder. Raises OSError."""
+    data = msgspec.json.encode({STDOUT: stdout, STDERR: stderr})
+    with open(folder / NAME, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        file.write(data)
+
+
+def load(folder: Path) -> tuple[Text | None, Text | None]:
+    """Return what a run printed to stdout and to stderr; None for what was not recorded or cannot be read."""
+    try:
+        data = (folder / NAME).read_bytes()
+        texts = msgspec.json.decode(data, type=dict[str, Text | None])
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None, None
+    return texts.get(STDOUT), texts.get(STDERR)
+
+
 _NO_FACTS = RunFacts(started=0.0, ended=0.0)
 _KINDS = {
     Role.RESULT: OutputKind.VALUE,
@@ -653,7 +673,9 @@ class _Comparison:
         for slot, (role, text), (other_role, other) in zip(a.slots, a.values, b.values, strict=True):
             if text != other:
                 worst = min(role, other_role, key=_RANK.index)
-                at = f"line {a.number}" + (f", {slot.label.strip(_OPENERS)}" if slot.label and slot.kind != _MASKED else "")
+                at = f"line {a.number}" + (
+                    f", {slot.label.strip(_OPENERS)}" if slot.label and slot.kind != _MASKED else ""
+                )
                 hidden = bool(slot.label) and redact.is_secret(slot.label)
                 shown = (redact.HIDDEN,) * 2 if hidden else (_cut(text.strip()), _cut(other.strip()))
                 self._note(_KINDS[worst], at, (shown[0], shown[1]))
@@ -684,7 +706,9 @@ def _cut(line: str) -> str:
 
 def _may_be_header(line: str) -> bool:
     """Return whether a line may have the names of columns for lines below it, and so is read though both have it."""
-    return ("  " in line or "\t" in line or "," in line or "|" in line) and len(line) < 400 and not _ANY_DIGIT.search(line)
+    return (
+        ("  " in line or "\t" in line or "," in line or "|" in line) and len(line) < 400 and not _ANY_DIGIT.search(line)
+    )
 
 
 _ANY_DIGIT = re.compile(r"\d")
@@ -809,7 +833,9 @@ def _blocks_differ(
 
 
 def _block_size(text: Text) -> int:
-    return max((block.lines for block in text.blocks), default=BLOCK) if len(text.blocks) > 1 or text.lines else text.count
+    return (
+        max((block.lines for block in text.blocks), default=BLOCK) if len(text.blocks) > 1 or text.lines else text.count
+    )
 
 
 def _by_block(text: Text, kept: int, size: int, parser: _Parser) -> dict[int, _Sums]:
