@@ -35,7 +35,7 @@ class RunSpec:
     the number of busy processes beside it, ``place`` the name of the copy it works in, ``""`` for the usual one. Two
     runs with different ``slot``s may go at once: nothing that they write to has the same path, and their marks differ.
     One that ``may_save`` gets a SIGTERM before it is ended by a tick. ``recipe`` is whose flags its environment
-    has, ``job`` what another machine needs to do it.
+    has, ``job`` what another machine needs to do it. What matches one of ``ignore_text`` is no part of what it prints.
     """
 
     argv: tuple[str, ...]
@@ -53,6 +53,7 @@ class RunSpec:
     may_save: bool = False
     recipe: Recipe | None = None
     job: object = None
+    ignore_text: tuple[str, ...] = ()
 
     @property
     def log_dir(self) -> str:

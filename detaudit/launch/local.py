@@ -1,9 +1,11 @@
-"""Launch runs on this machine: each in its own session, output into files, a time limit, no process left behind."""
+"""Launch runs on this machine: each in its own session, output read through pipes, a time limit, no process left behind."""
 
 import contextlib
 import errno
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -18,6 +20,8 @@ from detaudit.launch.log import Log
 from detaudit.launch.shield import shielded
 from detaudit.launch.slots import on_cpus
 from detaudit.launch.threads import Competing
+from detaudit.model.outputs import RunFacts
+from detaudit.outputs import text
 
 TICK_S = 0.1
 
@@ -29,8 +33,14 @@ class LocalLauncher:
         """See Launcher.launch. Raises StorageError if the logs cannot be written."""
         try:
             private.make_folder(spec.live / wire.LOGS)
-            with Log(spec.live / "stdout.log") as stdout, Log(spec.live / "stderr.log") as stderr, busy(spec.load):
+            recorders = [_recorder(spec), _recorder(spec)]
+            with (
+                Log(spec.live / "stdout.log", recorders[0]) as stdout,
+                Log(spec.live / "stderr.log", recorders[1]) as stderr,
+                busy(spec.load),
+            ):
                 outcome = self._run(spec, stdout, stderr, tick)
+            text.save(spec.live, stdout.text, stderr.text)
         except OSError as error:
             raise StorageError.of(f"write to {spec.live}", error) from error
         finally:
@@ -42,6 +52,8 @@ class LocalLauncher:
         started, killed_before = time.monotonic(), memory.kills()
         with orphans.lock:
             leader = _start(spec, stdout, stderr)
+            stdout.started()
+            stderr.started()
             tree, competing = Descendants(leader.pid), Competing()
             orphans.begin(spec.mark, leader.pid, tree)
         timed_out = ended = False
@@ -52,8 +64,8 @@ class LocalLauncher:
                     break
                 if tree.look() and spec.slot.name:
                     competing.look(tree)
-                stdout.bound()
-                stderr.bound()
+                stdout.check()
+                stderr.check()
                 ended = _is_enough(tick)
                 if ended:
                     break
@@ -75,6 +87,13 @@ class LocalLauncher:
         return RunOutcome(code, wall_s, timed_out, ended, left, tree.programs, competing.usual, starved)
 
 
+def _recorder(spec: RunSpec) -> text.Recorder:
+    now, home = time.time(), spec.env.get("HOME", "")
+    names = (str(spec.live), str(spec.cwd), home, socket.gethostname())
+    facts = RunFacts(started=now, ended=now, names=tuple(name for name in names if len(name) > 1))
+    return text.Recorder(facts, [re.compile(pattern) for pattern in spec.ignore_text])
+
+
 def _is_enough(tick: Callable[[], None]) -> bool:
     try:
         tick()
@@ -91,8 +110,8 @@ def _start(spec: RunSpec, stdout: Log, stderr: Log) -> subprocess.Popen[bytes]:
                 cwd=spec.cwd,
                 env=spec.env,
                 stdin=subprocess.DEVNULL,
-                stdout=stdout.file,
-                stderr=stderr.file,
+                stdout=stdout.input,
+                stderr=stderr.input,
                 start_new_session=True,
             )
         except OSError as error:

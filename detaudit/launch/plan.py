@@ -178,4 +178,5 @@ def _run(
         place=place,
         slot=slot,
         recipe=recipe,
+        ignore_text=settings.outputs.ignore_text,
     )

@@ -1,9 +1,11 @@
-"""Logs of runs are bounded and keep their order, even if the run writes while the file is emptied."""
+"""Logs of runs are bounded and keep their order."""
 
 import itertools
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -11,32 +13,36 @@ from hypothesis import strategies as st
 
 from detaudit.launch import log as log_file
 from detaudit.launch.log import Log, was_cut
+from detaudit.outputs import text
+from detaudit.outputs.text import Recorder
 
-LIMIT, TAIL, NOTICE = 1000, 200, log_file._NOTICE
+LIMIT, TAIL = 1000, 200
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture
 def _small() -> object:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log_file, "LIMIT", LIMIT)
-        patch.setattr(log_file, "TAIL", TAIL)
+    with mock.patch.object(log_file, "LIMIT", LIMIT), mock.patch.object(log_file, "TAIL", TAIL):
         yield
 
 
-@given(st.lists(st.tuples(st.integers(1, 900), st.booleans()), max_size=20))
-def test_a_log_keeps_the_end_of_the_output_in_order(writes: list[tuple[int, bool]]) -> None:
+def write(path: Path, pieces: Sequence[bytes]) -> Log:
+    with Log(path, Recorder()) as log:
+        for piece in pieces:
+            os.write(log.input, piece)
+    return log
+
+
+@pytest.mark.usefixtures("_small")
+@given(st.lists(st.tuples(st.integers(1, 900)), max_size=20))
+def test_a_log_keeps_the_end_of_the_output_in_order(writes: list[tuple[int]]) -> None:
     numbers = itertools.count()
-    written = b""
+    pieces = [b"".join(b"%d\n" % next(numbers) for _ in range(length))[:length] for (length,) in writes]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "log")
-        with Log(path) as log:
-            for length, tick in writes:
-                text = b"".join(b"%d\n" % next(numbers) for _ in range(length))[:length]
-                written += text
-                log.file.write(text)
-                if tick:
-                    log.bound()
-        _is_the_end_of(path, written)
+        log = write(path, pieces)
+        _is_the_end_of(path, b"".join(pieces))
+        assert log.text is not None
+        assert log.text.lines == text.text_of(b"".join(pieces).decode().splitlines()).lines
 
 
 def _is_the_end_of(path: Path, written: bytes) -> None:
@@ -51,30 +57,14 @@ def _is_the_end_of(path: Path, written: bytes) -> None:
     assert int(notice.split()[1]) == len(written) - len(kept)
 
 
-def test_output_written_while_the_file_is_emptied_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    emptied = os.ftruncate
-
-    def slowly(fd: int, length: int) -> None:
-        emptied(fd, length)
-        if running:
-            os.write(fd, b"the end\n")
-
-    monkeypatch.setattr(os, "ftruncate", slowly)
-    path = tmp_path / "log"
-    running = True
-    with Log(path) as log:
-        log.file.write(b"x" * 2 * LIMIT)
-        log.bound()
-        running = False
-    assert was_cut(path)
-    assert path.read_bytes().endswith(b"xthe end\n")
-    _is_the_end_of(path, b"x" * 2 * LIMIT + b"the end\n")
+@pytest.mark.usefixtures("_small")
+def test_a_log_that_is_full_is_not_cut(tmp_path: Path) -> None:
+    write(tmp_path / "log", [b"y" * LIMIT])
+    assert (tmp_path / "log").read_bytes() == b"y" * LIMIT
+    assert not was_cut(tmp_path / "log")
 
 
-def test_a_short_log_is_not_changed(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    with Log(path) as log:
-        log.file.write(b"y" * LIMIT)
-        log.bound()
-    assert path.read_bytes() == b"y" * LIMIT
-    assert not was_cut(path)
+def test_a_folder_without_text(tmp_path: Path) -> None:
+    assert text.load(tmp_path) == (None, None)
+    (tmp_path / text.NAME).write_bytes(b"\xff{")
+    assert text.load(tmp_path) == (None, None)

@@ -99,7 +99,7 @@ HOLDS_SECRETS = """
 def leaks(folder: Path) -> Iterator[str]:
     """Yield the files that hold a planted secret, but for what the script itself prints."""
     for path in folder.rglob("*"):
-        if path.is_file() and path.name not in ("stdout.log", "stderr.log"):
+        if path.is_file() and path.name not in ("stdout.log", "stderr.log", "text.json"):
             for secret in (VARIABLE, OPTION, PASSWORD):
                 if secret.encode() in path.read_bytes():
                     yield f"{secret} in {path.name}"

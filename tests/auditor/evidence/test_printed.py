@@ -1,5 +1,6 @@
 """Losses from stdout: what a pattern takes, and that a log with losses missing is never read."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from detaudit.model.problems import (
     StdoutTruncated,
     StdoutUnreadable,
 )
+from detaudit.outputs.text import Recorder
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +121,8 @@ def test_a_log_that_was_cut_is_not_read(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(log_file, "LIMIT", 100)
     monkeypatch.setattr(log_file, "TAIL", 20)
     path = tmp_path / "stdout.log"
-    with log_file.Log(path) as log:
-        log.file.write(b"loss 1\n" * 20)
+    with log_file.Log(path, Recorder()) as log:
+        os.write(log.input, b"loss 1\n" * 20)
     found = printed.read(path, printed.compiled(r"loss (\S+)"))
     assert found == printed.Printed(error=StdoutTruncated())
 
