@@ -75,6 +75,9 @@ def _within(name: str, a: File, b: File) -> Iterator[OutputDifference]:
     if a.problem or b.problem:
         yield OutputDifference(path=name, kind=OutputKind.UNREADABLE, problem=a.problem or b.problem)
         return
+    if not a.values and not b.values:
+        yield OutputDifference(path=name, kind=OutputKind.VALUE)
+        return
     ours = {value.name: value for value in a.values}
     theirs = {value.name: value for value in b.values}
     if {_ALL_OF_IT} in (ours.keys(), theirs.keys()) and ours.keys() != theirs.keys():

@@ -626,7 +626,7 @@ class _Comparison:
         left: tuple[list[_Parsed], list[_Parsed]] = ([], [])
         for ours, theirs in alike.values():
             for side, rest in enumerate(self._pairs(ours, theirs)):
-                left[side] += rest
+                left[side].extend(rest)
         self._words(*(sorted(side, key=lambda line: line.number) for side in left))
         return _sorted(list(self.found.values()))
 
