@@ -27,6 +27,7 @@ MOST_RATIO = 100
 """A larger one may unpack to this many times its size: weights never get that much smaller, and bombs do."""
 
 MOST_DIMENSIONS = 64
+MOST_DEPTH = 200
 
 BROKEN = (
     ArithmeticError,
@@ -84,6 +85,23 @@ def text(name: str, value: str) -> Part:
     return Part(name, iter([value.encode(errors="surrogatepass")]), TEXT, (), value)
 
 
+def leaves(name: str, value: Any, depth: int = 0) -> Iterator[Part]:
+    """Yield the numbers and texts in lists and dicts, below ``name``."""
+    if depth > MOST_DEPTH:
+        raise ValueError("it is nested too deeply")
+    if isinstance(value, dict | list | tuple):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(f"{name}.{key}" if name else str(key), one, depth + 1)
+        if not value:
+            yield text(name, "{}" if isinstance(value, dict) else "[]")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield number(name, value)
+    elif isinstance(value, bytes | bytearray):
+        yield opaque(name, bytes(value))
+    else:
+        yield text(name, str(value))
+
+
 def opaque(name: str, data: bytes) -> Part:
     """Return bytes as a part."""
     return Part(name, iter([data]))
@@ -132,7 +150,12 @@ class Format:
 
     def fits(self, start: Start) -> bool:
         """Return whether a file that begins so is of this format."""
-        return bool(self.test(start) if self.test else self._named(f"is_{self.name}")(start.head, start.path))
+        try:
+            return bool(self.test(start) if self.test else self._named(f"is_{self.name}")(start.head, start.path))
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith(__name__):
+                return False
+            raise
 
     def parts(self, path: Path) -> Iterator[Part]:
         """Yield the parts of a file, each name once.
