@@ -2,20 +2,12 @@
 
 import hashlib
 import re
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from detaudit.auditor.evidence.formats import (
-    BROKEN,
-    MODEL_READERS,
-    Part,
-    UnusableError,
-    check_unpacked,
-    pieces,
-    reader_for,
-)
+from detaudit.auditor.evidence import formats
+from detaudit.auditor.evidence.files import digested, is_generator
+from detaudit.auditor.evidence.formats import BROKEN, NUMBER, TEXT, Part, UnusableError, pieces
 
 MOST_BYTES = 16 * 2**20
 """Of a file without tensors, the bytes that are compared, with its size."""
@@ -24,11 +16,10 @@ MOST_BESIDE = 200
 """Names of what lies beside the tensors of a file; further ones are put together."""
 
 _OTHERS = "…"
-_MOST_PROBLEM = 300
+_SHOWN = 2
+"""Keys by which what lies beside the arrays is named: ``optimizer.param_groups``."""
 
-# The states of torch's and NumPy's Mersenne Twister, whatever they are called.
-_STATES = {("u1", (5056,)), ("u4", (624,))}
-_GENERATOR = re.compile(r"(^|[._])(p?rng|random_state|bit_generator|generator_state|seed_seq)", re.IGNORECASE)
+_MOST_PROBLEM = 300
 _TIME = re.compile(r"(times?|timestamps?|seconds|durations?|elapsed)(\.\d+)?$", re.IGNORECASE)
 
 
@@ -52,43 +43,32 @@ class Contents:
 
 def read(path: Path) -> Contents:
     """Return what is in a file. Raises OSError if it cannot be opened."""
+    by = ""
     try:
-        contents = _read(path)
+        found = formats.format_of(path)
+        by = found.name if found is not None else formats.BYTES
+        contents = _contents(path, found) if found is not None else Contents()
+    except ModuleNotFoundError as error:
+        contents = Contents(problem=f"needs {error.name} to be read"[:_MOST_PROBLEM])
     except UnusableError as error:
         contents = Contents(problem=str(error)[:_MOST_PROBLEM])
+    except BROKEN as error:
+        contents = Contents(problem=f"cannot be read as {by}: {type(error).__name__}: {error}"[:_MOST_PROBLEM])
     if contents.tensors:
         return contents
     return Contents(beside=contents.beside, problem=contents.problem, raw=_of_bytes(path))
 
 
-def _read(path: Path) -> Contents:
-    try:
-        reader, size = reader_for(path, MODEL_READERS), path.stat().st_size
-        with warnings.catch_warnings():  # such as of escapes in a text
-            warnings.simplefilter("ignore")
-            found = reader.parts(path) if reader is not None and size else None
-            return _contents(found, size) if found is not None else Contents()
-    except ModuleNotFoundError as error:
-        raise UnusableError(f"needs {error.name} to be read") from error
-    except BROKEN as error:
-        raise UnusableError(f"cannot be read as {path.suffix}: {type(error).__name__}: {error}") from error
-
-
-def _contents(parts: Iterator[Part], size: int) -> Contents:
+def _contents(path: Path, found: formats.Format) -> Contents:
     tensors: list[tuple[str, str]] = []
     beside: dict[str, str] = {}
-    unpacked = 0
-    for part in parts:
-        digest = hashlib.blake2b(repr((part.dtype, part.shape)).encode(), digest_size=16)
-        for piece in part.pieces:
-            digest.update(piece)
-            unpacked += len(piece)
-            check_unpacked(unpacked, size)
+    for part, data in digested(found, path, path.stat().st_size):
         if _decides(part):
-            tensors.append((part.name, digest.hexdigest()))
+            tensors.append((part.name, data.digest))
         else:
-            name = part.name if len(beside) < MOST_BESIDE else _OTHERS
-            beside[name] = _joined(beside.get(name, ""), digest.hexdigest())
+            name = part.name if part.dtype not in ("", NUMBER, TEXT) else ".".join(part.name.split(".")[:_SHOWN])
+            name = name if len(beside) < MOST_BESIDE else _OTHERS
+            beside[name] = _joined(beside.get(name, ""), data.digest)
     return Contents(tuple(sorted(tensors)), beside)
 
 
@@ -97,11 +77,8 @@ def _joined(one: str, other: str) -> str:
 
 
 def _decides(part: Part) -> bool:
-    """Whether a part is a tensor: not what lies beside them, nor a generator's state, objects, or times."""
-    kind = part.dtype.removesuffix(" F")
-    if not kind or kind[1:].startswith("O") or (kind[1:], part.shape) in _STATES or _TIME.search(part.name):
-        return False
-    return not (kind[1:2] in "ui" and _GENERATOR.search(part.name))
+    """Whether a part is a tensor: not what lies beside them, nor a generator's state, or times."""
+    return part.dtype not in ("", NUMBER, TEXT) and not is_generator(part) and not _TIME.search(part.name)
 
 
 def _of_bytes(path: Path) -> str:

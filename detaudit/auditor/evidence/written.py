@@ -13,7 +13,6 @@ from detaudit.auditor import store
 from detaudit.auditor.evidence import saved
 from detaudit.auditor.evidence.event_records import UNREADABLE
 from detaudit.auditor.evidence.file_names import matched
-from detaudit.auditor.evidence.formats import MODEL_READERS
 from detaudit.model import Artifact, FinalState, Stage, Training
 from detaudit.model.encoding import encode
 
@@ -21,7 +20,7 @@ WRITTEN = "files.json"
 """The digests of what a run wrote, in its folder."""
 
 MOST_FILES = 2000
-"""Files of one run that are read; those with tensors come first."""
+"""Files of one run that are read."""
 
 _CACHES = frozenset((".cache", ".git", "__pycache__", "node_modules", ".ipynb_checkpoints"))
 _TAG = "CACHEDIR.TAG"  # https://bford.info/cachedir/
@@ -54,7 +53,7 @@ class Collector:
         written the same.
         """
         shown = {_shown(path, cwd): path for path in paths if not _left_out(path, cwd)}
-        chosen = sorted(shown, key=lambda name: not _may_hold_tensors(name))[:MOST_FILES]
+        chosen = list(shown)[:MOST_FILES]
         contents = {}
         for name in (name for name in shown if name in {*chosen} and shown[name] not in named):
             try:
@@ -72,10 +71,6 @@ class Collector:
         files = {path: File(path, names[path], found) for path, found in contents.items()}
         self._digests |= {file.name: file.contents.digest for file in files.values() if file.name not in self._digests}
         return files
-
-
-def _may_hold_tensors(name: str) -> bool:
-    return PurePath(name).suffix.lower() in MODEL_READERS
 
 
 def _shown(path: str, cwd: Path) -> str:

@@ -1,6 +1,5 @@
 """Of a saved file, tensors decide; times, states of generators and all else only explain."""
 
-import gzip
 import io
 import pickle
 import random
@@ -15,7 +14,6 @@ import pytest
 import torch
 
 from detaudit.auditor.evidence import saved
-from detaudit.auditor.evidence.formats import MODEL_READERS, reader_for
 
 
 def pickled(folder: Path, value: Any, name: str = "model.pkl", protocol: int = 4) -> saved.Contents:
@@ -45,10 +43,9 @@ def test_the_arrays_of_a_pickle_by_their_names(tmp_path: Path, protocol: int) ->
     assert [a == b for a, b in zip(found.tensors, again.tensors, strict=True)] == [False, True, True]
 
 
-@pytest.mark.parametrize("compress", [("zlib", 3), ("gzip", 3), ("bz2", 3), ("xz", 3), ("lzma", 3), 0])
-@pytest.mark.parametrize("suffix", [".joblib", ".gz"])
-def test_a_compressed_pickle(tmp_path: Path, compress: Any, suffix: str) -> None:
-    path, weights = tmp_path / f"model{suffix}", np.random.default_rng(0).normal(size=300_000)
+@pytest.mark.parametrize("compress", [("zlib", 3), ("lzma", 3), 0])
+def test_a_compressed_pickle(tmp_path: Path, compress: Any) -> None:
+    path, weights = tmp_path / "model.joblib", np.random.default_rng(0).normal(size=300_000)
     joblib.dump({"w": weights, "x": np.ones(2)}, path, compress=compress)
     first = saved.read(path)
     assert [name for name, _ in first.tensors] == ["w", "x"]
@@ -57,14 +54,6 @@ def test_a_compressed_pickle(tmp_path: Path, compress: Any, suffix: str) -> None
     assert [a == b for a, b in zip(first.tensors, saved.read(path).tensors, strict=True)] == [False, True]
     path.write_bytes(path.read_bytes()[:-20_000])
     assert "cannot be read as" in saved.read(path).problem
-
-
-def test_what_is_compressed_and_no_pickle_is_compared_by_its_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "log.gz"
-    path.write_bytes(gzip.compress(b"step 1"))
-    found = saved.read(path)
-    assert found.raw
-    assert not found.problem
 
 
 def test_nothing_in_a_pickle_is_called(tmp_path: Path) -> None:
@@ -91,7 +80,7 @@ def test_times_and_generators_lie_beside(tmp_path: Path) -> None:
     assert a.tensors == b.tensors
     assert [name for name, _ in a.tensors] == ["w"]
     differing = {name for name in a.beside if a.beside[name] != b.beside[name]}
-    assert {"made.saved_at", "rng.python", "rng.numpy.1", "cv.mean_fit_time"} <= differing
+    assert {"made.saved_at", "rng.python.1", "rng.numpy.1", "cv.mean_fit_time"} <= differing
 
 
 def test_objects_and_shared_containers_are_walked_once(tmp_path: Path) -> None:
@@ -172,7 +161,7 @@ def test_a_truncated_file_says_so(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-40])
     found = saved.read(path)
     assert not found.tensors
-    assert "cannot be read as .pt" in found.problem
+    assert "cannot be read as torch" in found.problem
     for broken in (b"\x80\x04.", b"\x80\x04K\x01", b"\x80\x04e.", b"\x80\x04}u."):
         (tmp_path / "b.pkl").write_bytes(broken)
         assert not saved.read(tmp_path / "b.pkl").tensors
@@ -205,7 +194,3 @@ def test_a_file_without_tensors_is_compared_by_its_bytes(tmp_path: Path) -> None
     history = pickled(tmp_path, {"loss": [0.5], "seconds": 2.0})
     assert not history.tensors
     assert {*history.beside} >= {"loss.0", "seconds"}
-
-
-def test_every_reader_exists() -> None:
-    assert all(reader_for(Path(f"x{suffix}"), MODEL_READERS) is not None for suffix in MODEL_READERS)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from detaudit.auditor.evidence import written
 from detaudit.auditor.evidence.written import Collector, File
@@ -47,15 +46,6 @@ def test_what_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "marked" / "CACHEDIR.TAG").touch()
     paths = [save(tmp_path / name, 1) for name in (*left_out, "kept/a.npy")]
     assert names(Collector().collect(tmp_path, paths, (), {str(tmp_path / "named.npy")})) == ["kept/a.npy"]
-
-
-def test_of_many_files_those_with_tensors_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(written, "MOST_FILES", 2)
-    logs = [tmp_path / f"{number}.log" for number in range(3)]
-    for log in logs:
-        log.touch()
-    found = Collector().collect(tmp_path, [*map(str, logs), save(tmp_path / "z.npy", 1)], ())
-    assert names(found) == ["0.log", "z.npy"]
 
 
 def test_what_was_read_is_kept(tmp_path: Path) -> None:

@@ -71,12 +71,13 @@ class Part:
     generator: bool = False
 
 
+MOST_DECIMAL = 10**1000
 NUMBER, TEXT = "number", "text"
 
 
 def number(name: str, value: float) -> Part:
     """Return one number as a part."""
-    shown = repr(value)
+    shown = repr(value) if not isinstance(value, int) or abs(value) < MOST_DECIMAL else hex(value)
     return Part(name, iter([shown.encode()]), NUMBER, (), shown)
 
 
@@ -126,14 +127,15 @@ class Start:
 
     @cached_property
     def members(self) -> tuple[str, ...]:
-        """The names in a zip, none if it is no zip or a broken one."""
+        """The names in a zip, that of the first member only if it is broken, none if it is no zip."""
         if not self.head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
             return ()
         try:
             with zipfile.ZipFile(self.path) as archive:
                 return tuple(archive.namelist())
         except BROKEN:
-            return ()
+            size = int.from_bytes(self.head[26:28], "little")
+            return (self.head[30 : 30 + size].decode("utf-8", "backslashreplace"),)
 
 
 @dataclass(frozen=True)
@@ -141,12 +143,13 @@ class Format:
     """A format: its name, the module here that reads it, and whether a file is of it.
 
     Without a ``test``, the module has one, ``is_NAME(head, path)``, and ``NAME_parts`` reads the file, not ``parts``:
-    such a module has several formats.
+    such a module has several formats. A ``guess`` is one of text: what cannot be read as that is read as ``PLAIN``.
     """
 
     name: str
     module: str
     test: Callable[[Start], Any] | None = None
+    guess: bool = False
 
     def fits(self, start: Start) -> bool:
         """Return whether a file that begins so is of this format."""
@@ -196,6 +199,8 @@ def _holds(*ends: str) -> Callable[[Start], bool]:
 
 _XGBOOST = re.compile(rb'\s*\{\s*(?:L[\0-\xff]{8}|i\x07|U\x07|I[\0-\xff]{2}|l[\0-\xff]{4}|")learner"?')
 
+PLAIN = Format("text", "documents")
+
 FORMATS = (
     Format("torch", "checkpoint", _holds("/data.pkl")),
     Format("torch", "checkpoint", _tested("checkpoint", "is_legacy")),
@@ -226,15 +231,15 @@ FORMATS = (
     Format("jpeg", "media"),
     Format("gif", "media"),
     Format("pdf", "media"),
-    Format("svg", "media"),
-    Format("html", "documents"),
-    Format("json", "documents"),
-    Format("jsonl", "documents"),
-    Format("toml", "documents"),
-    Format("ini", "documents"),
-    Format("csv", "tables"),
-    Format("yaml", "documents"),
-    Format("text", "documents"),
+    Format("svg", "media", guess=True),
+    Format("html", "documents", guess=True),
+    Format("json", "documents", guess=True),
+    Format("jsonl", "documents", guess=True),
+    Format("toml", "documents", guess=True),
+    Format("ini", "documents", guess=True),
+    Format("csv", "tables", guess=True),
+    Format("yaml", "documents", guess=True),
+    PLAIN,
     Format("onnx", "graphs", _tested("graphs", "is_onnx")),
     Format("savedmodel", "graphs", _tested("graphs", "is_saved_model")),
     Format("fingerprint", "graphs", _tested("graphs", "is_fingerprint")),

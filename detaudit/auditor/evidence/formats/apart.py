@@ -40,7 +40,11 @@ def by_library(kind: str, path: Path) -> Iterator[Part]:
     library, read = libraries.READERS[kind]
     if _is_here(library):
         importlib.import_module(library)  # once, and not in each fork
-        yield from parts(lambda: (Part(name, pieces, dtype, tuple(shape), text) for name, dtype, shape, text, pieces in read(str(path))))
+        yield from parts(
+            lambda: (
+                Part(name, pieces, dtype, tuple(shape), text) for name, dtype, shape, text, pieces in read(str(path))
+            )
+        )
     elif interpreter.get():
         yield from _by_interpreter(interpreter.get(), kind, path)
     else:
@@ -68,11 +72,11 @@ def _by_interpreter(python: str, kind: str, path: Path) -> Iterator[Part]:
         )
         orphans.keep(child.pid)
     try:
-        assert child.stdout is not None
-        yield from _received(child.stdout.fileno())
+        with child.stdout as sent:  # type: ignore[union-attr] - it is a pipe
+            yield from _received(sent.fileno())
     finally:
         child.kill()
-        child.communicate()
+        child.wait()
         orphans.forget(child.pid)
 
 

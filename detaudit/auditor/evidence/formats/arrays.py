@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from detaudit.auditor.evidence.formats import Part, extents, number, opaque, text
-from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
+from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent
 
 MOST_TEXT = 2**27
 """Characters of names and texts, each as often as it is met."""
@@ -173,7 +173,7 @@ def _is_tensor(value: Call) -> bool:
     return rebuilt and len(arguments) >= 4 and isinstance(arguments[0], Persistent)
 
 
-def _part(name: str, value: Any, tensor: Tensor) -> Part:
+def _part(name: str, value: Any, tensor: Tensor) -> Part:  # noqa: C901 - one case for each type
     """Return a value that holds no others."""
     match value:
         case Array():
@@ -235,7 +235,7 @@ _SCALARS |= {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "
 
 
 def _single(value: Call) -> int | float | str | None:
-    """Return what a call makes that is one number or text, such as a NumPy scalar, a date or a path; None for others."""
+    """Return what a call makes that is one number or text, such as a NumPy scalar, a date or a path, else None."""
     name, arguments = _called(value), value.arguments
     if not isinstance(arguments, tuple | list):
         return None
@@ -266,7 +266,7 @@ _MOST_CANONICAL = 100_000
 """Elements within the elements of a set or a key."""
 
 
-def _canonical(value: Any) -> str:
+def _canonical(value: Any) -> str:  # noqa: C901 - one case for each type
     """Return a text that is the same for equal values: the elements of sets are sorted."""
     count = 0
 

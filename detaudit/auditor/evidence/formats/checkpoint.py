@@ -181,7 +181,9 @@ def _tensors(length: Callable[[str], int], read: Read, big: bool) -> Callable[[s
     return tensor
 
 
-def _bytes(archive: zipfile.ZipFile, raw: IO[bytes], member: zipfile.ZipInfo, at: tuple[int, int, int]) -> Iterator[bytes]:
+def _bytes(
+    archive: zipfile.ZipFile, raw: IO[bytes], member: zipfile.ZipInfo, at: tuple[int, int, int]
+) -> Iterator[bytes]:
     first, start, size = at
     if member.compress_type != zipfile.ZIP_STORED:
         with archive.open(member) as file:

@@ -1,7 +1,8 @@
 """Read models that are graphs in protocol buffers: ONNX and TensorFlow's SavedModel.
 
-The numbers of fields are those of onnx/onnx.proto and of saved_model.proto, meta_graph.proto, graph.proto, function.proto
-and node_def.proto in tensorflow/core. What the libraries name by counters, and what documents a graph, is left out.
+The numbers of fields are those of onnx/onnx.proto, and of saved_model.proto, meta_graph.proto, graph.proto,
+function.proto and node_def.proto in tensorflow/core. What has a name by a counter, and what documents a graph, is left
+out.
 """
 
 import hashlib
@@ -37,7 +38,12 @@ def is_saved_model(start: Start) -> bool:
 def is_fingerprint(start: Start) -> bool:
     """Return whether the fields of a file are those of a SavedModel's fingerprint, and it lies beside one."""
     beside = (start.path.parent / "saved_model.pb").is_file()
-    return beside and start.size < 200 and start.path.name == "fingerprint.pb" and set(_top(start)) <= {1, 2, 3, 4, 5, 6, 7}
+    return (
+        beside
+        and start.size < 200
+        and start.path.name == "fingerprint.pb"
+        and set(_top(start)) <= {1, 2, 3, 4, 5, 6, 7}
+    )
 
 
 def _top(start: Start) -> list[int]:
@@ -112,9 +118,8 @@ def _without(data: bytes | memoryview, layout: dict[str, Any], depth: int = 0) -
 
 
 def _graph(file: IO[bytes], graph: Span) -> Iterator[Part]:
-    digest, count = hashlib.sha256(), 0
-    for span in spans(file, graph.start, graph.size):
-        count += 1
+    digest = hashlib.sha256()
+    for count, span in enumerate(spans(file, graph.start, graph.size)):
         if count > MOST_FIELDS:
             raise ValueError("its graph has too many nodes")
         if span.number == 5:

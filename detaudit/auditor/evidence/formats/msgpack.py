@@ -8,7 +8,6 @@ import math
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from detaudit.auditor.evidence.formats import MOST_DEPTH, Part, Start, extents, number, opaque, text, unique
 
@@ -26,7 +25,11 @@ _SIZED = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 2
 _COUNTED = {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
 _CONSTANTS = {0xC0: "nil", 0xC2: "false", 0xC3: "true"}
 _DTYPES = {"float32": "<f4", "float64": "<f8", "float16": "<f2", "bfloat16": "<bf16", "bool": "|b1", "complex64": "<c8"}
-_DTYPES |= {f"{sign}int{8 * size}": f"{'<|'[size == 1]}{code}{size}" for sign, code in (("", "i"), ("u", "u")) for size in (1, 2, 4, 8)}
+_DTYPES |= {
+    f"{sign}int{8 * size}": f"{'<|'[size == 1]}{code}{size}"
+    for sign, code in (("", "i"), ("u", "u"))
+    for size in (1, 2, 4, 8)
+}
 
 
 class _EndError(ValueError):
@@ -137,7 +140,10 @@ def _extension(name: str, code: int, data: memoryview) -> Part:
         if code == _COMPLEX:
             return text(name, f"{kind.text} {content.text}")
         found = Part(
-            name, content.pieces, _DTYPES.get(kind.text, kind.text), extents(int(one.text) for one in shape if one.text != "[]")
+            name,
+            content.pieces,
+            _DTYPES.get(kind.text, kind.text),
+            extents(int(one.text) for one in shape if one.text != "[]"),
         )
     except _EndError as error:
         raise ValueError("an array in it ends too early") from error

@@ -26,7 +26,7 @@ _SHORT = 64
 
 _SMALL = 2**16
 _ROOM = 64 * 2**20
-"""Of at most so many bytes each, and so many in all, the bytes are kept too: what a clock shows is told by its values."""
+"""Of at most so many bytes each, and so many in all, the bytes are kept too: what a clock shows has such values."""
 
 _VIEW = 4
 """Arguments of ``torch._utils._rebuild_tensor`` and its variants: storage, offset, shape, strides."""
@@ -182,7 +182,6 @@ class _Machine:
 
     def duplicate(self, _: None) -> None:
         self._stack.append(self._stack[-1])
-
 
     def _result(self, function: Any, found: Any) -> Any:
         """Return the stand-in for what a function returns for these arguments."""

@@ -4,7 +4,7 @@ What the numbers of fields mean is up to the caller.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -20,7 +20,7 @@ class Field:
     number: int
     kind: int
     value: int = 0
-    data: memoryview = memoryview(b"")
+    data: memoryview = field(default_factory=lambda: memoryview(b""))
 
     @property
     def text(self) -> str:

@@ -1,8 +1,8 @@
 """Read checkpoints of TensorFlow: an index, which is a sorted table of names, and shards with the bytes of tensors.
 
 The table is LevelDB's (https://github.com/google/leveldb/blob/main/doc/table_format.md), its values are the messages
-``BundleHeaderProto`` and ``BundleEntryProto`` of tensorflow/core/protobuf/tensor_bundle.proto. A shard has no mark of its
-own: it is one if the index beside it says so. The index has types and shapes, and the shard the bytes.
+``BundleHeaderProto`` and ``BundleEntryProto`` of tensorflow/core/protobuf/tensor_bundle.proto. A shard has no
+mark: it is one if the index beside it says so. The index has types and shapes, and the shard the bytes.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What torch.save writes: a zip of raw storages and a pickle, or, before 1.6, pickles and storages one after another."""
+"""What torch.save writes: a zip of raw storages and a pickle; before 1.6, pickles and storages one after another."""
 
 import zipfile
 
