@@ -6,6 +6,7 @@ YAML, TOML and INI are compared too.
 """
 
 import codecs
+import functools
 import hashlib
 import json
 import re
@@ -236,11 +237,15 @@ def _below(name: str, key: str) -> str:
     """Return the path of a key of what has the path ``name``; names of any length stay short."""
     if len(name) > _MOST_NAME:
         name = f"…{_short_digest(name)}"
+    tail = _quoted(key)
+    return f"{name}.{tail}" if name and tail[0] != "[" else name + tail
+
+
+@functools.lru_cache(1024)
+def _quoted(key: str) -> str:
     if len(key) > _MOST_KEY:
         key = f"{key[:_MOST_KEY]}…{_short_digest(key)}"
-    if not _PLAIN.fullmatch(key):
-        return f"{name}[{json.dumps(key, ensure_ascii=False)}]"
-    return f"{name}.{key}" if name else key
+    return key if _PLAIN.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def _short_digest(name: str) -> str:
@@ -512,7 +517,7 @@ def _first_line(head: bytes, marks: str) -> str:
 
 # -------------------------------------------------------------------------------------------------------------- HTML
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I)
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def is_html(head: bytes, path: Path) -> bool:

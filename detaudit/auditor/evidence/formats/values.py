@@ -20,7 +20,9 @@ MOST_SERIES = 10_000
 MOST_SHOWN = 4096
 """Characters of a text that a part shows; of a longer one it has the bytes only."""
 
-NUMBER = re.compile(r"\s*[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|nan|inf(?:inity)?)\s*", re.I)
+NUMBER = re.compile(
+    r"\s*[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE
+)
 
 
 def number(name: str, digits: str) -> Part:
