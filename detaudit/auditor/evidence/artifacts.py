@@ -3,48 +3,31 @@
 import contextlib
 import glob
 import hashlib
-import importlib.util
 import os
 import stat
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from detaudit.auditor.evidence.formats import (
-    BROKEN,
-    NEEDS_H5PY,
-    Part,
-    UnusableError,
-    check_unpacked,
-    pieces,
-    reader_for,
-)
+from detaudit.auditor.evidence.files import MOST_VALUES, digested
+from detaudit.auditor.evidence.formats import BROKEN, UnusableError, format_of, pieces
 from detaudit.auditor.evidence.formats.floats import Total
 from detaudit.errors import UsageError
 from detaudit.model import RunError, Warning  # the term for it
 from detaudit.model.problems import ArtifactMissing, ArtifactsNotWritten
 from detaudit.model.warnings import ArtifactsSkipped
 
-H5PY_HINT = "pip install 'detaudit[artifacts]' where detaudit is installed"
 _SHOWN = 3
 
 _Stamp = tuple[int, int, int, int]
 
 
 def check(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths of --artifact. Raises UsageError for an empty one, or if its reader is missing."""
+    """Return the paths of --artifact. Raises UsageError for an empty one."""
     found = tuple(dict.fromkeys(patterns))
     if "" in found:
         raise UsageError("--artifact takes the path of a file", "Name a file that the script writes.")
-    needing = next((path for path in found if path.lower().endswith(NEEDS_H5PY)), None)
-    if needing and not _has_h5py():
-        raise UsageError(f"--artifact {needing}: h5py, which reads such files, is not installed", f"{H5PY_HINT}.")
     return found
-
-
-def _has_h5py() -> bool:
-    return importlib.util.find_spec("h5py") is not None
 
 
 @dataclass(frozen=True)
@@ -96,47 +79,33 @@ class Files:
 
 @dataclass(frozen=True)
 class Contents:
-    """The contents of a file: ``parts`` are the name and digest of each tensor, ``total`` is the sum of its floats."""
+    """The contents of a file: ``digest`` is of its bytes, by which it is compared.
 
-    parts: tuple[tuple[str, str], ...]
-    by: str
+    ``values`` are the names and digests of what it holds, by which a difference is named, none if that could not be
+    read. ``total`` is the sum of its floats.
+    """
+
+    digest: str
+    values: tuple[tuple[str, str], ...] = ()
     total: float | None = None
-
-    @property
-    def digest(self) -> str:
-        """One digest of them all."""
-        return hashlib.blake2b(repr(self.parts).encode(), digest_size=16).hexdigest()
 
 
 def read(path: Path) -> Contents:
-    """Return what is in a file. Raises UnusableError if there is nothing to compare, or no way to."""
+    """Return what is in a file. Raises UnusableError if there is nothing to compare."""
     try:
-        reader, size = reader_for(path), path.stat().st_size
+        digest, size = hashlib.sha256(), path.stat().st_size
         if not size:
             raise UnusableError("is empty")
-        with warnings.catch_warnings():  # such as of escapes in a text
-            warnings.simplefilter("ignore")
-            found = reader.parts(path) if reader else None
-            if found is not None:
-                return _contents(found, "tensors", size)
         with path.open("rb") as file:
-            return _contents(iter([Part("", pieces(file))]), "bytes", size)
-    except ModuleNotFoundError as error:
-        raise UnusableError(f"needs {error.name} to be read: {H5PY_HINT}") from error
-    except BROKEN as error:
-        raise UnusableError(f"cannot be read as {path.suffix or 'a file'}: {type(error).__name__}: {error}") from error
-
-
-def _contents(parts: Iterator[Part], by: str, size: int) -> Contents:
-    total, found, unpacked = Total(), [], 0
-    for part in parts:
-        digest = hashlib.blake2b(repr((part.dtype, part.shape)).encode(), digest_size=16)
-        for piece in part.pieces:
-            digest.update(piece)
-            unpacked += len(piece)
-            check_unpacked(unpacked, size)
-            total.add(part.dtype, piece)
-        found.append((part.name, digest.hexdigest()))
-    if not found:
-        raise UnusableError("holds no tensors")
-    return Contents(tuple(found), by, total.value)
+            for piece in pieces(file):
+                digest.update(piece)
+    except OSError as error:
+        raise UnusableError(f"cannot be read: {type(error).__name__}: {error}") from error
+    total, values = Total(), list[tuple[str, str]]()
+    try:
+        for part, data in digested(format_of(path), path, size, total=total):
+            if len(values) < MOST_VALUES:
+                values.append((part.name, data.digest))
+    except (UnusableError, ModuleNotFoundError, *BROKEN):  # its bytes are compared all the same
+        return Contents(digest.hexdigest())
+    return Contents(digest.hexdigest(), tuple(values), total.value)

@@ -5,7 +5,6 @@ import platform
 import shutil
 import stat
 import tempfile
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from pathlib import Path, PurePath
 import msgspec
 
 from detaudit.auditor import store
-from detaudit.auditor.evidence import saved
+from detaudit.auditor.evidence import files
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import UNREADABLE, Wrote
 from detaudit.launch import RunSpec
@@ -23,7 +22,7 @@ from detaudit.launch.changes import Prefixes, Stamps
 from detaudit.model import Artifact
 from detaudit.model.encoding import encode
 from detaudit.model.number import count
-from detaudit.model.outputs import File, ListedFile, OutputRules, Outputs, Role, RunFacts, Value
+from detaudit.model.outputs import File, ListedFile, OutputRules, Outputs, RunFacts
 from detaudit.outputs import compare
 from detaudit.outputs.file_names import matched
 from detaudit.recipe.outputs import Listed
@@ -151,6 +150,7 @@ class Collector:
     rules: OutputRules = field(default_factory=OutputRules)
     _digests: dict[str, str] = field(default_factory=dict)
     _last: dict[str, File] = field(default_factory=dict)
+    _known: dict[str, File] = field(default_factory=dict)
 
     def collect(
         self,
@@ -160,12 +160,14 @@ class Collector:
         named: Collection[str] = (),
         *,
         listed: Listed,
-        facts: RunFacts | None = None,
+        facts: RunFacts,
+        python: str = "",
     ) -> Outputs:
         """Return the files that a run wrote, by their names, but those that are ``named`` or ignored.
 
         ``unchanged`` are files that an earlier run wrote and this one only read, such as a cache: this one would have
-        written the same. Small files are read first.
+        written the same. Small files are read first. ``python`` is the interpreter of the run, which may have a library
+        that is missing here.
         """
         left_out: list[ListedFile] = []
         shown: dict[str, Change] = {}
@@ -178,44 +180,57 @@ class Collector:
                 shown[name] = change
             elif len(left_out) < MOST_LISTED:
                 left_out.append(ListedFile(name, row.id))
-        read, unread = self._read(shown, facts)
-        files = self.named([read[name] for name in shown if name in read])
+        read, unread = self._read(shown, facts, python)
+        written = self.named([read[name] for name in shown if name in read])
         kept = [self._last[name] for path in unchanged if (name := shown_path(path, cwd)) in self._last]
-        self._last |= {file.path: file for file in files}
+        self._last |= {file.path: file for file in written}
         parts = [unread, "a process wrote to so many files that not all were recorded" if changes.spent else ""]
         return Outputs(
-            files=tuple(sorted((*files, *kept), key=lambda file: file.name)),
+            files=tuple(sorted((*written, *kept), key=lambda file: file.name)),
             facts=facts,
             unread="; ".join(filter(None, parts)),
             listed=tuple(left_out),
         )
 
-    def _read(self, shown: Mapping[str, Change], facts: RunFacts | None) -> tuple[dict[str, File], str]:
+    def _read(self, shown: Mapping[str, Change], facts: RunFacts, python: str) -> tuple[dict[str, File], str]:
         """Return the files that the budget was enough for, and what is to be said of the others."""
-        started, left = time.monotonic(), self.rules.file_budget.bytes
+        budget = files.Budget(self.rules.file_budget.bytes, self.rules.file_budget.seconds)
         found: dict[str, File] = {}
         missed: list[tuple[str, int]] = []
         spent = ""
         for size, name in sorted((_size(change), name) for name, change in shown.items()):
-            if not spent and time.monotonic() - started > self.rules.file_budget.seconds:
-                spent = f"{self.rules.file_budget.seconds:g} s"
-            elif not spent and size > left:
-                spent = _shown_size(self.rules.file_budget.bytes)
             if spent:
                 missed.append((name, size))
                 continue
-            left -= size
             try:
                 with _added(shown[name]) as path:
-                    found[name] = _file(path, name, facts, added_only=shown[name].kept > 0)
-            except OSError:  # it is gone, or may not be read
+                    file = files.read(
+                        path,
+                        name,
+                        facts,
+                        budget=budget,
+                        secret_names=self.rules.redact,
+                        python=python,
+                        known=self._known,
+                    )
+            except files.BudgetSpentError as error:
+                missed.append((name, size))
+                spent = str(error)
+            except FileNotFoundError:
                 continue
+            except OSError as error:
+                problem = error.strerror or str(error)
+                found[name] = File(path=name, name=name, sha256="", size=size, problem=problem)
+            else:
+                found[name] = msgspec.structs.replace(file, added_only=shown[name].kept > 0)
+        self._known = {file.sha256: file for file in found.values()}
         if not missed:
             return found, ""
         names = ", ".join(name for name, _ in missed[:_SHOWN]) + (", …" if len(missed) > _SHOWN else "")
         total = _shown_size(sum(size for _, size in missed))
         were = "was" if len(missed) == 1 else "were"
-        return found, f"the budget of {spent} was spent: {count(len(missed), 'file')}, {total} {were} not read: {names}"
+        of = _shown_size(self.rules.file_budget.bytes) if spent == "bytes" else f"{self.rules.file_budget.seconds:g} s"
+        return found, f"the budget of {of} was spent: {count(len(missed), 'file')}, {total} {were} not read: {names}"
 
     def named(self, files: Iterable[File]) -> tuple[File, ...]:
         """Return the files of a run, in the order in which they were written, with the names they are compared by."""
@@ -224,23 +239,6 @@ class Collector:
         named = tuple(msgspec.structs.replace(file, name=names[path]) for path, file in found.items())
         self._digests |= {file.name: compare.digest(file) for file in named if file.name not in self._digests}
         return named
-
-
-def _file(path: Path, shown: str, facts: RunFacts | None, *, added_only: bool) -> File:
-    """Return what is in a file. Raises OSError if it cannot be opened."""
-    contents = saved.read(path)
-    values = [Value(name, digest) for name, digest in contents.tensors]
-    values += [Value(name, digest, Role.MEASUREMENT) for name, digest in contents.beside.items()]
-    return File(
-        path=shown,
-        name=shown,
-        sha256=contents.raw,
-        size=path.stat().st_size,
-        by="tensors" if contents.tensors else "bytes",
-        values=tuple(values),
-        problem=contents.problem,
-        added_only=added_only,
-    )
 
 
 @contextmanager

@@ -64,11 +64,11 @@ class Watch:
 
 
 def _files(contents: dict[str, Contents]) -> Training:
-    """Return files as a training without steps: all their tensors are at step 0."""
+    """Return files as a training without steps: their bytes, and what they hold, are at step 0."""
     parts = tuple(
         f"{digest} {name}: {part}" if part else f"{digest} {name}"
         for name, content in sorted(contents.items())
-        for part, digest in content.parts
+        for part, digest in (*((part, digest) for part, digest in content.values if part), ("", content.digest))
     )
     totals = [content.total for content in contents.values() if content.total is not None]
     final = FinalState(
@@ -79,4 +79,4 @@ def _files(contents: dict[str, Contents]) -> Training:
 
 
 def _artifact(name: str, content: Contents) -> Artifact:
-    return Artifact(path=name, by=content.by, digest=content.digest, sum_of_weights=as_number(content.total))
+    return Artifact(path=name, by="bytes", digest=content.digest, sum_of_weights=as_number(content.total))

@@ -285,7 +285,10 @@ class Runner:
             return printed
         changed = {change.path for change in changes.files}
         unchanged = [one.left.path for one in read if one.left.path not in changed]
-        files = self._collector.collect(spec.cwd, changes, unchanged, named, listed=Listed(spec.env), facts=facts)
+        python = self._settings.target.python
+        files = self._collector.collect(
+            spec.cwd, changes, unchanged, named, listed=Listed(spec.env), facts=facts, python=python
+        )
         return msgspec.structs.replace(printed, files=files.files, unread=files.unread, listed=files.listed)
 
     def _trained_nothing(

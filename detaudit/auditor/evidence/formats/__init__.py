@@ -1,14 +1,21 @@
-"""Read the tensors in files that a training writes, piece by piece, without ever loading a pickle."""
+"""Read what is in files that a run wrote, piece by piece, by their first bytes and never by their names.
+
+No pickle is loaded, and nothing that a file holds is written under its name. Each format is a row of ``FORMATS`` and a
+module with a function ``parts``.
+"""
 
 import importlib
 import lzma
+import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 PIECE = 4 * 2**20
 """Bytes that are held in memory at a time; a multiple of every item's size."""
@@ -20,6 +27,7 @@ MOST_RATIO = 100
 """A larger one may unpack to this many times its size: weights never get that much smaller, and bombs do."""
 
 MOST_DIMENSIONS = 64
+MOST_DEPTH = 200
 
 BROKEN = (
     ArithmeticError,
@@ -46,65 +54,231 @@ class UnusableError(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """One tensor of a file, or something beside the tensors (``dtype`` is ``""``).
+    """One value of a file: an array, a number, a text, or bytes.
 
-    ``dtype`` is in NumPy's spelling if NumPy has one, then `` F`` in Fortran's order; ``pieces`` are the bytes,
-    to be read before the next part is asked for.
+    ``name`` is the path inside (``optimizer.state.0.exp_avg``; ``row 3, target``), each once in a file. ``dtype`` of an
+    array is in NumPy's spelling if NumPy has one, then `` F`` in Fortran's order; ``number`` and ``text`` are of one
+    number or text, whose ``text`` is as people read it; ``""`` is of other bytes. ``pieces`` are the bytes, in a form
+    that is the same for equal values, to be read before the next part is asked for. ``generator``: it is the state of a
+    random generator.
     """
 
     name: str
     pieces: Iterator[bytes]
     dtype: str = ""
     shape: tuple[int, ...] = ()
+    text: str = ""
+    generator: bool = False
 
 
-class Reader(Protocol):
-    """One format; each module of the table below is one."""
+MOST_DECIMAL = 10**1000
+NUMBER, TEXT = "number", "text"
 
-    def parts(self, path: Path) -> Iterator[Part] | None:
-        """Return the parts of a file, each name once; None if the file is of another format that shares the suffix.
+
+def number(name: str, value: float) -> Part:
+    """Return one number as a part."""
+    shown = repr(value) if not isinstance(value, int) or abs(value) < MOST_DECIMAL else hex(value)
+    return Part(name, iter([shown.encode()]), NUMBER, (), shown)
+
+
+def text(name: str, value: str) -> Part:
+    """Return one text as a part."""
+    return Part(name, iter([value.encode(errors="surrogatepass")]), TEXT, (), value)
+
+
+def leaves(name: str, value: Any, depth: int = 0) -> Iterator[Part]:
+    """Yield the numbers and texts in lists and dicts, below ``name``."""
+    if depth > MOST_DEPTH:
+        raise ValueError("it is nested too deeply")
+    if isinstance(value, dict | list | tuple):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(f"{name}.{key}" if name else str(key), one, depth + 1)
+        if not value:
+            yield text(name, "{}" if isinstance(value, dict) else "[]")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield number(name, value)
+    elif isinstance(value, bytes | bytearray):
+        yield opaque(name, bytes(value))
+    else:
+        yield text(name, str(value))
+
+
+def opaque(name: str, data: bytes) -> Part:
+    """Return bytes as a part."""
+    return Part(name, iter([data]))
+
+
+HEAD = 2**16
+"""Bytes at the start of a file by which its format is recognized."""
+
+TAIL = 64
+"""Bytes at the end, where some formats have their mark."""
+
+
+class Start:
+    """What a format is recognized by: the first and last bytes of a file, and the names in a zip."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.size = path, path.stat().st_size
+        with path.open("rb") as file:
+            self.head = file.read(HEAD)
+            file.seek(max(0, self.size - TAIL))
+            self.tail = file.read(TAIL)
+
+    @cached_property
+    def members(self) -> tuple[str, ...]:
+        """The names in a zip, that of the first member only if it is broken, none if it is no zip."""
+        if not self.head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+            return ()
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                return tuple(archive.namelist())
+        except BROKEN:
+            size = int.from_bytes(self.head[26:28], "little")
+            return (self.head[30 : 30 + size].decode("utf-8", "backslashreplace"),)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its name, the module here that reads it, and whether a file is of it.
+
+    Without a ``test``, the module has one, ``is_NAME(head, path)``, and ``NAME_parts`` reads the file, not ``parts``:
+    such a module has several formats. A ``guess`` is one of text: what cannot be read as that is read as ``PLAIN``.
+    """
+
+    name: str
+    module: str
+    test: Callable[[Start], Any] | None = None
+    guess: bool = False
+
+    def fits(self, start: Start) -> bool:
+        """Return whether a file that begins so is of this format."""
+        try:
+            return bool(self.test(start) if self.test else self._named(f"is_{self.name}")(start.head, start.path))
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith(__name__):
+                return False
+            raise
+
+    def parts(self, path: Path) -> Iterator[Part]:
+        """Yield the parts of a file, each name once.
 
         Raises one of BROKEN, also between two parts, if the file is not what it should be, UnusableError
-        if not even its bytes can be compared.
+        if not even its bytes can be compared, ModuleNotFoundError if a library for it is not installed.
         """
+        found: Iterator[Part] = self._named("parts" if self.test else f"{self.name}_parts")(path)
+        return found
+
+    def _named(self, function: str) -> Callable[..., Any]:
+        return cast(Callable[..., Any], getattr(importlib.import_module(f"{__name__}.{self.module}"), function))
 
 
-_TORCH = "detaudit.auditor.evidence.formats.torch"
-_HDF5 = "detaudit.auditor.evidence.formats.hdf5"
-
-READERS = {
-    ".safetensors": "detaudit.auditor.evidence.formats.safetensors",
-    ".npy": "detaudit.auditor.evidence.formats.npy",
-    ".npz": "detaudit.auditor.evidence.formats.npz",
-    ".pt": _TORCH,
-    ".pth": _TORCH,
-    ".bin": _TORCH,
-    ".ckpt": _TORCH,
-    ".keras": "detaudit.auditor.evidence.formats.keras",
-    ".h5": _HDF5,
-    ".hdf5": _HDF5,
-}
-"""The suffixes whose tensors are compared; all other files are by their bytes."""
-
-_CHECKPOINT = "detaudit.auditor.evidence.formats.checkpoint"
-_PICKLES = "detaudit.auditor.evidence.formats.pickles"
-_BOOSTERS = "detaudit.auditor.evidence.formats.boosters"
-
-MODEL_READERS = {
-    **READERS,
-    **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), _CHECKPOINT),
-    **dict.fromkeys((".pkl", ".pickle", ".joblib", ".gz", ".z", ".bz2", ".xz", ".lzma"), _PICKLES),
-    **dict.fromkeys((".json", ".ubj", ".model", ".txt", ".lgb", ".xgb"), _BOOSTERS),
-}
-"""The suffixes of files that may hold a model, and that are compared without --artifact."""
-
-NEEDS_H5PY = (".keras", ".h5", ".hdf5")
+def _begins(*marks: bytes) -> Callable[[Start], bool]:
+    return lambda start: start.head.startswith(marks)
 
 
-def reader_for(path: Path, readers: Mapping[str, str] = READERS) -> Reader | None:
-    """Return the reader for a file's suffix, None if the file is compared by its bytes."""
-    module = readers.get(path.suffix.lower())
-    return cast(Reader, importlib.import_module(module)) if module else None
+def _tested(module: str, name: str) -> Callable[[Start], Any]:
+    """Return a test that a module has, which is imported when it is needed."""
+    return lambda start: getattr(importlib.import_module(f"{__name__}.{module}"), name)(start)
+
+
+def _is_safetensors(start: Start) -> bool:
+    return start.head[8:9] == b"{" and int.from_bytes(start.head[:8], "little") <= start.size - 8
+
+
+def _is_hdf5(start: Start) -> bool:
+    # After a user block of 512 bytes or twice as many, and so on: the specification of HDF5, section II.A
+    offsets = (0, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+    return any(start.head.startswith(b"\x89HDF\r\n\x1a\n", offset) for offset in offsets)
+
+
+def _holds(*ends: str) -> Callable[[Start], bool]:
+    """Return whether a zip has, for each of these, a member whose name ends so."""
+    return lambda start: all(any(one.endswith(end) for one in start.members) for end in ends)
+
+
+_XGBOOST = re.compile(rb'\s*\{\s*(?:L[\0-\xff]{8}|i\x07|U\x07|I[\0-\xff]{2}|l[\0-\xff]{4}|")learner"?')
+
+PLAIN = Format("text", "documents")
+
+FORMATS = (
+    Format("torch", "checkpoint", _holds("/data.pkl")),
+    Format("torch", "checkpoint", _tested("checkpoint", "is_legacy")),
+    Format("torch-export", "exported", _holds("/archive_format", "/byteorder")),
+    Format("keras", "keras", _holds("config.json", "metadata.json", ".h5")),
+    Format("npz", "npz", lambda start: start.members and all(one.endswith(".npy") for one in start.members)),
+    Format("npy", "npy", _begins(b"\x93NUMPY")),
+    Format("hdf5", "hdf5", _is_hdf5),
+    Format("safetensors", "safetensors", _is_safetensors),
+    Format("lightgbm", "boosters", _begins(b"tree\nversion=")),
+    Format("xgboost", "boosters", lambda start: _XGBOOST.match(start.head)),
+    Format("catboost", "boosters", _begins(b"CBM1")),
+    Format("sqlite", "sqlite", _begins(b"SQLite format 3\0")),
+    Format("parquet", "tables"),
+    Format("arrow", "tables"),
+    Format("zip", "archives"),
+    Format("gzip", "archives"),
+    Format("bz2", "archives"),
+    Format("xz", "archives"),
+    Format("zlib", "compressed", _tested("compressed", "is_packed")),
+    Format("pickle", "pickles", _tested("pickles", "is_pickle")),
+    Format("tar", "archives"),
+    Format("ocdbt", "orbax", _begins(b"\x0c\xdb\x3a\x2a")),
+    Format("ocdbt-data", "orbax", _tested("orbax", "is_data")),
+    Format("tensorflow", "tensorflow", _tested("tensorflow", "is_checkpoint")),
+    Format("events", "events"),
+    Format("png", "media"),
+    Format("jpeg", "media"),
+    Format("gif", "media"),
+    Format("pdf", "media"),
+    Format("svg", "media", guess=True),
+    Format("html", "documents", guess=True),
+    Format("json", "documents", guess=True),
+    Format("jsonl", "documents", guess=True),
+    Format("toml", "documents", guess=True),
+    Format("ini", "documents", guess=True),
+    Format("csv", "tables", guess=True),
+    Format("yaml", "documents", guess=True),
+    PLAIN,
+    Format("onnx", "graphs", _tested("graphs", "is_onnx")),
+    Format("savedmodel", "graphs", _tested("graphs", "is_saved_model")),
+    Format("fingerprint", "graphs", _tested("graphs", "is_fingerprint")),
+    Format("msgpack", "msgpack", _tested("msgpack", "is_msgpack")),
+)
+"""The formats in the order in which they are tried: what is certain before what is a guess."""
+
+BYTES = "bytes"
+"""The format of what has no other: its bytes are one part."""
+
+
+def format_of(path: Path) -> Format | None:
+    """Return the format of a file, None if it is none of the table."""
+    start = Start(path)
+    return next((one for one in FORMATS if one.fits(start)), None) if start.size else None
+
+
+def parts(path: Path) -> tuple[str, Iterator[Part]]:
+    """Return the name of a file's format and its parts.
+
+    Raises what Format.parts does, now or when the parts are read. Of an unknown format there is one part, of all bytes.
+    """
+    found = format_of(path)
+    return (found.name, found.parts(path)) if found is not None else (BYTES, whole(path))
+
+
+def whole(path: Path) -> Iterator[Part]:
+    """Yield a file as one part, of its bytes."""
+    with path.open("rb") as file:
+        yield Part("", pieces(file))
+
+
+def unique(found: Iterator[Part]) -> Iterator[Part]:
+    """Yield parts with each name once: what has the name of an earlier one gets a number."""
+    names: Counter[str] = Counter()
+    for part in found:
+        names[part.name] += 1
+        again = names[part.name]
+        yield part if again == 1 else replace(part, name=f"{part.name}#{again}")
 
 
 def pieces(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:

@@ -1,13 +1,20 @@
-"""Read a file in a process of its own, because a library in C may crash or hang on one that is damaged."""
+"""Read a file in a process of its own, because a library in C may crash or hang on one that is damaged.
 
+A library that is missing here is looked for in the interpreter that ``interpreter`` names, such as that of the script.
+"""
+
+import importlib.util
 import json
 import os
 import select
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from pathlib import Path
 from typing import IO, NoReturn
 
-from detaudit.auditor.evidence.formats import BROKEN, Part
+from detaudit.auditor.evidence.formats import BROKEN, Part, libraries
 from detaudit.launch import orphans
 
 SECONDS = 60.0
@@ -17,7 +24,60 @@ ALONE = 600
 """How many seconds a fork lives on that nobody kills."""
 
 _MOST = 2**20
-_PART, _PIECE, _END, _ERROR = b"P", b"D", b"E", b"X"
+
+interpreter: ContextVar[str] = ContextVar("interpreter", default="")
+"""The path of the Python that is asked for libraries that are missing here, ``""`` for none."""
+
+_SAFE = ("-I", "-B", "-X", "utf8")
+"""Neither variables nor the working directory say what is imported, and no bytecode is written."""
+
+
+def by_library(kind: str, path: Path) -> Iterator[Part]:
+    """Yield what a reader of ``libraries`` yields, here or in the other interpreter.
+
+    Raises what ``parts`` does, and ModuleNotFoundError if neither has the library.
+    """
+    library, read = libraries.READERS[kind]
+    if _is_here(library):
+        importlib.import_module(library)  # once, and not in each fork
+        yield from parts(
+            lambda: (
+                Part(name, pieces, dtype, tuple(shape), text) for name, dtype, shape, text, pieces in read(str(path))
+            )
+        )
+    elif interpreter.get():
+        yield from _by_interpreter(interpreter.get(), kind, path)
+    else:
+        raise ModuleNotFoundError(f"No module named {library!r}", name=library)
+
+
+def _is_here(library: str) -> bool:
+    try:
+        return importlib.util.find_spec(library) is not None
+    except ValueError:  # it was set to None
+        return False
+
+
+def _by_interpreter(python: str, kind: str, path: Path) -> Iterator[Part]:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DETAUDIT"))}
+    with orphans.lock:
+        child = subprocess.Popen(
+            [python, *_SAFE, libraries.__file__, kind, str(path.absolute())],
+            cwd="/",
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        orphans.keep(child.pid)
+    try:
+        with child.stdout as sent:  # type: ignore[union-attr] - it is a pipe
+            yield from _received(sent.fileno())
+    finally:
+        child.kill()
+        child.wait()
+        orphans.forget(child.pid)
 
 
 def parts(read: Callable[[], Iterator[Part]]) -> Iterator[Part]:
@@ -48,19 +108,21 @@ def _send(descriptor: int, read: Callable[[], Iterator[Part]]) -> NoReturn:
         with open(descriptor, "wb") as file:
             try:
                 for part in read():
-                    _put(file, _PART, json.dumps([part.name, part.dtype, part.shape]).encode())
+                    head = [part.name, part.dtype, part.shape, part.text]
+                    _put(file, libraries.PART, json.dumps(head).encode())
                     for piece in part.pieces:
-                        _put(file, _PIECE, piece)
-                _put(file, _END, b"")
+                        _put(file, libraries.PIECES, piece)
+                _put(file, libraries.END, b"")
             except BROKEN as error:
-                _put(file, _ERROR, json.dumps([isinstance(error, OSError), str(error)]).encode())
+                kind = "file" if isinstance(error, OSError) else "value"
+                _put(file, libraries.ERROR, json.dumps([kind, "", str(error)]).encode())
     finally:
         os._exit(0)
 
 
 def _put(file: IO[bytes], kind: bytes, data: bytes) -> None:
     signal.alarm(ALONE)
-    file.write(kind + len(data).to_bytes(8, "little") + data)
+    libraries.put(file, kind, data)
 
 
 def _received(descriptor: int) -> Iterator[Part]:
@@ -68,16 +130,18 @@ def _received(descriptor: int) -> Iterator[Part]:
 
     def pieces() -> Iterator[bytes]:
         nonlocal kind, data
-        while (kind := (frame := _frame(descriptor))[0]) == _PIECE:
+        while (kind := (frame := _frame(descriptor))[0]) == libraries.PIECES:
             yield frame[1]
         data = frame[1]
 
-    while kind == _PART:
-        name, dtype, shape = json.loads(data)
-        yield Part(name, pieces(), dtype, tuple(shape))
-    if kind == _ERROR:
-        of_file, message = json.loads(data)
-        raise OSError(message) if of_file else ValueError(message)
+    while kind == libraries.PART:
+        name, dtype, shape, text = json.loads(data)
+        yield Part(name, pieces(), dtype, tuple(shape), text)
+    if kind == libraries.ERROR:
+        of, library, message = json.loads(data)
+        if of == "library":
+            raise ModuleNotFoundError(message, name=library)
+        raise OSError(message) if of == "file" else ValueError(message)
 
 
 def _frame(descriptor: int) -> tuple[bytes, bytes]:

@@ -1,4 +1,4 @@
-"""Read the models of XGBoost (JSON and UBJSON) and LightGBM (text): each tree is a part.
+"""Read the models of XGBoost (JSON and UBJSON), LightGBM (text) and CatBoost: each tree is a part, if that is known.
 
 The parameters at the end of a LightGBM model, which name files and threads, are left out.
 """
@@ -9,27 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from detaudit.auditor.evidence.formats import Part
+from detaudit.auditor.evidence.formats import text as shown_text
 
 MOST = 2**30
 """Bytes of a model that is read."""
 
+MOST_PAIRS = 10_000
+
 _LIGHTGBM, _TREE, _PARAMETERS = b"tree\nversion=", b"\n\nTree=", b"\nparameters:\n"
-_XGBOOST = (b"learner", b"version")
+_CATBOOST = b"CBM1"
 _DTYPE = "|tree"
-_HEAD = 256
 
 
-def parts(path: Path) -> Iterator[Part] | None:
-    """Return the parts as Reader.parts does, None if neither library wrote the file."""
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
+def parts(path: Path) -> Iterator[Part]:
+    """See Format.parts."""
     if path.stat().st_size > MOST:
         raise ValueError("it is too large")
-    if head.startswith(_LIGHTGBM):
-        return _lightgbm(path.read_bytes())
-    if head[:1] == b"{" and _XGBOOST[0] in head:
-        return _xgboost(path.read_bytes())
-    return None
+    model = path.read_bytes()
+    if model.startswith(_LIGHTGBM):
+        return _lightgbm(model)
+    return _catboost(model) if model.startswith(_CATBOOST) else _xgboost(model)
 
 
 def _lightgbm(text: bytes) -> Iterator[Part]:
@@ -38,13 +37,13 @@ def _lightgbm(text: bytes) -> Iterator[Part]:
         yield Part(f"tree {place - 1}" if place else "header", iter([piece]), _DTYPE)
 
 
-def _xgboost(text: bytes) -> Iterator[Part] | None:
+def _xgboost(text: bytes) -> Iterator[Part]:
     try:
-        learner = json.loads(text)["learner"]
-    except (ValueError, KeyError, TypeError):
+        found = json.loads(text)
+    except ValueError:
         # UBJSON, whose objects begin as those of JSON do
-        return iter([Part("model", iter([text]), _DTYPE)]) if all(word in text for word in _XGBOOST) else None
-    return _trees(learner)
+        return iter([Part("model", iter([text]), _DTYPE)])
+    return _trees(found["learner"])
 
 
 def _trees(learner: dict[str, Any]) -> Iterator[Part]:
@@ -57,3 +56,58 @@ def _trees(learner: dict[str, Any]) -> Iterator[Part]:
         yield Part("weights", iter([json.dumps(weights).encode()]), _DTYPE)
     kept = {key: learner.get(key) for key in ("learner_model_param", "objective")}
     yield Part("parameters", iter([json.dumps(kept).encode()]), _DTYPE)
+
+
+# How catboost/libs/model/flatbuffers/model.fbs lays a model out: a table TModelCore, whose third field is the vector of
+# pairs of texts, among them a unique number and the time of the training.
+_INFO, _KEY, _VALUE = 2, 0, 1
+
+
+def _catboost(model: bytes) -> Iterator[Part]:
+    size = int.from_bytes(model[4:8], "little")
+    core, rest = bytearray(model[8 : 8 + size]), model[8 + size :]
+    if len(core) < size:
+        raise EOFError("it ends too early")
+    texts = {}
+    info = _field(core, _u32(core, 0), _INFO)
+    if info:
+        vector = info + _u32(core, info)
+        for place in range(min(_u32(core, vector), MOST_PAIRS)):
+            at = vector + 4 + 4 * place
+            pair = at + _u32(core, at)
+            (key, _), (value, where) = (_text(core, pair, field) for field in (_KEY, _VALUE))
+            texts[key.decode("utf-8", "backslashreplace")] = value.decode("utf-8", "backslashreplace")
+            core[where : where + len(value)] = bytes(len(value))
+    yield Part("trees", iter([bytes(core), rest]), _DTYPE)
+    for name, value in sorted(texts.items()):
+        yield shown_text(name, value)
+
+
+def _u32(data: bytearray, at: int) -> int:
+    if not 0 <= at <= len(data) - 4:
+        raise ValueError("an offset in it leads outside")
+    return int.from_bytes(data[at : at + 4], "little")
+
+
+def _field(data: bytearray, table: int, number: int) -> int:
+    """Return where a field of a table of a flatbuffer is, 0 if it has none: https://flatbuffers.dev/internals/."""
+    offset = _u32(data, table)
+    vtable = table - (offset - 2**32 if offset >= 2**31 else offset)
+    if not 0 <= vtable <= len(data) - 4:
+        raise ValueError("an offset in it leads outside")
+    at = 4 + 2 * number
+    if at + 2 > int.from_bytes(data[vtable : vtable + 2], "little"):
+        return 0
+    offset = int.from_bytes(data[vtable + at : vtable + at + 2], "little")
+    return table + offset if offset else 0
+
+
+def _text(data: bytearray, table: int, number: int) -> tuple[bytes, int]:
+    field = _field(data, table, number)
+    if not field:
+        return b"", 0
+    at = field + _u32(data, field)
+    size = _u32(data, at)
+    if at + 4 + size > len(data):
+        raise ValueError("a text in it ends outside")
+    return bytes(data[at + 4 : at + 4 + size]), at + 4

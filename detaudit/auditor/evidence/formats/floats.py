@@ -1,6 +1,7 @@
-"""The sum of all floating elements in float64, from the bytes of tensors."""
+"""The sum of all floating elements in float64, and the least and largest element, from the bytes of tensors."""
 
 import array
+import math
 import struct
 import sys
 from collections.abc import Sequence
@@ -31,6 +32,48 @@ class Total:
     def value(self) -> float | None:
         """The sum; None if there were no floats, or floats of an unknown type."""
         return wire.add_up(self._sums) if self._sums and self._understood else None
+
+
+_INTEGERS = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "b1": "B"}
+
+MOST_EXTREMES = 2**24
+"""Elements of which the least and largest is looked for."""
+
+
+class Extremes:
+    """The least and the largest element of one array."""
+
+    def __init__(self) -> None:
+        self._least, self._most, self._count = math.inf, -math.inf, 0
+        self._understood = True
+
+    def add(self, dtype: str, piece: bytes) -> None:
+        """Add the next piece, which has whole elements; see Part for ``dtype``."""
+        if not self._understood or self._count > MOST_EXTREMES or not piece:
+            return
+        try:
+            kind = dtype.removesuffix(" F")
+            found = _integers(kind, piece) if kind[1:] in _INTEGERS else _elements(kind, piece)
+        except (KeyError, ValueError, struct.error):
+            self._understood = False
+            return
+        self._count += len(found)
+        self._least, self._most = min(self._least, min(found)), max(self._most, max(found))
+        if any(one != one for one in found):
+            self._least = math.nan
+
+    def of(self, shape: Sequence[int]) -> tuple[float, float] | None:
+        """Return both, None if they are not known for all elements of this shape."""
+        if not self._understood or not self._count or self._count != math.prod(shape):
+            return None
+        return self._least, self._most
+
+
+def _integers(dtype: str, piece: bytes) -> Sequence[int]:
+    found = array.array(_INTEGERS[dtype[1:]], piece)
+    if (dtype[0] == ">") != (sys.byteorder == "big") and found.itemsize > 1:
+        found.byteswap()
+    return found
 
 
 def _elements(dtype: str, piece: bytes) -> Sequence[float]:

@@ -4,32 +4,39 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detaudit.auditor.evidence.formats import Part, hdf5, unzipped, zip_part
+from detaudit.auditor.evidence.formats import Part, hdf5, leaves, unique, unzipped, zip_part
 
 MOST_CONFIG = 64 * 2**20
 _DATED = "metadata.json"
 
 
 def parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts."""
+    """See Format.parts."""
+    return unique(_parts(path))
+
+
+def _parts(path: Path) -> Iterator[Part]:
     with unzipped(path) as archive:
         for member in sorted(archive.infolist(), key=lambda member: member.filename):
             name = member.filename
             if name.endswith(".h5"):
-                with tempfile.TemporaryFile() as file:  # HDF5 needs random access, which a member of a zip lacks
+                with tempfile.NamedTemporaryFile() as file:  # HDF5 needs random access, which a member of a zip lacks
                     with archive.open(member) as packed:
                         shutil.copyfileobj(packed, file)
-                    yield from hdf5.datasets(file, member.file_size, f"{name}: ")
+                    file.flush()
+                    for part in hdf5.parts(Path(file.name)):
+                        yield replace(part, name=f"{name}: {part.name}")
             elif name == "config.json" and member.file_size <= MOST_CONFIG:
-                yield Part(name, iter([_without_addresses(archive.read(member))]))
+                yield from leaves(name, _without_addresses(archive.read(member)))
             elif name != _DATED:
                 yield zip_part(archive, member, name)
 
 
-def _without_addresses(config: bytes) -> bytes:
+def _without_addresses(config: bytes) -> Any:
     """Return a configuration in which shared objects are numbered, because Keras names them by their address."""
     seen: dict[int, int] = {}
 
@@ -39,4 +46,4 @@ def _without_addresses(config: bytes) -> bytes:
             for key, value in pairs
         }
 
-    return json.dumps(json.loads(config, object_pairs_hook=numbered)).encode()
+    return json.loads(config, object_pairs_hook=numbered)

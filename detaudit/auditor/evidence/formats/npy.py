@@ -1,17 +1,20 @@
-"""Read npy: one NumPy array with a Python literal as header. An array of objects is compared by its bytes.
+"""Read npy: one NumPy array with a Python literal as header. An array of objects is a pickle after it.
 
 The layout is at https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
 """
 
 import ast
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from detaudit.auditor.evidence.formats import Part, extents, pieces
+from detaudit.auditor.evidence.formats import Part, extents, pickles, pieces, unique
+from detaudit.auditor.evidence.formats.arrays import held
 
 MOST_HEADER = 2**20
+MOST_ARRAYS = 10_000
 _MAGIC = b"\x93NUMPY"
 _TYPES = {"b": ("bool",), "u": ("uint8", "uint16", "uint32", "uint64"), "i": ("int8", "int16", "int32", "int64")}
 _TYPES |= {"f": ("float16", "float32", "float64"), "c": ("complex64", "complex128")}
@@ -20,14 +23,22 @@ _CODES = {dtype: code for code, dtypes in _TYPES.items() for dtype in dtypes}
 
 
 def parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts."""
+    """See Format.parts."""
     with path.open("rb") as file:
-        yield array(file, "")
+        yield from unique(arrays(file, ""))
 
 
-def array(file: IO[bytes], name: str) -> Part:
-    """Return the array that starts here and fills the rest of ``file``."""
-    start = file.read(len(_MAGIC) + 2)
+def arrays(file: IO[bytes], name: str) -> Iterator[Part]:
+    """Yield the arrays that start here and fill the rest of ``file``; numpy.save may be called for it several times."""
+    count = 0
+    while start := file.read(len(_MAGIC) + 2):
+        count += 1
+        if count > MOST_ARRAYS:
+            raise ValueError("it holds too many arrays")
+        yield from _array(file, start, name if count == 1 else f"{name}#{count}")
+
+
+def _array(file: IO[bytes], start: bytes, name: str) -> Iterator[Part]:
     if start[: len(_MAGIC)] != _MAGIC:
         raise ValueError("it does not begin as a NumPy file does")
     size = int.from_bytes(file.read(2 if start[len(_MAGIC)] == 1 else 4), "little")
@@ -36,7 +47,24 @@ def array(file: IO[bytes], name: str) -> Part:
     header = ast.literal_eval(file.read(size).decode("utf-8").strip())
     order = " F" if header["fortran_order"] else ""
     dtype = header["descr"] if isinstance(header["descr"], str) else repr(header["descr"])
-    return Part(name, pieces(file), f"{dtype}{order}", extents(header["shape"]))
+    shape = extents(header["shape"])
+    if dtype[1:].startswith("O"):
+        yield from held(pickles.read(file), prefix=name)
+        return
+    size = _size_of(dtype)
+    if size is None:  # a record: its fields say how long it is
+        yield Part(name, pieces(file), f"{dtype}{order}", shape)
+    else:
+        yield Part(name, pieces(file, size * math.prod(shape)), f"{dtype}{order}", shape)
+
+
+def _size_of(dtype: str) -> int | None:
+    found = re.fullmatch(r"[<>|=]?([?a-zA-Z])(\d*)(?:\[.*\])?", dtype)
+    if found is None:
+        return None
+    if found[1] in "Mm":
+        return 8
+    return int(found[2] or 1) * (4 if found[1] == "U" else 1)
 
 
 def written(dtype: str, shape: Sequence[int], data: bytes) -> bytes:

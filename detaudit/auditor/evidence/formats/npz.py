@@ -5,16 +5,20 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from detaudit.auditor.evidence.formats import Part, npy, unzipped, zip_part
+from detaudit.auditor.evidence.formats import Part, npy, unique, unzipped, zip_part
 
 
 def parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts."""
+    """See Format.parts."""
+    return unique(_parts(path))
+
+
+def _parts(path: Path) -> Iterator[Part]:
     with unzipped(path) as archive:
         for member in sorted(archive.infolist(), key=lambda member: member.filename):
             if member.filename.endswith(".npy"):
                 with archive.open(member) as file:
-                    yield npy.array(file, member.filename.removesuffix(".npy"))
+                    yield from npy.arrays(file, member.filename.removesuffix(".npy"))
             else:
                 yield zip_part(archive, member, member.filename)
 

@@ -5,38 +5,69 @@ name and its arguments, and an array is its dtype, its shape and a digest of its
 the module pickletools of the standard library.
 """
 
+import io
 import pickletools
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from detaudit.auditor.evidence.formats import Part, extents, pieces, storages
+from detaudit.auditor.evidence.formats import BROKEN, Part, Start, extents, pieces, storages, unique
 from detaudit.auditor.evidence.formats.arrays import held, item_size, kind_of
-from detaudit.auditor.evidence.formats.compressed import opened
 from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
 from detaudit.auditor.evidence.formats.torch import LEGACY
 
 MOST_OPCODES = 4_000_000
+MOST_PICKLES = 10_000
 _MARK = object()
 _MOST_NAME = 1000
 _SHORT = 64
-"""Of more bytes than these, only a digest is kept."""
+"""Of more bytes than these, a digest is kept."""
+
+_SMALL = 2**16
+_ROOM = 64 * 2**20
+"""Of at most so many bytes each, and so many in all, the bytes are kept too: what a clock shows has such values."""
 
 _VIEW = 4
 """Arguments of ``torch._utils._rebuild_tensor`` and its variants: storage, offset, shape, strides."""
 
 
-def parts(path: Path) -> Iterator[Part] | None:
-    """See Reader.parts."""
-    with opened(path) as file:
-        if file.read(1) != b"\x80":  # protocol 2 and later
-            return None
-    return _of_file(path)
+def is_pickle(start: Start) -> bool:
+    """Return whether a file begins as a pickle; before protocol 2 these have no mark, and all of it is looked at."""
+    if start.head[:1] == b"\x80":
+        return start.head[1:2] in (b"\2", b"\3", b"\4", b"\5")
+    if not start.tail.endswith(b".") or not _OLD.match(start.head):
+        return False
+    if start.size > len(start.head):
+        return True
+    try:
+        read(io.BytesIO(start.head))
+    except BROKEN:
+        return False
+    return True
 
 
-def _of_file(path: Path) -> Iterator[Part]:
-    with opened(path) as file:
-        yield from held(read(file))
+# Protocols 0 and 1: a container or a function that is put into the memo, or one number or text.
+_OLD = re.compile(
+    rb"\(?[dlt]p\d+\n|[\]}]q|c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n|\(i[A-Za-z_][\w.]*\n|\([(IFLSVKJGMNX]|[FIL][-+.\w]+\n\.\Z"
+    rb"|G.{8}\.\Z|[SV].*\np\d+\n\.\Z|X.*q.\.\Z",
+    re.DOTALL,
+)
+
+
+def parts(path: Path) -> Iterator[Part]:
+    """See Format.parts. One file may hold several pickles, one after another."""
+    with path.open("rb") as file:
+        yield from unique(_all(file, path.stat().st_size))
+
+
+def _all(file: IO[bytes], size: int) -> Iterator[Part]:
+    count = 0
+    while file.tell() < size:
+        count += 1
+        if count > MOST_PICKLES:
+            raise ValueError("it holds too many pickles")
+        yield from held(read(file), prefix=f"pickle {count}" if count > 1 else "")
 
 
 def read(file: IO[bytes]) -> Any:
@@ -53,6 +84,7 @@ class _Machine:
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
         self._made: dict[tuple[str, int], tuple[Any, Any]] = {}
+        self._room = _ROOM
 
     def run(self) -> Any:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(self._file)):
@@ -64,7 +96,7 @@ class _Machine:
             if step is not None:
                 step(self, argument)
             elif not opcode.stack_before and len(opcode.stack_after) == 1:
-                self._stack.append(_constant(opcode.name, argument))
+                self._stack.append(self._constant(opcode.name, argument))
             elif opcode.name not in ("PROTO", "FRAME", "READONLY_BUFFER"):
                 raise ValueError(f"its opcode {opcode.name} is not supported")
         raise EOFError("it ends too early")
@@ -107,13 +139,13 @@ class _Machine:
         if function in (_ENCODE, _STORAGE):
             self._stack.append(self._made_once(function.name, found))
         else:
-            self._stack.append(_result(function, found))
+            self._stack.append(self._result(function, found))
 
     def _made_once(self, name: str, found: Any) -> Any:
         """Return what is made of bytes, which a few opcodes may ask for a million times."""
         key = (name, id(found[0]))
         if key not in self._made:
-            self._made[key] = found[0], _result(Global(name), found)
+            self._made[key] = found[0], self._result(Global(name), found)
         return self._made[key][1]
 
     def build(self, _: None) -> None:
@@ -121,7 +153,7 @@ class _Machine:
         target = self._stack[-1]
         target.state = state
         if isinstance(target.function, Global) and target.function.name.endswith(" NumpyArrayWrapper"):
-            target.state = _of_joblib(state, self._file)
+            target.state = self._of_joblib(state)
 
     def glob(self, argument: str | None) -> None:
         if argument is None:
@@ -151,39 +183,62 @@ class _Machine:
     def duplicate(self, _: None) -> None:
         self._stack.append(self._stack[-1])
 
+    def _result(self, function: Any, found: Any) -> Any:
+        """Return the stand-in for what a function returns for these arguments."""
+        if function == _ENCODE and found[1] in _LATIN:  # how protocol 2 writes bytes
+            return self._brief(found[0].encode("latin1"))
+        if isinstance(function, Global) and function.name in _SETS and found and isinstance(found[0], list):
+            return Bag(found[0])
+        if function == _STORAGE and isinstance(found[0], bytes):
+            return storages.storage_in(found[0], read) or Call(function, found)
+        if isinstance(found, tuple) and len(found) >= _VIEW and isinstance(found[0], storages.Storage):
+            return Call(function, (storages.shown(*found[:_VIEW]), *found[_VIEW:]))
+        return Call(function, found)
 
-def _result(function: Any, found: Any) -> Any:
-    """Return the stand-in for what a function returns for these arguments."""
-    if function == _ENCODE and found[1] in _LATIN:  # how protocol 2 writes bytes
-        return _brief(found[0].encode("latin1"))
-    if function == _STORAGE and isinstance(found[0], bytes):
-        return storages.storage_in(found[0], read) or Call(function, found)
-    if isinstance(found, tuple) and len(found) >= _VIEW and isinstance(found[0], storages.Storage):
-        return Call(function, (storages.shown(*found[:_VIEW]), *found[_VIEW:]))
-    return Call(function, found)
+    def _constant(self, name: str, argument: Any) -> Any:
+        if name in _EMPTY:
+            return _EMPTY[name]()
+        return _CONSTANTS[name] if name in _CONSTANTS else self._brief(argument)
+
+    def _brief(self, found: Any) -> Any:
+        if isinstance(found, bytes | bytearray) and len(found) > _SHORT and not found.startswith(LEGACY):
+            return Blob(len(found), digest_of([bytes(found)]), self._kept(bytes(found)))
+        return found
+
+    def _kept(self, data: bytes) -> bytes:
+        """Return few bytes, none if there are more or no room is left."""
+        if len(data) > min(_SMALL, self._room):
+            return b""
+        self._room -= len(data)
+        return data
+
+    def _of_joblib(self, state: Mapping) -> Any:
+        """Return the array that joblib writes into the pickle, right after the object that describes it."""
+        described = dict(state.pairs)
+        dtype, shape = kind_of(described["dtype"]), extents(described["shape"])
+        if dtype[1:].startswith("O"):
+            return read(self._file)  # a pickle in the pickle
+        if described.get("numpy_array_alignment_bytes") is not None:
+            self._file.read(self._file.read(1)[0])
+        size = item_size(dtype)
+        for extent in shape:
+            size *= extent
+        dtype = f"{dtype}{' F' if described['order'] == 'F' else ''}"
+        if size <= _SMALL:
+            data = b"".join(pieces(self._file, size))
+            return Array(dtype, shape, digest_of([data]), self._kept(data))
+        return Array(dtype, shape, digest_of(pieces(self._file, size)))
 
 
 def _mapping(flat: list[Any]) -> Mapping:
     return Mapping(list(zip(flat[::2], flat[1::2], strict=True)))
 
 
-def _of_joblib(state: Mapping, file: IO[bytes]) -> Any:
-    """Return the array that joblib writes into the pickle, right after the object that describes it."""
-    described = dict(state.pairs)
-    dtype, shape = kind_of(described["dtype"]), extents(described["shape"])
-    if dtype[1:].startswith("O"):
-        return read(file)  # a pickle in the pickle
-    if described.get("numpy_array_alignment_bytes") is not None:
-        file.read(file.read(1)[0])
-    size = item_size(dtype)
-    for extent in shape:
-        size *= extent
-    order = " F" if described["order"] == "F" else ""
-    return Array(f"{dtype}{order}", shape, digest_of(pieces(file, size)))
-
-
 _ENCODE, _STORAGE = Global("_codecs encode"), Global("torch.storage _load_from_bytes")
 _LATIN = ("latin1", "latin-1")
+_SETS = ("builtins set", "builtins frozenset", "__builtin__ set", "__builtin__ frozenset")
+"""How sets are written before protocol 4."""
+
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _EMPTY: dict[str, Callable[[], Any]] = {
     "EMPTY_LIST": list,
@@ -191,18 +246,6 @@ _EMPTY: dict[str, Callable[[], Any]] = {
     "EMPTY_DICT": lambda: Mapping([]),
     "EMPTY_SET": lambda: Bag([]),
 }
-
-
-def _constant(name: str, argument: Any) -> Any:
-    if name in _EMPTY:
-        return _EMPTY[name]()
-    return _CONSTANTS[name] if name in _CONSTANTS else _brief(argument)
-
-
-def _brief(found: Any) -> Any:
-    if isinstance(found, bytes | bytearray) and len(found) > _SHORT and not found.startswith(LEGACY):
-        return Blob(len(found), digest_of([bytes(found)]))
-    return found
 
 
 _Step = Callable[[_Machine, Any], None]

@@ -1,6 +1,6 @@
 """Read safetensors: a JSON header, then the tensors one after the other.
 
-The layout is at https://huggingface.co/docs/safetensors; metadata, which may contain a time, is left out.
+The layout is at https://huggingface.co/docs/safetensors. Its metadata are texts.
 """
 
 import json
@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from detaudit.auditor.evidence.formats import Part, extents, pieces
+from detaudit.auditor.evidence.formats import Part, extents, pieces, text
 
+_METADATA = "__metadata__"
 MOST_HEADER = 100 * 2**20
 """Bytes; the limit that the format itself sets."""
 
@@ -32,13 +33,13 @@ _DTYPES = {
 
 
 def parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts."""
+    """See Format.parts."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > MOST_HEADER:
             raise ValueError("its header is too long")
         header = json.loads(file.read(size), object_pairs_hook=_once)
-        header.pop("__metadata__", None)
+        metadata = header.pop(_METADATA, {})
         start, whole = 8 + size, path.stat().st_size
         _check(header, whole - start)
         for name, tensor in sorted(header.items()):
@@ -46,6 +47,8 @@ def parts(path: Path) -> Iterator[Part]:
             file.seek(start + begin)
             dtype = str(tensor["dtype"])
             yield Part(name, pieces(file, end - begin), _DTYPES.get(dtype, dtype), extents(tensor["shape"]))
+        for key, value in sorted(metadata.items()):
+            yield text(f"{_METADATA}.{key}", str(value))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

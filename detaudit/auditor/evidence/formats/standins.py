@@ -15,19 +15,21 @@ class Global:
 
 @dataclass(frozen=True)
 class Blob:
-    """Bytes, of which only the digest is kept."""
+    """Bytes, of which only the digest is kept, and ``data`` if they are few."""
 
     size: int
     digest: str
+    data: bytes = b""
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array, of whose bytes only the digest is kept; ``dtype`` as in Part."""
+    """An array, of whose bytes only the digest is kept, and ``data`` if they are few; ``dtype`` as in Part."""
 
     dtype: str
     shape: tuple[int, ...]
     digest: str
+    data: bytes = b""
 
 
 @dataclass(eq=False)

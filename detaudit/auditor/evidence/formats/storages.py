@@ -55,7 +55,7 @@ def shown(storage: Storage, offset: int, shape: Any, strides: Any) -> Array:
     if kind is None:  # elements of an unknown size
         return Array(storage.kind, shape, storage.digest)
     start, size = span(offset, shape, strides, storage.size // max(storage.elements, 1), storage.size)
-    digest = storage.digest
+    digest, dtype = storage.digest, f"<{kind}{layout_of(shape, strides)}"
     if size == storage.size:
         storage.data = b""
     elif storage.data:
@@ -64,7 +64,7 @@ def shown(storage: Storage, offset: int, shape: Any, strides: Any) -> Array:
         digest = digest_of([storage.data[start : start + size]])
     else:
         raise ValueError("a part of a storage comes after the whole")
-    return Array(f"<{kind}{layout_of(shape, strides)}", shape, digest)
+    return Array(dtype, shape, digest)
 
 
 def span(offset: int, shape: Any, strides: Any, size: int, whole: int) -> tuple[int, int]:
