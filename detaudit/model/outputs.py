@@ -155,6 +155,20 @@ DECIDING = frozenset({OutputKind.VALUE, OutputKind.ONLY_ONE})
 OPEN = frozenset({OutputKind.WORDS, OutputKind.UNREADABLE, OutputKind.AMBIGUOUS, OutputKind.UNREAD})
 """A difference of this kind makes the verdict inconclusive. All others are listed."""
 
+
+class Unread(msgspec.Struct, frozen=True, kw_only=True):
+    """What was not read of what a run wrote, because the ``budget`` was spent, or so many files were opened.
+
+    ``files`` are the first of ``count`` files of ``size`` bytes in all; ``count`` is 0 if a process opened more files
+    than are recorded, so that nobody knows which.
+    """
+
+    budget: FileBudget
+    count: int = 0
+    size: int = 0
+    files: tuple[str, ...] = ()
+
+
 STDOUT, STDERR, EXIT_STATUS = "stdout", "stderr", "exit status"
 """What has no file of its own, as the path of a difference."""
 
@@ -166,7 +180,7 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     ``line 12``. ``values`` has what each of the two runs shows there, without secrets, ``("", "")`` if that is long or
     unknown. ``more`` counts further values of this kind in the same file. ``only_run`` is 1 or 2 if only the first or
     second of the two has the file or the line, 0 if both do. ``problem`` says why a file could not be read. ``tensor``
-    says that what differs is an array. ``runs`` are the numbers of the two runs.
+    says that what differs is an array. ``unread`` is what the budget left out. ``runs`` are the numbers of the two runs.
     """
 
     path: str
@@ -177,6 +191,7 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     only_run: int = 0
     problem: str = ""
     tensor: bool = False
+    unread: Unread | None = None
     runs: tuple[int, int] = (0, 0)
 
     @property
@@ -232,7 +247,7 @@ class Outputs(msgspec.Struct, frozen=True, kw_only=True):
     """All that left a run: what is compared of it beside its training.
 
     ``digests_only``: as a lock file keeps it, with one value for each file and one block for each stream. ``unread``
-    says what the budget left out, ``""`` if nothing. ``rules`` say what of it counts. ``listed`` are the files that are
+    says what the budget left out, None if nothing. ``rules`` say what of it counts. ``listed`` are the files that are
     not compared by what they are.
     """
 
@@ -241,7 +256,7 @@ class Outputs(msgspec.Struct, frozen=True, kw_only=True):
     stderr: Text | None = None
     facts: RunFacts | None = None
     exit_code: int | None = None
-    unread: str = ""
+    unread: Unread | None = None
     digests_only: bool = False
     rules: OutputRules = OutputRules()
     listed: tuple[ListedFile, ...] = ()

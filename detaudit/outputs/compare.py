@@ -35,7 +35,7 @@ def differences(a: Outputs, b: Outputs) -> tuple[OutputDifference, ...]:
     """Return in what two runs differ, what decides first, then what is open, then what is only listed."""
     found = [*_files(a, b), *_streams(a, b, [*_ignored(a), *_ignored(b)])]
     if a.unread or b.unread:
-        found.append(OutputDifference(path="", kind=OutputKind.UNREAD, problem=a.unread or b.unread))
+        found.append(OutputDifference(path="", kind=OutputKind.UNREAD, unread=a.unread or b.unread))
     if Compare.TRAINING in (a.rules.compare, b.rules.compare):
         found = [one if one.tensor else _undecided(one) for one in found]
     return tuple(sorted(found, key=lambda one: (not one.decides, not one.open)))

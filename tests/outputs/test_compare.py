@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.model.outputs import Compare, File, OutputDifference, OutputKind, OutputRules, Outputs, Role, Value
+from detaudit.model.outputs import (
+    Compare,
+    File,
+    FileBudget,
+    OutputDifference,
+    OutputKind,
+    OutputRules,
+    Outputs,
+    Role,
+    Unread,
+    Value,
+)
 from detaudit.outputs import compare
 
 
@@ -84,7 +95,7 @@ def test_with_training_alone_only_tensors_decide() -> None:
 
 
 def test_what_the_budget_left_out_is_open() -> None:
-    (found,) = compare.differences(Outputs(unread="1 file was not read"), Outputs())
+    (found,) = compare.differences(Outputs(unread=Unread(budget=FileBudget(), count=1)), Outputs())
     assert found.open
 
 

@@ -16,6 +16,8 @@ from detaudit.model import (
     Narrowed,
     NotVaried,
     Operation,
+    OutputDifference,
+    OutputKind,
     Override,
     RankRecord,
     Reason,
@@ -33,8 +35,26 @@ from detaudit.model import check as gates
 from detaudit.model import doctor as risks
 from detaudit.model import problems as p
 from detaudit.model import warnings as w
+from detaudit.model.files import FreshStart, LeftState, StateRead
+from detaudit.model.outputs import FileBudget, Unread
 from tests.report.bisections import LIKELY
 from tests.report.checks import FIRST, OPTIMIZER
+
+OUTPUTS = (
+    OutputDifference(path="stdout", kind=OutputKind.WORDS, at="line 3", values=("a cat", "a dog"), runs=(1, 2)),
+    OutputDifference(path="stdout", kind=OutputKind.AMBIGUOUS, at="line 3", values=("1.5", "1.6"), runs=(1, 2)),
+    OutputDifference(path="log.csv", kind=OutputKind.AMBIGUOUS, at="row 1, x", values=("1.5", "1.6"), runs=(1, 2)),
+    OutputDifference(path="a b.npz", kind=OutputKind.UNREADABLE, problem="is cut off", runs=(1, 2)),
+    OutputDifference(path="", kind=OutputKind.UNREAD, unread=Unread(budget=FileBudget()), runs=(1, 2)),
+    OutputDifference(
+        path="",
+        kind=OutputKind.UNREAD,
+        unread=Unread(budget=FileBudget(), count=3, size=2**31, files=("a.bin",)),
+        runs=(1, 2),
+    ),
+)
+
+READ = StateRead(path="split.npy", left_by=1, read_by=2, file="train.py", line=7)
 
 RUN_ERRORS: tuple[RunError, ...] = (
     p.Interrupted(),
@@ -85,6 +105,16 @@ REASONS: tuple[Reason, ...] = (
     reasons.RunsMissing(finished=3, planned=5),
     reasons.MachinesRunOnce(machines=(1,)),
     reasons.MachinesRunOnce(machines=(1, 3)),
+    *[reasons.OutputsOpen(first=one) for one in OUTPUTS],
+    reasons.OutputsOpen(first=OUTPUTS[0], more=2),
+    *[
+        reasons.StateUnsettled(state=LeftState(reads=(READ,), outcome=outcome, run=run, detail=detail))
+        for outcome, run, detail in (
+            (FreshStart.EXISTED, 0, "split.npy"),
+            (FreshStart.IN_USE, 0, "process 17 uses split.npy"),
+            (FreshStart.FAILED, 4, ""),
+        )
+    ],
     reasons.RunsCrowded(jobs=2, threads=2, cores=2),
     reasons.RunsCrowded(jobs=4, threads=3, cores=8),
     reasons.CoresReduced(jobs=2, cores=2),
@@ -121,6 +151,9 @@ WARNINGS: tuple[Warning, ...] = (
     w.RunStoredTwice(archive="copy.detaudit", counted="a.detaudit", is_copy=True),
     w.RunStoredTwice(archive="b.detaudit", counted="a.detaudit", is_copy=False),
     w.LeftoversUnchecked(apart=True),
+    w.StateChecked(recipe="none", state=LeftState(reads=(READ,), outcome=FreshStart.SAME, run=4)),
+    w.StateChecked(recipe="none", state=LeftState(reads=(READ, READ), outcome=FreshStart.DIFFERENT, run=4)),
+    w.OutputsUndecided(recipe="trial-2", reason=reasons.OutputsOpen(first=OUTPUTS[0])),
     w.RanksRestarted(recipe="none", run=2, times=1),
     w.ProcessesKilled(recipe="none", run=1, commands=("python serve.py", "tensorboard --logdir x")),
     w.ArtifactsSkipped(recipe="none", run=1, files=("a.pt", "b.pt", "c.pt"), more=1),
@@ -263,6 +296,8 @@ EXPLANATIONS = (
     (Stage.STDOUT, likely(LikelyCause.NOT_RECORDED)),
     (Stage.ARTIFACT, likely(LikelyCause.NOT_RECORDED, matching=(Stage.FORWARD,))),
     (Stage.SAVED, likely(LikelyCause.BESIDE_THE_TRAINING, matching=(Stage.FORWARD, Stage.UPDATE))),
+    (Stage.PRINTED, likely(LikelyCause.BESIDE_THE_TRAINING, matching=(Stage.FORWARD, Stage.UPDATE))),
+    (Stage.EXIT, likely(LikelyCause.NOT_RECORDED)),
     (Stage.RETURNED, likely(LikelyCause.OUTSIDE_THE_WEIGHTS, matching=(Stage.FORWARD, Stage.UPDATE))),
     (Stage.STEPS, likely(LikelyCause.CONTROL_FLOW)),
     (Stage.FORWARD, Explanation(matching=(Stage.BATCH,))),

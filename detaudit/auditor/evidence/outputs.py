@@ -21,8 +21,7 @@ from detaudit.launch import RunSpec
 from detaudit.launch.changes import Prefixes, Stamps
 from detaudit.model import Artifact
 from detaudit.model.encoding import encode
-from detaudit.model.number import count
-from detaudit.model.outputs import File, ListedFile, OutputRules, Outputs, RunFacts
+from detaudit.model.outputs import File, ListedFile, OutputRules, Outputs, RunFacts, Unread
 from detaudit.outputs import compare
 from detaudit.outputs.file_names import matched
 from detaudit.recipe.outputs import Listed
@@ -184,20 +183,21 @@ class Collector:
         written = self.named([read[name] for name in shown if name in read])
         kept = [self._last[name] for path in unchanged if (name := shown_path(path, cwd)) in self._last]
         self._last |= {file.path: file for file in written}
-        parts = [unread, "a process wrote to so many files that not all were recorded" if changes.spent else ""]
+        if unread is None and changes.spent:
+            unread = Unread(budget=self.rules.file_budget)
         return Outputs(
             files=tuple(sorted((*written, *kept), key=lambda file: file.name)),
             facts=facts,
-            unread="; ".join(filter(None, parts)),
+            unread=unread,
             listed=tuple(left_out),
         )
 
-    def _read(self, shown: Mapping[str, Change], facts: RunFacts, python: str) -> tuple[dict[str, File], str]:
-        """Return the files that the budget was enough for, and what is to be said of the others."""
+    def _read(self, shown: Mapping[str, Change], facts: RunFacts, python: str) -> tuple[dict[str, File], Unread | None]:
+        """Return the files that the budget was enough for, and which others there are, None if there are none."""
         budget = files.Budget(self.rules.file_budget.bytes, self.rules.file_budget.seconds)
         found: dict[str, File] = {}
         missed: list[tuple[str, int]] = []
-        spent = ""
+        spent = False
         for size, name in sorted((_size(change), name) for name, change in shown.items()):
             if spent:
                 missed.append((name, size))
@@ -213,9 +213,9 @@ class Collector:
                         python=python,
                         known=self._known,
                     )
-            except files.BudgetSpentError as error:
+            except files.BudgetSpentError:
                 missed.append((name, size))
-                spent = str(error)
+                spent = True
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -225,12 +225,10 @@ class Collector:
                 found[name] = msgspec.structs.replace(file, added_only=shown[name].kept > 0)
         self._known = {file.sha256: file for file in found.values()}
         if not missed:
-            return found, ""
-        names = ", ".join(name for name, _ in missed[:_SHOWN]) + (", …" if len(missed) > _SHOWN else "")
-        total = _shown_size(sum(size for _, size in missed))
-        were = "was" if len(missed) == 1 else "were"
-        of = _shown_size(self.rules.file_budget.bytes) if spent == "bytes" else f"{self.rules.file_budget.seconds:g} s"
-        return found, f"the budget of {of} was spent: {count(len(missed), 'file')}, {total} {were} not read: {names}"
+            return found, None
+        names = tuple(name for name, _ in missed[:_SHOWN])
+        total = sum(size for _, size in missed)
+        return found, Unread(budget=self.rules.file_budget, count=len(missed), size=total, files=names)
 
     def named(self, files: Iterable[File]) -> tuple[File, ...]:
         """Return the files of a run, in the order in which they were written, with the names they are compared by."""
@@ -261,14 +259,6 @@ def _size(change: Change) -> int:
         return max(0, os.path.getsize(change.path) - change.kept)
     except OSError:
         return 0
-
-
-def _shown_size(size: float) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.3g} {unit}"
-        size /= 1024
-    return f"{size:.3g} GiB"
 
 
 def shown_path(path: str, cwd: Path) -> str:

@@ -1,6 +1,7 @@
 """Where two runs first differ."""
 
 from detaudit.model import Difference, Divergence, Stage
+from detaudit.model.outputs import EXIT_STATUS
 from detaudit.report.messages import outputs
 from detaudit.report.messages.wording import both, shortened
 
@@ -16,9 +17,9 @@ def where(step: int, stage: Stage, site: str | None = None, *, call: bool = Fals
     """Return ``at step 1 (batch)``, or in which file or returned value."""
     match stage:
         case Stage.ARTIFACT | Stage.SAVED | Stage.PRINTED:
-            return f"in {site or 'a file'}"
+            return f"in {site or ('printed text' if stage is Stage.PRINTED else 'a file')}"
         case Stage.EXIT:
-            return f"in the {site}"
+            return f"in the {site or EXIT_STATUS}"
         case Stage.RETURNED:
             return f"in the returned value{f' {site}' if site else ''}"
         case Stage.STEPS:

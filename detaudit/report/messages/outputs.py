@@ -4,8 +4,8 @@ import shlex
 
 from detaudit.model import Group, OutputDifference, OutputKind, Verdict
 from detaudit.model.number import count
-from detaudit.model.outputs import EXIT_STATUS, STDERR, STDOUT
-from detaudit.report.messages.wording import shortened
+from detaudit.model.outputs import EXIT_STATUS, STDERR, STDOUT, Unread
+from detaudit.report.messages.wording import duration, shortened, size
 
 MOST = 5
 
@@ -72,13 +72,22 @@ def open_reason(first: OutputDifference, more: int) -> str:
         case OutputKind.AMBIGUOUS:
             said = f"{what(first)} differs, which may be a measurement or a result"
         case OutputKind.UNREAD:
-            said = f"not all that the runs wrote was read: {first.problem}"
+            said = f"not all that the runs wrote was read: {unread(first.unread) if first.unread else ''}"
         case _:
             said = f"{first.path} differs and cannot be read: {first.problem}"
     others = f", and {count(more, 'more difference')} like this" if more else ""
     return (
         f"the trainings match, but {said}{others}. {settling(first)}; --compare training compares the trainings alone"
     )
+
+
+def unread(found: Unread) -> str:
+    """Return what was not read of what a run wrote, and why."""
+    if not found.count:
+        return "a process opened more files than are recorded"
+    names = shortened(found.files, found.count - len(found.files))
+    budget = f"{duration(found.budget.seconds, 'g')} or {size(found.budget.bytes)}"
+    return f"{count(found.count, 'file')} of {size(found.size)} after {budget} ({names})"
 
 
 def trainings_match(found: OutputDifference) -> str:

@@ -47,6 +47,15 @@ def duration(seconds: float, digits: str = ".1f") -> str:
     return f"{hours // 24:,} d {hours % 24:02} h"
 
 
+def size(count: float) -> str:
+    """Return a number of bytes as people write it: ``512 bytes``, ``1.5 GiB``."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:.3g} GiB"
+
+
 def about(seconds: float) -> str:
     """Return a duration that is an estimate: ``about 90 s``, ``about 5 min``, ``about 2 h 00 min``."""
     minutes = round(seconds / _MINUTE)
