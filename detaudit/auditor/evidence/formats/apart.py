@@ -136,7 +136,10 @@ def _received(descriptor: int) -> Iterator[Part]:
 
     while kind == libraries.PART:
         name, dtype, shape, text = json.loads(data)
-        yield Part(name, pieces(), dtype, tuple(shape), text)
+        rest = pieces()
+        yield Part(name, rest, dtype, tuple(shape), text)
+        for _ in rest:  # what was not read
+            pass
     if kind == libraries.ERROR:
         of, library, message = json.loads(data)
         if of == "library":

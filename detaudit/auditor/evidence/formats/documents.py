@@ -17,9 +17,9 @@ from typing import IO, Any
 
 import yaml
 
-from detaudit.auditor.evidence.formats import Part
+from detaudit.auditor.evidence.formats import Part, unique
 from detaudit.auditor.evidence.formats import values as single
-from detaudit.auditor.evidence.formats.values import BLOCK, MOST_SINGLE, digest_of_block, folded, unique
+from detaudit.auditor.evidence.formats.values import BLOCK, MOST_SINGLE, digest_of_block, folded
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -92,7 +92,7 @@ def is_text(head: bytes, path: Path) -> bool:
 
 
 def text_parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts. Each line is one, with what a terminal shows of a line that was written several times."""
+    """See Format.parts. Each line is one, with what a terminal shows of a line that was written several times."""
     with opened(path) as file:
         yield from of_lines(_last_state(line) for line in lines(file))
 
@@ -156,7 +156,7 @@ def is_json(head: bytes, path: Path) -> bool:
 
 
 def json_parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts."""
+    """See Format.parts."""
     return folded((series, _part(name, leaf)) for series, name, leaf in _leaves(_loaded(_read(path))))
 
 
@@ -184,7 +184,7 @@ def is_jsonl(head: bytes, path: Path) -> bool:
 
 
 def jsonl_parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts. A line that is not JSON is one text."""
+    """See Format.parts. A line that is not JSON is one text."""
     return folded(_of_jsonl(path))
 
 
@@ -196,10 +196,10 @@ def _of_jsonl(path: Path) -> Iterator[tuple[str, Part]]:
             try:
                 document = _loaded(line)
             except (ValueError, RecursionError):
-                yield "lines", single.text(f"line {count}", line.strip())
+                yield "line *", single.text(f"line {count}", line.strip())
                 continue
             for series, name, leaf in _leaves(document):
-                yield series, _part(f"line {count}, {name}" if name else f"line {count}", leaf)
+                yield f"line *, {series}", _part(f"line {count}, {name}" if name else f"line {count}", leaf)
 
 
 def _loaded(document: str) -> Any:
@@ -243,6 +243,7 @@ def _below(name: str, key: str) -> str:
 
 @functools.lru_cache(1024)
 def _quoted(key: str) -> str:
+    key = single.storable(key)
     if len(key) > _MOST_KEY:
         key = f"{key[:_MOST_KEY]}…{_short_digest(key)}"
     return key if _PLAIN.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"
@@ -332,7 +333,7 @@ def _is_prose(name: str, leaf: Any) -> bool:
 
 
 def yaml_parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts."""
+    """See Format.parts."""
 
     def found() -> Iterator[tuple[str, Part]]:
         for series, name, leaf in _yaml_leaves(path):
@@ -419,7 +420,7 @@ def _yaml_leaf(event: Any) -> Any:
     value = event.value
     if event.tag:
         return f"{event.tag} {value}"
-    if event.style in (None, "") and single.NUMBER.fullmatch(value.replace("_", "").removeprefix(".")):
+    if event.style in (None, "") and single.NUMERAL.fullmatch(value.replace("_", "").removeprefix(".")):
         return _Digits(value)
     return value
 
@@ -432,7 +433,7 @@ def _comments(document: str, marks: str) -> Iterator[tuple[str, Part]]:
     for line in document.splitlines():
         if comment := _COMMENT[marks].search(line):
             count += 1
-            yield "comments", single.text(f"comment {count}", comment[0].strip())
+            yield "comment *", single.text(f"comment {count}", comment[0].strip())
 
 
 # ----------------------------------------------------------------------------------------------------- TOML and INI
@@ -454,7 +455,7 @@ def is_toml(head: bytes, path: Path) -> bool:
 
 
 def toml_parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts."""
+    """See Format.parts."""
 
     def found() -> Iterator[tuple[str, Part]]:
         for series, name, leaf in _leaves(_toml(path)):
@@ -481,7 +482,7 @@ def is_ini(head: bytes, path: Path) -> bool:
 
 
 def ini_parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts."""
+    """See Format.parts."""
     return folded((part.name, part) for part in _ini(path))
 
 
@@ -527,7 +528,7 @@ def is_html(head: bytes, path: Path) -> bool:
 
 
 def html_parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts. The random IDs of plots, which are UUIDs, count by the order in which they appear."""
+    """See Format.parts. The random IDs of plots, which are UUIDs, count by the order in which they appear."""
     ids: dict[str, str] = {}
     with opened(path) as file:
         yield from unique(

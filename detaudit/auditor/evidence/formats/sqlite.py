@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from detaudit.auditor.evidence.formats import PIECE, Part, apart, pieces, tables
+from detaudit.auditor.evidence.formats import PIECE, Part, apart, pieces, tables, unique
 from detaudit.auditor.evidence.formats import values as single
-from detaudit.auditor.evidence.formats.values import unique
+from detaudit.auditor.evidence.formats.values import storable
 
 MOST_ROWS = 2_000_000
 """Rows of a database whose digests are kept."""
@@ -36,9 +36,10 @@ def is_sqlite(head: bytes, path: Path) -> bool:
 
 
 def parts(path: Path, without: Rows | None = None) -> Iterator[Part]:
-    """See Reader.parts. Rows come in the order of their IDs.
+    """See Format.parts. Rows come in the order of their IDs.
 
-    Those in ``without``, as ``rows`` returns it, are left out. What is left then counts from 1, and so do the IDs that SQLite gave to it, and references to them.
+    Those in ``without``, as ``rows`` returns it, are left out. What is left then counts from 1, and so do the IDs that
+    SQLite gave to it, and references to them.
     """
     return unique(apart.parts(lambda: _parts(path, without or {})))
 
@@ -46,14 +47,14 @@ def parts(path: Path, without: Rows | None = None) -> Iterator[Part]:
 def _parts(path: Path, without: Rows) -> Iterator[Part]:
     with _opened(path) as database:
         for kind, name, sql in database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type, name"):
-            yield single.text(f"schema: {kind} {name}", str(sql))
+            yield single.text(storable(f"schema: {kind} {name}"), str(sql))
         found = [table for table in _tables(database) if not (without and table == _SEQUENCES)]
         newest = {table: _newest(database, table, without[table]) for table in found if table in without}
         for table in found:
             cursor = _rows(database, table)
             columns = [str(column[0]) for column in cursor.description]
             added = _added(database, table, cursor, without, newest) if without else cursor
-            yield from tables.of_rows(added, columns, _cell, f"table {table}: ")
+            yield from tables.of_rows(added, columns, _cell, f"table {storable(table)}: ")
 
 
 _SEQUENCES = "sqlite_sequence"
@@ -115,7 +116,7 @@ def _taken(left_out: Counter[bytes], row: tuple[Any, ...]) -> bool:
 
 
 def rows(path: Path) -> dict[str, Counter[bytes]]:
-    """Return the digests of all rows, by table. Raises as Reader.parts does, ValueError also if there are too many."""
+    """Return the digests of all rows, by table. Raises as Format.parts does, ValueError also if there are too many."""
 
     def digests() -> Iterator[Part]:
         count = 0

@@ -5,16 +5,18 @@ The last three need pyarrow. What a file says of the program that wrote it is le
 
 import csv
 import hashlib
-import importlib.util
 import itertools
+import json
 import re
+import sys
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from detaudit.auditor.evidence.formats import Part, apart, documents
+from detaudit.auditor.evidence.formats import Part, apart, documents, unique
 from detaudit.auditor.evidence.formats import values as single
-from detaudit.auditor.evidence.formats.values import BLOCK, digest_of_block, unique
+from detaudit.auditor.evidence.formats.values import BLOCK, digest_of_block
 
 MOST_CELLS = 200_000
 """Cells of a table that are compared one by one."""
@@ -53,7 +55,7 @@ def of_rows(
     first, step = 1, max(1, min(BLOCK, MOST_OF_BLOCK // width))
     while block := list(itertools.islice(rows, step)):
         last = first + len(block) - 1
-        yield from _blocks(block, f"{prefix}rows {first:,} to {last:,}, ", names, cell)
+        yield from _blocks(block, f"{prefix}rows {first:,} to {last:,}, ", names)
         first = last + 1
 
 
@@ -64,7 +66,7 @@ class _Names:
         counts: dict[str, int] = {}
         self._names = []
         for place, column in enumerate(columns):
-            name = column.strip() or f"column {place + 1}"
+            name = single.storable(column.strip()) or f"column {place + 1}"
             counts[name] = counts.get(name, 0) + 1
             self._names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
 
@@ -72,17 +74,41 @@ class _Names:
         return self._names[place] if place < len(self._names) else f"column {place + 1}"
 
 
-def _blocks(rows: list[Row], prefix: str, names: _Names, cell: Callable[[str, Any], Part]) -> Iterator[Part]:
+def _blocks(rows: list[Row], prefix: str, names: _Names) -> Iterator[Part]:
     columns = list(itertools.zip_longest(*rows, fillvalue=_MISSING))
     step = 1 if len(columns) <= MOST_COLUMNS else MOST_COLUMNS
     for first in range(0, len(columns), step):
         block = columns[first : first + step]
-        digest = hashlib.blake2b(repr(block).encode("utf-8", "surrogatepass"), digest_size=16)
-        name = names[first] if step == 1 else f"columns {first + 1:,} to {first + len(block):,}"
-        numbers = step == 1 and all(
-            one is not _MISSING and cell("", one).dtype == "number" for one in (block[0][0], block[0][-1])
-        )
-        yield digest_of_block(prefix + name, digest.digest(), len(rows) * len(block), numbers)
+        name = prefix + (names[first] if step == 1 else f"columns {first + 1:,} to {first + len(block):,}")
+        if step == 1 and (floats := _floats(block[0])) is not None:
+            yield Part(name, iter([floats]), "<f8", (len(rows),))
+        else:
+            digest = hashlib.blake2b(repr(block).encode("utf-8", "surrogatepass"), digest_size=16)
+            yield digest_of_block(name, digest.digest(), len(rows) * len(block), False)
+
+
+def _floats(cells: Sequence[Any]) -> bytes | None:
+    """Return a column as 64-bit floats, None if it holds anything that these are not all of."""
+    floats = array("d")
+    for one in cells:
+        if type(one) is str and len(one) > _MOST_DIGITS and one.strip() != repr(_float(one)):
+            return None
+        if type(one) is int and abs(one) >= 2**53:
+            return None
+        if type(one) not in (str, int, float) or (type(one) is str and not single.NUMERAL.fullmatch(one)):
+            return None
+        floats.append(float(one))
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return floats.tobytes()
+
+
+def _float(cell: str) -> float | None:
+    return float(cell) if single.NUMERAL.fullmatch(cell) else None
+
+
+_MOST_DIGITS = 15
+"""Any two decimals with so many digits are different floats."""
 
 
 class _Missing:
@@ -102,7 +128,7 @@ def is_csv(head: bytes, path: Path) -> bool:
 
 
 def csv_parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts. Rows are counted from 1, without the header."""
+    """See Format.parts. Rows are counted from 1, without the header."""
     return unique(_csv_parts(path))
 
 
@@ -181,11 +207,11 @@ def _is_table(lines: list[str], delimiter: str) -> bool:
 
 def _is_numeric(column: Sequence[str]) -> bool:
     cells = [cell for cell in column if cell.strip()]
-    return bool(cells) and all(map(single.NUMBER.fullmatch, cells))
+    return bool(cells) and all(map(single.NUMERAL.fullmatch, cells))
 
 
 def _has_header(rows: list[list[str]]) -> bool:
-    if not rows or any(single.NUMBER.fullmatch(cell) for cell in rows[0]):
+    if not rows or any(single.NUMERAL.fullmatch(cell) for cell in rows[0]):
         return False
     named = [cell.strip() for cell in rows[0] if cell.strip()]
     return len(named) >= len(rows[0]) - 1 and len(set(named)) == len(named)
@@ -209,58 +235,21 @@ def is_arrow(head: bytes, path: Path) -> bool:
 
 
 def parquet_parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts. Raises ModuleNotFoundError without pyarrow."""
-    return _by_pyarrow(path, _parquet)
+    """See Format.parts."""
+    return unique(_by_pyarrow(path, "parquet"))
 
 
 def arrow_parts(path: Path) -> Iterator[Part]:
-    """See Reader.parts. Raises ModuleNotFoundError without pyarrow."""
-    return _by_pyarrow(path, _arrow)
+    """See Format.parts."""
+    return unique(_by_pyarrow(path, "arrow"))
 
 
-def _by_pyarrow(path: Path, read: Callable[[Path], tuple[Any, Iterator[Any]]]) -> Iterator[Part]:
-    if importlib.util.find_spec("pyarrow") is None:
-        raise ModuleNotFoundError("pyarrow reads such files", name="pyarrow")
-
-    def found() -> Iterator[Part]:
-        import pyarrow
-
-        try:
-            schema, batches = read(path)
-            yield single.text("columns", ", ".join(f"{field.name} ({field.type})" for field in schema))
-            rows = (row for batch in batches for row in zip(*_lists(batch), strict=True))
-            yield from of_rows(rows, list(schema.names), cell)
-        except pyarrow.ArrowException as error:
-            raise ValueError(str(error)) from error
-
-    return unique(apart.parts(found))
-
-
-def _lists(batch: Any) -> list[list[Any]]:
-    return [batch.column(place).to_pylist() for place in range(batch.num_columns)]
-
-
-def _parquet(path: Path) -> tuple[Any, Iterator[Any]]:
-    from pyarrow import parquet
-
-    file = parquet.ParquetFile(path, memory_map=False)
-    return file.schema_arrow, file.iter_batches(batch_size=BLOCK, use_threads=False)
-
-
-def _arrow(path: Path) -> tuple[Any, Iterator[Any]]:
-    from pyarrow import feather, ipc
-
-    with path.open("rb") as file:
-        start = file.read(6)
-    if start.startswith(b"FEA1"):
-        table = feather.read_table(path, use_threads=False, memory_map=False)
-        return table.schema, iter(table.to_batches(max_chunksize=BLOCK))
-    source = path.open("rb")
-    if start == b"ARROW1":
-        reader = ipc.open_file(source)
-        return reader.schema, (reader.get_batch(place) for place in range(reader.num_record_batches))
-    stream = ipc.open_stream(source)
-    return stream.schema, iter(stream)
+def _by_pyarrow(path: Path, kind: str) -> Iterator[Part]:
+    sent = apart.by_library(kind, path)
+    columns = [(str(name), str(of)) for name, of in json.loads(b"".join(next(sent).pieces))]
+    yield single.text("columns", ", ".join(f"{name} ({of})" for name, of in columns))
+    rows = (row for part in sent for row in zip(*json.loads(b"".join(part.pieces)), strict=True))
+    yield from of_rows(rows, [name for name, _ in columns], cell)
 
 
 def cell(name: str, value: Any) -> Part:
@@ -273,4 +262,6 @@ def cell(name: str, value: Any) -> Part:
         return single.text(name, value)
     if isinstance(value, bytes):
         return single.opaque(name, value)
-    return single.literal(name, str(value))  # such as a date, or a list
+    if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("literal"), str):
+        return single.literal(name, value["literal"])
+    return single.literal(name, json.dumps(value, default=repr))  # such as a date, or a list

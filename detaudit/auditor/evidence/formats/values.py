@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from detaudit.auditor.evidence.formats import Part
+from detaudit.auditor.evidence.formats import NUMBER, TEXT, Part, unique
 
 MOST_SINGLE = 100_000
 """Values of one file that are parts of their own; what follows is folded."""
@@ -20,29 +20,29 @@ MOST_SERIES = 10_000
 MOST_SHOWN = 4096
 """Characters of a text that a part shows; of a longer one it has the bytes only."""
 
-NUMBER = re.compile(
+NUMERAL = re.compile(
     r"\s*[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE
 )
 
 
 def number(name: str, digits: str) -> Part:
     """Return one number, which is compared by its digits."""
-    return Part(name, iter([digits.encode("utf-8", "surrogatepass")]), "number", (), digits.strip())
+    return Part(name, iter([digits.encode("utf-8", "surrogatepass")]), NUMBER, (), digits.strip())
 
 
 def text(name: str, value: str) -> Part:
     """Return one text."""
-    return Part(name, iter([value.encode("utf-8", "surrogatepass")]), "text", (), shown(value))
+    return Part(name, iter([value.encode("utf-8", "surrogatepass")]), TEXT, (), shown(value))
 
 
 def literal(name: str, spelling: str) -> Part:
     """Return a value that is neither a number nor a text, such as ``null``; it differs from a text of its spelling."""
-    return Part(name, iter([b"\0" + spelling.encode("utf-8", "surrogatepass")]), "text", (), shown(spelling))
+    return Part(name, iter([b"\0" + spelling.encode("utf-8", "surrogatepass")]), TEXT, (), shown(spelling))
 
 
 def number_or_text(name: str, value: str) -> Part:
     """Return a value of a format that does not tell numbers from texts."""
-    return number(name, value) if len(value) < MOST_SHOWN and NUMBER.fullmatch(value) else text(name, value)
+    return number(name, value) if len(value) < MOST_SHOWN and NUMERAL.fullmatch(value) else text(name, value)
 
 
 def opaque(name: str, data: bytes) -> Part:
@@ -54,29 +54,18 @@ def shown(value: str) -> str:
     """Return a short text as it can be stored anywhere, ``""`` for a long one."""
     if len(value) > MOST_SHOWN:
         return ""
+    return storable(value)
+
+
+def storable(value: str) -> str:
+    """Return a text without halves of characters, which bytes that are no UTF-8 are read as."""
     return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
-
-
-def unique(parts: Iterable[Part]) -> Iterator[Part]:
-    """Yield the parts; one whose name was there before gets a number: ``loss (2)``."""
-    counts: dict[str, int] = {}
-    for part in parts:
-        name = shown(part.name) or f"{shown(part.name[: MOST_SHOWN // 2])}…" * bool(part.name)
-        if name not in counts:
-            counts[name] = 1
-        else:
-            base = name
-            while name in counts:
-                counts[base] += 1
-                name = f"{base} ({counts[base]})"
-            counts[name] = 1
-        yield part if name == part.name else Part(name, part.pieces, part.dtype, part.shape, part.text)
 
 
 def folded(values: Iterable[tuple[str, Part]]) -> Iterator[Part]:
     """Yield the first values as they are, and what follows in blocks, each of one series.
 
-    The series of a value is its name without what counts it: ``[*].loss`` of ``[3].loss``. The pieces of the values
+    The series of a value is its name with ``*`` for what counts it: ``[*].loss`` of ``[3].loss``. The pieces of values
     must not be read from a file.
     """
     return unique(_folded(iter(values)))
@@ -107,7 +96,7 @@ def _series(series: "dict[str, _Series]", name: str) -> "_Series":
 
 def digest_of_block(name: str, digest: bytes, count: int, numbers: bool) -> Part:
     """Return a part that stands for ``count`` values."""
-    return Part(name, iter([digest]), "number" if numbers else "", (count,))
+    return Part(name, iter([digest]), NUMBER if numbers else "", (count,))
 
 
 @dataclass
@@ -127,7 +116,7 @@ class _Series:
         data = b"".join(part.pieces)
         self.digest.update(f"{part.name!r} {part.dtype} {part.shape} {len(data)}\n".encode())
         self.digest.update(data)
-        self.numbers &= part.dtype == "number"
+        self.numbers &= part.dtype == NUMBER
         self.count += 1
         self.folded += 1
 
