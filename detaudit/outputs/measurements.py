@@ -27,6 +27,7 @@ _CLOCK = _words(
     "time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
     " duration durations dur took takes spent uptime ttft tpot stopwatch timedelta cputime usertime realtime"
 )
+_ALONE = _words("time times duration durations")  # without another word, they may also be a column of the data
 _ESTIMATE = _words("eta remaining etc")  # of a time that is still to come: it may be longer than the run
 _RATE = _words(
     "throughput fps qps ips wps tps ups sps its bandwidth gbps mbps tflops gflops mflops mfu hfu tokenspersecond"
@@ -144,11 +145,15 @@ class _Of(Enum):
     NAME = "name of the run"
 
 
+_NO_UNIT = (1.0, 1e-3)
+"""What a duration may be in if its name does not say; whole numbers may count smaller units."""
+
+
 @dataclass(frozen=True)
 class Meaning:
     """What a name says: of what, whether that is sure, and the units in seconds that its value may have.
 
-    ``of_data``: it is of the data or the model, whatever its unit. ``by_parent``: only what is above it says so, and whole numbers are counts (``time/iterations``). ``summed``: over
+    ``of_data``: it is of the data or the model, whatever its unit. ``by_parent``: only what is above it says so, and whole numbers are counts (``time/iterations``). ``alone``: nothing says whose time it is. ``summed``: over
     threads or workers.
     """
 
@@ -156,7 +161,8 @@ class Meaning:
     sure: bool = True
     by_parent: bool = False
     of_data: bool = False
-    units: tuple[float, ...] = (1.0, 1e-3, 1e-6, 1e-9)
+    units: tuple[float, ...] = _NO_UNIT
+    alone: bool = False
     summed: bool = False
 
     @property
@@ -167,7 +173,9 @@ class Meaning:
     @property
     def shortest_s(self) -> float:
         """The seconds of one, in its least unit, if a value that is not longer than the run is a measurement."""
-        return min(self.units) if self.of is _Of.DURATION and self.sure and not self.by_parent else math.inf
+        if self.of is not _Of.DURATION or not self.sure or self.by_parent:
+            return math.inf
+        return max(self.units) if self.alone else min(self.units)
 
 
 NOTHING, RESULT = Meaning(_Of.NOTHING), Meaning(_Of.RESULT)
@@ -276,13 +284,14 @@ _HEADS = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _SPEEDS
 
 
 def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
-    units = tuple(_UNITS[word] for word in key if word in _UNITS) or Meaning(_Of.DURATION).units
+    units = tuple(_UNITS[word] for word in key if word in _UNITS) or _NO_UNIT
     if head in ("left", "remaining") or (head in _CLOCK and {"remaining", "left", "eta"} & set(others)):
         return _modified(_Of.ESTIMATE, others) if head != "left" or set(others) & _CLOCK else None
     if head in _ESTIMATE:
         return Meaning(_Of.ESTIMATE)
     if head in _CLOCK:
-        return _modified(_Of.DURATION, others, units)
+        meaning = _modified(_Of.DURATION, others, units)
+        return replace(meaning, alone=meaning.of is _Of.DURATION and key[-1] in _ALONE and len(key) == 1)
     if head in _RATE:
         return _modified(_Of.RATE, others)
     if head in _MEMORY:
@@ -295,6 +304,8 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
         known = [one for one in others if one not in _NEUTRAL]
         if set(known) & _OF_DATA:
             return _DATA
+        if head == "speed" and key != ["speed"] and not known:
+            return None  # max_speed
         if known and (head in ("rate", "pace") or not set(known) <= _OF_RUNS):
             return None
         return Meaning(_Of.DURATION if head == "dt" else _Of.RATE, bool(known)) if head != "rate" else None
@@ -316,7 +327,7 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
     return None
 
 
-def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = Meaning(_Of.DURATION).units) -> Meaning:
+def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = _NO_UNIT) -> Meaning:
     """Return a meaning, by the words that say whose quantity it is."""
     said = set(whose)
     if said & _OF_DATA:
@@ -417,7 +428,8 @@ def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
     fits = [_fits(meaning, one, facts) for one in (least, most)]
     if not all(fits):
         return Role.RESULT
-    return Role.MEASUREMENT if meaning.sure else Role.OPEN
+    in_seconds = most <= longest(facts) or _is_epoch(most, facts)
+    return Role.MEASUREMENT if meaning.sure and (in_seconds or not meaning.alone) else Role.OPEN
 
 
 def _number_role(meaning: Meaning, found: re.Match[str], facts: RunFacts) -> Role:
@@ -442,6 +454,8 @@ def number_role(meaning: Meaning, value: float, whole: bool, facts: RunFacts) ->
         return Role.IDENTIFIER if whole and value >= 0 else Role.RESULT
     if meaning.of is _Of.NOTHING:
         return _bare_role(value, whole, facts)
+    if meaning.alone and value > longest(facts) and _fits(meaning, value, facts) and not _is_epoch(value, facts):
+        return Role.OPEN
     if not _fits(meaning, value, facts):
         own = whole and value >= _LEAST_OWN_NUMBER and (int(value) in facts.pids or int(value) in facts.ports)
         return Role.IDENTIFIER if own else Role.RESULT
@@ -494,7 +508,9 @@ def _fits(meaning: Meaning, value: float, facts: RunFacts) -> bool:
     if meaning.of is _Of.DATE:
         return _is_date_number(value, facts)
     most = longest(facts) * (_CPUS if meaning.summed else 1)
-    return any(value * unit <= most for unit in meaning.units)
+    counted = value == int(value) and value >= 1e3  # as perf_counter_ns does
+    units = (*meaning.units, *((1e-6, 1e-9) if counted and meaning.units == _NO_UNIT else ()))
+    return any(value * unit <= most for unit in units)
 
 
 def longest(facts: RunFacts) -> float:
