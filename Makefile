@@ -7,6 +7,8 @@ EXPORTS := $(VENV)-exports
 S3 := $(VENV)-s3
 MOTO := $(VENV)-moto
 ENGINES := $(VENV)-engines
+# What trainings log with finds TensorBoard and trackers as soon as they are installed.
+ZOO := $(VENV)-zoo
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
@@ -50,6 +52,12 @@ $(MOTO)/.moto: Makefile
 $(ENGINES)/.engines: pyproject.toml
 	test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
 	$(ENGINES)/bin/pip install --quiet $(TORCH) kubernetes-validate -e '.[dev,parsl,ray]'
+	@touch $@
+
+$(ZOO)/.zoo: pyproject.toml
+	test -x $(ZOO)/bin/python || $(PYTHON) -m venv $(ZOO)
+	$(ZOO)/bin/pip install --quiet $(TORCH) -e '.[dev,zoo]'
+	$(ZOO)/bin/pip install --quiet --no-deps xgboost
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base
@@ -119,6 +127,12 @@ test-fuzz: $(VENV)/.dev ## Read and print a million bad inputs (FUZZ_INPUTS=N fo
 
 test-corpus: $(VENV)/.dev ## Audit every labeled script three times and write docs/corpus.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.audit_corpus --repeats 3 --write docs/corpus.md
+
+test-results: $(VENV)/.dev ## Audit scripts whose files and printed text are labeled and write docs/lab/results.md (an hour, resumable)
+	$(BIN)/python -m tests.results.audit --write docs/lab/results.md
+
+test-zoo: $(ZOO)/.zoo ## Audit equal trainings that log in many ways and write docs/lab/zoo.md (hours, resumable)
+	$(ZOO)/bin/python -m tests.zoo.audit --write docs/lab/zoo.md
 
 test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known and write docs/bisect.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.bisect_corpus --write docs/bisect.md
@@ -195,4 +209,4 @@ bench-jobs: $(VENV)/.dev ## Measure which races runs at once hide, and write doc
 	$(BIN)/python -m benchmarks.jobs --write docs/jobs.md
 
 clean: ## Remove everything that the other targets create
-	rm -rf $(VENV) $(EXPORTS) $(ENGINES) $(S3) $(MOTO) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit
+	rm -rf $(VENV) $(EXPORTS) $(ENGINES) $(S3) $(MOTO) $(ZOO) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit

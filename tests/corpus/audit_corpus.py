@@ -70,21 +70,24 @@ Entry = TypeVar("Entry", bound=tuple[Any, ...])
 class Kept(Generic[Entry]):
     """Finished work, one JSON line each: the script, its fingerprint, the options, the result."""
 
-    def __init__(self, name: str, kind: Callable[..., Entry]) -> None:
+    def __init__(
+        self, name: str, kind: Callable[..., Entry], fingerprint_of: Callable[[str], str] | None = None
+    ) -> None:
         self._kind = kind
+        self._fingerprint_of = fingerprint_of or (lambda script: fingerprint(SCRIPTS / f"{script}.py"))
         self._path = ROOT / ".detaudit" / f"{name}-{state_of_detaudit()}.jsonl"
         self._path.parent.mkdir(exist_ok=True)
 
     def of(self, script: str, how: int | str) -> list[Entry]:
         """Return the results for a script, as it is now, with these options."""
         lines = self._path.read_text().splitlines() if self._path.exists() else []
-        key = [script, fingerprint(SCRIPTS / f"{script}.py"), how]
+        key = [script, self._fingerprint_of(script), how]
         return [self._kind(*line[3:]) for line in map(json.loads, lines) if line[:3] == key]
 
     def add(self, script: str, how: int | str, found: Entry) -> None:
         """Keep one more."""
         with self._path.open("a") as file:
-            print(json.dumps([script, fingerprint(SCRIPTS / f"{script}.py"), how, *found]), file=file)
+            print(json.dumps([script, self._fingerprint_of(script), how, *found]), file=file)
 
 
 def main() -> int:
