@@ -17,6 +17,8 @@ COMMANDS = ("detaudit ", "less ")
 
 ALLOWED = {
     ("bisect/flag_answer.py", "# Found by detaudit bisect; use it with --recipe.\n"): "a comment in the recipe file",
+    ("evidence/written.py", "the budget of {} was spent: {}, {} {} not read: {}"): "as Outputs.unread has it",
+    ("evidence/written.py", "a process wrote to so many files that not all were recorded"): "as Outputs.unread has it",
     ("judge/saved_files.py", "{} and {} more"): "the names of the files that differ, and how many more",
     ("source/fix_values.py", "from {} import {}"): "an import in the user's code",
     ("trace/replay.py", "replay of {}"): "the name of a group of runs in the progress line",

@@ -48,7 +48,13 @@ def test_a_checkpoint_that_a_later_run_resumed_from_is_named(project: Project, t
     assert done.code == 1
     (warning,) = done.json["warnings"]
     about = {"audit": "", "recipe": "", "run": 0, "recording": ""}
-    assert warning == {"kind": "leftover-files-read", **about, "files": ["checkpoints/last.pt"], "more": 0, "isolated": False}
+    assert warning == {
+        "kind": "leftover-files-read",
+        **about,
+        "files": ["checkpoints/last.pt"],
+        "more": 0,
+        "isolated": False,
+    }
     first, *_ = done.json["next_steps"]
     assert (first["purpose"], first["command"]) == ("isolate", "detaudit run train.py --runs 2 --isolate")
 

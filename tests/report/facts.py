@@ -33,6 +33,7 @@ from detaudit.model import check as gates
 from detaudit.model import doctor as risks
 from detaudit.model import problems as p
 from detaudit.model import warnings as w
+from detaudit.model.files import FreshStart, LeftState, StateRead
 from tests.report.bisections import LIKELY
 from tests.report.checks import FIRST, OPTIMIZER
 
@@ -52,6 +53,8 @@ RUN_ERRORS: tuple[RunError, ...] = (
     p.ProbesIncomplete(),
     p.NoTraining(imported=("numpy 2.3.0", "torch 2.13.0")),
     p.NoTraining(imported=()),
+    p.NoTraining(imported=(), left=("last.ckpt",), left_by=1, read=True),
+    p.NoTraining(imported=(), left=("model.pt", "log.txt"), left_by=1),
     p.FitUndigested(fit="Ridge.fit", detail="Ridge.lock_: cannot pickle '_thread.lock' object"),
     p.LogIncomplete(pid=12),
     p.LossPatternUnmatched(pattern=r"loss=(\S+)", last_line="done"),
@@ -74,6 +77,11 @@ RUN_ERRORS: tuple[RunError, ...] = (
     p.RanksUnseen(ranks=(2, 3), world=4),
 )
 
+READS = (
+    StateRead(path="split.json", left_by=1, read_by=2, file="train.py", line=12),
+    StateRead(path="/home/me/.cache/a.bin", left_by=4, read_by=1, recipe="none"),
+)
+
 REASONS: tuple[Reason, ...] = (
     reasons.RunUnusable(run=2, errors=(p.StdoutTruncated(), p.ArtifactMissing(pattern="model.pt", folder=False))),
     reasons.SingleRun(),
@@ -88,6 +96,11 @@ REASONS: tuple[Reason, ...] = (
     reasons.CoresReduced(jobs=2, cores=2),
     reasons.DeviceShared(jobs=2, device="cuda:0"),
     reasons.DeviceShared(jobs=2, device=""),
+    reasons.StateUnsettled(state=LeftState(reads=READS[:1], outcome=FreshStart.EXISTED, detail="split.json")),
+    reasons.StateUnsettled(
+        state=LeftState(reads=READS, outcome=FreshStart.IN_USE, detail="split.json: process 12 (python) uses it")
+    ),
+    reasons.StateUnsettled(state=LeftState(reads=READS[:1], outcome=FreshStart.FAILED, run=5)),
 )
 
 CALL = ScriptCall(file="train.py", line=3, call="torch.manual_seed", value="42")
@@ -123,6 +136,9 @@ WARNINGS: tuple[Warning, ...] = (
     w.ProcessesKilled(recipe="none", run=1, commands=("python serve.py", "tensorboard --logdir x")),
     w.ArtifactsSkipped(recipe="none", run=1, files=("a.pt", "b.pt", "c.pt"), more=1),
     w.LeftoverFilesRead(files=("cache/a.pt",)),
+    w.LeftoverFilesRead(files=("/home/me/last.ckpt",), isolated=True),
+    w.StateChecked(recipe="none", state=LeftState(reads=READS, outcome=FreshStart.SAME, run=5)),
+    w.StateChecked(recipe="none", state=LeftState(reads=READS[:1], outcome=FreshStart.DIFFERENT, run=5)),
     w.LeftoversUnchecked(),
     w.FilesUnsearched(folder="/home/me", limit=200_000),
     w.RunsFailAlike(recipe="none", runs=(1, 2)),

@@ -202,7 +202,7 @@ class Collector:
         spent = ""
         for size, name in sorted((_size(change), name) for name, change in shown.items()):
             if not spent and time.monotonic() - started > self.seconds:
-                spent = f"{self.seconds:g} s"
+                spent = f"{self.seconds:g}s"
             elif not spent and size > left:
                 spent = _shown_size(self.size)
             if spent:
@@ -278,9 +278,9 @@ def _size(change: Change) -> int:
 def _shown_size(size: float) -> str:
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024:
-            return f"{size:.3g} {unit}"
+            return f"{size:.4g} {unit}"
         size /= 1024
-    return f"{size:.3g} GiB"
+    return f"{size:.4g} GiB"
 
 
 def shown_path(path: str, cwd: Path) -> str:
