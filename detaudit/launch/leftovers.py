@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from detaudit import private, wire
+from detaudit.errors import StorageError
 
 MOST_WATCHED = 8000
 """Files that inotify watches; the recorder knows them all, and misses only what native code reads."""
@@ -80,14 +81,17 @@ class LeftoverFiles:
     def before_run(self, live: Path, cwd: Path, listed: Iterable[str]) -> Watching:
         """Tell the recorder of a run, whose event logs are below ``live``, what earlier ones left, and watch it.
 
-        ``listed`` are parts of paths that need not be recorded. Raises OSError if the file cannot be written.
+        ``listed`` are parts of paths that need not be recorded. Raises StorageError if that fails.
         """
         known = [one.path for one in self.left][:MOST_KNOWN]
-        private.make_folder(live)
         parts = ([os.path.realpath(cwd)], listed, known)
         data = b"\0\0".join(b"\0".join(map(os.fsencode, part)) for part in parts)
-        with open(live / wire.KNOWN_FILES, "wb", opener=private.opener) as file:
-            file.write(data)
+        try:
+            private.make_folder(live)
+            with open(live / wire.KNOWN_FILES, "wb", opener=private.opener) as file:
+                file.write(data)
+        except OSError as error:
+            raise StorageError.of(f"write to {live}", error) from error
         watching = Watching(known)
         self.complete = self.complete and (watching.complete or not known)
         return watching

@@ -48,7 +48,7 @@ _MOST_COLUMNS = 4096
 
 # The terminal
 
-_PLAIN = bytes(byte for byte in range(256) if byte >= 32 and byte != 127 or byte in (9, 10))
+_PLAIN = bytes(byte for byte in range(256) if (byte >= 32 and byte != 127) or byte in (9, 10))
 _COLOR = re.compile(rb"\x1b\[[0-9;:]*m")
 _CONTROL = re.compile(
     r"\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[^\x1b]|[\x00-\x08\x0a-\x1f\x7f]"
@@ -296,7 +296,7 @@ _DRAWN = re.compile(r"([-=_*#─━═╌.~+])\1{2,}|[\u2580-\u259f━╸╺▰�
 _OPENERS = " \t|│┃:=>~≈\"'([{<$@"
 _WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
 _DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-–—]\s|\s{2,}|\t|\. ")
-_LINKS = frozenset("to of from and vs at is or by was are be the a an → -> versus".split())
+_LINKS = frozenset(["to", "of", "from", "and", "vs", "at", "is", "or", "by", "was", "are", "be", "the", "a", "an", "→", "->", "versus"])
 _FINISHED = re.compile(
     r"\b(?:done|finish\w*|complet\w*|train\w*|fit|fitted|ready|load\w*|sav\w*|took|ran|run|compil\w*|built|build"
     r"|evaluat\w*|ended|exited|init\w*|process\w*|generat\w*|comput\w*|execut\w*|prepar\w*|download\w*|succe\w+"

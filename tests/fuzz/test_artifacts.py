@@ -9,9 +9,10 @@ from random import Random
 import pytest
 
 from detaudit.auditor.evidence import artifacts as named
-from detaudit.auditor.evidence import saved, written
+from detaudit.auditor.evidence import written
 from detaudit.auditor.evidence.formats import UnusableError, apart
 from detaudit.model.encoding import encode
+from detaudit.recipe.outputs import Listed
 from tests.fuzz import artifacts
 from tests.fuzz.fuzzing import bent, fuzz, profiles
 
@@ -35,8 +36,8 @@ def read(kind: str, inputs: int, folder: Path, write: Callable[[Path], dict[str,
 
     def check(made: tuple[str, bytes]) -> None:
         name, _ = made
-        found = saved.read(work / name)
-        encode([written.File(name, name, found)])
+        changes = written.Changes((written.Change(str(work / name), existed=False),))
+        encode(written.Collector().collect(work, changes, (), listed=Listed({}, ())))
         with contextlib.suppress(UnusableError):
             named.read(work / name)
         assert set(os.listdir(folder)) == {"originals", "work"}

@@ -1,4 +1,4 @@
-"""Working copies, and files that a run leaves for the next."""
+"""Working copies, and what changed in one."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,6 @@ import pytest
 from detaudit.errors import WorkspaceError
 from detaudit.launch import workspace
 from detaudit.launch.changes import Stamps, stamps, written
-from detaudit.launch.leftovers import LeftoverFiles
 from detaudit.launch.workspace import IsolatedWorkspace, repository_root, walk
 
 
@@ -79,13 +78,6 @@ def test_the_size_does_not_matter_if_blocks_are_shared(repository: Path, monkeyp
     )
     with IsolatedWorkspace(repository, repository, repository / "results").fresh():
         assert (repository / "results" / "work" / "repo" / "a.txt").read_text() == "a.txt"
-
-
-def test_without_inotify_nothing_is_reported(repository: Path) -> None:
-    files = LeftoverFiles()
-    assert not files.watching
-    files.before_run(Stamps({}))
-    assert files.after_run([str(repository / "a.txt")]) == ()
 
 
 def test_a_copied_link_points_into_the_copy(repository: Path) -> None:

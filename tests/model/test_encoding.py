@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-from detaudit.auditor.evidence import saved, written
+from detaudit.auditor.evidence import written
 from detaudit.model.encoding import encode
+from detaudit.model.outputs import File, Outputs
 
 
 def test_lone_surrogates_are_escaped_as_text() -> None:
@@ -15,7 +16,7 @@ def test_lone_surrogates_are_escaped_as_text() -> None:
 
 def test_files_with_such_names_are_kept(tmp_path: Path) -> None:
     name = b"model-\xff.pt".decode("utf-8", "surrogateescape")
-    written.keep([written.File(name, name, saved.Contents(raw="d"))], tmp_path)
-    assert [file.name for file in written.kept(tmp_path)] == [r"model-\udcff.pt"]
+    written.keep(Outputs(files=(File(path=name, name=name, sha256="d", size=1),)), tmp_path)
+    assert [file.name for file in written.kept(tmp_path).files] == [r"model-\udcff.pt"]
     (tmp_path / written.WRITTEN).write_bytes(b"[" * 100_000)
-    assert written.kept(tmp_path) == ()
+    assert written.kept(tmp_path) == Outputs()

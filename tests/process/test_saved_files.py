@@ -70,7 +70,8 @@ else:
     save('cache.safetensors', w=w)
 """,
     "in a folder of caches": "os.makedirs('c', exist_ok=True); "
-    "open('c/CACHEDIR.TAG', 'w').write('Signature: 8a477f597d28d172789f06886806bc55'); save('c/a.safetensors', c=[chance])",
+    "open('c/CACHEDIR.TAG', 'w').write('Signature: 8a477f597d28d172789f06886806bc55'); "
+    "save('c/a.safetensors', c=[chance])",
     "a truncated file": "open('t.safetensors', 'wb').write(b'\\x08' + os.urandom(int(chance * 9)))",
 }
 

@@ -54,8 +54,6 @@ OUTPUTS = (
     ),
 )
 
-READ = StateRead(path="split.npy", left_by=1, read_by=2, file="train.py", line=7)
-
 RUN_ERRORS: tuple[RunError, ...] = (
     p.Interrupted(),
     p.EndedAtDifference(),
@@ -74,6 +72,8 @@ RUN_ERRORS: tuple[RunError, ...] = (
     p.ProbesIncomplete(),
     p.NoTraining(imported=("numpy 2.3.0", "torch 2.13.0")),
     p.NoTraining(imported=()),
+    p.NoTraining(imported=(), left=("last.ckpt",), left_by=1, read=True),
+    p.NoTraining(imported=(), left=("model.pt", "log.txt"), left_by=1),
     p.FitUndigested(fit="Ridge.fit", detail="Ridge.lock_: cannot pickle '_thread.lock' object"),
     p.LogIncomplete(pid=12),
     p.LossPatternUnmatched(pattern=r"loss=(\S+)", last_line="done"),
@@ -96,6 +96,11 @@ RUN_ERRORS: tuple[RunError, ...] = (
     p.RanksUnseen(ranks=(2, 3), world=4),
 )
 
+READS = (
+    StateRead(path="split.json", left_by=1, read_by=2, file="train.py", line=12),
+    StateRead(path="/home/me/.cache/a.bin", left_by=4, read_by=1, recipe="none"),
+)
+
 REASONS: tuple[Reason, ...] = (
     reasons.RunUnusable(run=2, errors=(p.StdoutTruncated(), p.ArtifactMissing(pattern="model.pt", folder=False))),
     reasons.SingleRun(),
@@ -107,19 +112,16 @@ REASONS: tuple[Reason, ...] = (
     reasons.MachinesRunOnce(machines=(1, 3)),
     *[reasons.OutputsOpen(first=one) for one in OUTPUTS],
     reasons.OutputsOpen(first=OUTPUTS[0], more=2),
-    *[
-        reasons.StateUnsettled(state=LeftState(reads=(READ,), outcome=outcome, run=run, detail=detail))
-        for outcome, run, detail in (
-            (FreshStart.EXISTED, 0, "split.npy"),
-            (FreshStart.IN_USE, 0, "process 17 uses split.npy"),
-            (FreshStart.FAILED, 4, ""),
-        )
-    ],
     reasons.RunsCrowded(jobs=2, threads=2, cores=2),
     reasons.RunsCrowded(jobs=4, threads=3, cores=8),
     reasons.CoresReduced(jobs=2, cores=2),
     reasons.DeviceShared(jobs=2, device="cuda:0"),
     reasons.DeviceShared(jobs=2, device=""),
+    reasons.StateUnsettled(state=LeftState(reads=READS[:1], outcome=FreshStart.EXISTED, detail="split.json")),
+    reasons.StateUnsettled(
+        state=LeftState(reads=READS, outcome=FreshStart.IN_USE, detail="split.json: process 12 (python) uses it")
+    ),
+    reasons.StateUnsettled(state=LeftState(reads=READS[:1], outcome=FreshStart.FAILED, run=5)),
 )
 
 CALL = ScriptCall(file="train.py", line=3, call="torch.manual_seed", value="42")
@@ -151,13 +153,14 @@ WARNINGS: tuple[Warning, ...] = (
     w.RunStoredTwice(archive="copy.detaudit", counted="a.detaudit", is_copy=True),
     w.RunStoredTwice(archive="b.detaudit", counted="a.detaudit", is_copy=False),
     w.LeftoversUnchecked(apart=True),
-    w.StateChecked(recipe="none", state=LeftState(reads=(READ,), outcome=FreshStart.SAME, run=4)),
-    w.StateChecked(recipe="none", state=LeftState(reads=(READ, READ), outcome=FreshStart.DIFFERENT, run=4)),
     w.OutputsUndecided(recipe="trial-2", reason=reasons.OutputsOpen(first=OUTPUTS[0])),
     w.RanksRestarted(recipe="none", run=2, times=1),
     w.ProcessesKilled(recipe="none", run=1, commands=("python serve.py", "tensorboard --logdir x")),
     w.ArtifactsSkipped(recipe="none", run=1, files=("a.pt", "b.pt", "c.pt"), more=1),
     w.LeftoverFilesRead(files=("cache/a.pt",)),
+    w.LeftoverFilesRead(files=("/home/me/last.ckpt",), isolated=True),
+    w.StateChecked(recipe="none", state=LeftState(reads=READS, outcome=FreshStart.SAME, run=5)),
+    w.StateChecked(recipe="none", state=LeftState(reads=READS[:1], outcome=FreshStart.DIFFERENT, run=5)),
     w.LeftoversUnchecked(),
     w.FilesUnsearched(folder="/home/me", limit=200_000),
     w.RunsFailAlike(recipe="none", runs=(1, 2)),

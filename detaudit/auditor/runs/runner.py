@@ -22,7 +22,6 @@ from detaudit.auditor.judge.run_status import compared, ended, ended_after, judg
 from detaudit.auditor.judge.through import common_step, cut, reached, training_processes
 from detaudit.auditor.runs.followed import WHOLE, Followed, Limits
 from detaudit.auditor.runs.observer import Observer, OfLatest
-from detaudit.errors import StorageError
 from detaudit.launch import Launcher, RunSpec, refusals
 from detaudit.launch.changes import MOST_ENTRIES, Prefixes, Stamps, stamps, written
 from detaudit.launch.leftovers import LeftoverFiles, ReadFile, RunName, Watching
@@ -223,10 +222,7 @@ class Runner:
         return found
 
     def _watching(self, spec: RunSpec) -> Watching:
-        try:
-            return self._left.before_run(spec.live, spec.cwd, folder_parts(load_outputs()))
-        except OSError as error:
-            raise StorageError.of(f"write to {spec.live}", error) from error
+        return self._left.before_run(spec.live, spec.cwd, folder_parts(load_outputs()))
 
     def _take_state(
         self,

@@ -173,7 +173,7 @@ def _is_tensor(value: Call) -> bool:
     return rebuilt and len(arguments) >= 4 and isinstance(arguments[0], Persistent)
 
 
-def _part(name: str, value: Any, tensor: Tensor) -> Part:  # noqa: C901 - one case for each type
+def _part(name: str, value: Any, tensor: Tensor) -> Part:
     """Return a value that holds no others."""
     match value:
         case Array():
@@ -266,7 +266,7 @@ _MOST_CANONICAL = 100_000
 """Elements within the elements of a set or a key."""
 
 
-def _canonical(value: Any) -> str:  # noqa: C901 - one case for each type
+def _canonical(value: Any) -> str:
     """Return a text that is the same for equal values: the elements of sets are sorted."""
     count = 0
 

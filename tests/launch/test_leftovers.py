@@ -1,0 +1,80 @@
+"""Which files a run left, which of them a later one read, and what must be gone for a run to start without them."""
+
+from pathlib import Path
+
+import pytest
+
+from detaudit import wire
+from detaudit.launch import leftovers as module
+from detaudit.launch.leftovers import LeftFile, LeftoverFiles, ReadFile, RunName
+
+FIRST, SECOND = RunName("none", 1), RunName("none", 2)
+
+
+def write(path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("1")
+    return str(path)
+
+
+@pytest.mark.launches
+def test_the_first_access_of_a_file_tells_a_read_from_a_write(tmp_path: Path) -> None:
+    files = LeftoverFiles()
+    read, rewritten, unused = (write(tmp_path / name) for name in ("read", "rewritten", "unused"))
+    files.after_run(FIRST, (), [(read, False), (rewritten, True), (unused, False)])
+    watching = files.before_run(tmp_path / "live", tmp_path, ["/cache/"])
+    if not watching.complete:
+        pytest.skip("inotify is unavailable")
+    Path(rewritten).write_text("2")
+    Path(rewritten).read_text()
+    Path(read).read_text()
+    assert watching.stop() == {read}
+    told = (tmp_path / "live" / wire.KNOWN_FILES).read_bytes()
+    assert told.split(b"\0\0")[:2] == [str(tmp_path).encode(), b"/cache/"]
+    assert told.split(b"\0\0")[2].decode().split("\0") == [read, rewritten, unused]
+
+
+def test_a_line_is_preferred_to_a_read_without_one(tmp_path: Path) -> None:
+    files, path = LeftoverFiles(), write(tmp_path / "a")
+    files.after_run(FIRST, (), [(path, False)])
+    found = files.after_run(SECOND, [(path, "", 0), (path, "train.py", 3), (path, "", 0), ("other", "", 0)], ())
+    assert found == (ReadFile(LeftFile(path, FIRST, created=True), SECOND, "train.py", 3),)
+
+
+def test_what_existed_before_the_audit_is_never_put_aside(tmp_path: Path) -> None:
+    files, old, new = LeftoverFiles(), write(tmp_path / "old"), write(tmp_path / "new")
+    files.after_run(FIRST, (), [(old, True), (new, False)])
+    files.after_run(SECOND, (), [(old, False), (new, True)])
+    reads = files.after_run(RunName("none", 3), [(old, "", 0), (new, "", 0)], ())
+    assert [(one.left.created, one.left.by) for one in reads] == [(True, SECOND), (False, SECOND)]
+    assert files.to_put_aside(reads) == (new,)
+
+
+def test_a_folder_is_put_aside_only_if_all_in_it_is_ours(tmp_path: Path) -> None:
+    files, top = LeftoverFiles(), tmp_path / "made"
+    paths = [write(top / "deep" / "a"), write(top / "b")]
+    files.after_run(FIRST, (), [(path, False) for path in paths])
+    files.note_folders([str(top), str(top / "deep")])
+    reads = files.after_run(SECOND, [(path, "", 0) for path in paths], ())
+    assert files.to_put_aside(reads) == (str(top),)
+    write(top / "somebody's")
+    assert sorted(files.to_put_aside(reads)) == [paths[1], str(top / "deep")]
+
+
+def test_folders_of_everybody_are_not_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    files, path = LeftoverFiles(), write(tmp_path / ".cache" / "split" / "a")
+    files.note_folders([str(tmp_path / ".cache"), str(tmp_path / ".cache" / "split")])
+    files.after_run(FIRST, (), [(path, False)])
+    reads = files.after_run(SECOND, [(path, "", 0)], ())
+    assert files.to_put_aside(reads) == (str(tmp_path / ".cache" / "split"),)
+
+
+def test_without_inotify_reads_of_native_code_are_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_new_watch", lambda: None)
+    files, path = LeftoverFiles(), write(tmp_path / "a")
+    assert files.before_run(tmp_path / "live", tmp_path, ()).stop() == frozenset()
+    assert files.complete
+    files.after_run(FIRST, (), [(path, False)])
+    files.before_run(tmp_path / "live", tmp_path, ())
+    assert not files.complete
