@@ -9,6 +9,7 @@ import weakref
 
 from ...process.headroom import headroom
 from ...training import generators
+from ...training.hyperparameters import STAGE, Hyperparameters
 from ...training.outputs import values_in
 from ...training.steps import Training
 from .compiling import never_compile
@@ -53,6 +54,7 @@ class TorchWatcher:
         self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
         self._any_optimizer = False
         self._sites = Sites()
+        self._hyperparameters = Hyperparameters(recorder.sink)
         recorder.at_end(self._finish, self._forget)
 
     def install(self) -> None:
@@ -66,6 +68,8 @@ class TorchWatcher:
             ):
                 register(self._outside_of_gradients(hooks.anywhere(observe)))
             self._watch_optimizers(torch.optim.Optimizer)
+            if self._training.wants(STAGE):
+                self._watch_schedulers(sys.modules.get("torch.optim.lr_scheduler"))
         scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
         self._scaled.watch(scaler)
         watch_swaps(torch, hooks.anywhere(self._threads.drop_references))
@@ -123,8 +127,26 @@ class TorchWatcher:
             construct(optimizer, *args, **kwargs)
             self._threads.add(optimizer)
             self._threads.latest = weakref.ref(optimizer)
+            frame = sys._getframe(1)
+            self._sink.guarded("optimizer", lambda: self._hyperparameters.set_by(id(optimizer), frame))
 
         base.__init__ = __init__
+
+    def _watch_schedulers(self, schedulers: Any) -> None:
+        """Note which line calls a scheduler, in each class that has a ``step`` of its own."""
+
+        def make(step: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(step)
+            def step_(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+                optimizer, frame = getattr(scheduler, "optimizer", None), sys._getframe(1)
+                self._sink.guarded("scheduler", lambda: self._hyperparameters.set_by(id(optimizer), frame))
+                return step(scheduler, *args, **kwargs)
+
+            return step_
+
+        for kind in list(vars(schedulers).values()) if schedulers is not None else ():
+            if isinstance(kind, type) and "step" in vars(kind) and kind.__module__ == schedulers.__name__:
+                kind.step = make(vars(kind)["step"])
 
     def _outside_of_gradients(self, hook: Callable[..., None]) -> Callable[..., None]:
         """Return a hook that leaves out what a function does while torch.func.grad differentiates it."""
@@ -238,12 +260,22 @@ class TorchWatcher:
             now.forget_leaves()
         if self._training.wants("backward", "reduce"):
             steps.training.gradients([p.grad for p in parameters if p.grad is not None], self._own.taken(parameters))
+        if self._training.wants(STAGE):
+            self._hyperparameters.at_step(
+                steps.training, number, id(optimizer), optimizer.param_groups, self._plain_number
+            )
         now.note_unowned(self._modules.names)
         steps.training.step(number, parameters, optimizer)
         self._threads.latest = weakref.ref(optimizer)
         self._training.outputs.updated()
         steps.forget_leaves()
         now.stepping = False
+
+    def _plain_number(self, value: Any) -> Any:
+        """Return what is recorded of a hyperparameter that is no number, such as a learning rate in a tensor."""
+        if isinstance(value, self._torch.Tensor):
+            return self._reader.scalar(value) if value.is_cpu and value.numel() == 1 else "tensor"
+        return type(value).__name__
 
     def _finish(self) -> None:
         with self._reader.undisturbed():
@@ -267,6 +299,7 @@ class TorchWatcher:
         self._threads.forget()
         self._modules.forget()
         self._optimizers = weakref.WeakKeyDictionary()
+        self._hyperparameters.forget()
 
 
 def install(torch: ModuleType, recorder: Recorder) -> None:
