@@ -35,6 +35,7 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
       after some of the later ones, and at the end.
     - ``completion-order-option``: it was given an option that returns results as they complete.
     - ``setting``: it changed a setting that a flag sets too. ``value`` shows its arguments.
+    - ``hyperparameter``: it set the hyperparameter ``what`` of an optimizer to ``value``, as far as that is known.
 ``environ``: ``name, value, file, line, after``
     The script set an environment variable that affects determinism, or deleted it (null). ``after`` lists the
     frameworks that had been imported by then.
@@ -51,9 +52,11 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     stage ``returned`` of the framework ``returned``: one event for each part, with a space and the name of the part
     after the digest. A fit (of the framework ``sklearn``, ``xgboost``, ``lightgbm`` or ``catboost``) is a step, with a
     space and its name after the digests of ``batch`` and ``update``; ``value`` of its ``update`` is the last loss that
-    the estimator reports, else null. ``lane`` distinguishes the trainings of one framework and process: it is left out
-    or 0 for what the process trains itself, and a number for each task of a pool and each thread that trains. Numbers
-    are given in no fixed order.
+    the estimator reports, else null. At the stage ``hyperparameters``, which is written at the first step of an
+    optimizer and when they change, a space and their values follow the digest, as ``name=value; name=value``. ``lane``
+    distinguishes the trainings of one framework and process: it is left out or 0 for what the process trains itself,
+    and a number for each task of a pool and each thread that trains. Numbers are given in no fixed order. A call of a
+    model that was given and returned what one before it did is no step.
 ``probe``: ``name, n, step, kind, digest, value``
     The script monitors a value: the n-th ``value`` or ``gradient`` of that name in this process. ``step`` is the
     current training step, or null. ``value`` is a short text if it is a single number or string, else null.
@@ -211,10 +214,10 @@ FLAG_APPLIED = "applied"
 FLAG_FAILED = "failed"
 FLAG_UNAVAILABLE = "unavailable"
 
-STAGES = ("init", "rng", "batch", "forward", "backward", "reduce", "update", "state", "output")
+STAGES = ("init", "rng", "batch", "forward", "backward", "reduce", "hyperparameters", "update", "state", "output")
 """The stages of a step, in order: the first one that differs between two runs points to the cause."""
 
-DEFAULT_STAGES = ("init", "rng", "batch", "forward", "update", "state", "output")
+DEFAULT_STAGES = ("init", "rng", "batch", "forward", "hyperparameters", "update", "state", "output")
 """Without ``backward`` and ``reduce``: a digest of the gradients costs about as much as one of the weights."""
 
 INFERENCE = " inference"

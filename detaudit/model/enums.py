@@ -62,6 +62,7 @@ class Cause(StrEnum):
     HASH = "hash"
     ORDER = "order"
     ADDRESS = "address"
+    HYPERPARAMETER = "hyperparameter"
 
 
 class Stage(StrEnum):
@@ -78,6 +79,7 @@ class Stage(StrEnum):
     FORWARD = "forward"
     BACKWARD = "backward"
     REDUCE = "reduce"
+    HYPERPARAMETERS = "hyperparameters"
     UPDATE = "update"
     STATE = "state"
     OUTPUT = "output"

@@ -20,6 +20,7 @@ class LikelyCause(StrEnum):
     BACKWARD_KERNEL = "backward-kernel"
     COLLECTIVE = "collective"
     OPTIMIZER = "optimizer"
+    HYPERPARAMETERS = "hyperparameters"
     RACE = "race"
     RANDOM_STATE = "random-state"
     THREADS = "threads"

@@ -176,13 +176,13 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages of which anything was recorded, in the order of a step."""
+        """The stages of which anything was recorded, in the order of a step, without the hyperparameters."""
         found = {stage for part in self.parts for stage in part.digests}
         if any(part.final is not None and part.final.state for part in self.parts):
             found.add(Stage.STATE)
         if any(part.final is not None and part.final.outputs for part in self.parts):
             found.add(Stage.OUTPUT)
-        return tuple(stage for stage in Stage if stage in found)
+        return tuple(stage for stage in Stage if stage in found and stage is not Stage.HYPERPARAMETERS)
 
     @property
     def sampled(self) -> bool:

@@ -6,7 +6,7 @@ from detaudit.compat import StrEnum
 
 
 class SourceKind(StrEnum):
-    """What a line does. The first six were observed to differ between runs, the rest must or may differ."""
+    """What a line does. The first seven were observed to differ between runs, the rest must or may differ."""
 
     SEED = "seed"
     CLOCK = "clock"
@@ -14,6 +14,7 @@ class SourceKind(StrEnum):
     LISTING_ORDER = "listing-order"
     COMPLETION_ORDER = "completion-order"
     LISTING_FILES = "listing-files"
+    HYPERPARAMETER = "hyperparameter"
     UNSEEDED = "unseeded"
     COMPLETION_ORDER_OPTION = "completion-order-option"
     ENTROPY = "entropy"

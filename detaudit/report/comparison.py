@@ -34,6 +34,7 @@ _SUBJECTS = {
     Stage.FORWARD: "the loss",
     Stage.BACKWARD: "the gradients",
     Stage.REDUCE: "the gradients that the optimizer gets",
+    Stage.HYPERPARAMETERS: "the hyperparameters",
     Stage.UPDATE: "the weights",
     Stage.STATE: "the buffers",
     Stage.OUTPUT: "the outputs of a model",

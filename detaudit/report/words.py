@@ -147,7 +147,7 @@ def _stages_line(group: Group) -> str:
     if not group.stages:
         return ""
     calls = run_table.calls_only(rank for run in group.runs for rank in run.ranks)
-    others = (Stage.OUTPUT, *UNHOOKED, Stage.STEPS, *(() if group.replicas else (Stage.REDUCE,)))
+    others = (Stage.HYPERPARAMETERS, Stage.OUTPUT, *UNHOOKED, Stage.STEPS, *(() if group.replicas else (Stage.REDUCE,)))
     possible = _OF_CALLS if calls else [one for one in Stage if one not in others]
     missing = [stage for stage in possible if stage not in group.stages]
     end = "end" if group.through is None else "last one"

@@ -22,6 +22,7 @@ LIKELY: dict[Stage, tuple[Cause, ...]] = {
     Stage.FORWARD: _LATE,
     Stage.BACKWARD: _LATE,
     Stage.REDUCE: _LATE,
+    Stage.HYPERPARAMETERS: _EARLY,
     Stage.UPDATE: _LATE,
     Stage.STATE: _LATE,
     Stage.OUTPUT: _UNHOOKED,

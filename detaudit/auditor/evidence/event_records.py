@@ -75,6 +75,7 @@ class SourceLine(Line, frozen=True, tag="source"):
         "completion-order",
         "completion-order-option",
         "setting",
+        "hyperparameter",
     ]
     what: str
     file: str

@@ -53,11 +53,15 @@ def _kind(seen: Sequence[Calls]) -> SourceKind | None:
     if kinds == {SourceKind.COMPLETION_ORDER}:
         values = [{value for _, value in run} for run in seen]
         return SourceKind.COMPLETION_ORDER if _completion_differs(values) else None
+    if kinds == {SourceKind.HYPERPARAMETER} and not _differ([{value for _, value in run} for run in seen]):
+        return None
     if not _differ([{value for _, value in run} for run in seen]):
         return next((kind for kind in _ALWAYS if kind in kinds), None)
     if kinds == {SourceKind.LISTING_ORDER}:
         names = [{value.partition("/")[2] for _, value in run} for run in seen]
         return SourceKind.LISTING_FILES if _differ(names) else SourceKind.LISTING_ORDER
+    if kinds == {SourceKind.HYPERPARAMETER}:
+        return SourceKind.HYPERPARAMETER
     # A number may be near the clock by chance, but hardly in every run.
     near = (SourceKind.CLOCK, SourceKind.PROCESS_ID)
     always = [kind for kind in near if all(kind in {k for k, _ in run} for run in seen)]

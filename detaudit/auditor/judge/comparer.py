@@ -130,7 +130,8 @@ def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int |
     if pair is None or (difference.stage is Stage.STEPS and difference.step == 0):
         return None
     unrecorded = difference.at_end and not any(difference.stage in part.digests for part in pair[1:])
-    stages = RESULTS if unrecorded or difference.stage is Stage.STEPS else {difference.stage}
+    seldom = difference.stage in (Stage.STEPS, Stage.HYPERPARAMETERS)
+    stages = RESULTS if unrecorded or seldom else {difference.stage}
     for block in shared_blocks(pair, last=difference.step):
         equal = (step for step, stage, x, y in block if stage in stages and step <= difference.step and x == y)
         found = max(equal, default=None)

@@ -203,7 +203,12 @@ class GroupInProgress:
     def _sources(self, divergence: Divergence | None, stages: Sequence[Stage]) -> tuple[Source, ...]:
         """Return the lines that may be why runs differ: what was observed, then what the code alone shows."""
         observed = seeds.sources(self._seeds)
-        late = divergence is not None and divergence.stage in (Stage.BACKWARD, Stage.REDUCE, Stage.UPDATE)
+        late = divergence is not None and divergence.stage in (
+            Stage.BACKWARD,
+            Stage.REDUCE,
+            Stage.HYPERPARAMETERS,
+            Stage.UPDATE,
+        )
         if not self._processes or (late and Stage.BATCH in stages):
             return observed  # the runs match in what goes into the model
         pinned = suspect_code.Pinned(

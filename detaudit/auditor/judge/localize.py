@@ -11,6 +11,7 @@ _LIKELY = {
     Stage.FORWARD: (LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
     Stage.BACKWARD: (LikelyCause.BACKWARD_KERNEL,),
     Stage.REDUCE: (LikelyCause.COLLECTIVE,),
+    Stage.HYPERPARAMETERS: (LikelyCause.HYPERPARAMETERS,),
     Stage.UPDATE: (LikelyCause.OPTIMIZER, LikelyCause.RACE),
     Stage.STATE: (LikelyCause.DATA, LikelyCause.FORWARD_KERNEL),
     Stage.OUTPUT: (LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),

@@ -10,6 +10,10 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
     if stage is Stage.STATE:
         differing = _differing_tensors(a, b)
         found = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
+    elif stage is Stage.HYPERPARAMETERS:
+        ours, theirs = (_in_force(part, step) for part in (a, b))
+        differing_names = (name for name in ours if name in theirs and ours[name] != theirs[name])
+        found = {f"{name} {ours[name]} and {theirs[name]}" for name in differing_names}
     elif stage in NAMED or a.framework in FITTED:
         ours, theirs = (part.digests.get(stage, {}).get(step, ()) for part in (a, b))
         found = {part.partition(" ")[2] for part in {*ours} ^ {*theirs}} - {""}
@@ -19,6 +23,17 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
         return None
     first, *more = sorted(found)
     return f"{first} and {len(more)} more" if more else first
+
+
+def _in_force(part: Training, step: int) -> dict[str, str]:
+    """Return the hyperparameters with which a step was made: they were recorded when they changed."""
+    found: dict[str, str] = {}
+    recorded = part.digests.get(Stage.HYPERPARAMETERS, {})
+    for one in sorted(one for one in recorded if one <= step):
+        for event in recorded[one]:
+            values = (value.partition("=") for value in event.partition(" ")[2].split("; "))
+            found.update({name: value for name, _, value in values})
+    return found
 
 
 def _differing_tensors(a: Training, b: Training) -> set[ModelTensor]:

@@ -53,7 +53,12 @@ def of_operation(
     """Return the culprit behind the first difference between the operations of two runs."""
     op = found.op
     source = source_of(found, known, near)
+    of_optimizer = found.how is How.ARGUMENT and differs.stage is Stage.HYPERPARAMETERS
+    if of_optimizer and source is None:
+        source = next((one for one in known.sources if one.kind is SourceKind.HYPERPARAMETER), None)
     blamed = blame_source(source, known.code, known.fixes) if source else _blame_operation(found, known)
+    if of_optimizer and source is None:
+        blamed = replace(blamed, cause=Cause.HYPERPARAMETER)
     if found.how in _NO_FLAG:
         blamed = replace(blamed, flags=())
     return Culprit(

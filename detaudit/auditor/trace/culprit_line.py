@@ -27,6 +27,7 @@ _CAUSES = {
     SourceKind.RACING_OPERATION: Cause.DATA,
     SourceKind.UNORDERED_OPERATION: Cause.DATA,
     SourceKind.SYSTEM_VALUE: Cause.DATA,
+    SourceKind.HYPERPARAMETER: Cause.HYPERPARAMETER,
 }
 """The class of cause of each kind of line; what operations do to data is the data's."""
 

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 
 class FitMethod:
-    """Replaces a method that fits. It is pickled as the original: workers get the classes of a script by value."""
+    """Replaces a method that fits. It is pickled as the original: workers get the classes of a script by value.
 
-    def __init__(self, function: Any, watched: fits.Fits) -> None:
-        self.__wrapped__, self._watched = function, watched
+    What learns is the object itself, or with ``returns`` what the method returns.
+    """
+
+    def __init__(self, function: Any, watched: fits.Fits, *, returns: bool = False) -> None:
+        self.__wrapped__, self._watched, self._returns = function, watched, returns
         self.__name__ = ""
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, attribute, getattr(function, attribute, None))
@@ -32,8 +35,9 @@ class FitMethod:
         library, name = kind.__module__.partition(".")[0], "%s.%s" % (kind.__name__, self.__name__.lstrip("_"))
 
         def call() -> Any:
+            learner = None if self._returns else estimator
             return self._watched.call(
-                self.__wrapped__, (estimator, *args), kwargs, name=name, library=library, learner=estimator
+                self.__wrapped__, (estimator, *args), kwargs, name=name, library=library, learner=learner
             )
 
         return call() if numpy is None or not numpy.on or fits.inside.now else numpy.around(name, call)
@@ -48,10 +52,25 @@ class FitMethod:
         return self
 
 
-def hook_methods(kind: type, names: Iterable[str], recorder: Recorder) -> None:
-    """Record each outermost call of these methods of a class, whose instances learn."""
+def hook_methods(kind: type, names: Iterable[str], recorder: Recorder, *, returns: bool = False) -> None:
+    """Record each outermost call of these methods of a class, whose instances learn; or what they return."""
     for name in names:
-        setattr(kind, name, FitMethod(vars(kind)[name], fits.of(recorder)))
+        setattr(kind, name, FitMethod(vars(kind)[name], fits.of(recorder), returns=returns))
+
+
+def read_when_freed(kind: Any, watched: fits.Fits) -> None:
+    """Read the instances of a class that were fitted when they are freed: they may have been changed since."""
+    before = vars(kind).get("__del__")
+    if getattr(before, "of_detaudit", False):
+        return
+
+    def __del__(self: Any) -> None:
+        watched.freed(self)
+        if before is not None:
+            before(self)
+
+    __del__.of_detaudit = True  # type: ignore[attr-defined]
+    kind.__del__ = __del__
 
 
 def hook_functions(module: Any, names: Iterable[str], recorder: Recorder) -> None:

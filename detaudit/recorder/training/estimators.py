@@ -39,9 +39,9 @@ class _Estimator:
         """Note what it learned last."""
         self._weights = [Weight(array, part, self._reader) for array, part in zip(arrays, parts)]
 
-    def read(self) -> None:
-        """Read it again, because a script may change it."""
-        owner = self.owner()
+    def read(self, freed: Any = None) -> None:
+        """Read it again, because a script may change it; also when it is ``freed``."""
+        owner = self.owner() if freed is None else freed
         if owner is not None:
             arrays = read(owner)
             self.learned(arrays, self._reader.parts(arrays))
@@ -54,6 +54,17 @@ class _Estimator:
     def summary(self) -> Summary:
         """Return what remains of it."""
         return Summary(weights=self._weights)
+
+
+_held: dict[int, _Estimator] = {}
+"""The estimators that were fitted and not freed, by their id()."""
+
+
+def freed(owner: Any) -> None:
+    """Read an estimator that is being freed: it may have been changed since its fit."""
+    found = _held.pop(id(owner), None)
+    if found is not None and found.owner() in (owner, None):
+        found.read(owner)
 
 
 class Estimators:
@@ -74,6 +85,8 @@ class Estimators:
         if found is None or found.owner() is not owner:
             found = self._known[id(owner)] = _Estimator(owner, self._reader)
             self._fitted.append(found)
+            if learned.is_estimator(owner):
+                _held[id(owner)] = found
         found.learned(arrays, parts)
         if len(self._fitted) > self._fold_from:
             self._fitted = fold(self._fitted)
@@ -90,10 +103,10 @@ class Estimators:
         return total
 
 
-def read(value: Any) -> list[Any]:
-    """Return the arrays that were learned, first one with the digest of everything else.
+def read(value: Any, seeds: list[tuple[str, Any]] | None = None) -> list[Any]:
+    """Return the arrays that were learned, first one with the digest of everything else; [] if nothing was learned.
 
-    Raises UndigestedError if there is something else without a digest.
+    Raises UndigestedError if there is something else without a digest. ``seeds`` is as of Learned.
     """
-    found = learned.Learned(value)
-    return [sys.modules["numpy"].frombuffer(found.rest, dtype="S16"), *found.arrays]
+    found = learned.Learned(value, seeds)
+    return [] if found.empty else [sys.modules["numpy"].frombuffer(found.rest, dtype="S16"), *found.arrays]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 
-from ..process import handlers, threads
-from . import digest, learned
+from ..process import frames, handlers, threads
+from . import clocks, digest, estimators, learned
 from .current import LastLoss
 from .estimators import ArrayReader, Estimators, read
 from .steps import Training
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..process.recorder import Recorder
+
+_MOST_SEEDED = 20
+"""The first fits whose seeds are recorded by line."""
 
 _LIBRARIES = ("catboost", "lightgbm", "xgboost")
 
@@ -62,15 +67,32 @@ class FitTraining(Training):
         return self.steps + 1 if self._alone() else 0
 
     def begin(self, name: str, data: Any) -> None:
-        """Record what a fit is called with, and the random generators."""
+        """Record what a fit is called with, and the random generators. Seeds in its parameters are no data."""
         self.generators()
-        if self.wants("batch"):
-            try:
-                parts = self._values.parts(read(data))
-            except Exception as error:
-                handlers.pass_on(error)
-                return  # such as of an iterator, which must not be used up; a batch explains, and does not decide
+        if not self.wants("batch", "rng"):
+            return
+        seeds: list[tuple[str, Any]] = []
+        parts = None
+        try:
+            parts = self._values.parts(read(data, seeds))
+        except Exception as error:
+            handlers.pass_on(
+                error
+            )  # otherwise, of an iterator, which must not be used up; it explains, and decides not
+        if seeds and self.wants("rng"):
+            self.event(self.steps + 1, "rng", digest.of_bytes(repr(seeds).encode()))
+            self._seeded(name, seeds)
+        if parts is not None and self.wants("batch"):
             self.event(self.steps + 1, "batch", "%s %s" % (digest.of_parts(parts), name))
+
+    def _seeded(self, name: str, seeds: list[tuple[str, Any]]) -> None:
+        frame = frames.user_frame(sys._getframe(1))
+        if frame is not None and self.steps < _MOST_SEEDED:
+            file, line = frames.place(frame)
+            for key, value in seeds:
+                what = "%s(%s)" % (name, key)
+                found = {"k": "source", "kind": "seed", "what": what, "file": file, "line": line, "value": repr(value)}
+                self._recorder.sink.write(found)
 
     def end(self, name: str, result: Any) -> None:
         """Write a finished fit with what was learned."""
@@ -138,17 +160,35 @@ class Fits:
 
         ``learner`` is what learns, None if it is what the function returns.
         """
-        if inside.now or (learner is not None and learned.recorded_elsewhere(learner)):
+        elsewhere = learner is not None and learned.recorded_elsewhere(learner)
+        if learner is not None and not elsewhere:
+            self._guarded(name, lambda: learned.remember(learner))
+        if inside.now or elsewhere:
             return function(*args, **kwargs)
         data = (args if learner is None else args[1:], kwargs)
         inside.now = True
         try:
             self._guarded(name, lambda: self._begin(library, name, data))
+            began = time.perf_counter()
             result = function(*args, **kwargs)
+            clocks.add(time.perf_counter() - began)
             self._guarded(name, lambda: self._end(library, name, result if learner is None else learner))
         finally:
             inside.now = False
         return result
+
+    def freed(self, owner: Any) -> None:
+        """Read an estimator that is being freed, which may happen in the middle of anything; raise nothing."""
+        if sys.is_finalizing() or inside.now or not self._lock.acquire(blocking=False):
+            return
+        inside.now = True
+        try:
+            estimators.freed(owner)
+        except BaseException as error:  # the interpreter would print it
+            handlers.postpone(error)
+        finally:
+            inside.now = False
+            self._lock.release()
 
     def _begin(self, library: str, name: str, data: Any) -> None:
         training = self.training(library)

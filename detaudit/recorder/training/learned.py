@@ -1,7 +1,8 @@
-"""Digest what an estimator learned: its arrays, numbers and trees, found without regard to addresses and times.
+"""Digest what an estimator learned: its arrays, numbers and trees, found without regard to addresses and clocks.
 
-Objects are taken apart as pickle does, but nothing is pickled. Left out are the parameters of a constructor, which are
-given and not learned, random generators and seeds, which explain and do not decide, and the times that a fit took.
+Objects are taken apart as pickle does, but nothing is pickled. Left out are the parameters of a constructor that are
+what they were before the fit, random generators and seeds, which explain and do not decide, and the times that a fit
+took.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import copyreg
 import hashlib
 import sys
 import types
+import weakref
 
 from ..process import handlers
+from . import clocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +40,11 @@ _RECORDED_ELSEWHERE = frozenset(("flax", "jax", "keras", "scikeras", "skorch", "
 _NOT_LEARNED = ("seed", "seeds", "rng", "random_state", "_sklearn_version", "stop_words_id")
 """Ends of the names of attributes that hold a seed, a generator, a version, or an address."""
 
-_TIMES = ("fit_time", "score_time", "refit_time", "elapsed", "duration", "timestamp")
-_OF_NUMBERS = ("time", "seconds", "started", "finished")
-"""Ends of the names of attributes with times. Of the latter only single numbers: an array may be of survival times."""
+_OF_THE_DATA = frozenset(("n_features_in_", "feature_names_in_"))
+"""What every estimator of scikit-learn notes of its data: an estimator that has no more than that learned nothing."""
+
+_HOW_IT_RAN = frozenset(("n_jobs", "verbose"))
+"""Parameters that change no result."""
 
 READERS: dict[str, Callable[[Any], Any]] = {}
 """Class, and the function that returns what its instances learned, for objects that pickle does not take apart."""
@@ -70,19 +75,79 @@ def _name(kind: Any) -> str:
 
 
 def _is_learned(name: str, value: Any) -> bool:
-    short = name.rstrip("_")
-    if type(value) in (int, float) and short.endswith(_OF_NUMBERS):
-        return False
-    return not short.endswith(_NOT_LEARNED + _TIMES) and type(value).__module__ != "datetime"
+    return not name.rstrip("_").endswith(_NOT_LEARNED) and not clocks.is_clock(name, value)
+
+
+class _Given:
+    """The parameters that an estimator had before its first fit."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.owner: Callable[[], Any] = lambda: None
+        state = vars(estimator)
+        self.values = {name: state[name] for name in _parameters(type(estimator)) if name in state}
+        self.digests = {name: _of_parameter(value) for name, value in self.values.items()}
+
+    def is_same(self, name: str, value: Any) -> bool:
+        """Return whether a parameter is what it was."""
+        if name in _HOW_IT_RAN or name.endswith(_NOT_LEARNED):
+            return True
+        if name not in self.digests:
+            return False
+        before = self.digests[name]
+        return value is self.values[name] if before is None else _of_parameter(value) == before
+
+
+_given: dict[int, _Given] = {}
+
+
+def remember(estimator: Any) -> None:
+    """Remember the parameters of an estimator before its first fit, and those of the estimators among them."""
+    if not hasattr(estimator, "__dict__"):
+        return
+    known = _given.get(id(estimator))
+    if known is None or known.owner() is not estimator:
+        try:
+            place, given = id(estimator), _Given(estimator)
+            given.owner = weakref.ref(estimator, lambda _: _given.pop(place, None))
+        except TypeError:  # no weak references
+            return
+        _given[place] = given
+    for name in _parameters(type(estimator)):
+        for part in _estimators_in(vars(estimator).get(name)):
+            remember(part)
+
+
+def _parameters(kind: type) -> list[str]:
+    return sorted(getattr(kind, "_get_param_names", tuple)())
+
+
+def _of_parameter(value: Any) -> tuple[str, bytes] | None:
+    """Return what identifies the value of a parameter, None if only its address does, as of an estimator."""
+    if type(value) in _PLAIN:
+        return type(value).__name__, repr(value).encode("utf-8", "backslashreplace")
+    if next(iter(_estimators_in(value)), None) is not None:
+        return None  # which is read by itself
+    try:
+        found = Learned(value)
+        texts = [("%s%s" % (one.dtype, one.shape)).encode() + one.tobytes() for one in found.arrays]
+    except Exception as error:
+        handlers.pass_on(error)
+        return None
+    return type(value).__name__, hashlib.blake2b(b"".join([found.rest, *texts])).digest()
 
 
 class Learned:
     """What a value holds: its ``arrays`` in a fixed order, and a digest of everything else.
 
+    It is ``empty`` if it is an estimator of which nothing is left to compare. With ``seeds`` given, the seeds among the
+    keys of dicts are collected there and left out.
+
     Raises UndigestedError, which names the attribute, if some part of it has no digest.
     """
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, seeds: list[tuple[str, Any]] | None = None) -> None:
+        self._seeds = seeds
+        self.empty = is_estimator(value) and _reader(type(value)) is None
         self._np: Any = sys.modules["numpy"]
         self._key = hashlib.blake2b(digest_size=16)
         self._seen: dict[int, tuple[int, Any]] = {}
@@ -119,7 +184,7 @@ class Learned:
         elif isinstance(value, (list, tuple)):
             self._items(kind.__name__, value)
         elif isinstance(value, dict):
-            self._mapping(value, lambda key, _: not (isinstance(key, str) and key.endswith(_TIMES[:3])))
+            self._mapping(value, self._is_kept)
         elif isinstance(value, (set, frozenset)):
             self._put("set", sorted(map(self._of_key, value)))
         elif isinstance(value, _NAMED):
@@ -128,6 +193,14 @@ class Learned:
             self._estimator(value)
         else:
             self._other(value, kind)
+
+    def _is_kept(self, key: Any, value: Any) -> bool:
+        if not isinstance(key, str):
+            return True
+        if self._seeds is not None and type(value) in (int, float) and key.rstrip("_").endswith(_NOT_LEARNED[:4]):
+            self._seeds.append((key, value))
+            return False
+        return not clocks.is_clock(key, value)
 
     def _items(self, kind: str, items: Any) -> None:
         self._put(kind, len(items))
@@ -164,12 +237,20 @@ class Learned:
         self._put(kind.__qualname__)
         if recorded_elsewhere(value):
             return
-        given = {*getattr(kind, "_get_param_names", tuple)()}
+        given, before = {*_parameters(kind)}, _given.get(id(value))
         state = value.__getstate__() if hasattr(value, "__getstate__") else dict(vars(value))
         if not isinstance(state, dict):
             self._walk(state)
             return
-        self._mapping(state, lambda name, one: name not in given and _is_learned(name, one))
+        changed = set()
+        if before is not None and before.owner() in (value, None):
+            changed = {name for name in given & state.keys() if not before.is_same(name, state[name])}
+            changed = {name for name in changed if next(iter(_estimators_in(state[name])), None) is None}
+        learned = {name: one for name, one in state.items() if name not in given or name in changed}
+        self.empty = self.empty and not any(
+            [name not in _OF_THE_DATA and _is_learned(name, one) for name, one in learned.items()]
+        )
+        self._mapping(learned, _is_learned)
         for name in sorted(given & state.keys()):  # such as the steps of a pipeline, which are fitted in place
             for place, part in enumerate(_estimators_in(state[name])):
                 self._walk(part, ".%s[%d]" % (name, place))

@@ -11,4 +11,5 @@ NAMES = {
     Cause.HASH: "string hash seed",
     Cause.ORDER: "ordering",
     Cause.ADDRESS: "memory address",
+    Cause.HYPERPARAMETER: "a hyperparameter",
 }

@@ -25,6 +25,7 @@ _EVENTS = {
     Stage.FORWARD: "the loss",
     Stage.BACKWARD: "the gradients",
     Stage.REDUCE: "the gradients that the optimizer gets",
+    Stage.HYPERPARAMETERS: "the hyperparameters of the optimizer",
     Stage.UPDATE: "the updated weights",
     Stage.STATE: "the buffers",
     Stage.OUTPUT: "the outputs",

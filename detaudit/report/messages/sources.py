@@ -10,6 +10,7 @@ _TEXTS = {
     SourceKind.LISTING_ORDER: "{call}() lists files in an order that differs between runs",
     SourceKind.COMPLETION_ORDER: "{call}() returns results in completion order, which differed between runs",
     SourceKind.LISTING_FILES: "{call}() found different files between runs",
+    SourceKind.HYPERPARAMETER: "sets {call} to a value that differs between runs",
     SourceKind.UNSEEDED: "{call}() is called without a seed",
     SourceKind.COMPLETION_ORDER_OPTION: "{call} returns batches in completion order",
     SourceKind.ENTROPY: "{call}() returns different values in every run",

@@ -35,10 +35,10 @@ def test_a_thousand_optimizers_cost_no_more_than_one() -> None:
     found = threads.accumulated(threads.main)
     assert found is not None
     assert found[0]() is latest.weight
-    assert threads._are_owned([latest.weight])
+    assert not threads.unowned([latest.weight])
     assert Optimizer.looked_at == 2
-    assert threads._are_owned([latest.weight, optimizers[7].weight])
-    assert not threads._are_owned([torch.zeros(1)])
+    assert not threads.unowned([latest.weight, optimizers[7].weight])
+    assert threads.unowned([torch.zeros(1)])
 
 
 def test_gradients_of_other_threads_are_not_touched() -> None:

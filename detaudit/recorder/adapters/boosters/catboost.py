@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 
-from ...training import learned
-from ..fit_hooks import hook_functions, hook_methods
+from ...training import fits, learned
+from ..fit_hooks import hook_functions, hook_methods, read_when_freed
 from . import with_arrays
 
 TYPE_CHECKING = False
@@ -37,3 +37,4 @@ def install(catboost: Any, recorder: Recorder) -> None:
     learned.READERS["catboost.core.CatBoost"] = _read
     hook_functions(catboost, ("cv",), recorder)
     hook_methods(catboost.CatBoost, ("_fit",), recorder)
+    read_when_freed(catboost.CatBoost, fits.of(recorder))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from ...training import learned
-from ..fit_hooks import hook_functions, hook_methods
+from ...training import fits, learned
+from ..fit_hooks import hook_functions, hook_methods, read_when_freed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,3 +28,5 @@ def install(lightgbm: Any, recorder: Recorder) -> None:
     for module in (lightgbm, lightgbm.engine):
         hook_functions(module, ("train", "cv"), recorder)
     hook_methods(lightgbm.Booster, ("update",), recorder)
+    hook_methods(lightgbm.Booster, ("refit",), recorder, returns=True)
+    read_when_freed(lightgbm.Booster, fits.of(recorder))

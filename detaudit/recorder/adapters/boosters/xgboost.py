@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from ...training import learned
-from ..fit_hooks import hook_functions, hook_methods
+from ...training import fits, learned
+from ..fit_hooks import hook_functions, hook_methods, read_when_freed
 from . import with_arrays
 
 TYPE_CHECKING = False
@@ -27,3 +27,4 @@ def install(xgboost: Any, recorder: Recorder) -> None:
     for module in (xgboost, xgboost.training):
         hook_functions(module, ("train", "cv"), recorder)
     hook_methods(xgboost.Booster, ("update", "boost"), recorder)
+    read_when_freed(xgboost.Booster, fits.of(recorder))

@@ -9,7 +9,7 @@ from ...process import imports
 from ...process.replace import replace
 from ...randomness import draws
 from ...training import fits
-from ..fit_hooks import FitMethod, hook_functions
+from ..fit_hooks import FitMethod, hook_functions, read_when_freed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class SklearnWatcher:
 
         hook: Any = __init_subclass__
         estimator.__init_subclass__ = classmethod(hook)
+        read_when_freed(estimator, self._fits)
         for name, hook in (
             ("sklearn.utils.parallel", self._tasks),
             ("sklearn.utils.validation", self._generators),
@@ -54,6 +55,8 @@ class SklearnWatcher:
 
     def _watch(self, kind: type) -> None:
         for holder in kind.__mro__[:-1]:
+            if "__del__" in vars(holder):
+                read_when_freed(holder, self._fits)
             for name in _METHODS:
                 found = vars(holder).get(name)
                 if found is not None and not isinstance(found, FitMethod):

@@ -92,11 +92,22 @@ class TorchReader(FrameworkReader):
         """Return a context for reading, in which no gradient, mode or transform of the script is active."""
         return _Undisturbed(self._torch._C, self.transform)
 
-    def plain(self, tensor: Any) -> Any:
-        """Return the plain tensor: unwrapped, detached, and of a distributed one this rank's shard."""
+    def gradients_in_progress(self) -> int:
+        """Return how many of the function transforms in progress compute gradients, as torch.func.grad does."""
+        if self.transform() is None:
+            return 0
+        levels = self._functorch.get_interpreter_stack()
+        return sum([level.key() == self._functorch.TransformType.Grad for level in levels])
+
+    def unwrapped(self, tensor: Any) -> Any:
+        """Return the tensor that function transforms wrapped, the tensor itself if none did."""
         while self._wrapped(tensor):
             tensor = self._functorch.get_unwrapped(tensor)
-        tensor = tensor.detach()
+        return tensor
+
+    def plain(self, tensor: Any) -> Any:
+        """Return the plain tensor: unwrapped, detached, and of a distributed one this rank's shard."""
+        tensor = self.unwrapped(tensor).detach()
         if type(tensor) is not self._torch.Tensor and hasattr(tensor, "to_local"):
             tensor = tensor.to_local()
         return tensor

@@ -7,13 +7,23 @@ import threading
 import weakref
 
 from ...process import threads
+from ...training.weights import EVERY_STEP_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from types import CodeType
     from typing import Any
 
+    from ...training.digest import Part
     from ...training.steps import Training
+    from .reader import TorchReader
+
+_MOST_BY_HAND = 256
+_MOST_SITES = 1024
+_NODES_OF_KEY = 6
+_ALWAYS_READ = 2**20
+"""Weights of up to this size are read at each backward pass, if they may be written to by hand."""
 
 
 class Steps:
@@ -26,12 +36,34 @@ class Steps:
         self.unscaled: tuple[Callable[[], Any], Any] | None = None
         self.leaves: list[Any] = []
         self.versions: list[int] = []
+        self.unowned: list[Any] = []
+        """The leaves that belong to no optimizer, whose values are ``parts``, or None if those were not read."""
+        self.parts: list[Part] | None = None
+        self.accumulates = False
+        """Whether a second backward pass came before a step, and for weights that belong to no optimizer too."""
+        self.before: dict[int, Any] = {}
+        self.by_hand: dict[int, Any] = {}
+        """Tensors outside of models that the first or several steps needed, though they belong to no optimizer."""
+        self.replaced = False
+        """Whether a script makes new weights at each step, instead of writing to those that it has."""
         self.accumulated: tuple[Callable[[], Any], int] | None = None
         """A weight of an optimizer that has a gradient since the last backward pass, and its version."""
 
     def forget_leaves(self) -> None:
         """Forget the leaves of the last backward pass: its step has ended."""
         self.leaves, self.versions, self.accumulated = [], [], None
+        self.unowned, self.parts = [], None
+
+    def note_unowned(self, in_models: Callable[[], Container[int]]) -> None:
+        """Note, at a step of an optimizer, which tensors outside of models the script may update beside it."""
+        first = self.training.steps == 0
+        again = [one for one in self.unowned if (first or id(one) in self.before) and id(one) not in self.by_hand]
+        if again:
+            known = in_models()
+            self.by_hand.update([(id(leaf), leaf) for leaf in again if id(leaf) not in known])
+            while len(self.by_hand) > _MOST_BY_HAND:
+                del self.by_hand[next(iter(self.by_hand))]
+        self.before = {id(leaf): leaf for leaf in self.unowned}
 
 
 class ThreadSteps(threads.PerThread):
@@ -63,16 +95,32 @@ class ThreadSteps(threads.PerThread):
         found: Steps = super().now()
         return found
 
-    def written(self, steps: Steps) -> bool:
+    def written(self, steps: Steps, reader: TorchReader, *, at_end: bool = False) -> bool:
         """Return whether the last backward pass was for weights that were written to since, or may have been.
 
-        What is written through ``.data``, and a weight that is replaced by another tensor, cannot be seen. So all
-        weights that belong to no optimizer count as written to.
+        Those of optimizers are left to them, unless their versions changed. What is written through ``.data`` changes
+        no version, so leaves that belong to no optimizer are compared by their values. If there are no others, they
+        count as written to: a script may also have replaced them.
         """
         if [leaf._version for leaf in steps.leaves] != steps.versions:
             return True
-        leaves = {id(leaf) for leaf in steps.leaves}
-        return not any(id(p) in leaves for p in self.owned())
+        unowned = self.unowned(steps.unowned)
+        if not unowned or len(steps.unowned) == len(steps.leaves):
+            return bool(unowned)
+        if steps.parts is None:
+            return at_end or _bytes(reader, steps.unowned) <= EVERY_STEP_BYTES
+        return reader.parts(steps.unowned) != steps.parts
+
+    def began(self, steps: Steps, leaves: list[Any], reader: TorchReader) -> None:
+        """Note the leaves of a backward pass that begins."""
+        before = {id(leaf) for leaf in steps.leaves}
+        steps.replaced = bool(before) and before.isdisjoint(map(id, leaves))
+        steps.leaves, steps.versions = leaves, [leaf._version for leaf in leaves]
+        steps.unowned, steps.parts = self.unowned(leaves), None
+        if 0 < len(steps.unowned) < len(leaves):
+            most = EVERY_STEP_BYTES if steps.accumulates else _ALWAYS_READ
+            if _bytes(reader, steps.unowned) <= most:
+                steps.parts = reader.parts(steps.unowned)
 
     def owned(self, steps: Steps | None = None) -> Iterator[Any]:
         """Yield the weights of all optimizers, those of the ``latest`` first: mostly that is the one in question.
@@ -88,13 +136,20 @@ class ThreadSteps(threads.PerThread):
                 for group in optimizer.param_groups:
                     yield from group["params"]
 
-    def _are_owned(self, leaves: Iterable[Any]) -> bool:
-        others = {id(leaf) for leaf in leaves}
-        for weight in self.owned():
-            others.discard(id(weight))
+    def unowned(self, leaves: Iterable[Any]) -> list[Any]:
+        """Return those of these leaves that belong to no optimizer. A function transform gets detached weights."""
+        others = {id(leaf): leaf for leaf in leaves}
+        detached = any([not leaf.requires_grad for leaf in others.values()])
+        places = set()
+        for weight in self.owned() if others else ():
+            others.pop(id(weight), None)
             if not others:
                 break
-        return not others
+            if detached:
+                places.add(weight.data_ptr())
+        if detached:
+            return [one for one in others.values() if one.requires_grad or one.data_ptr() not in places]
+        return list(others.values())
 
     def accumulated(self, steps: Steps) -> tuple[Callable[[], Any], int] | None:
         """Return a weight of an optimizer that has a gradient, and its version; None if there is none."""
@@ -121,7 +176,7 @@ class ThreadSteps(threads.PerThread):
             return False
         if any(p.grad is not None for p in itertools.chain(steps.leaves, self.owned(steps))):
             return False
-        return self._are_owned(leaves())
+        return not self.unowned(leaves())
 
     def of_leaves(self, leaves: Iterable[Any], optimized: Iterable[tuple[Any, Steps]]) -> Steps | None:
         """Return the steps in which these weights are trained already, None if there are none.
@@ -133,9 +188,13 @@ class ThreadSteps(threads.PerThread):
         return next((steps for leaf, steps in (*optimized, *known) if id(leaf) in ids), None)
 
 
-def leaves_of(torch: Any, outputs: Iterable[Any]) -> list[Any]:
-    """Return the leaves of the graph of these losses, in an order that depends on the graph, not on addresses."""
-    leaves, seen = [], set()
+def leaves_of(torch: Any, outputs: Iterable[Any], reader: TorchReader) -> list[Any]:
+    """Return the leaves of the graph of these losses, in an order that depends on the graph, not on addresses.
+
+    Of a function transform such as torch.func.grad these are the tensors that it was called with.
+    """
+    leaves: dict[int, Any] = {}
+    seen = set()
     stack = [output.grad_fn for output in outputs if output.grad_fn is not None]
     while stack:  # depth first along next_functions
         node = stack.pop()
@@ -144,6 +203,52 @@ def leaves_of(torch: Any, outputs: Iterable[Any]) -> list[Any]:
         seen.add(node)
         variable = getattr(node, "variable", None)
         if isinstance(variable, torch.Tensor):
-            leaves.append(variable)
+            leaf = reader.unwrapped(variable)
+            leaves[id(leaf)] = leaf
         stack.extend([function for function, _ in node.next_functions])
-    return leaves
+    return list(leaves.values())
+
+
+def _bytes(reader: TorchReader, tensors: Iterable[Any]) -> int:
+    return sum([reader.size(tensor) for tensor in tensors])
+
+
+class Sites:
+    """The lines that compute gradients for nothing but weights of optimizers, so that few graphs are searched.
+
+    A graph is recognized by its last operations. It is searched again at the 2nd, 4th, 8th, … time.
+    """
+
+    def __init__(self) -> None:
+        self._times: dict[Any, int] = {}
+
+    def is_searched(self, line: tuple[CodeType, int] | None, losses: Iterable[Any]) -> bool:
+        """Return whether to search the graph of these losses."""
+        key = self.key(line, losses)
+        times = self._times.get(key, 0)
+        if times:
+            self._times[key] = times = times + 1
+        return times & (times - 1) == 0
+
+    def searched(self, line: tuple[CodeType, int] | None, losses: Iterable[Any], unowned: bool) -> None:
+        """Note whether such a graph has leaves that belong to no optimizer."""
+        key = self.key(line, losses)
+        if unowned:
+            self._times.pop(key, None)
+        elif len(self._times) < _MOST_SITES:
+            self._times.setdefault(key, 1)
+
+    @staticmethod
+    def key(line: tuple[CodeType, int] | None, losses: Iterable[Any]) -> Any:
+        """Return what identifies a graph: the line that computes its gradients, and its last operations."""
+        last = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
+        for node in itertools.islice(last, _NODES_OF_KEY):  # more are appended meanwhile
+            last += [function for function, _ in node.next_functions if function is not None]
+        return line, tuple(map(type, last))
+
+
+def calling_line(torch_folder: str, frame: Any) -> tuple[CodeType, int] | None:
+    """Return the line outside of torch that called it, None if there is none."""
+    while frame is not None and frame.f_code.co_filename.startswith(torch_folder):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code, frame.f_lineno)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import weakref
 
 from ...process.headroom import headroom
 from ...training import generators
+from ...training.hyperparameters import STAGE, Hyperparameters
 from ...training.outputs import values_in
 from ...training.steps import Training
 from .compiling import never_compile
@@ -17,13 +19,15 @@ from .modules import ModuleStates, in_loader_worker
 from .ranks import OwnGradients, has_others
 from .reader import TorchReader
 from .scaling import ScaledLosses
-from .steps import Steps, ThreadSteps, leaves_of
+from .steps import Sites, Steps, ThreadSteps, calling_line, leaves_of
+from .successors import successors
 from .swaps import watch_swaps
 from .targets import targets_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
+    from collections.abc import Callable
+    from types import CodeType, ModuleType
     from typing import Any
 
     from ...process.recorder import Recorder
@@ -49,6 +53,8 @@ class TorchWatcher:
         self._optimizers: weakref.WeakKeyDictionary[Any, tuple[int, Steps]] = weakref.WeakKeyDictionary()
         self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
         self._any_optimizer = False
+        self._sites = Sites()
+        self._hyperparameters = Hyperparameters(recorder.sink)
         recorder.at_end(self._finish, self._forget)
 
     def install(self) -> None:
@@ -56,9 +62,14 @@ class TorchWatcher:
         torch, hooks = self._torch, Hooks(self._torch, self._sink, self._training, self._reader)
         optimizer = sys.modules.get("torch.optim.optimizer")
         if hasattr(optimizer, "register_optimizer_step_post_hook"):
-            optimizer.register_optimizer_step_pre_hook(hooks.anywhere(self._before_step))  # type: ignore[union-attr]
-            optimizer.register_optimizer_step_post_hook(hooks.anywhere(self._after_step))  # type: ignore[union-attr]
+            for register, observe in (
+                (optimizer.register_optimizer_step_pre_hook, self._before_step),  # type: ignore[union-attr]
+                (optimizer.register_optimizer_step_post_hook, self._after_step),  # type: ignore[union-attr]
+            ):
+                register(self._outside_of_gradients(hooks.anywhere(observe)))
             self._watch_optimizers(torch.optim.Optimizer)
+            if self._training.wants(STAGE):
+                self._watch_schedulers(sys.modules.get("torch.optim.lr_scheduler"))
         scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
         self._scaled.watch(scaler)
         watch_swaps(torch, hooks.anywhere(self._threads.drop_references))
@@ -68,10 +79,15 @@ class TorchWatcher:
             raise AttributeError(f"cannot record losses: torch {torch.__version__} has no _engine_run_backward")
         self._own.install(hooks)
         before, after = hooks.within(self._before_backward), hooks.within(self._after_backward)
+        folder, in_progress = os.path.dirname(torch.__file__) + os.sep, self._reader.gradients_in_progress
 
         def run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
             with headroom:
-                before(t_outputs)
+                if (
+                    in_progress() > 1
+                ):  # what it computes is part of the function that the outer transform differentiates
+                    return run(t_outputs, *args, **kwargs)
+                before(t_outputs, calling_line(folder, sys._getframe(1)))
                 result = run(t_outputs, *args, **kwargs)
                 after(result, kwargs.get("accumulate_grad"))
             return result
@@ -111,23 +127,53 @@ class TorchWatcher:
             construct(optimizer, *args, **kwargs)
             self._threads.add(optimizer)
             self._threads.latest = weakref.ref(optimizer)
+            frame = sys._getframe(1)
+            self._sink.guarded("optimizer", lambda: self._hyperparameters.set_by(id(optimizer), frame))
 
         base.__init__ = __init__
 
-    def _before_backward(self, outputs: Any) -> None:
+    def _watch_schedulers(self, schedulers: Any) -> None:
+        """Note which line calls a scheduler, in each class that has a ``step`` of its own."""
+
+        def make(step: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(step)
+            def step_(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+                optimizer, frame = getattr(scheduler, "optimizer", None), sys._getframe(1)
+                self._sink.guarded("scheduler", lambda: self._hyperparameters.set_by(id(optimizer), frame))
+                return step(scheduler, *args, **kwargs)
+
+            return step_
+
+        for kind in list(vars(schedulers).values()) if schedulers is not None else ():
+            if isinstance(kind, type) and "step" in vars(kind) and kind.__module__ == schedulers.__name__:
+                kind.step = make(vars(kind)["step"])
+
+    def _outside_of_gradients(self, hook: Callable[..., None]) -> Callable[..., None]:
+        """Return a hook that leaves out what a function does while torch.func.grad differentiates it."""
+
+        def observe(*args: Any) -> None:
+            if not self._reader.gradients_in_progress():
+                hook(*args)
+
+        never_compile(self._torch, observe, callees=True)
+        return observe
+
+    def _before_backward(self, outputs: Any, line: tuple[CodeType, int] | None) -> None:
         if self._torch._C._current_graph_task_id() != -1:
             return  # inside another backward pass: checkpoint recomputation
         losses = [output for output in outputs if isinstance(output, self._torch.Tensor)]
         steps = self._threads.now()
-        if self._threads.thrown_away(steps, lambda: leaves_of(self._torch, losses)):
+        if self._threads.thrown_away(steps, lambda: leaves_of(self._torch, losses, self._reader)):
             steps.training.discard()
             self._own.forget()
             steps.forget_leaves()
-        if not steps.optimizers or self._updated_by_hand(steps):
-            leaves = leaves_of(self._torch, losses)
+        if not steps.optimizers or self._maybe_by_hand(steps, line, losses):
+            leaves = leaves_of(self._torch, losses, self._reader)
             steps = self._training_them(leaves, steps)
             self._end_undetected_step(steps)
-            steps.leaves, steps.versions = leaves, [leaf._version for leaf in leaves]
+            self._threads.began(steps, leaves, self._reader)
+            if steps.optimizers:
+                self._sites.searched(line, losses, bool(steps.unowned))
             if steps.training.steps == 0 and not steps.training.pending:
                 steps.training.initial(leaves)
         if self._training.wants("batch"):
@@ -156,20 +202,25 @@ class TorchWatcher:
             steps.training.gradients(found, self._own.taken(steps.leaves))
         steps.accumulated = self._threads.accumulated(steps) if accumulates else None
 
-    def _updated_by_hand(self, steps: Steps) -> bool:
+    def _maybe_by_hand(self, steps: Steps, line: tuple[CodeType, int] | None, losses: list[Any]) -> bool:
         """Return whether the script may update weights by hand, although there is an optimizer.
 
-        That is at the second backward pass since a step, and as long as weights were written to since the last one or
-        belong to no optimizer. Otherwise, gradients are being accumulated. Inside a step, LBFGS computes its loss
-        several times.
+        That is if the loss depends on weights that belong to no optimizer, or at the second backward pass since a step,
+        as long as weights were written to since the last one. Otherwise, gradients are being accumulated. Inside a
+        step, LBFGS computes its loss several times.
         """
-        if steps.stepping or not steps.training.pending:
+        if steps.stepping:
             return False
-        return not steps.leaves or self._threads.written(steps)
+        if not steps.training.pending:
+            return self._sites.is_searched(line, losses)
+        steps.accumulates = steps.accumulates or bool(steps.unowned)
+        return not steps.leaves or self._threads.written(steps, self._reader)
 
-    def _end_undetected_step(self, steps: Steps) -> None:
+    def _end_undetected_step(self, steps: Steps, at_end: bool = False) -> None:
         """End a step whose end no hook detected: in a loop without an optimizer, or with a compiled optimizer step."""
-        if steps.leaves and steps.training.pending and self._threads.written(steps):
+        if not steps.leaves or not steps.training.pending:
+            return
+        if self._threads.written(steps, self._reader, at_end=at_end):
             steps.training.step(tuple([id(leaf) for leaf in steps.leaves]), steps.leaves)
 
     def _parameters(self, optimizer: Any) -> list[Any]:
@@ -209,23 +260,46 @@ class TorchWatcher:
             now.forget_leaves()
         if self._training.wants("backward", "reduce"):
             steps.training.gradients([p.grad for p in parameters if p.grad is not None], self._own.taken(parameters))
+        if self._training.wants(STAGE):
+            self._hyperparameters.at_step(
+                steps.training, number, id(optimizer), optimizer.param_groups, self._plain_number
+            )
+        now.note_unowned(self._modules.names)
         steps.training.step(number, parameters, optimizer)
         self._threads.latest = weakref.ref(optimizer)
         self._training.outputs.updated()
         steps.forget_leaves()
         now.stepping = False
 
+    def _plain_number(self, value: Any) -> Any:
+        """Return what is recorded of a hyperparameter that is no number, such as a learning rate in a tensor."""
+        if isinstance(value, self._torch.Tensor):
+            return self._reader.scalar(value) if value.is_cpu and value.numel() == 1 else "tensor"
+        return type(value).__name__
+
     def _finish(self) -> None:
         with self._reader.undisturbed():
             for steps in (*self._threads.beside, self._threads.main):
-                self._end_undetected_step(steps)
+                self._end_by_hand(steps)
             self._training.finish_all([steps.training for steps in self._threads.beside])
+
+    def _end_by_hand(self, steps: Steps) -> None:
+        """Hold what was updated by hand until the end, when also tensors count that a last update made."""
+        training, pending = steps.training, steps.training.pending
+        self._end_undetected_step(steps, at_end=True)
+        if steps.leaves and pending and (steps.replaced or training.steps <= 1):
+            made = successors(self._torch, steps.unowned)
+            if made:
+                training.weights.hold("made last", made, None)
+        if steps.by_hand:
+            training.weights.hold("by hand", [*steps.by_hand.values()], None)
 
     def _forget(self) -> None:
         headroom.forget()
         self._threads.forget()
         self._modules.forget()
         self._optimizers = weakref.WeakKeyDictionary()
+        self._hyperparameters.forget()
 
 
 def install(torch: ModuleType, recorder: Recorder) -> None:
