@@ -45,7 +45,7 @@ _SEARCH = "Search"
 _EXAMPLES = (
     ("which flags make it deterministic?", "detaudit bisect train.py"),
     ("the script's own arguments follow --", "detaudit bisect train.py -- --lr 0.1"),
-    ("what else would do, and what does it cost?", "detaudit bisect train.py --alternatives"),
+    ("what else would do, and what does it cost?", "detaudit bisect train.py --alternatives --costs"),
     ("which changes of the environment change the training?", "detaudit bisect train.py --over variations"),
     (
         "on another machine, with a Python there",
@@ -78,7 +78,10 @@ _EXAMPLES = (
         help="Number of runs of the answer that go to the end of the training. The others are ended after a "
         "sixteenth of it. [default: as many as take 10 minutes, 2 at least]")  # fmt: skip
 @option("--alternatives", group=_SEARCH, is_flag=True,
-        help="Also try alternatives to each needed flag, and measure what they cost.")  # fmt: skip
+        help="Also try alternatives to each needed flag.")  # fmt: skip
+@option("--costs", group=_SEARCH, is_flag=True,
+        help="Measure how much longer the training takes with each needed flag, and with each alternative that was "
+        "tried: runs with and without it take turns.")  # fmt: skip
 @option("--resume", group=_SEARCH, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
         shell_complete=complete.results,
         help="Resume an interrupted bisection from its results folder.")  # fmt: skip
@@ -165,6 +168,8 @@ def _question(over: str, engine: str | None, **options: Any) -> Question | VaryQ
 def _over_variations(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **options: Any) -> VaryQuestion:
     if options["alternatives"]:
         raise UsageError("--alternatives does not work with --over variations", "Remove --alternatives.")
+    if options["costs"]:
+        raise UsageError("--costs does not work with --over variations", "Remove --costs.")
     if len(recipes) > 1:
         raise UsageError("--over variations takes only one --recipe", "Remove the other recipes.")
     if options["full"] is not None:
@@ -197,6 +202,7 @@ def _over_flags(
         error=options["error"],
         alternatives=options["alternatives"],
         full=options["full"],
+        costs=options["costs"],
     )
 
 

@@ -32,8 +32,8 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):
     """A flag in place of a needed one.
 
-    ``matching`` runs matched with it, through the step ``through`` or to their ends; 0 if it was not tried. ``cost``
-    and ``cost_runs`` are as of a needed flag.
+    ``matching`` runs matched with it, through the step ``through`` or to their ends; 0 if it was not tried. ``cost``,
+    ``cost_range`` and ``cost_runs`` are as of a needed flag.
     """
 
     flag: str
@@ -42,15 +42,17 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = None
     through: int | None = None
     cost_runs: tuple[int, int] | None = None
+    cost_range: tuple[float, float] | None = None
 
 
 class NeededFlag(msgspec.Struct, frozen=True, kw_only=True):
     """A flag of the minimal set. ``left_out`` is null if the training fails without it.
 
     ``requires`` are the flags that it needs. ``cost`` is the time of a step with it over that of a step without it, or
-    of whole runs if too few steps were seen, null if neither is known. ``cost_runs`` says how many runs with it and
-    without it were timed, null in reports of older versions too. ``alternatives`` are other flags that may do the same,
-    the cheapest first.
+    of whole runs if too few steps were seen: the median over pairs of runs that were next to each other, null for fewer
+    than three pairs. ``cost_range`` says between which ratios it is, ``cost_runs`` how many runs with it and without it
+    were timed; both are null in reports of older versions, whose runs did not take turns. ``alternatives`` are other
+    flags that may do the same, the cheapest first.
     ``by_hand`` is the line that does it without detaudit, ``by_hand_when`` where it belongs.
     """
 
@@ -63,6 +65,7 @@ class NeededFlag(msgspec.Struct, frozen=True, kw_only=True):
     by_hand: str = ""
     by_hand_when: str = ""
     cost_runs: tuple[int, int] | None = None
+    cost_range: tuple[float, float] | None = None
 
 
 class FailingFlag(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from detaudit.model import Alternative, Bisection, BisectOutcome, FailingFlag, G
 from detaudit.model.number import count
 from detaudit.report import trials
 from detaudit.report.blocks import Table
-from detaudit.report.messages import applicability, differences, problems
+from detaudit.report.messages import applicability, costs, differences, problems
 from detaudit.report.messages.evidence import begins_later, bit_identical, may_go_unnoticed
 from detaudit.report.messages.wording import shortened
 
@@ -86,8 +86,9 @@ def needed_lines(found: NeededFlag) -> Iterator[str]:
         yield f"without it: runs {a} and {b} of trial {trial} differ {place}"
     else:
         yield "without it: the training fails, so whether it is needed is unproven"
-    if found.cost is not None:
-        yield f"cost: training takes {found.cost:.1f}x as long with it"
+    cost = costs.sentence(found)
+    if cost:
+        yield cost
     if found.requires:
         yield f"requires: {', '.join(found.requires)}"
     yield f"by hand{f', {found.by_hand_when}' if found.by_hand_when else ''}: {found.by_hand}"
@@ -97,10 +98,11 @@ def needed_lines(found: NeededFlag) -> Iterator[str]:
 def _alternative(found: Alternative) -> str:
     if not found.matching:
         return f"alternative, not tried: {found.flag} (use --alternatives)"
-    cost = f", {found.cost:.1f}x the time" if found.cost is not None else ""
+    sentence = costs.sentence(found)
+    cost = f", {sentence}" if sentence else ""
     through = f" through step {found.through:,}" if found.through is not None else ""
     match = f"{count(found.matching, 'run')} {'matches' if found.matching == 1 else 'match'}{through}"
-    return f"alternative: {found.flag} ({match}{cost})"
+    return f"alternative: {found.flag} ({match}){cost}"
 
 
 def _notes(audit: Bisection) -> Iterator[str]:

@@ -114,3 +114,5 @@ def test_invalid_requests_are_refused(project: Project, seeded: str) -> None:
     assert (pinned.code, "pins every requested variation" in pinned.err) == (2, True)
     alternatives = bisect(project, seeded, "--alternatives")
     assert (alternatives.code, "--alternatives does not work with --over variations" in alternatives.err) == (2, True)
+    costs = bisect(project, seeded, "--costs")
+    assert (costs.code, "--costs does not work with --over variations" in costs.err) == (2, True)

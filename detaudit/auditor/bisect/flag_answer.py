@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 from msgspec.structs import replace
 
 from detaudit.auditor import store
+from detaudit.auditor.bisect.costs import PAIRS, Cost
 from detaudit.auditor.bisect.flag_rules import Rules
 from detaudit.auditor.bisect.minimal_set import Answer
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
@@ -37,19 +39,17 @@ def evidence(answer: Answer | None, trials: Trials, rules: Rules) -> Evidence | 
 
 
 def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -> tuple[NeededFlag, ...]:
-    """Return the needed flags, with the difference seen without each of them, and the time that each costs."""
+    """Return the needed flags, with the difference seen without each of them."""
     flags = answer.needed or ()
     found = []
     for flag in flags:
-        rest = rules.without(flags, flag)
-        row, cost = catalogue.get(flag), trials.cost(rules.closed(flags), rest)
+        row = catalogue.get(flag)
         found.append(
             NeededFlag(
                 flag=flag,
                 title=row.title,
                 left_out=_left_out(trials, answer.without[flag].name),
-                cost=cost.factor if cost else None,
-                cost_runs=cost.runs if cost else None,
+                cost=None,
                 requires=tuple(sorted(rules.closed([flag]) - {flag})),
                 by_hand=row.by_hand,
                 by_hand_when=row.applied_when,
@@ -65,55 +65,76 @@ def _left_out(trials: Trials, name: str) -> LeftOut | None:
     return LeftOut(trial=name, runs=found.runs, rank=found.rank, step=found.step, stage=found.stage)
 
 
-def measure(answer: Answer, trials: Trials, rules: Rules) -> None:
-    """Run the training once more with all needed flags and without each, in turn, to measure the time it takes.
+def measure(answer: Answer, found: Iterable[NeededFlag], trials: Trials, rules: Rules) -> tuple[NeededFlag, ...]:
+    """Run the training with all needed flags and without each in turn, and return what each costs.
 
-    That is not needed if runs did steps for long enough.
+    So it does with the alternatives that were tried. Every other pair of runs begins with the other kind, so that a
+    machine which becomes slower, or faster, does so for both.
     """
     flags = answer.needed or ()
-    for flag in flags:
-        if trials.pace(rules.closed(flags)) and trials.pace(rules.without(flags, flag)):
+    for one in found:
+        bare = rules.without(flags, one.flag)
+        if answer.without[one.flag].outcome is TrialOutcome.FAILS:
             continue
-        trials.time_again(rules.without(flags, flag))
-        trials.time_again(rules.closed(flags))
+        tried = [rules.closed([*bare, other.flag]) for other in one.alternatives if other.matching]
+        for whole in (rules.closed(flags), *tried):
+            for pair in range(PAIRS):
+                for timed in (bare, whole) if pair % 2 == 0 else (whole, bare):
+                    trials.time_once(timed)
+    return with_costs(answer, found, trials, rules)
+
+
+def with_costs(answer: Answer, found: Iterable[NeededFlag], trials: Trials, rules: Rules) -> tuple[NeededFlag, ...]:
+    """Return the needed flags with what each costs, and its alternatives, the cheapest first, as far as that is known.
+
+    Known it is from pairs of runs that were next to each other, whatever they were made for.
+    """
+    flags, priced = answer.needed or (), []
+    for one in found:
+        bare = rules.without(flags, one.flag)
+        others = [
+            _priced(other, trials.cost(rules.closed([*bare, other.flag]), bare)) if other.matching else other
+            for other in one.alternatives
+        ]
+        others.sort(key=lambda other: (not other.matching, other.cost or 0.0))
+        priced.append(replace(_priced(one, trials.cost(rules.closed(flags), bare)), alternatives=tuple(others)))
+    return tuple(priced)
+
+
+_Priced = TypeVar("_Priced", NeededFlag, Alternative)
+
+
+def _priced(one: _Priced, cost: Cost | None) -> _Priced:
+    if cost is None:
+        return one
+    ends = round(cost.least, 3), round(cost.most, 3)
+    return replace(one, cost=round(cost.factor, 3), cost_range=ends, cost_runs=(cost.pairs, cost.pairs))
 
 
 def alternatives(
     flag: str,
     answer: Answer,
     others: Sequence[str],
-    trials: Trials,
     rules: Rules,
     catalogue: Catalogue,
     tried_with: Callable[[Flags], TrialResult] | None,
 ) -> tuple[Alternative, ...]:
     """Return the alternatives to a needed flag, each tried unless nothing is there to try it.
 
-    Those that were tried come first, the cheapest of them in front; one that does not fix it is left out.
+    Those that were tried come first; one that does not fix it is left out.
     """
-    flags = answer.needed or ()
-    rest = rules.without(flags, flag)
+    rest = rules.without(answer.needed or (), flag)
     found = []
     for other in others:
         if other in answer.failing or rules.exclude(other, rest):
             continue
-        tried, title = rules.closed([*rest, other]), catalogue.get(other).title
-        finding = tried_with(tried) if tried_with is not None else None
+        title = catalogue.get(other).title
+        finding = tried_with(rules.closed([*rest, other])) if tried_with is not None else None
         if finding is None:
             found.append(Alternative(flag=other, title=title))
         elif finding.outcome is TrialOutcome.MATCHES:
-            cost = trials.cost(tried, rest)
-            found.append(
-                Alternative(
-                    flag=other,
-                    title=title,
-                    matching=finding.runs,
-                    through=finding.through,
-                    cost=cost.factor if cost else None,
-                    cost_runs=cost.runs if cost else None,
-                )
-            )
-    return tuple(sorted(found, key=lambda one: (not one.matching, one.cost or 0.0)))
+            found.append(Alternative(flag=other, title=title, matching=finding.runs, through=finding.through))
+    return tuple(sorted(found, key=lambda one: not one.matching))
 
 
 def failing(answer: Answer | None, groups: Sequence[Group]) -> tuple[FailingFlag, ...]:

@@ -12,7 +12,7 @@ from detaudit.auditor.bisect import flag_answer, priority
 from detaudit.auditor.bisect.flag_rules import Rules
 from detaudit.auditor.bisect.horizon import Horizon
 from detaudit.auditor.bisect.limited_trials import LimitedTrials
-from detaudit.auditor.bisect.minimal_set import Answer, Search
+from detaudit.auditor.bisect.minimal_set import MOST_ROUNDS, Answer, Search
 from detaudit.auditor.bisect.trial_results import Flags, Questions, TrialResult, WholeRuns
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.evidence.event_logs import versions
@@ -55,6 +55,7 @@ VERDICTS = {
 class Question:
     """The question: which of the ``candidates`` are needed, and how sure the answer must be.
 
+    ``alternatives`` asks for other flags in place of each, ``costs`` how much longer the training takes with each.
     ``full`` is how many runs of the answer go to the end at least, None to choose by how long that takes.
     """
 
@@ -66,6 +67,7 @@ class Question:
     error: float = ERROR_RATE
     alternatives: bool = False
     full: int | None = None
+    costs: bool = False
 
 
 @dataclass
@@ -113,9 +115,11 @@ class Bisector:
             self._trials.restore(self._earlier)
         else:
             store.prepare(settings.out)
-        self._answer = self._search.run()
-        if self._answer.needed:
-            self._explain(self._answer)
+        for _ in range(MOST_ROUNDS):
+            self._answer = self._search.run()
+            if not self._answer.needed or self._explained(self._answer):
+                break
+            self._retract()
         self._save()
         return self.result()
 
@@ -167,20 +171,34 @@ class Bisector:
         reasons |= {flag: state.reason or NotImported() for flag, state in refused.items()}
         return _Known(tuple(flag for flag in flags if flag.id not in refused), reasons)
 
-    def _explain(self, answer: Answer) -> None:
-        """Keep the answer, then measure what each needed flag costs, and try alternatives if that was requested."""
+    def _explained(self, answer: Answer) -> bool:
+        """Keep the answer, then try alternatives and measure costs if that was requested.
+
+        Return whether the answer still holds then: two of the runs that were timed may differ with all needed flags.
+        """
         trials, rules, catalogue = self._trials, self._rules, self._question.catalogue
         self._needed = flag_answer.needed(answer, trials, rules, catalogue)
         self._file = flag_answer.write_recipe(self._question.settings.out, answer, rules, self._question.seed)
-        flag_answer.measure(answer, trials, rules)
         applying = {flag.id for flag in self._known.flags} if self._known else set()
         tried_with = self._try if self._question.alternatives else None
         found = []
-        for one in flag_answer.needed(answer, trials, rules, catalogue):
+        for one in self._needed:
             others = [other for other in rules.alternatives.get(one.flag, ()) if other in applying]
-            alternatives = flag_answer.alternatives(one.flag, answer, others, trials, rules, catalogue, tried_with)
+            alternatives = flag_answer.alternatives(one.flag, answer, others, rules, catalogue, tried_with)
             found.append(replace(one, alternatives=alternatives))
-        self._needed = tuple(found)
+        self._needed = flag_answer.with_costs(answer, found, trials, rules)
+        if self._question.costs:
+            self._needed = flag_answer.measure(answer, self._needed, trials, rules)
+        proof = trials.of(rules.closed(answer.needed or ()))
+        return proof is None or not proof.group.differs
+
+    def _retract(self) -> None:
+        self._answer, self._needed = Answer(None, failing=self._answer.failing if self._answer else ()), ()
+        if isinstance(self._questions, WholeRuns):
+            self._questions.forget()
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+        self._file = None
 
     def _try(self, flags: Flags) -> TrialResult:
         return self._questions.probe(flags, self._question.confirm)

@@ -29,6 +29,13 @@ class LimitedTrials(Trials):
         self._announce(flags, len(trial.reached) + 1)
         self._run(trial, until=self._until(through))
 
+    @property
+    def _timed_until(self) -> Until | None:
+        """As far as the first run of all went: that has enough steps to time one."""
+        runs = [run for trial in self._trials.values() for run in trial.reached]
+        ended = any(run.through < END for run in runs if run.outcome is TrialOutcome.MATCHES)
+        return self._until(START) if ended and self._settings.until is None else None
+
     def _until(self, through: int) -> Until | None:
         if through == END:
             return None

@@ -76,6 +76,10 @@ class WholeRuns:
             self._matching[flags] = found
         return found
 
+    def forget(self) -> None:
+        """Ask again about what matched: there may be runs since that differ."""
+        self._matching.clear()
+
     left_out = probe
 
     def prove(self, flags: Flags, runs: int, error: float, without: Sequence[Flags]) -> TrialResult:

@@ -5,9 +5,10 @@ import shutil
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from detaudit.auditor.bisect import edited
+from detaudit.auditor.bisect import costs, edited
+from detaudit.auditor.bisect.costs import Cost, Timing
 from detaudit.auditor.bisect.horizon import END, OneRun
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.evidence import environment, event_logs
@@ -43,13 +44,6 @@ class Trial:
         return self.plan.recipe.name
 
 
-class Cost(NamedTuple):
-    """How many times as long a training takes with flags, and how many runs with them and without them say so."""
-
-    factor: float
-    runs: tuple[int, int]
-
-
 class Trials:
     """Runs trainings with flags, and keeps the results. ``keep`` is called after each run.
 
@@ -64,6 +58,7 @@ class Trials:
         self._trials: dict[Flags, Trial] = {}
         self.environment: dict[str, Any] = environment.describe()
         self._elsewhere = False
+        self._timings: list[Timing] = []  # in the order of the runs
         self.total_runs = 0
 
     @property
@@ -93,11 +88,16 @@ class Trials:
             self._run(trial)
         return self._finding(trial)
 
-    def time_again(self, flags: Flags) -> None:
-        """Run once more to the end, for the time that it takes."""
+    def time_once(self, flags: Flags) -> None:
+        """Run once more, for the time that it takes, however many runs there were."""
         trial = self._begun(flags)
         self._announce(flags, len(trial.group.result().runs) + 1)
-        self._run(trial, follow=False)
+        self._run(trial, follow=False, until=self._timed_until)
+
+    @property
+    def _timed_until(self) -> Until | None:
+        """How far a run goes that is timed, None for its end."""
+        return None
 
     def _announce(self, flags: Flags, runs: int) -> None:
         self._observer.group_started(self._trials[flags].name, runs)
@@ -105,25 +105,12 @@ class Trials:
 
     def pace(self, flags: Flags) -> float | None:
         """Return the median time of a step, in seconds; None if no run did steps for long enough."""
-        times = self._step_times(flags)
+        times = [run.step_s for run in self._runs_with(flags) if run.step_s is not None]
         return statistics.median(times) if times else None
 
     def cost(self, flags: Flags, bare: Flags) -> Cost | None:
-        """Return the time of a step with flags over that without some, or of a whole run; None if neither is known."""
-        for times in (self._step_times, self._wall_times):
-            took, before = times(flags), times(bare)
-            if took and before and (bare_s := statistics.median(before)):
-                return Cost(round(statistics.median(took) / bare_s, 3), (len(took), len(before)))
-        return None
-
-    def _step_times(self, flags: Flags) -> list[float]:
-        """Return the time of a step, in seconds, of each run that did steps for long enough."""
-        return [run.step_s for run in self._runs_with(flags) if run.step_s is not None]
-
-    def _wall_times(self, flags: Flags) -> list[float]:
-        """Return the time, in seconds, of each run that finished."""
-        fixed = self._settings.until is not None  # then all runs are of one length
-        return [run.wall_s for run in self._runs_with(flags) if run.finished and (fixed or run.through is None)]
+        """Return what flags cost over some of them; see costs.cost."""
+        return costs.cost(self._timings, flags, bare)
 
     def _runs_with(self, flags: Flags) -> Sequence[Run]:
         trial = self._trials.get(flags)
@@ -150,6 +137,7 @@ class Trials:
             trial.group.add(stopped(number, spec), (), RunRecord())
             raise
         self._take(trial, result)
+        self._timings.append(_timing(trial, result, fixed=self._settings.until is not None))
         if self.total_runs == 1:
             edited.note(self._settings.out, self._settings.cwd, spec.cwd, result.processes)
         self._keep()
@@ -205,3 +193,11 @@ def broken(group: Group) -> bool:
     if isinstance(group.reason, OutputsOpen):  # the trainings match
         return False
     return len(group.runs) > 1 and group.verdict is Verdict.INCONCLUSIVE
+
+
+def _timing(trial: Trial, result: Result, *, fixed: bool) -> Timing:
+    """Return how long a run took; ``fixed`` says that all are ended at one step, or after one time."""
+    run, flags = result.run, frozenset(flag.id for flag in trial.plan.recipe.flags)
+    whole = run.finished and (fixed or run.through is None)
+    machine = result.place.id if result.place is not None else ""
+    return Timing(flags, run.step_s, run.wall_s if whole else None, (run.steps, run.through), machine)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from detaudit.model import Bisection, Group, NeededFlag, VariationBisection
+from detaudit.model import Alternative, Bisection, Group, NeededFlag, VariationBisection
 from detaudit.report import bisection, trials, variations, words
 from detaudit.report.blocks import Heading, Items, Mood, Notes, Section, Table, Text, section
 from detaudit.report.html.charts import costs, proof, times
@@ -135,12 +135,14 @@ def _proof(audit: Bisection | VariationBisection) -> list[Chart]:
 
 def _costs(audit: Bisection | VariationBisection) -> list[Chart]:
     needed = audit.needed or () if isinstance(audit, Bisection) else ()
-    known = [costs.Cost(one.flag, one.cost, one.cost_runs) for one in needed if one.cost is not None]
-    known += [
-        costs.Cost(other.flag, other.cost, other.cost_runs, needed=False)
-        for one in needed
-        for other in one.alternatives
-        if other.cost is not None
+    flags: list[tuple[NeededFlag | Alternative, bool]] = [
+        *((one, True) for one in needed),
+        *((other, False) for one in needed for other in one.alternatives),
+    ]
+    known = [
+        costs.Cost(one.flag, one.cost, one.cost_range, one.cost_runs[0], is_needed)
+        for one, is_needed in flags
+        if one.cost is not None and one.cost_range is not None and one.cost_runs is not None
     ]
     return [("What each flag costs", figures.COSTS, costs.costs(known))] if known else []
 

@@ -32,8 +32,8 @@ MATRIX = (
 SET, LEFT_OUT, NOT_SET = "set", "left out of the set that was found", "not set"
 PROOF_ABOUT = "The probability that a difference goes unnoticed, by the share of runs in which it shows up."
 COSTS = (
-    "The time of a training with the flag over that without it, and how many runs of either kind were timed: few runs "
-    "are a rough measure. An empty dot is an alternative. 1x costs nothing."
+    "The time of a training with the flag over that without it, of pairs of runs that took turns: the median, and "
+    "between which of them it is. A range with 1x in it is no measurable cost. An empty dot is an alternative."
 )
 TIMES = "Each run is as wide as it was long, in the color of its trial; its number is below."
 PROOF = "one mismatch is proof"
@@ -77,16 +77,9 @@ def missed(found: Confidence) -> str:
     return f"in {found.max_differing_rate:.0%} of runs: unnoticed with probability {1 - found.level:.0%}"
 
 
-def costs(found: Sequence[tuple[str, float, tuple[int, int] | None]]) -> str:
-    """Return the costs of flags, each with the numbers of runs with and without it that were timed."""
-    return ", ".join(
-        f"{flag} {cost:.2f}x" + (f" (timed: {timed(runs)})" if runs is not None else "") for flag, cost, runs in found
-    )
-
-
-def timed(runs: tuple[int, int]) -> str:
-    """Return how many runs with a flag and without it were timed."""
-    return f"{count(runs[0], 'run')}, {runs[1]:,} without"
+def cost(value: float, ends: tuple[float, float], pairs: int) -> str:
+    """Return the cost of a flag with its range."""
+    return f"{value:.2f}x ({ends[0]:.2f}x to {ends[1]:.2f}x, {count(pairs, 'pair')})"
 
 
 def times(runs: int, seconds: float) -> str:

@@ -15,6 +15,7 @@ from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Bisection, BisectOutcome, LeftOut, Purpose, Stage, Status, Verdict
 from detaudit.model.problems import Failed
 from detaudit.recipe.flags import load_catalogue
+from detaudit.report.bisection import needed_lines
 from tests.auditor.fakes import Script, run, settings, training
 
 SEED, KERNEL, HASH = "torch-seed", "torch-deterministic-algorithms", "python-hash-seed"
@@ -72,9 +73,7 @@ def test_the_flag_that_is_needed(tmp_path: Path) -> None:
     assert (needed.flag, needed.title, needed.requires) == (KERNEL, row.title, ())
     assert (needed.by_hand, needed.by_hand_when) == (row.by_hand, row.applied_when)
     assert needed.left_out == LeftOut(trial="trial-1", runs=(1, 2), rank=0, step=2, stage=Stage.UPDATE)
-    assert needed.cost == pytest.approx(1.0)
-    lengths = {group.recipe.flags: len(group.runs) for group in audit.groups}
-    assert needed.cost_runs == (lengths[(KERNEL,)], lengths[()]), "of all that were timed by then"
+    assert (needed.cost, needed.cost_range, needed.cost_runs) == (None, None, None), "nothing took turns"
     assert audit.evidence is not None
     assert audit.evidence.runs >= 16
     (proof,) = (group for group in audit.groups if group.recipe.name == audit.evidence.trial)
@@ -189,7 +188,8 @@ def test_audit_json_has_all_of_it(tmp_path: Path) -> None:
     assert msgspec.json.decode(msgspec.json.encode(audit), type=Bisection) == audit
 
 
-def test_an_alternative_is_tried_if_that_is_requested(tmp_path: Path) -> None:
+@pytest.mark.parametrize("costs", [False, True])
+def test_an_alternative_is_tried_if_that_is_requested(tmp_path: Path, costs: bool) -> None:
     requested = question(tmp_path, alternatives=True)
     rows = [msgspec.structs.replace(f, alternatives=(HASH,)) if f.id == KERNEL else f for f in requested.catalogue]
     catalogue = type(requested.catalogue)(rows)
@@ -199,12 +199,14 @@ def test_an_alternative_is_tried_if_that_is_requested(tmp_path: Path) -> None:
         def _script(self, flags: set[str], number: int) -> Script:
             return run(training("same" if flags & {KERNEL, HASH} else f"other {number}"))
 
-    audit = Bisector(requested, Either()).run()
+    audit = Bisector(replace(requested, costs=costs), Either()).run()
     (needed,) = audit.needed or ()
     (other,) = needed.alternatives
     assert (other.flag, other.title, other.matching) == (HASH, catalogue.get(HASH).title, 5)
-    assert other.cost == pytest.approx(1.0)
-    assert other.cost_runs == (5, len(audit.groups[0].runs))
+    measured = (1.0, (1.0, 1.0)) if costs else (None, None)
+    assert (other.cost, other.cost_range) == measured
+    assert (needed.cost, needed.cost_range) == measured
+    assert all((one.cost_runs or (0, 0)) >= (6 * costs, 6 * costs) for one in (other, needed))
 
 
 def test_a_run_that_fails_is_no_match(tmp_path: Path) -> None:
@@ -218,11 +220,65 @@ def test_a_run_that_fails_is_no_match(tmp_path: Path) -> None:
     assert audit.groups[0].runs[0].status is Status.FAILED
 
 
+class Timed(Training):
+    """Runs take 1 s, times ``factor`` with the kernel flag; ``drift`` is how much slower each run is than the last."""
+
+    def __init__(self, *needed: str, factor: float, drift: float = 1.0, differs_at: int = 0) -> None:
+        super().__init__(*needed)
+        self._factor, self._drift, self._differs_at = factor, drift, differs_at
+
+    def _script(self, flags: set[str], number: int) -> Script:
+        launched = super()._script(flags, number)
+        if number == self._differs_at:
+            launched = run(training(f"other {number}"))
+        wall_s = self._drift**number * (self._factor if KERNEL in flags else 1.0)
+        return lambda spec: replace(launched(spec), wall_s=wall_s)
+
+
+def test_costs_are_measured_by_runs_that_take_turns(tmp_path: Path) -> None:
+    launcher = Timed(KERNEL, factor=1.5)
+    audit = bisect(tmp_path, launcher, costs=True)
+    (needed,) = audit.needed or ()
+    assert (needed.cost, needed.cost_range) == (1.5, (1.5, 1.5))
+    assert needed.cost_runs is not None
+    assert needed.cost_runs >= (6, 6), "two of the search may be next to each other too"
+    kinds = [KERNEL in flags for flags in launcher.launched[-12:]]
+    assert kinds == [False, True, True, False] * 3
+    assert audit.evidence is not None
+    assert audit.evidence.runs == 16, "the runs that are timed are no part of the proof"
+
+
+def test_a_machine_that_becomes_slower_is_no_cost_of_a_flag(tmp_path: Path) -> None:
+    audit = bisect(tmp_path, Timed(KERNEL, factor=1.0, drift=1.02), costs=True)
+    (needed,) = audit.needed or ()
+    assert needed.cost_range is not None
+    least, most = needed.cost_range
+    assert least < 1 < most
+    assert next(line for line in needed_lines(needed) if "cost" in line).startswith("no measurable cost (")
+
+
+def test_runs_that_differ_while_they_are_timed_contradict_the_answer(tmp_path: Path) -> None:
+    """The search goes on: with these flags two runs were observed to differ."""
+    whole = Timed(KERNEL, factor=1.0)
+    (tmp_path / "whole").mkdir()
+    bisect(tmp_path / "whole", whole, costs=True)
+    assert whole.launched[-1] != {KERNEL}
+    last = len(whole.launched) - 1
+    assert KERNEL in whole.launched[last - 1]
+    audit = bisect(tmp_path, Timed(KERNEL, factor=1.0, differs_at=last), costs=True)
+    assert {KERNEL} != {one.flag for one in audit.needed or ()}
+    assert all(
+        group.first_difference is None
+        for group in audit.groups
+        if set(group.recipe.flags) == {flag for one in audit.needed or () for flag in (one.flag, *one.requires)}
+    )
+
+
 def test_an_interruption_while_costs_are_measured_keeps_the_answer(tmp_path: Path) -> None:
     for name in ("whole", "cut"):
         (tmp_path / name).mkdir()
-    runs = bisect(tmp_path / "whole", Training(KERNEL)).total_runs
-    bisector = Bisector(question(tmp_path / "cut"), Training(KERNEL, stop_after=runs - 2))
+    runs = bisect(tmp_path / "whole", Training(KERNEL), costs=True).total_runs
+    bisector = Bisector(question(tmp_path / "cut", costs=True), Training(KERNEL, stop_after=runs - 2))
     with pytest.raises(KeyboardInterrupt):
         bisector.run()
     found = bisector.result(interrupted=True)

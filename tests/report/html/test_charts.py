@@ -191,13 +191,15 @@ def test_the_shades_of_a_tensor_have_a_key() -> None:
     assert "".join(root.itertext()).startswith("none≤ 20%")
 
 
-def test_an_alternative_has_an_empty_dot_and_each_cost_the_runs_that_were_timed() -> None:
-    found = [costs.Cost("a", 1.5, (17, 2)), costs.Cost("b", 0.75, None, needed=False)]
+def test_an_alternative_has_an_empty_dot_and_each_cost_its_range() -> None:
+    found = [costs.Cost("a", 1.5, (1.25, 1.75), 6), costs.Cost("b", 0.75, (0.5, 0.75), 3, needed=False)]
     root = parsed(costs.costs(found))
-    assert root.get("aria-label") == "a 1.50x (timed: 17 runs, 2 without), b 0.75x"
+    assert root.get("aria-label") == "a 1.50x (1.25x to 1.75x, 6 pairs), b 0.75x (0.50x to 0.75x, 3 pairs)"
     assert [one.get("class") for one in root.iter("circle")] == ["dot", "dot empty"]
-    assert "17 runs, 2 without" in list(root.itertext())
-    assert len([one for one in root.iter("text") if not one.text]) == 0, "nothing where the runs are not known"
+    assert "1.50x (1.25x to 1.75x, 6 pairs)" in list(root.itertext())
+    ranges = [(one.get("x1"), one.get("x2")) for one in root.iter("line") if one.get("class") == "ln"]
+    assert len(ranges) == 2
+    assert all(least != most for least, most in ranges)
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,18 @@ ROW = 40
 
 @dataclass(frozen=True)
 class Cost:
-    """What a flag costs, and from how many runs with and without it; one that is not ``needed`` is an alternative."""
+    """What a flag costs: the median of so many ``pairs``, and its range; one not ``needed`` is an alternative."""
 
     flag: str
     cost: float
-    runs: tuple[int, int] | None
+    ends: tuple[float, float]
+    pairs: int
     needed: bool = True
 
 
 def costs(found: Sequence[Cost]) -> Markup:
-    """Return a row for each flag with its cost; an alternative has an empty dot."""
-    scale = linear([0.0, 1.0, *(one.cost for one in found), 1.5])
+    """Return a row for each flag with its cost and the range of it; an alternative has an empty dot."""
+    scale = linear([0.0, 1.0, *(end for one in found for end in one.ends), 1.5])
     height = ROW * len(found)
     one = percent(0.9 * scale.at(1.0))
     drawn = [
@@ -33,13 +34,12 @@ def costs(found: Sequence[Cost]) -> Markup:
     ]
     for row, shown in enumerate(found):
         y, x = row * ROW + 26, percent(0.9 * scale.at(shown.cost))
+        least, most = (percent(0.9 * scale.at(end)) for end in shown.ends)
         drawn += [
             tag("text", shown.flag, class_="s", x=0, y=y - 12),
-            tag("line", class_="ln", x1=one, x2=x, y1=y, y2=y),
+            tag("line", class_="ln", x1=least, x2=most, y1=y, y2=y),
             tag("circle", class_="dot" if shown.needed else "dot empty", cx=x, cy=y, r=4.5),
-            tag("text", f"{shown.cost:.2f}x", class_="s", x="100%", y=y + 4, text_anchor="end"),
+            tag("text", figures.cost(shown.cost, shown.ends, shown.pairs), x="100%", y=y - 12, text_anchor="end"),
         ]
-        if shown.runs is not None:
-            drawn.append(tag("text", figures.timed(shown.runs), x="100%", y=y - 12, text_anchor="end"))
-    label = figures.costs([(one.flag, one.cost, one.runs) for one in found])
+    label = ", ".join(f"{one.flag} {figures.cost(one.cost, one.ends, one.pairs)}" for one in found)
     return tag("svg", joined(drawn), class_="fig", width="100%", height=height + 20, role="img", aria_label=label)
