@@ -11,7 +11,6 @@ import importlib
 import lzma
 import tarfile
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
