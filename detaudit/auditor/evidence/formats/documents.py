@@ -414,13 +414,16 @@ class _Node:
         return _below(self.series, key), _below(self.name, key)
 
 
+_DOT = re.compile(r"\.(?=[in])", re.IGNORECASE)  # .inf and .nan
+
+
 def _yaml_leaf(event: Any) -> Any:
     if isinstance(event, yaml.AliasEvent):
         return f"*{event.anchor}"
     value = event.value
     if event.tag:
         return f"{event.tag} {value}"
-    if event.style in (None, "") and single.NUMERAL.fullmatch(value.replace("_", "").removeprefix(".")):
+    if event.style in (None, "") and single.NUMERAL.fullmatch(_DOT.sub("", value.replace("_", ""))):
         return _Digits(value)
     return value
 
