@@ -48,7 +48,7 @@ _MOST_COLUMNS = 4096
 
 # The terminal
 
-_PLAIN = bytes(byte for byte in range(256) if (byte >= 32 and byte != 127) or byte in (9, 10))
+_PLAIN = bytes(byte for byte in range(256) if byte >= 32 and byte != 127 or byte in (9, 10))
 _COLOR = re.compile(rb"\x1b\[[0-9;:]*m")
 _CONTROL = re.compile(
     r"\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[^\x1b]|[\x00-\x08\x0a-\x1f\x7f]"
@@ -267,7 +267,7 @@ _TOKEN = re.compile(
         (?:(?P<digits>(?:{_NUMBER})(?:[eE][+-]?[0-9]+)?)(?P<suffix>[kKMGT](?![^\W\d_]))?
           (?P<unit>\s?(?:[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])|(?:{_UNITS})\s?/\s?[^\W\d_]+\b
             |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
-            |(?:{_UNITS})(?![\w/])(?!\s*[:=]?\s*[0-9.])|[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%))?
+            |(?:{_UNITS})(?![\w/])(?!\s*[:=]?\s*\.?[0-9])|[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%))?
           (?![^\W_])
         | inf(?![\w]))
       )
@@ -296,7 +296,10 @@ _DRAWN = re.compile(r"([-=_*#─━═╌.~+])\1{2,}|[\u2580-\u259f━╸╺▰�
 _OPENERS = " \t|│┃:=>~≈\"'([{<$@"
 _WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
 _DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-–—]\s|\s{2,}|\t|\. ")
-_LINKS = frozenset(["to", "of", "from", "and", "vs", "at", "is", "or", "by", "was", "are", "be", "the", "a", "an", "→", "->", "versus"])
+_COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
+_ANY_DIGIT = re.compile("[0-9]")
+_LONGEST_HEADER = 400
+_LINKS = frozenset("to of from and vs at is or by was are be the a an → -> versus".split())
 _FINISHED = re.compile(
     r"\b(?:done|finish\w*|complet\w*|train\w*|fit|fitted|ready|load\w*|sav\w*|took|ran|run|compil\w*|built|build"
     r"|evaluat\w*|ended|exited|init\w*|process\w*|generat\w*|comput\w*|execut\w*|prepar\w*|download\w*|succe\w+"
@@ -367,13 +370,16 @@ def _shape(line: str) -> _Shape:
         at = end
     between.append(line[at:])
     words = _AROUND.sub("\0", "\0".join(_normal(one) for one in between)).strip()
-    columns: tuple[str, ...] = ()
-    if not slots:
-        cells = map(str.strip, re.split(r"\s{2,}|\t|[|│┃,]", line.strip(" |│┃\t")))
-        columns = tuple(filter(None, cells))
-        columns = columns if all(any(map(str.isalpha, one)) for one in columns) else ()
     letters = any(one.isalpha() for one in words)
-    return _Shape(words, tuple(slots), _digest(words), columns if len(columns) > 1 else (), bool(slots) and not letters)
+    return _Shape(words, tuple(slots), _digest(words), _columns(line), bool(slots) and not letters)
+
+
+def _columns(line: str) -> tuple[str, ...]:
+    """Return the names of columns that a line may have for the lines below it, () if it has none."""
+    if len(line) > _LONGEST_HEADER or not _COLUMN.search(line) or _ANY_DIGIT.search(line):
+        return ()
+    cells = tuple(filter(None, map(str.strip, _COLUMN.split(line.strip(" |│┃\t")))))
+    return cells if len(cells) > 1 and all(any(map(str.isalpha, cell)) for cell in cells) else ()
 
 
 def _slot(found: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
@@ -456,6 +462,10 @@ class _Parser:
             sorted((name for name in facts.names if len(name) >= _SHORTEST_NAME), key=len, reverse=True)
         )
         self._columns: dict[int, tuple[str, ...]] = {}
+
+    def begin(self) -> None:
+        """Note that the next line is the first one."""
+        self._columns.clear()
 
     def line(self, line: str) -> str:
         """Return a line without what is ignored and what only stands for this run."""
@@ -618,6 +628,8 @@ class _Comparison:
     found: dict[OutputKind, OutputDifference] = field(default_factory=dict)
 
     def lines(self, a: Sequence[str], b: Sequence[str]) -> list[OutputDifference]:
+        self.ours.begin()
+        self.theirs.begin()
         one, two = self._differing(a, b)
         alike: defaultdict[str, tuple[list[_Parsed], list[_Parsed]]] = defaultdict(lambda: ([], []))
         for side, lines in enumerate((one, two)):
@@ -638,7 +650,7 @@ class _Comparison:
         for side, parser in enumerate((self.ours, self.theirs)):
             alone = counts[side] - counts[1 - side]
             for number, text in enumerate(texts[side], 1):
-                if text in alone or _may_be_header(text):
+                if text in alone or _columns(text):
                     parsed = parser.parse(text, number)
                     if alone[text] > 0 and parsed.words.strip("\0 █-=_*#+|│┃┏┓└┘╭╮╰╯─━═╌.~") + "".join(parsed.results):
                         found[side].append(parsed)
@@ -702,16 +714,6 @@ class _Comparison:
 def _cut(line: str) -> str:
     shown = redact.text(line.replace(MASK, "…").encode("utf-8", "replace").decode())
     return shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
-
-
-def _may_be_header(line: str) -> bool:
-    """Return whether a line may have the names of columns for lines below it, and so is read though both have it."""
-    return (
-        ("  " in line or "\t" in line or "," in line or "|" in line) and len(line) < 400 and not _ANY_DIGIT.search(line)
-    )
-
-
-_ANY_DIGIT = re.compile(r"\d")
 
 
 def _is_progress(line: _Parsed) -> bool:
@@ -801,6 +803,7 @@ def _digest_of(line: _Parsed) -> _Sums:
 
 def _sum(text: Text, parser: _Parser) -> _Sums:
     """Return the digest of all lines of a text."""
+    parser.begin()
     words, values, unknown = _sums(parser, text.lines)
     for block in text.blocks:
         words += int(block.words, 16)
@@ -900,6 +903,7 @@ class Recorder:
             self._kept_size += sum(map(len, some))
             self._is_kept = self._kept_size < MOST_KEPT
             self._count += len(some)
+            self._parser.pass_over(some)
         if at < len(rows):
             self._digest(rows[at:] if at else rows)
 
@@ -967,6 +971,13 @@ class _BytesParser:
         facts = self._parser.facts = msgspec.structs.replace(self._parser.facts, ended=now)
         self._longest = measurements.longest(facts)
 
+    def pass_over(self, rows: list[bytes]) -> None:
+        """Take the names of columns from lines that are not digested."""
+        for row in rows:
+            columns = _columns(self._parser.line(row.decode("utf-8", "replace")).strip()) if row else ()
+            if columns:
+                self._columns[len(columns)] = columns
+
     def sums(self, rows: list[bytes]) -> _Sums:
         """Return the digest of some lines."""
         joined = b"\n".join(rows)
@@ -974,6 +985,10 @@ class _BytesParser:
             texts = (self._parser.line(row.decode("utf-8", "surrogateescape")) for row in rows)
             rows = [text.replace("\n", " ").encode("utf-8", "surrogateescape") for text in texts]
         rows = [row.strip() for row in rows]
+        try:
+            joined.decode()
+        except UnicodeDecodeError:
+            rows = [row.decode("utf-8", "replace").encode() for row in rows]
         words = values = unknown = 0
         for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
             if len(row) > _LONGEST_PARSED:
@@ -981,7 +996,13 @@ class _BytesParser:
             else:
                 plan = self._plans.get(template)
                 if plan is None:
-                    plan = self._read(row, template)
+                    if len(self._plans) >= _MOST_SHAPES:  # all after its first digit may be a result
+                        first = template.find(b"0")
+                        words += _joined([row if first < 0 else row[:first]])
+                        unknown += _joined([row]) if first >= 0 else 0
+                        continue
+                    text = template.decode("utf-8", "surrogateescape")
+                    plan = self._plans[template] = _plan(_shape(text), text)
                 if plan.columns:
                     self._columns[len(plan.columns)] = plan.columns
                 elif plan.is_row and len(plan.slots) in self._columns:
@@ -1013,8 +1034,6 @@ class _BytesParser:
                 role = number_role(slot.meaning, value * slot.scale, slot.whole, facts)
             elif kind == _MASKED:
                 continue
-            elif kind == _UNREAD:
-                role = Role.OPEN
             else:
                 role = self._parser.role(slot, row[slot.start : slot.end].decode("utf-8", "surrogateescape"))
             if role is Role.RESULT:
@@ -1022,14 +1041,6 @@ class _BytesParser:
             elif role is Role.OPEN:
                 unknown.append(row[slot.start : slot.end])
         return _joined(results) if len(results) > 1 else 0, _joined([plan.prefix, *unknown]) if unknown else 0
-
-    def _read(self, row: bytes, template: bytes) -> _Plan:
-        if len(self._plans) >= _MOST_SHAPES:
-            return _unread(template)
-        text = template.decode("utf-8", "surrogateescape")
-        plan = _plan(_shape(text), text)
-        self._plans[template] = plan
-        return plan
 
     def _of_table(self, plan: _Plan, template: bytes) -> _Plan:
         columns = self._columns[len(plan.slots)]
@@ -1064,12 +1075,3 @@ def _plan(shape: _Shape, text: str) -> _Plan:
         columns=shape.columns,
         is_row=shape.is_row,
     )
-
-
-def _unread(template: bytes) -> _Plan:
-    """Return the plan of a line that nobody looks at: all after its first digit may be a result."""
-    first = template.find(b"0")
-    words = _normal((template if first < 0 else template[:first]).decode("utf-8", "surrogateescape")).strip()
-    slots = (_Slot(first, len(template), _UNREAD),) if first >= 0 else ()
-    prefix = words.encode("utf-8", "surrogateescape")
-    return _Plan(_digest(words) if words else 0, prefix, slots, (), False, (), False)

@@ -1,0 +1,359 @@
+"""Printed text as a terminal leaves it, and its comparison by words and numbers."""
+
+import random
+import re
+from collections.abc import Sequence
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from detaudit.model.outputs import DECIDING, OPEN, STDERR, STDOUT, OutputDifference, OutputKind, RunFacts, Text
+from detaudit.outputs import text
+from detaudit.outputs.text import Recorder, compare, digested, text_of
+
+A = RunFacts(started=1764058350.0, ended=1764058400.0, pids=frozenset({4242}), names=("/work/live-1", "node17"))
+B = RunFacts(started=1764058450.0, ended=1764058510.0, pids=frozenset({5353}), names=("/work/live-2", "node18"))
+
+
+def recorded(data: bytes, cuts: Sequence[int] = (), facts: RunFacts = A) -> Text:
+    recorder = Recorder(facts)
+    at = 0
+    for cut in sorted({min(cut, len(data)) for cut in cuts}):
+        recorder.feed(data[at:cut])
+        at = cut
+    recorder.feed(data[at:])
+    return recorder.finish()
+
+
+def differences(a: str, b: str, stream: str = STDOUT, ignored: Sequence[str] = ()) -> list[OutputDifference]:
+    patterns = [re.compile(pattern) for pattern in ignored]
+    return compare(recorded(a.encode()), recorded(b.encode(), (), B), stream, A, B, patterns)
+
+
+def serious(found: Sequence[OutputDifference]) -> list[tuple[OutputKind, str, tuple[str, str]]]:
+    return [(one.kind, one.at, one.values) for one in found if one.kind in DECIDING | OPEN]
+
+
+@pytest.mark.parametrize(
+    ("printed", "lines"),
+    [
+        ("a\nb\n", ("a", "b")),
+        ("a\nb", ("a", "b")),
+        ("a\r\nb\r\n", ("a", "b")),
+        ("", ()),
+        ("\n", ("",)),
+        ("10%\r20%\r30%\ndone\n", ("30%", "done")),
+        ("longer text\rab\n", ("abnger text",)),
+        ("longer text\r\x1b[Kab\n", ("ab",)),
+        ("abc\b\b\bxyz\n", ("xyz",)),
+        ("ab\bc\n", ("ac",)),
+        ("\x1b[1;32mgreen\x1b[0m\n", ("green",)),
+        ("\x1b]0;title\x07text\n", ("text",)),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\\n", ("link",)),
+        ("one\ntwo\n\x1b[2AONE\n\x1b[1B", ("ONE", "two")),
+        ("bar 0\nbar 1\n\x1b[A\x1b[A\rbar A\n\rbar B\n", ("bar A", "bar B")),
+        ("epoch 1\n\x1b[A\x1b[2Kepoch 2\n", ("epoch 2",)),
+        ("kept\n\x1b[2J\x1b[Hframe 1\n\x1b[2J\x1b[Hframe 2\n", ("kept", "", "frame 2")),
+        ("█▌ 50%\r██ 100%\n", ("██ 100%",)),
+        ("a\x07b\x00c\n", ("abc",)),
+        ("x\x1b[5Gy\n", ("x   y",)),
+        ("abc\x1b[2Dz\n", ("azc",)),
+        ("spaces   \n", ("spaces",)),
+        ("é\rx\n", ("x",)),
+    ],
+)
+def test_what_a_terminal_leaves(printed: str, lines: tuple[str, ...]) -> None:
+    assert recorded(printed.encode()).lines == lines
+
+
+ESCAPES = ("\r", "\n", "\b", "\x1b[A", "\x1b[2K", "\x1b[K", "\x1b[31m", "\x1b[2J", "\x1b[H", "\x1b[3D", "\x1b[1B", "\t")
+PRINTED = st.lists(st.sampled_from([*ESCAPES, "ab", "é█", "12.5", "\x1b]0;t\x07", " "]) | st.text(max_size=3), max_size=60)
+
+
+@given(PRINTED.map("".join), st.binary(max_size=20), st.lists(st.integers(0, 200)))
+def test_how_output_is_cut_into_pieces_does_not_matter(printed: str, garbage: bytes, cuts: list[int]) -> None:
+    data = printed.encode("utf-8", "surrogatepass") + garbage + printed.encode("utf-8", "surrogatepass")
+    with mock.patch.object(text, "ROWS", 4), mock.patch.object(text, "LONGEST_LINE", 50):
+        assert recorded(data, cuts) == recorded(data)
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 300)))
+def test_binary_garbage_is_read(data: bytes, cuts: list[int]) -> None:
+    assert recorded(data, cuts).size == len(data)
+
+
+def test_a_line_without_end_is_bounded() -> None:
+    found = recorded(b"x" * 200_000)
+    assert [len(line) for line in found.lines] == [65536, 65536, 65536, 3392]
+
+
+# One of each way to log: what two equal trainings print. «a¦b» differs between them.
+ZOO = {
+    "time": ["Epoch 3/10 - loss: 0.3421 - time: «2.31¦3.07»s", "done in «12.31¦13.07» seconds", "took «0.31¦0.35»"],
+    "bare words": ["Elapsed: 0:00:«12.345¦13.072»", "Total time: «1m 2s¦59s»", "Wall clock «31.25¦30.01»"],
+    "meters": ["Epoch: [0][10/100]\tTime  0.«123¦141» ( 0.«23¦31»)\tData 0.«01¦02» (0.«02¦03»)\tLoss 6.9 (6.8)"],
+    "logging": ["2025-11-25 08:«12:33,123¦14:33,555» - root - INFO - loss 0.3"],
+    "hydra": ["[2025-11-25 08:«12:33,123¦14:33,555»][__main__][INFO] - step 3 loss 0.3"],
+    "glog": ["I1125 08:«12:33.123456 1234¦14:33.123456 99321» file.cc:12] hello 0.2"],
+    "nccl": ["«node17:1234:5678¦node18:99:104» [0] NCCL INFO Bootstrap : Using eth0"],
+    "loguru": ["2025-11-25 08:«12:33.123¦14:33.555» | INFO     | __main__:train:12 - loss 0.3"],
+    "structlog": ["2025-11-25 08:«12:33¦14:33» [info     ] step                           loss=0.3 step=1"],
+    "json lines": ['{"time": «1764058353.12¦1764058455.9», "loss": 0.3, "pid": «4242¦5353»}'],
+    "absolute": ["«1764058353.12¦1764058455.9» start".replace("start", "")],
+    "tqdm": ["100%|██████████| 10/10 [00:«00<00:00, 45.1¦01<00:00, 9.11»it/s, loss=0.3]"],
+    "tqdm slow": ["100%|██████████| 10/10 [00:«10<00:00, 1.05s/it¦09<00:00, 1.1it/s»]"],
+    "tqdm total": ["12it [00:«00, 45.1¦01, 9.11»it/s]"],
+    "tqdm no total": ["12it [00:00, ?it/s]\r100it [00:«01, 88.1¦02, 50»it/s]"],
+    "refreshes": ["\r 10%|█         | 1/10 [00:00<00:02, 3it/s]«\r 50%|█████     | 5/10¦»\r100%|██████████| 10/10 [00:03<00:00]"],
+    "keras": ["938/938 ━━━━━━━━━━━━━━━━━━━━ «2s 2ms¦1s 987us»/step - accuracy: 0.87 - loss: 0.43"],
+    "keras 2": ["10/10 [==============================] - «2s 2¦3s 3»ms/step - loss: 0.43"],
+    "lightning": ["Epoch 0: 100%|██████████| 10/10 [00:00<00:00, «45.1¦40.2»it/s, v_num=«0¦1», train_loss=0.3]"],
+    "lightning folder": ["Logging to lightning_logs/version_«0¦1»"],
+    "transformers": ["{'train_runtime': «1.2¦1.3», 'train_samples_per_second': «33.1¦30», 'train_loss': 0.3}"],
+    "sb3": ["|    fps             | «1234¦999»     |", "|    time_elapsed    | «1¦2»        |", "|    total_timesteps | 2048     |"],
+    "skorch": [
+        "  epoch    train_loss     dur",
+        "-------  ------------  ------",
+        "      1        0.6905  «0.0270¦0.0311»",
+    ],
+    "fastai": ["epoch     train_loss  valid_loss  time    ", "0         0.500000    0.400000    00:«12¦13»"],
+    "sklearn": ["[CV] END «....¦...»C=1; total time=   «0.1¦10.2»s"],
+    "joblib": ["[Parallel(n_jobs=1)]: Done  10 out of  10 | elapsed:    «0.1¦0.2»s finished"],
+    "lightgbm": ["[LightGBM] [Info] Auto-choosing row-wise multi-threading, the overhead of testing was 0.«000123¦000321» seconds."],
+    "catboost": ["0:\tlearn: 0.6\ttotal: «46¦51.2»ms\tremaining: «1.2s¦900ms»"],
+    "xgboost": ["[08:«12:33¦14:33»] INFO: src/learner.cc:3: x", "[0]\ttrain-rmse:0.3"],
+    "hist": ["Fit 100 trees in «1.234¦2.001» s, (3100 total leaves)"],
+    "optuna": ["[I 2025-11-25 08:«12:33,123¦14:33,555»] Trial 0 finished with value: 0.3 and parameters: {'x': 1.2}."],
+    "optuna name": ["A new study created with name: no-name-«123e4567-e89b-12d3-a456-426614174000¦aaae4567-e89b-12d3-a456-42661417400b»"],
+    "wandb": ["wandb: Syncing run «calm-river-42¦bold-sun-7»", "wandb: View run at https://wandb.ai/me/p/runs/«3f2k1a9d¦9z8y7x6w»"],
+    "nanogpt": ["iter 10: loss 4.2000, time «123.45¦119.02»ms, mfu «30.21¦31.02»%"],
+    "reprs": ["<__main__.Net object at 0x«7f1234567890¦7fabcdefabcd»>"],
+    "paths": ["saved «/work/live-1¦/work/live-2»/model.pt", "wrote /tmp/tmp«ab12cd_x¦zz98xx_1»/a"],
+    "pids": ["worker pid «4242¦5353» started", "(pid=«4242¦5353») hello", "PID: «77¦88»"],
+    "ports": ["listening on http://localhost:«43211¦51233»/", "master 127.0.0.1:«29500¦31022»"],
+    "rates": ["«1234.5¦1300.1» images/sec", "speed «1.2k¦900» tok/s", "«45¦39» samples per second"],
+    "memory": ["GPU mem «1234¦1300» MB", "max memory allocated: «2.1¦2.2»GB", "cpu «30¦50»%"],
+    "dates": ["Tue Nov 25 08:«12:33¦14:33» 2025", "started at 08:«12:33¦14:33»", "runs/Nov25_08-«12-33_node17¦14-33_node18»"],
+    "eta": ["step 10 | loss 0.3 | eta: 1 day, 2:«03:04¦07:09»", "ETA «01:20¦00:59»"],
+    "relative": ["[   «0.123¦0.456»] INFO hello"],
+    "speed": ["throughput: «1234¦1300.5»", "latency p99 «12.2¦13.1» ms ± «1.1¦2.2» ms"],
+    "tensor time": ["time: tensor(0.«123¦321»)"],
+}  # fmt: skip
+
+
+def in_run(lines: list[str], run: int) -> str:
+    return re.sub("«([^¦]*)¦([^»]*)»", lambda found: found[1 + run], "\n".join(lines)) + "\n"
+
+
+@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("stream", [STDOUT, STDERR])
+def test_equal_trainings_print_the_same(name: str, stream: str) -> None:
+    one, two = in_run(ZOO[name], 0), in_run(ZOO[name], 1)
+    assert one != two
+    found = differences(one, two, stream)
+    allowed = {OutputKind.AMBIGUOUS} if name == "absolute" else set()
+    assert {kind for kind, _, _ in serious(found)} <= allowed, found
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_result_that_differs_among_them_is_found(name: str) -> None:
+    one, two = in_run([*ZOO[name], "final loss 0.25"], 0), in_run([*ZOO[name], "final loss 0.26"], 1)
+    (first, *_) = differences(one, two)
+    assert (first.kind, first.values) == (OutputKind.VALUE, ("0.25", "0.26"))
+    assert first.decides
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kind", "values"),
+    [
+        ("loss 0.3", "loss 0.4", OutputKind.VALUE, ("0.3", "0.4")),
+        ("loss: nan", "loss: 0.4", OutputKind.VALUE, ("nan", "0.4")),
+        ("Epoch 1: loss=0.3 time=1.0s", "Epoch 1: loss=0.4 time=2.0s", OutputKind.VALUE, ("0.3", "0.4")),
+        ("arrival_time 0.3", "arrival_time 0.4", OutputKind.VALUE, ("0.3", "0.4")),
+        ("predicted travel time: 12.3s", "predicted travel time: 12.9s", OutputKind.VALUE, ("12.3s", "12.9s")),
+        ("accuracy 93.2%", "accuracy 93.3%", OutputKind.VALUE, ("93.2%", "93.3%")),
+        ("tensor([0.3, -0.4])", "tensor([0.3, -0.5])", OutputKind.VALUE, ("-0.4", "-0.5")),
+        ("0.31", "0.32", OutputKind.AMBIGUOUS, ("0.31", "0.32")),
+        ("-0.31", "-0.32", OutputKind.VALUE, ("-0.31", "-0.32")),
+        ("model a", "model b", OutputKind.WORDS, ("model a", "model b")),
+        ("{'a', 'b'}", "{'b', 'a'}", OutputKind.WORDS, ("{'a', 'b'}", "{'b', 'a'}")),
+        ("one\ntwo", "one", OutputKind.WORDS, ("two", "")),
+        ("elapsed 1.5s", "elapsed 3000.5s", OutputKind.VALUE, ("1.5s", "3000.5s")),
+        ("Epoch 7/10 done", "Epoch 9/10 done", OutputKind.VALUE, ("7", "9")),
+        ("1e-3", "1e-4", OutputKind.AMBIGUOUS, ("1e-3", "1e-4")),
+        ("seed: 1764058353", "seed: 1764058453", OutputKind.VALUE, ("1764058353", "1764058453")),
+        ("best 12 of 40", "best 13 of 40", OutputKind.VALUE, ("12", "13")),
+        ("acc 0.93 ± 0.01", "acc 0.93 ± 0.02", OutputKind.VALUE, ("0.01", "0.02")),
+        ("val_loss improved from 0.5 to 0.3", "val_loss improved from 0.5 to 0.4", OutputKind.VALUE, ("0.3", "0.4")),
+    ],
+)
+def test_differences(a: str, b: str, kind: OutputKind, values: tuple[str, str]) -> None:
+    found = differences(a, b)[0]
+    assert (found.kind, found.values) == (kind, values)
+    assert compare(recorded(a.encode()), recorded(a.encode()), STDOUT, A, B) == []
+    back = differences(b, a)[0]
+    assert (back.kind, back.values) == (kind, values[::-1])
+
+
+def test_a_difference_says_where() -> None:
+    (found,) = differences("start\nstep 1 loss 0.3\nstep 2 loss 0.1", "start\nstep 1 loss 0.4\nstep 2 loss 0.2")
+    assert (found.path, found.at, found.more, found.only_run) == (STDOUT, "line 2, loss", 1, 0)
+    (found,) = differences("a", "a\nb\nc")
+    assert (found.at, found.only_run, found.more, found.values) == ("line 2", 2, 1, ("", "b"))
+
+
+def test_lines_of_stderr_are_listed_but_their_numbers_decide() -> None:
+    (found,) = differences("Warning: slow", "", STDERR)
+    assert (found.kind, found.decides, found.open) == (OutputKind.STDERR_LINES, False, False)
+    (found,) = differences("loss 0.3", "loss 0.4", STDERR)
+    assert found.decides
+
+
+def test_secrets_are_not_shown() -> None:
+    found = differences("token=12345 x", "token=54321 x", STDOUT) + differences("password=abc", "password=abd")
+    assert not [value for one in found for value in one.values if re.search("12345|54321|ab", value)]
+
+
+def test_ignored_text() -> None:
+    assert serious(differences("id ab12\nloss 0.3", "id xy99\nloss 0.3"))
+    assert not differences("id ab12\nloss 0.3", "id xy99\nloss 0.3", ignored=["^id .*"])
+    assert not differences("q=0.1 loss 0.3", "q=0.2 loss 0.3", ignored=[r"q=\S+"])
+
+
+WRITTEN = [f"[rank {rank}] step {step} loss {random.Random(rank * 100 + step).random():.4f} time {{}}s" for rank in range(3) for step in range(20)]
+
+
+@given(st.permutations(WRITTEN), st.permutations(WRITTEN), st.randoms())
+@settings(max_examples=20)
+def test_the_order_of_several_writers_does_not_count(a: list[str], b: list[str], chance: random.Random) -> None:
+    one, two = (["".join(line.format(f"{chance.random():.3f}")) for line in side] for side in (a, b))
+    assert not serious(differences("\n".join(one), "\n".join(two)))
+    two[3] = re.sub(r"loss \S+", "loss 7.0", two[3])
+    (first, *_) = serious(differences("\n".join(one), "\n".join(two)))
+    assert first[0] is OutputKind.VALUE
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("hello from 0\nhello from 1\n", "hello from 0hello from 1\n\n"),
+        ("one two\nthree four\n", "one three four\ntwo\n"),
+        ("rank 0 done\nall is well\n", "rank 0 doneall is well\n\n"),
+    ],
+)
+def test_torn_lines_are_put_together(a: str, b: str) -> None:
+    assert not serious(differences(a, b))
+
+
+def test_torn_lines_with_another_word_differ() -> None:
+    assert serious(differences("hello from 0\nhello from 1\n", "hello from 0hello from 2\n\n"))
+
+
+def test_how_often_progress_was_printed_does_not_count() -> None:
+    a = "".join(f"progress {at}% [{at}/100] {at / 7:.1f} it/s\n" for at in range(1, 101, 1))
+    b = "".join(f"progress {at}% [{at}/100] {at / 9:.1f} it/s\n" for at in range(10, 101, 10))
+    assert not serious(differences(a, b))
+    assert serious(differences(a, b[: b.rindex("progress")]))
+
+
+def test_each_epoch_counts() -> None:
+    a = "".join(f"Epoch {at}/9 loss {1 / at:.3f}\n" for at in range(1, 10))
+    assert serious(differences(a, a.replace("0.250", "0.251"))) == [(OutputKind.VALUE, "line 4, loss", ("0.250", "0.251"))]
+    assert serious(differences(a, a[: a.index("Epoch 9")]))
+
+
+LINES = [
+    "2025-11-25 08:12:33,123 INFO step {} loss {:.4f} time {:.3f}s",
+    "plain words",
+    "|  fps | {}  |",
+    "{} {:.3f} {:.3f}",
+    "epoch  loss  time",
+    "é µ {} at {:.3f} µs, {:.2f}",
+    "",
+    "version_{} <object at 0x7f12345678{}>",
+    "1,234 of {} nan",
+]
+
+
+def some_lines(count: int, seed: int) -> list[str]:
+    chance = random.Random(seed)
+    return [
+        chance.choice(LINES).format(chance.randrange(99), chance.random(), chance.random() * 9).strip() for _ in range(count)
+    ]
+
+
+@given(st.integers(0, 10**6), st.lists(st.sampled_from([b"\xff\xfe 12", "é 3.5 ms", "12:30:05 x 1h 2m"]), max_size=3))
+@settings(max_examples=30)
+def test_what_is_not_kept_is_digested_as_what_is_kept(seed: int, more: list[str | bytes]) -> None:
+    encoded = [line.encode() for line in some_lines(200, seed)] + [
+        one.encode() if isinstance(one, str) else one for one in more
+    ]
+    data = b"\n".join(encoded) + b"\n"
+    whole = recorded(data)
+    now = mock.patch.object(text.time, "time", return_value=A.ended)
+    with now, mock.patch.object(text, "MOST_KEPT", 1000), mock.patch.object(text, "BLOCK", 32):
+        cut = recorded(data)
+        assert len(cut.lines) < len(whole.lines)
+        assert cut.count == whole.count
+        assert compare(cut, whole, STDOUT, A, A) == []
+        assert compare(digested(whole, A), cut, STDOUT, A, A) == []
+        assert compare(digested(cut, A), digested(whole, A), STDOUT, A, A) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda line: "step 3 loss 0.123", OutputKind.WORDS),
+        (lambda line: re.sub(r"loss \S+", "loss 9.9", line), OutputKind.VALUE),
+        (lambda line: re.sub(r"time \S+", "time 0.001s", line), None),
+        (lambda line: line[:-6] + "0.1115", OutputKind.AMBIGUOUS),
+    ],
+)
+def test_differences_in_what_is_not_kept(change: object, kind: OutputKind | None) -> None:
+    lines = [f"2025-11-25 08:12:33,123 step {n} loss {n / 7:.4f} time {n / 90:.3f}s | {n / 999:.4f}" for n in range(300)]
+    other = list(lines)
+    other[250] = change(other[250])  # type: ignore[operator]
+    with mock.patch.object(text, "MOST_KEPT", 1000), mock.patch.object(text, "BLOCK", 20):
+        a, b = (recorded("\n".join(side).encode()) for side in (lines, other))
+        found = compare(a, b, STDOUT, A, A)
+    assert [one.kind for one in found] == ([kind] if kind else [])
+    assert not found or found[0].at == "lines 241 to 260"
+
+
+def test_many_blocks_are_merged() -> None:
+    lines = [f"step {n} loss {n / 7:.4f}" for n in range(2000)]
+    with (
+        mock.patch.object(text, "MOST_KEPT", 100),
+        mock.patch.object(text, "BLOCK", 10),
+        mock.patch.object(text, "MOST_BLOCKS", 16),
+    ):
+        a, longer = recorded("\n".join(lines).encode()), recorded("\n".join([*lines, *lines]).encode())
+        assert len(a.blocks) <= 17
+        assert len(longer.blocks) <= 17
+        assert {one.kind for one in compare(a, longer, STDOUT, A, A)} >= {OutputKind.WORDS}
+        other = recorded("\n".join([*lines[:1500], "step 1500 loss 0.5", *lines[1501:]]).encode())
+        (found,) = compare(a, other, STDOUT, A, A)
+        assert found.kind is OutputKind.VALUE
+
+
+def test_lines_of_a_file() -> None:
+    assert text_of(["a", "b 0.1"]).lines == ("a", "b 0.1")
+    assert compare(text_of(["a 0.1"]), text_of(["a 0.1"]), "log.txt", A, B) == []
+
+
+@given(st.lists(st.text(max_size=40), max_size=10), st.lists(st.text(max_size=40), max_size=10))
+def test_any_two_texts_can_be_compared(a: list[str], b: list[str]) -> None:
+    found = differences("\n".join(a).encode("utf-8", "replace").decode(), "\n".join(b).encode("utf-8", "replace").decode())
+    assert all(isinstance(one, OutputDifference) for one in found)
+
+
+def test_lines_that_are_too_different_to_be_read_are_open() -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    lines = [f"{random.Random(n).choices(letters, k=8)} {n} loss 0.5" for n in range(300)]
+    other = [*lines[:250], lines[250].replace("0.5", "0.6"), *lines[251:]]
+    with mock.patch.object(text, "MOST_KEPT", 100), mock.patch.object(text, "_MOST_SHAPES", 50):
+        a, b = (recorded("\n".join(side).encode()) for side in (lines, other))
+        assert compare(a, recorded("\n".join(lines).encode()), STDOUT, A, A) == []
+        assert [one.kind for one in compare(a, b, STDOUT, A, A)] == [OutputKind.AMBIGUOUS]
