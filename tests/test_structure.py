@@ -207,7 +207,6 @@ def test_nothing_of_the_corpus_is_known_to_the_package() -> None:
         assert not [name for name in names if name in path.read_text()], path
 
 
-
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_module_says_what_it_does(path: Path) -> None:
     docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
