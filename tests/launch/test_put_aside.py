@@ -1,5 +1,6 @@
 """What is put aside comes back however its block ends, whatever has taken its name; in use, it is not touched."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,6 @@ import msgspec
 import psutil
 import pytest
 
-from detaudit.launch import put_aside as module
 from detaudit.launch.put_aside import JOURNAL, StateInUseError, put_aside, recover, restore
 
 pytestmark = pytest.mark.launches
@@ -51,14 +51,14 @@ def test_an_error_puts_it_back(place: Path) -> None:
 
 
 def test_if_one_cannot_be_renamed_all_stay(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, rename = tree(place), module.os.rename
+    before, rename = tree(place), os.rename
 
     def refuses(source: str, target: str) -> None:
         if source.endswith("made"):
             raise PermissionError(13, "Permission denied")
         rename(source, target)
 
-    monkeypatch.setattr(module.os, "rename", refuses)
+    monkeypatch.setattr(os, "rename", refuses)
     with pytest.raises(StateInUseError, match="made: cannot be renamed"), put_aside(paths(place), place / "out", "m"):
         pass
     assert tree(place) == before

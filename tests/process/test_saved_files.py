@@ -147,3 +147,50 @@ def test_a_baseline_with_dated_files(project: Project) -> None:
     assert done.code == 1
     (project.folder / "train.py").write_text(head)  # it saves nothing, as an older detaudit recorded nothing
     assert project.detaudit("check").code == 0
+
+
+WAYS = {
+    "below the home folder": "save(HOME + '/.cache/mine/m.safetensors', c=[chance])",
+    "written, then replaced": "save('m.tmp', c=[chance]); os.replace('m.tmp', HOME + '/m.safetensors')",
+    "moved": "import shutil; save('m.tmp', c=[chance]); shutil.move('m.tmp', HOME + '/m.safetensors')",
+    "a folder that is renamed": (
+        "save('ckpt.tmp/m.safetensors', c=[chance]); os.rename('ckpt.tmp', HOME + f'/{os.getpid()}')"
+    ),
+    "a hard link": (
+        "save('m.tmp', c=[chance]); os.link('m.tmp', HOME + f'/{os.getpid()}.safetensors'); os.remove('m.tmp')"
+    ),
+    "through a link of the working directory": (
+        "os.path.exists('out') or os.symlink(HOME, 'out'); save('out/m.safetensors', c=[chance])"
+    ),
+    "by another program in a folder that the script made": (
+        "os.mkdir(f'{HOME}/{os.getpid()}'); save('m.tmp', c=[chance]); "
+        "import subprocess; subprocess.run(['cp', 'm.tmp', f'{HOME}/{os.getpid()}/m.safetensors']); os.remove('m.tmp')"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_decides_however_it_got_its_name(project: Project, way: str) -> None:
+    env = {"HOME": str(project.folder.parent / "home"), "TMPDIR": str(project.folder.parent / "temporary")}
+    for folder in env.values():
+        (project.folder.parent / folder).mkdir()
+    script = f"HOME = {env['HOME']!r}\n" + WAYS[way]
+    code, group = audit(project, script, env=env)
+    assert (code, group["first_difference"]["stage"]) == (1, "saved")
+    assert "safetensors: c" in group["first_difference"]["site"]
+
+
+def test_names_that_are_gone_do_not_count(project: Project) -> None:
+    env = {"HOME": str(project.folder.parent / "home"), "TMPDIR": str(project.folder.parent / "temporary")}
+    for folder in env.values():
+        (project.folder.parent / folder).mkdir()
+    script = f"""
+HOME = {env["HOME"]!r}
+save(f"{{HOME}}/{{chance}}.tmp", c=[chance])
+os.remove(f"{{HOME}}/{{chance}}.tmp")
+save(f"{{HOME}}/m.tmp", w=w)
+os.replace(f"{{HOME}}/m.tmp", f"{{HOME}}/m.safetensors")
+open(HOME + "/log.txt", "a").write("one more run\\n")
+"""
+    code, group = audit(project, script, env=env)
+    assert (code, group["verdict"], group["file_differences"]) == (0, "deterministic", [])
