@@ -25,7 +25,7 @@ from detaudit.launch.put_aside import StateInUseError
 from detaudit.launch.shield import shielded
 from detaudit.model import Audit, Group, Recording, Run, RunRecord, Status
 from detaudit.model.files import FreshStart, LeftState
-from detaudit.model.warnings import AuditStopped, RunsFailAlike
+from detaudit.model.warnings import AuditStopped, RunsFailAlike, RunsLeftNothing
 
 _SHOWN = 3
 """Files that a reason names."""
@@ -70,13 +70,15 @@ class Auditor:
         timed = until is not None and until.step is None and not self._audit.has_finished_runs
         ladder = Ladder(plan.runs, climbs=self._settings.stepwise and len(plan.jobs.slots) == 1)
         with SideBySide(self._pool, plan.jobs, self._work(plan, group, ladder), first_alone=timed) as runs:
+            empty = True
             try:
                 for result in runs.results(lambda: ladder.total):
                     found = self._add(group, result)
                     ladder.take(result.run, differs=group.differs)
                     store.save(self._settings.out, self.result())
                     self._observer.run_finished(found.runs[-1])
-                    if (group.differs and self._settings.fail_fast) or self._fails_again(found, ladder.more):
+                    empty = empty and _left_nothing(result)
+                    if (group.differs and self._settings.fail_fast) or self._fails_again(found, ladder.more, empty):
                         break
             except (KeyboardInterrupt, StorageError, WorkspaceError) as error:
                 with shielded():  # from a further interruption
@@ -94,8 +96,9 @@ class Auditor:
         """If matching runs read what earlier ones had left, do one more without it, alone."""
         reads = self._runner.state_read(plan.recipe.name)
         runs = group.result().runs
-        through_end = all(run.status is Status.OK and run.through is None for run in runs)
-        if not reads or group.differs or not through_end or self._settings.until is not None or len(runs) < 2:
+        whole = [run for run in runs if run.status is Status.OK and run.through is None]
+        failed = [run for run in runs if not run.finished]
+        if not reads or group.differs or failed or len(whole) < 2:
             return
         described = tuple(map(self._runner.described, reads))
         older = [path.path for path, read in zip(described, reads, strict=True) if not read.left.created]
@@ -150,15 +153,21 @@ class Auditor:
             self._observer.differs(difference.step)
         return found
 
-    def _fails_again(self, group: Group, more: bool) -> bool:
-        """Return whether all runs of this recipe failed, the last two alike, so that more would not help."""
-        if len(group.runs) < 2 or any(run.status not in (Status.FAILED, Status.TIMEOUT) for run in group.runs):
+    def _fails_again(self, group: Group, more: bool, empty: bool) -> bool:
+        """Return whether all runs of this recipe failed, the last two alike, so that more would not help.
+
+        They do not help either if the runs are ``empty``: nothing was recorded, and nothing left them.
+        """
+        if len(group.runs) < 2:
             return False
         before, last = group.runs[-2:]
-        if _failure(before) != _failure(last):
+        failed = all(run.status in (Status.FAILED, Status.TIMEOUT) for run in group.runs)
+        if not empty and not (failed and _failure(before) == _failure(last)):
             return False
         if more:
-            self._audit.stopped.append(RunsFailAlike(recipe=group.recipe.name, runs=(before.id, last.id)))
+            runs, recipe = (before.id, last.id), group.recipe.name
+            alike = RunsLeftNothing(recipe=recipe, runs=runs) if empty else RunsFailAlike(recipe=recipe, runs=runs)
+            self._audit.stopped.append(alike)
         return True
 
     @property
@@ -171,6 +180,14 @@ class Auditor:
         return self._audit.report(
             leftovers=self._runner.leftovers, warnings=self._runner.warnings, interrupted=interrupted
         )
+
+
+def _left_nothing(result: Result) -> bool:
+    """Whether a run recorded nothing, wrote no file and printed nothing."""
+    outputs = result.record.outputs
+    if result.run.status is not Status.NOT_RECORDED or outputs is None or result.record.parts:
+        return False
+    return not outputs.files and not any(one.count for one in (outputs.stdout, outputs.stderr) if one is not None)
 
 
 def _failure(run: Run) -> tuple[object, ...]:

@@ -145,6 +145,12 @@ class RunsFailAlike(_Warning, frozen=True, kw_only=True):
     runs: tuple[int, int]
 
 
+class RunsLeftNothing(_Warning, frozen=True, kw_only=True):
+    """Two runs recorded nothing, wrote no file and printed nothing, so that no more were started."""
+
+    runs: tuple[int, int]
+
+
 class AuditStopped(_Warning, frozen=True, kw_only=True):
     """The audit ended before its last run; ``message`` and ``hint`` are the error's."""
 
@@ -251,6 +257,7 @@ Warning: TypeAlias = (  # the term for it, in the report and here
     | _OfFiles
     | _OfArchives
     | RunsFailAlike
+    | RunsLeftNothing
     | AuditStopped
     | OutputsUndecided
     | InstrumentedRunUnusable

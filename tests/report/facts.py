@@ -164,6 +164,7 @@ WARNINGS: tuple[Warning, ...] = (
     w.LeftoversUnchecked(),
     w.FilesUnsearched(folder="/home/me", limit=200_000),
     w.RunsFailAlike(recipe="none", runs=(1, 2)),
+    w.RunsLeftNothing(recipe="none", runs=(1, 2)),
     w.AuditStopped(message="cannot write .detaudit/x: no space left on device", hint="Free some space."),
     w.InstrumentedRunUnusable(level="ops", errors=(p.Failed(exit_code=1),)),
     w.BaselineNotWritten(audit="digits"),

@@ -29,6 +29,7 @@ from detaudit.model.warnings import (
     RecorderFailed,
     RunsDiffer,
     RunsFailAlike,
+    RunsLeftNothing,
     RunStoredTwice,
     SameRecording,
     SettingsDiffer,
@@ -51,6 +52,7 @@ _Runs: TypeAlias = (
     | ProcessesKilled
     | RanksRestarted
     | RunsFailAlike
+    | RunsLeftNothing
     | AuditStopped
     | InstrumentedRunUnusable
     | OutputsUndecided
@@ -139,6 +141,8 @@ def _runs(found: _Runs) -> str:
             return f"killed processes that the run left behind: {'; '.join(commands)}"
         case RanksRestarted(times=times):
             return f"its ranks were started again {count(times, 'time')}; only what they trained after that is compared"
+        case RunsLeftNothing(runs=(a, b)):
+            return f"runs {a} and {b} recorded nothing and left neither a file nor text, so the others were left out"
         case RunsFailAlike(runs=(a, b)):
             return f"runs {a} and {b} failed in the same way, so the others were left out"
         case AuditStopped(message=message, hint=hint):
