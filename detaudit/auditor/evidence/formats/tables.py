@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from detaudit.auditor.evidence.formats import Part, apart, documents, unique
 from detaudit.auditor.evidence.formats import values as single
+from detaudit.auditor.evidence.formats.libraries import BINARY, LITERAL
 from detaudit.auditor.evidence.formats.values import BLOCK, digest_of_block
 
 MOST_CELLS = 200_000
@@ -66,7 +67,7 @@ class _Names:
         counts: dict[str, int] = {}
         self._names = []
         for place, column in enumerate(columns):
-            name = single.storable(column.strip()) or f"column {place + 1}"
+            name = single.printable(column.strip()) or f"column {place + 1}"
             counts[name] = counts.get(name, 0) + 1
             self._names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
 
@@ -191,7 +192,7 @@ def _delimiter(head: bytes, complete: bool) -> str:
 
 
 def _is_table(lines: list[str], delimiter: str) -> bool:
-    if sum(delimiter in line for line in lines[:2]) < min(2, len(lines)):
+    if not any(delimiter in line for line in lines[:1]):
         return False
     try:
         rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row]
@@ -262,6 +263,8 @@ def cell(name: str, value: Any) -> Part:
         return single.text(name, value)
     if isinstance(value, bytes):
         return single.opaque(name, value)
-    if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("literal"), str):
-        return single.literal(name, value["literal"])
+    if isinstance(value, dict) and LITERAL in value:
+        return single.literal(name, value[LITERAL])
+    if isinstance(value, dict) and BINARY in value:
+        return single.opaque(name, bytes.fromhex(value[BINARY]))
     return single.literal(name, json.dumps(value, default=repr))  # such as a date, or a list
