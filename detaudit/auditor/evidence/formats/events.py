@@ -189,7 +189,8 @@ def _tensor(data: memoryview, series: str, name: str) -> Found:
 
     https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/framework/tensor.proto
     """
-    kind, shape, content = 0, (), b""
+    kind, content = 0, b""
+    shape: tuple[int, ...] = ()
     texts: list[bytes] = []
     numbers: list[bytes] = []
     for field in protobuf.fields(data):

@@ -89,23 +89,31 @@ def _blocks(rows: list[Row], prefix: str, names: _Names) -> Iterator[Part]:
 
 
 def _floats(cells: Sequence[Any]) -> bytes | None:
-    """Return a column as 64-bit floats, None if it holds anything that these are not all of."""
-    floats = array("d")
-    for one in cells:
-        if type(one) is str and len(one) > _MOST_DIGITS and one.strip() != repr(_float(one)):
+    """Return a column as 64-bit floats, None if it holds anything that these do not tell apart."""
+    kinds = set(map(type, cells))
+    if kinds <= {int, float}:
+        numbers = list(cells)
+        if any(type(one) is int and abs(one) >= 2**53 for one in numbers):
             return None
-        if type(one) is int and abs(one) >= 2**53:
+    elif kinds == {str}:
+        text = "".join(cells)
+        if not text.isascii() or "_" in text:  # float would read other digits, and 1_000
             return None
-        if type(one) not in (str, int, float) or (type(one) is str and not single.NUMERAL.fullmatch(one)):
+        try:
+            numbers = list(map(float, cells))
+        except ValueError:
             return None
-        floats.append(float(one))
+        if max(map(len, cells)) > _MOST_DIGITS and any(
+            len(cell) > _MOST_DIGITS and cell.strip() != repr(number)
+            for cell, number in zip(cells, numbers, strict=True)
+        ):
+            return None
+    else:
+        return None
+    floats = array("d", numbers)
     if sys.byteorder == "big":
         floats.byteswap()
     return floats.tobytes()
-
-
-def _float(cell: str) -> float | None:
-    return float(cell) if single.NUMERAL.fullmatch(cell) else None
 
 
 _MOST_DIGITS = 15
