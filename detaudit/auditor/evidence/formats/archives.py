@@ -127,7 +127,7 @@ def _tar_parts(path: Path) -> Iterator[Part]:
                     with file:
                         yield from _below(member.name, _member(file, archive))
                 elif not member.isdir():
-                    yield single.literal(single.storable(member.name), f"link to {member.linkname}")
+                    yield single.literal(single.printable(member.name), f"link to {member.linkname}")
     except tarfile.TarError as error:
         raise ValueError(str(error)) from error
 
@@ -180,6 +180,6 @@ def _is_readable(found: formats.Format, path: Path) -> bool:
 
 
 def _below(member: str, parts: Iterator[Part]) -> Iterator[Part]:
-    member = single.storable(member)
+    member = single.printable(member)
     for part in parts:
         yield replace(part, name=f"{member}: {part.name}" if part.name else member)

@@ -243,7 +243,7 @@ def _below(name: str, key: str) -> str:
 
 @functools.lru_cache(1024)
 def _quoted(key: str) -> str:
-    key = single.storable(key)
+    key = single.printable(key)
     if len(key) > _MOST_KEY:
         key = f"{key[:_MOST_KEY]}…{_short_digest(key)}"
     return key if _PLAIN.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"

@@ -149,7 +149,7 @@ def _graph(data: memoryview) -> bytes:
 def _value(data: memoryview, step: int, described: set[str]) -> Found:
     """Yield one value of a summary, and the first time the metadata of its tag."""
     fields = {field.number: field for field in protobuf.fields(data)}
-    tag = fields[_TAG].text if _TAG in fields else ""
+    tag = single.printable(fields[_TAG].text) if _TAG in fields else ""
     name, series = f"{tag} at step {step}", f"{tag} at step *"
     if _METADATA in fields and tag not in described:
         if len(described) < single.MOST_SERIES:
@@ -189,7 +189,8 @@ def _tensor(data: memoryview, series: str, name: str) -> Found:
 
     https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/framework/tensor.proto
     """
-    kind, shape, content = 0, (), b""
+    kind, content = 0, b""
+    shape: tuple[int, ...] = ()
     texts: list[bytes] = []
     numbers: list[bytes] = []
     for field in protobuf.fields(data):
@@ -274,7 +275,7 @@ def _hparams(data: memoryview, tag: str) -> Found:
                 if entry.number == 1:
                     pair = {one.number: one for one in protobuf.fields(entry.data)}
                     if 1 in pair and 2 in pair:
-                        yield "hparams", _hparam(f"{_HPARAMS}: {pair[1].text}", pair[2].data)
+                        yield "hparams", _hparam(f"{_HPARAMS}: {single.printable(pair[1].text)}", pair[2].data)
         elif field.number == experiment:
             described = [bytes(one.data) for one in protobuf.fields(field.data) if one.number in (4, 5)]
             yield "hparams", single.opaque(f"{tag}: metadata", b"".join(described))

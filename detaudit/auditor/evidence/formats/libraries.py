@@ -146,6 +146,9 @@ def _rows(array: Any) -> Iterator[bytes]:
             yield data[at : at + PIECE]
 
 
+BINARY, LITERAL = "\0bytes", "\0literal"
+"""Keys of objects in JSON that stand for what JSON has not."""
+
 ROWS = 4096
 """Rows of a table that are sent at a time."""
 
@@ -189,7 +192,7 @@ def _table(schema: Any, batches: Any) -> Iterator[Any]:
 
 
 def _coded(value: Any) -> Any:
-    return {"bytes": value.hex()} if isinstance(value, bytes) else {"literal": str(value)}  # such as a date
+    return {BINARY: value.hex()} if isinstance(value, bytes) else {LITERAL: str(value)}  # such as a date
 
 
 READERS = {

@@ -94,11 +94,14 @@ def _inflated(compressed: Iterable[bytes]) -> Iterator[bytes]:
 def _chunk(kind: str, data: bytes) -> Iterator[Part]:
     if kind in ("tEXt", "zTXt", "iTXt"):
         keyword, _, value = data.partition(b"\0")
-        name = keyword.decode("latin-1")
+        name = single.printable(keyword.decode("latin-1"))
         if name.lower() not in _WRITTEN_BY:
             yield single.text(f"text {name}", _undated(value).decode("utf-8", "backslashreplace"))
     elif kind != "tIME":
-        yield single.opaque("header" if kind == "IHDR" else f"chunk {kind}", _undated(data) if kind == "eXIf" else data)
+        yield single.opaque(
+            "header" if kind == "IHDR" else f"chunk {single.printable(kind)}",
+            _undated(data) if kind == "eXIf" else data,
+        )
 
 
 # ------------------------------------------------------------------------------------- JPEG, GIF, BMP, TIFF and WebP
@@ -222,7 +225,7 @@ def _webp(path: Path) -> Iterator[Part]:
         chunk = data[at + 8 : at + 8 + size]
         if len(chunk) < size:
             raise EOFError("it ends too early")
-        yield single.opaque(f"chunk {kind}", _undated(chunk) if kind in ("EXIF", "XMP") else chunk)
+        yield single.opaque(f"chunk {single.printable(kind)}", _undated(chunk) if kind in ("EXIF", "XMP") else chunk)
         at += 8 + size + size % 2
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from detaudit.auditor.evidence.formats import PIECE, Part, apart, pieces, tables, unique
 from detaudit.auditor.evidence.formats import values as single
-from detaudit.auditor.evidence.formats.values import storable
+from detaudit.auditor.evidence.formats.values import printable
 
 MOST_ROWS = 2_000_000
 """Rows of a database whose digests are kept."""
@@ -47,14 +47,14 @@ def parts(path: Path, without: Rows | None = None) -> Iterator[Part]:
 def _parts(path: Path, without: Rows) -> Iterator[Part]:
     with _opened(path) as database:
         for kind, name, sql in database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type, name"):
-            yield single.text(storable(f"schema: {kind} {name}"), str(sql))
+            yield single.text(printable(f"schema: {kind} {name}"), str(sql))
         found = [table for table in _tables(database) if not (without and table == _SEQUENCES)]
         newest = {table: _newest(database, table, without[table]) for table in found if table in without}
         for table in found:
             cursor = _rows(database, table)
             columns = [str(column[0]) for column in cursor.description]
             added = _added(database, table, cursor, without, newest) if without else cursor
-            yield from tables.of_rows(added, columns, _cell, f"table {storable(table)}: ")
+            yield from tables.of_rows(added, columns, _cell, f"table {printable(table)}: ")
 
 
 _SEQUENCES = "sqlite_sequence"

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from detaudit.auditor.evidence.formats import Part, apart, documents, unique
 from detaudit.auditor.evidence.formats import values as single
+from detaudit.auditor.evidence.formats.libraries import BINARY, LITERAL
 from detaudit.auditor.evidence.formats.values import BLOCK, digest_of_block
 
 MOST_CELLS = 200_000
@@ -66,7 +67,7 @@ class _Names:
         counts: dict[str, int] = {}
         self._names = []
         for place, column in enumerate(columns):
-            name = single.storable(column.strip()) or f"column {place + 1}"
+            name = single.printable(column.strip()) or f"column {place + 1}"
             counts[name] = counts.get(name, 0) + 1
             self._names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
 
@@ -88,23 +89,31 @@ def _blocks(rows: list[Row], prefix: str, names: _Names) -> Iterator[Part]:
 
 
 def _floats(cells: Sequence[Any]) -> bytes | None:
-    """Return a column as 64-bit floats, None if it holds anything that these are not all of."""
-    floats = array("d")
-    for one in cells:
-        if type(one) is str and len(one) > _MOST_DIGITS and one.strip() != repr(_float(one)):
+    """Return a column as 64-bit floats, None if it holds anything that these do not tell apart."""
+    kinds = set(map(type, cells))
+    if kinds <= {int, float}:
+        numbers = list(cells)
+        if any(type(one) is int and abs(one) >= 2**53 for one in numbers):
             return None
-        if type(one) is int and abs(one) >= 2**53:
+    elif kinds == {str}:
+        text = "".join(cells)
+        if not text.isascii() or "_" in text:  # float would read other digits, and 1_000
             return None
-        if type(one) not in (str, int, float) or (type(one) is str and not single.NUMERAL.fullmatch(one)):
+        try:
+            numbers = list(map(float, cells))
+        except ValueError:
             return None
-        floats.append(float(one))
+        if max(map(len, cells)) > _MOST_DIGITS and any(
+            len(cell) > _MOST_DIGITS and cell.strip() != repr(number)
+            for cell, number in zip(cells, numbers, strict=True)
+        ):
+            return None
+    else:
+        return None
+    floats = array("d", numbers)
     if sys.byteorder == "big":
         floats.byteswap()
     return floats.tobytes()
-
-
-def _float(cell: str) -> float | None:
-    return float(cell) if single.NUMERAL.fullmatch(cell) else None
 
 
 _MOST_DIGITS = 15
@@ -191,7 +200,7 @@ def _delimiter(head: bytes, complete: bool) -> str:
 
 
 def _is_table(lines: list[str], delimiter: str) -> bool:
-    if sum(delimiter in line for line in lines[:2]) < min(2, len(lines)):
+    if not any(delimiter in line for line in lines[:1]):
         return False
     try:
         rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row]
@@ -262,6 +271,8 @@ def cell(name: str, value: Any) -> Part:
         return single.text(name, value)
     if isinstance(value, bytes):
         return single.opaque(name, value)
-    if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("literal"), str):
-        return single.literal(name, value["literal"])
+    if isinstance(value, dict) and LITERAL in value:
+        return single.literal(name, value[LITERAL])
+    if isinstance(value, dict) and BINARY in value:
+        return single.opaque(name, bytes.fromhex(value[BINARY]))
     return single.literal(name, json.dumps(value, default=repr))  # such as a date, or a list

@@ -54,12 +54,14 @@ def shown(value: str) -> str:
     """Return a short text as it can be stored anywhere, ``""`` for a long one."""
     if len(value) > MOST_SHOWN:
         return ""
-    return storable(value)
-
-
-def storable(value: str) -> str:
-    """Return a text without halves of characters, which bytes that are no UTF-8 are read as."""
     return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+
+
+def printable(name: str) -> str:
+    """Return a name on one line, without what a terminal would obey."""
+    if name.isprintable():
+        return name
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in name)
 
 
 def folded(values: Iterable[tuple[str, Part]]) -> Iterator[Part]:

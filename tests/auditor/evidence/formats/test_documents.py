@@ -17,7 +17,7 @@ EXAMPLES = {
     "json": '{"threshold": 0.50, "layers": [{"units": 3}, {"units": 4}], "on": true, "none": null, "empty": []}',
     "jsonl": '{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.4}\n',
     "yaml": "threshold: 0.50\nlayers:\n- units: 3\n- &a {units: 4}\n- *a\n",
-    "toml": 'threshold = 0.50\n[[layers]]\nunits = 3\n[when]\nday = 2024-01-01\n',
+    "toml": "threshold = 0.50\n[[layers]]\nunits = 3\n[when]\nday = 2024-01-01\n",
     "ini": "[model]\nthreshold = 0.50\nname: a b\n; note\n",
     "html": "<!DOCTYPE html>\n<p>a</p>\n",
     "text": "INFO start\nEpoch 1: loss=0.5 (3.2s)\n",

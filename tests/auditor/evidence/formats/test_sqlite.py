@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detaudit.auditor.evidence.formats import sqlite, tables
@@ -98,10 +98,12 @@ def test_a_large_table_is_read_by_blocks(tmp_path: Path, monkeypatch: pytest.Mon
     assert differing(one, other) == ["table runs: rows 1 to 2, loss"]
 
 
-VALUES = st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.binary(max_size=9)
+VALUES: st.SearchStrategy[Any] = st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
+VALUES |= st.binary(max_size=9)
 VALUES |= st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
 
 
+@settings(max_examples=30)  # each starts a process or more
 @given(st.lists(VALUES, max_size=9))
 def test_any_rows_are_read(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
     folder = tmp_path_factory.mktemp("a")
@@ -117,6 +119,7 @@ def test_any_rows_are_read(tmp_path_factory: pytest.TempPathFactory, rows: list[
     assert [part.name for part in sqlite.parts(paths[1], known)] == ["schema: table t"]
 
 
+@settings(max_examples=30)  # each starts a process or more
 @given(mutations())
 def test_a_damaged_database_is_refused_or_read(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]

@@ -95,7 +95,7 @@ def test_numbers_that_floats_do_not_tell_apart_are_compared_by_their_digits(
 ) -> None:
     monkeypatch.setattr(tables, "MOST_CELLS", 3)
     text = "id,target\n1,{}\n2,0.5\n"
-    first, second = (written(tmp_path / one[:9], text.format(one)), written(tmp_path / "b", text.format(other)))
+    first, second = (written(tmp_path / "a", text.format(one)), written(tmp_path / "b", text.format(other)))
     assert differing(first, second) == ["rows 1 to 2, target"]
 
 
