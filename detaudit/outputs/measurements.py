@@ -347,7 +347,7 @@ _NUMBER = re.compile(
     r"[~≈<>]?\s*([+-]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kKMGT](?![^\W\d_]))?\s*(%|[^\W\d_][^\d\s]*(?: per \w+)?)?"
 )
 _CLOCK_TEXT = re.compile(r"(?:(\d+) days?, ?)?(\d{1,4}):(\d\d)(?::(\d\d))?(?:[.,](\d+))?\s?([ap]m)?", re.IGNORECASE)
-_SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?(?:d|h|hr|m|min|s|sec|ms|us|ns)[a-z]*[ ,]*){2,}", re.IGNORECASE)
+_SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+[ ,]*){2,}", re.IGNORECASE)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s?([a-z]+)", re.IGNORECASE)
 _ISO = re.compile(
     r"(\d{4})[-/.]?(\d\d)[-/.]?(\d\d)"
@@ -375,6 +375,9 @@ _RUN_STAMP = re.compile(r"(?<![\dA-Za-z])\d{8}[-_T]?\d{4,6}(?:[-_][0-9a-z]{8}\b)
 _RUN_ID = re.compile(
     r"(?<=[/\\])(?:[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8})(?=[/\\]|$)"
 )
+_LONGEST = 4096
+"""Characters of a value that may be a measurement or an identifier."""
+
 _SLUG = re.compile(r"[\w.:@/+-]{1,120}")
 
 _LEAST_OWN_NUMBER = 300
@@ -397,6 +400,8 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
     ``value`` is its text: a number, a date, or any other text.
     """
     value, meaning = value.strip(), meaning_of(name)
+    if len(value) > _LONGEST:
+        return Role.RESULT
     number = _NUMBER.fullmatch(value)
     if number is not None and not _ISO_LIKE.fullmatch(value):
         return _number_role(meaning, number, facts)
@@ -593,7 +598,9 @@ def _clock(text: str) -> float | None:
         big, small = (int(first) * 3600 + int(second) * 60, int(third)) if third else (int(first) * 60, int(second))
         return seconds + big + small + int(days or 0) * _DAY + (12 * 3600 if (half or "").lower() == "pm" else 0)
     if _SPANS.fullmatch(text):
-        return sum(float(number) * _SPAN_UNITS.get(unit.lower(), 0.0) for number, unit in _SPAN.findall(text))
+        parts = _SPAN.findall(text)
+        if all(unit.lower() in _SPAN_UNITS for _, unit in parts):
+            return sum(float(number) * _SPAN_UNITS[unit.lower()] for number, unit in parts)
     return None
 
 
@@ -620,7 +627,7 @@ def _clock_role(meaning: Meaning, seconds: float, text: str, facts: RunFacts) ->
 
 def _is_own(text: str, facts: RunFacts) -> bool:
     """Return whether a text has in it what only stands for this run; one with spaces is only the repr of an object."""
-    if not text or len(text) > 4096 or (" " in text and not _REPR.fullmatch(text)):
+    if not text or (" " in text and not _REPR.fullmatch(text)):
         return False
     return masked(text, facts) != text
 

@@ -427,8 +427,7 @@ def _label(before: str, previous: str, depth: int) -> str:
 
 def _normal(text: str) -> str:
     """Return words without what only their layout needs."""
-    text = _DRAWN.sub(lambda found: found[1] * 3 if found[1] else "█", text)
-    return _BLANK.sub(" ", text)
+    return _DRAWN.sub(lambda found: found[1] * 3 if found[1] else "█", _BLANK.sub(" ", text))
 
 
 def _digest(text: str) -> int:
@@ -941,13 +940,16 @@ def _merged(a: TextBlock, b: TextBlock) -> TextBlock:
 
 @dataclass(frozen=True)
 class _Plan:
-    """How lines of bytes are digested that only differ in digits: a shape with its positions in bytes."""
+    """How lines of bytes are digested that only differ in digits: a shape with its positions in bytes.
+
+    It ``is_plain`` if all its slots, at ``spans``, are results.
+    """
 
     words: int
     prefix: bytes
     slots: tuple[_Slot, ...]
     spans: tuple[tuple[int, int], ...]
-    all_results: bool
+    is_plain: bool
     columns: tuple[str, ...]
     is_row: bool
 
@@ -973,8 +975,10 @@ class _BytesParser:
 
     def pass_over(self, rows: list[bytes]) -> None:
         """Take the names of columns from lines that are not digested."""
-        for row in rows:
-            columns = _columns(self._parser.line(row.decode("utf-8", "replace")).strip()) if row else ()
+        for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
+            if b"0" in template or not row:
+                continue
+            columns = _columns(self._parser.line(row.decode("utf-8", "replace")).strip())
             if columns:
                 self._columns[len(columns)] = columns
 
@@ -990,33 +994,32 @@ class _BytesParser:
         except UnicodeDecodeError:
             rows = [row.decode("utf-8", "replace").encode() for row in rows]
         words = values = unknown = 0
+        known = self._plans.get
         for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
-            if len(row) > _LONGEST_PARSED:
-                one = _digest_of(self._parser.parse(row.decode("utf-8", "surrogateescape")))
-            else:
-                plan = self._plans.get(template)
-                if plan is None:
-                    if len(self._plans) >= _MOST_SHAPES:  # all after its first digit may be a result
-                        first = template.find(b"0")
-                        words += _joined([row if first < 0 else row[:first]])
-                        unknown += _joined([row]) if first >= 0 else 0
-                        continue
-                    text = template.decode("utf-8", "surrogateescape")
-                    plan = self._plans[template] = _plan(_shape(text), text)
-                if plan.columns:
-                    self._columns[len(plan.columns)] = plan.columns
-                elif plan.is_row and len(plan.slots) in self._columns:
-                    plan = self._of_table(plan, template)
+            plan = known(template)
+            if plan is not None and plan.is_plain:
                 words += plan.words
-                if plan.all_results:
-                    results = [plan.prefix, *[row[start:end] for start, end in plan.spans]]
-                    values += _joined(results)
-                    continue
-                if not plan.slots:
-                    continue
-                one = (0, *self._values(plan, row))
-            words, values, unknown = words + one[0], values + one[1], unknown + one[2]
+                parts = [plan.prefix, *[row[start:end] for start, end in plan.spans]]
+                values += int.from_bytes(_blake2b(b"\0".join(parts), digest_size=8).digest(), "little")
+            else:
+                one = self._digest(row, template, plan)
+                words, values, unknown = words + one[0], values + one[1], unknown + one[2]
         return words & _MASK_64, values & _MASK_64, unknown & _MASK_64
+
+    def _digest(self, row: bytes, template: bytes, plan: _Plan | None) -> _Sums:
+        if len(row) > _LONGEST_PARSED:
+            return _digest_of(self._parser.parse(row.decode("utf-8", "surrogateescape")))
+        if plan is None:
+            if len(self._plans) >= _MOST_SHAPES:  # all after its first digit may be a result
+                first = template.find(b"0")
+                return _joined([row if first < 0 else row[:first]]), 0, _joined([row]) if first >= 0 else 0
+            text = template.decode("utf-8", "surrogateescape")
+            plan = self._plans[template] = _plan(_shape(text), text)
+        if plan.columns:
+            self._columns[len(plan.columns)] = plan.columns
+        elif plan.is_row and len(plan.slots) in self._columns:
+            plan = self._of_table(plan, template)
+        return plan.words, *(self._values(plan, row) if plan.slots else (0, 0))
 
     def _values(self, plan: _Plan, row: bytes) -> tuple[int, int]:
         results, unknown = [plan.prefix], list[bytes]()
@@ -1047,7 +1050,7 @@ class _BytesParser:
         labeled = self._plans.get((template, columns))
         if labeled is None:
             slots = _labeled(plan.slots, columns)
-            labeled = replace(plan, slots=slots, all_results=all(slot.result for slot in slots))
+            labeled = replace(plan, slots=slots)
             self._plans[template, columns] = labeled
         return labeled
 
@@ -1071,7 +1074,7 @@ def _plan(shape: _Shape, text: str) -> _Plan:
         prefix=shape.words.encode("utf-8", "surrogateescape"),
         slots=slots,
         spans=tuple((slot.start, slot.end) for slot in slots),
-        all_results=bool(slots) and all(slot.result for slot in slots),
+        is_plain=bool(slots) and not shape.is_row and all(slot.result for slot in slots),
         columns=shape.columns,
         is_row=shape.is_row,
     )
