@@ -157,7 +157,7 @@ def _explanation(matched: Sequence[Matched], shared: Mapping[int, Shared], diffe
 
 
 def _ordered(stages: set[Stage]) -> tuple[Stage, ...]:
-    return tuple(stage for stage in Stage if stage in stages)
+    return tuple(stage for stage in Stage if stage in stages and stage is not Stage.HYPERPARAMETERS)
 
 
 def _losses(rank: int, a: Training, b: Training) -> Iterator[LossPair]:

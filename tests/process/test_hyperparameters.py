@@ -21,8 +21,9 @@ LOOP = """
         {after}
 """
 MADE = "    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=number)\n" + LOOP.format(before="", after="")
-SCHEDULED = "    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: 1 / (1 + n * number))\n" + LOOP.format(
-    before="", after="scheduler.step()"
+SCHEDULED = (
+    "    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: 1 / (1 + n * number))\n"
+    + LOOP.format(before="", after="scheduler.step()")
 )
 ASSIGNED = LOOP.format(before='if step == 2: optimizer.param_groups[0]["lr"] = 0.03 * number', after="")
 
