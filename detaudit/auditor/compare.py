@@ -75,16 +75,20 @@ def compare(
     undecided = open_output(*sides) if differs is None else None
     until = last_equal_step(ours.run, theirs.run, differs) if differs else None
     shared = {pair.rank: shared_of(pair, differs) for pair in matched}
+    changes = environment.changes(a.environment, b.environment)
+    explanation = _explanation(matched, shared, differs) if differs else None
+    if explanation is not None and changes:
+        explanation = localize.in_changed_environment(explanation)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         command=tuple(command),
         verdict=_verdict(differs, undecided),
         a=_side(names[0], a),
         b=_side(names[1], b),
-        environment_changes=environment.changes(a.environment, b.environment),
+        environment_changes=changes,
         first_difference=differs,
         last_equal_step=until,
-        explanation=_explanation(matched, shared, differs) if differs else None,
+        explanation=explanation,
         losses=tuple(pair for rank in matched for pair in _losses(*rank)),
         differing_weights=tuple(pair for rank in matched for pair in _differing_weights(*rank)),
         weights_compared=sum(len(_same_layout(x, y)) for _, x, y in matched),
@@ -153,7 +157,7 @@ def _explanation(matched: Sequence[Matched], shared: Mapping[int, Shared], diffe
 
 
 def _ordered(stages: set[Stage]) -> tuple[Stage, ...]:
-    return tuple(stage for stage in Stage if stage in stages)
+    return tuple(stage for stage in Stage if stage in stages and stage is not Stage.HYPERPARAMETERS)
 
 
 def _losses(rank: int, a: Training, b: Training) -> Iterator[LossPair]:

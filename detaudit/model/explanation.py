@@ -30,6 +30,7 @@ class LikelyCause(StrEnum):
     BESIDE_THE_TRAINING = "beside-the-training"
     AFTER_THE_LAST_STEP = "after-the-last-step"
     CODE = "code"
+    ENVIRONMENT = "environment"
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

@@ -71,6 +71,48 @@ def test_returned_values_are_compared(session: pytest.Pytester) -> None:
 
 
 @pytest.mark.full
+def test_times_that_a_test_returns_are_no_difference(session: pytest.Pytester) -> None:
+    session.makepyfile(
+        """
+        import random, time, pytest
+
+        @pytest.mark.deterministic(runs=2)
+        @pytest.mark.parametrize("name", ["elapsed", "fit_time", "time_ms", "samples_per_sec"])
+        def test_equal(name):
+            began = time.perf_counter()
+            return {"loss": 1.0, "all": [{name: 1e3 * (time.perf_counter() - began)}]}
+
+        @pytest.mark.deterministic(runs=2)
+        @pytest.mark.parametrize("name", ["arrival_time", "lifetime", "loss"])
+        def test_differing(name):
+            return {"loss": 1.0, "all": [{name: random.random()}]}
+        """
+    )
+    session.runpytest_subprocess("--strict-markers").assert_outcomes(passed=4, failed=3)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("steps", [3, 20, 200])
+def test_a_run_that_was_stopped_lacks_no_returned_value(session: pytest.Pytester, steps: int) -> None:
+    session.makepyfile(
+        f"""
+        import random, time, pytest
+        import detaudit
+
+        @pytest.mark.deterministic(runs=2)
+        def test_training():
+            for step in range({steps} + 100):
+                weight = random.random() if step >= {steps} else 1.0
+                detaudit.record(loss=weight, weights=[weight])
+                time.sleep(0.002)
+            return weight
+        """
+    )
+    out = session.runpytest_subprocess("--strict-markers").stdout.str()
+    assert f"runs 1 and 2 first differ at step {steps + 1}" in out
+
+
+@pytest.mark.full
 def test_trained_models_are_compared(session: pytest.Pytester) -> None:
     example = re.findall(r"```python\n(# test_training.py.*?)```", (ROOT / "docs" / "pytest.md").read_text(), re.DOTALL)
     session.makepyfile(test_training=example[0])

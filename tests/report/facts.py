@@ -252,6 +252,7 @@ CALLS = {
     SourceKind.RACING_OPERATION: "aten.put_.default",
     SourceKind.UNORDERED_OPERATION: "tf.while_loop",
     SourceKind.SYSTEM_VALUE: "time.time",
+    SourceKind.HYPERPARAMETER: "lr",
 }
 
 
@@ -282,6 +283,8 @@ EXPLANATIONS = (
     (Stage.INIT, likely(LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER)),
     (Stage.RNG, likely(LikelyCause.SEEDING)),
     *LIKELY.items(),
+    (Stage.HYPERPARAMETERS, likely(LikelyCause.HYPERPARAMETERS, matching=(Stage.BATCH, Stage.FORWARD))),
+    (Stage.INIT, likely(LikelyCause.ENVIRONMENT, LikelyCause.INITIALIZATION_ORDER)),
     (Stage.FORWARD, likely(LikelyCause.DATA, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY)),
     (Stage.FORWARD, likely(LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, matching=(Stage.BATCH,))),
     (Stage.REDUCE, likely(LikelyCause.COLLECTIVE, matching=(Stage.FORWARD, Stage.BACKWARD))),

@@ -93,6 +93,8 @@ def _from_baseline(
     shared = [stage for stage in then.run.stages if stage in now.run.stages]
     tolerance = audit.loss_tolerance if changed else None
     explanation = localize.of_difference(difference, shared)
+    if changed:
+        explanation = localize.in_changed_environment(explanation)
     if not changed and not difference.at_end:  # the runs match each other, so it is not a kernel or a race
         explanation = replace(explanation, likely=(LikelyCause.CODE,))
     return DiffersFromBaseline(

@@ -94,8 +94,16 @@ def _of_one_job(a: RunRecord, rank: int, other: int) -> bool:
 
 
 def _lacks(a: RunRecord, b: RunRecord, matched: Sequence[Matched]) -> bool:
-    """Whether ``a`` lacks a training of ``b``. One that was ended says nothing of those that begin later."""
-    return len(matched) < len(b.parts) and a.through is None
+    """Whether ``a`` lacks a training of ``b``, or what ``b`` shows without a hook.
+
+    One that was ended says nothing of trainings that begin later, and one that was stopped within a training nothing of
+    what follows it, such as the value that a test returns.
+    """
+    if a.through is not None:
+        return False
+    if any(part.final is None for part in a.trainings):
+        return sum(pair.a.framework not in UNHOOKED for pair in matched) < len(b.trainings)
+    return len(matched) < len(b.parts)
 
 
 def _limit(pair: Matched, through: int | None) -> int | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from detaudit.model import OUTPUTS, UNHOOKED, Difference, Divergence, Explanation, LikelyCause, Run, Stage
 
 _LIKELY = {
@@ -57,10 +59,18 @@ def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
         likely = (LikelyCause.BESIDE_THE_TRAINING if stage in OUTPUTS else LikelyCause.OUTSIDE_THE_WEIGHTS,)
     matching = tuple(one for one in recorded if one.place < stage.place and one is not Stage.INIT)
     direct, leaves_open = _UNRECORDED.get(stage, (None, None))
+    if leaves_open is LikelyCause.BACKWARD_KERNEL and not {Stage.BATCH, Stage.FORWARD} & {*recorded}:
+        leaves_open = LikelyCause.DATA
     if leaves_open is not None and direct not in recorded:
         # The data include what the loss is given.
         likely = (leaves_open, *(cause for cause in likely if cause is not LikelyCause.LOSS_ARGUMENTS))
     return Explanation(matching=() if stage is Stage.STEPS else matching, likely=likely)
+
+
+def in_changed_environment(found: Explanation) -> Explanation:
+    """Return what a first difference points to if the environment changed, which seeds do not explain."""
+    others = tuple(cause for cause in found.likely if cause is not LikelyCause.SEEDS)
+    return replace(found, likely=(LikelyCause.ENVIRONMENT, *others)) if others != found.likely else found
 
 
 def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergence | None:

@@ -108,6 +108,37 @@ class Reader:
             case _:
                 return False
 
+    def holds_texts(self, node: ast.expr) -> bool:
+        """Whether the code shows that a set, or what one is made of, holds nothing but texts."""
+        match node:
+            case ast.Set(elts=elements) | ast.List(elts=elements) | ast.Tuple(elts=elements):
+                return bool(elements) and all(self._is_text(element) for element in elements)
+            case ast.SetComp(elt=element) | ast.GeneratorExp(elt=element) | ast.ListComp(elt=element):
+                return self._is_text(element)
+            case ast.Call(func=ast.Name(id=name), args=[given]) if name in _SETS:
+                return self._is_text(given) or self.holds_texts(given)
+            case ast.Call(func=ast.Attribute(attr=name)) if name in ("split", "splitlines"):
+                return True
+            case ast.BinOp(left=left, right=right):
+                return self.holds_texts(left) and self.holds_texts(right)
+            case ast.Name(ctx=ast.Load()):
+                key, values = self._bindings(node)
+                if not values or key in self._looked_up:
+                    return False
+                self._looked_up.add(key)
+                try:
+                    return all(value is not None and self.holds_texts(value) for value in values)
+                finally:
+                    self._looked_up.discard(key)
+            case _:
+                return False
+
+    def _is_text(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, str)
+        is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        return isinstance(node, ast.JoinedStr) or (is_call and ast.unparse(node).startswith("str("))
+
     def _bindings(self, node: ast.expr) -> tuple[tuple[ast.AST, str], list[ast.expr | None]]:
         name, scope = ast.unparse(node), self.scope(node)
         while name not in self._bound.get(scope, {}) and scope is not self.tree:

@@ -25,10 +25,13 @@ _UNINITIALIZED = {
 }
 """Calls that return uninitialized memory, and their full names."""
 
+OF_TEXTS = "str"
+"""What is said of a set that holds nothing but texts, whose order depends on no address."""
+
 _BUILTINS = {"hash": HASH, "id": ID}
 
 Found = tuple[int, SourceKind, str]
-"""The line, one of the five kinds, and for UNSEEDED and UNINITIALIZED what is called."""
+"""The line, one of the five kinds, and for UNSEEDED and UNINITIALIZED what is called, for a set OF_TEXTS or nothing."""
 
 
 def in_text(text: bytes) -> tuple[Found, ...]:
@@ -38,7 +41,7 @@ def in_text(text: bytes) -> tuple[Found, ...]:
 
 def _found(reader: Reader) -> Iterator[Found]:
     for taken in reader.sets_in_order():
-        yield taken.lineno, SET, ""
+        yield taken.lineno, SET, OF_TEXTS if reader.holds_texts(taken) else ""
     for node in ast.walk(reader.tree):
         if isinstance(node, ast.Call):
             if kind := hashed(reader, node):

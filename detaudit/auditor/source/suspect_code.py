@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from detaudit.auditor.source.scan import Found, in_text
+from detaudit.auditor.source.scan import OF_TEXTS, Found, in_text
 from detaudit.model import Source, SourceKind, SourceMatch
 
 MOST_BYTES = 1_000_000
@@ -25,7 +25,8 @@ class Pinned:
         match source.kind:
             case SourceKind.SET_ORDER if self.hash_seed:
                 # Strings keep their order now, objects do not.
-                return None if self.addresses else replace_kind(source, SourceKind.OBJECT_SET_ORDER)
+                kept = self.addresses or source.call == OF_TEXTS
+                return None if kept else replace_kind(source, SourceKind.OBJECT_SET_ORDER)
             case SourceKind.SET_ORDER | SourceKind.ADDRESS:
                 return None if source.kind is SourceKind.ADDRESS and self.addresses else source
             case SourceKind.HASH:
@@ -49,6 +50,8 @@ def read(root: Path, files: Iterable[str], pinned: Pinned) -> tuple[Source, ...]
     for file in files:
         for line, kind, call in scanned(root / file):
             source = pinned.suspect(Source(file=file, line=line, kind=kind, call=call, suspect=True))
+            if source is not None and source.call == OF_TEXTS:
+                source = Source(file=file, line=line, kind=source.kind, suspect=True)
             if source is not None:
                 found.append((_ORDER.get(kind, 1), source))
     return tuple(source for _, source in sorted(found, key=lambda pair: pair[0]))

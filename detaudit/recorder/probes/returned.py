@@ -7,7 +7,7 @@ import math
 
 from ... import wire
 from .. import probes
-from ..training import digest
+from ..training import clocks, digest
 from ..training.record import ValueReader
 from .structure import walk
 from .values import NumpyReader, digest_plain
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_PARTS = 256
 """Parts of a value that are written one by one. A value with more parts is written as one digest."""
 
+_DEEPEST = 32
 _NAME = "returned"
 
 _recorder: Recorder | None = None
@@ -35,6 +36,8 @@ def prepare(recorder: Recorder) -> None:
 def returned(value: Any) -> str:
     """Record ``value``, and return ``""``, or the reason if that failed: its differences must not go unnoticed.
 
+    Entries of dicts that the name and the value show to be measured times are left out, such as ``elapsed``.
+
     ``value`` is None, a bool, a number, a string, bytes, an array or a tensor, or a list, tuple or dict of them.
     """
     if _recorder is None:
@@ -47,6 +50,10 @@ def returned(value: Any) -> str:
 
 
 def _write(recorder: Recorder, value: Any) -> None:
+    kept = _without_clocks(value)
+    if kept is _NOTHING:
+        return
+    value = kept
     parts: list[tuple[str, str]] = []
     sums: list[float] = []
 
@@ -67,6 +74,32 @@ def _write(recorder: Recorder, value: Any) -> None:
     total = wire.add_up(sums).hex()
     final = {"digest": whole, "sum": total, "loss": None, "params": len(parts), "sparse": False}
     recorder.sink.write(*events, {"k": "final", "fw": _NAME, "steps": 1, **final, "devices": []})
+
+
+_NOTHING = object()
+
+
+def _without_clocks(value: Any, depth: int = 0) -> Any:
+    """Return a value without the entries of dicts that are times which the test measured; _NOTHING if none is left."""
+    if depth > _DEEPEST:
+        return value
+    if isinstance(value, dict) and value:
+        kept = {
+            key: found
+            for key, one in value.items()
+            if not (isinstance(key, str) and clocks.is_measured(key, one))
+            and (found := _without_clocks(one, depth + 1)) is not _NOTHING
+        }
+        if len(kept) == len(value) and all([kept[key] is value[key] for key in kept]):
+            return value
+        return kept or _NOTHING
+    if type(value) in (list, tuple) and value:
+        found = [_without_clocks(one, depth + 1) for one in value]
+        if all([a is b for a, b in zip(found, value)]):
+            return value
+        left = [one for one in found if one is not _NOTHING]
+        return type(value)(left) if left else _NOTHING
+    return value
 
 
 def _read(part: Any) -> tuple[str, float]:

@@ -40,7 +40,7 @@ class LogFile:
             self._attach(private.opener(self.path, _OPTIONS))
         data = text.encode("ascii")
         if os.write(self._descriptor, data) < len(data):
-            raise OSError("the disk is full")
+            raise OSError("not all of a line could be written")
 
     def close(self) -> None:
         """Close the file."""

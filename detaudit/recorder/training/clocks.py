@@ -28,6 +28,7 @@ _MOMENTS = frozenset(
         "timestamp",
     )
 )
+_RATES = frozenset(("latency", "throughput", "fps"))
 _DAY = 86400.0
 
 spent: float | None = None
@@ -60,6 +61,32 @@ def is_clock(name: str, value: Any) -> bool:
     return bool(numbers) and all(
         [_may_be_measured(number, 1 if alone or moment else 1e3, moment) for number in numbers]
     )
+
+
+def is_measured(name: str, value: Any) -> bool:
+    """Return whether this is a time or a rate that a test measured of itself, by its name and its value together."""
+    if is_clock(name, value):
+        return True
+    words = _words(name)
+    if words[-2] in ("", "total", "mean", "elapsed") and words[-1] in _UNITS:
+        return all([_is_duration(number) for number in _numbers(value) or (-1.0,)])
+    rate = words[-1] in _RATES or "per" in name.lower().split("_")
+    return rate and all([number > 0 for number in _numbers(value) or (-1.0,)])
+
+
+def _is_duration(number: float) -> bool:
+    """Return whether something in this process may have taken so long, in seconds or milliseconds."""
+    lived = time.clock_gettime(time.CLOCK_BOOTTIME) - _started() if hasattr(time, "CLOCK_BOOTTIME") else math.inf
+    return 0 <= number <= 1e3 * lived
+
+
+def _started() -> float:
+    """Return when this process started, in seconds since the boot of the machine; 0 if that is unknown."""
+    try:
+        with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _words(name: str) -> list[str]:

@@ -101,7 +101,7 @@ def _assigning(lines: Iterable[str], name: str) -> list[int]:
     found = []
     for number, line in enumerate(lines, start=1):
         after = next((line.partition(key)[2].lstrip() for key in keys if key in line), "")
-        if after[:1] == "=" and after[:2] != "==" or after[:2] in ("*=", "/=", "+=", "-="):
+        if (after[:1] == "=" and after[:2] != "==") or after[:2] in ("*=", "/=", "+=", "-="):
             found.append(number)
     return found
 

@@ -1,6 +1,7 @@
 """Record what models return: each call as long as nothing was trained, after that the calls since the last update.
 
-A call counts if no other one is in progress in its thread. last_calls.py says which calls count after an update.
+A call counts if no other one is in progress in its thread. last_calls.py says which calls count after an update. As
+long as nothing was trained, calls with equal inputs and outputs count once: a benchmark repeats one by chance.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from ..process.recorder import Recorder
     from .reader import FrameworkReader
+
+_MOST_KNOWN = 100_000
+"""Calls whose repetitions are recognized."""
 
 _PLAIN = (bool, int, float, complex, str, bytes)
 
@@ -56,12 +60,16 @@ class Outputs:
         self._devices: set[str] = set()
         self._weighed: dict[int, weakref.ref[Any]] = {}
         self._inputs = threading.local()
+        self._known: set[tuple[str, str]] = set()
+        self._known_in_threads: set[tuple[str, str]] = set()
         self._last = LastCalls(self._reader, self._digest)
         self.began = False
 
     def updated(self) -> None:
         """Drop what was returned so far: the weights are about to change, or just changed."""
         self.began = True
+        self._known.clear()
+        self._known_in_threads.clear()
         self._last.updated()
 
     @property
@@ -76,7 +84,7 @@ class Outputs:
     def calling(self, model: Any, weights: Callable[[], Sequence[Any]], arguments: Sequence[Any]) -> None:
         """Digest what a model is called with, and its weights at its first call: the call may change both."""
         inputs = weighed = None
-        if "batch" in self._stages:
+        if "output" in self._stages:
             inputs = self._digest(arguments)
         if "init" in self._stages and self._weighed.get(id(model), lambda: None)() is not model:
             self._weighed[id(model)] = weakref.ref(model)
@@ -94,16 +102,29 @@ class Outputs:
         if not values or "output" not in self._stages:
             return
         output = self._digest(values)
+        in_main = threading.current_thread() is threading.main_thread()
+        if inputs is not None and self._repeats((inputs, output), in_main):
+            return
         self._last.add(output)
-        if threading.current_thread() is not threading.main_thread():
+        if not in_main:
             return
         if not self._devices:
             self._devices = {self._reader.device(value) for value in values if not isinstance(value, str)}
         self._calls += 1
         rng = generators.state_digest() if "rng" in self._stages else None  # a generator shows only once it was used
-        stages = {"init": weighed, "rng": rng, "batch": inputs, "output": output}
+        batch = inputs if "batch" in self._stages else None
+        stages = {"init": weighed, "rng": rng, "batch": batch, "output": output}
         self._sink.write(*[self._event(self._calls, stage, one) for stage, one in stages.items() if one is not None])
         self._called(self._calls)
+
+    def _repeats(self, call: tuple[str, str], in_main: bool) -> bool:
+        """Return whether there was a call with these inputs and this output, in this thread or another beside main."""
+        known = self._known if in_main else self._known_in_threads
+        if call in known:
+            return True
+        if len(known) < _MOST_KNOWN:
+            known.add(call)
+        return False
 
     def _event(self, call: int, stage: str, found: str) -> dict[str, object]:
         return {"k": "event", "fw": self.framework, "step": call, "stage": stage, "digest": found, "value": None}

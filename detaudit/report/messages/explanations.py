@@ -41,6 +41,7 @@ CAUSES = {
     LikelyCause.THREADS: "thread timing",
     LikelyCause.CONTROL_FLOW: "control flow that depends on time or data",
     LikelyCause.CODE: "changed code, hyperparameters or data",
+    LikelyCause.ENVIRONMENT: "what changed in the environment",
     LikelyCause.BESIDE_THE_TRAINING: "how the script computes, chooses or orders what it writes and prints",
     LikelyCause.OUTSIDE_THE_WEIGHTS: "something besides the weights, such as the time",
 }

@@ -192,7 +192,7 @@ def _not_recorded(found: _NotRecorded) -> str:
                 f"{wire.SCHEMA}); use the same version for both, and take the other out of PYTHONPATH"
             )
         case ProbesIncomplete():
-            return "the event log with the probes is incomplete: the disk is full, or the process ended abruptly"
+            return "the event log with the probes is incomplete: it could not be written, or the process ended abruptly"
         case NoTraining(left=(_, *_) as left, left_by=by, read=read):
             they, did = ("them", "read them and ") if len(left) > 1 else ("it", "read it and ")
             which = both(list(left))
@@ -210,8 +210,8 @@ def _not_recorded(found: _NotRecorded) -> str:
             )
         case LogIncomplete(pid=pid):
             return (
-                f"the event log of process {pid} is incomplete: the disk is full, or the process ended abruptly "
-                "(exec, native crash, killed by its parent)"
+                f"the event log of process {pid} is incomplete: it could not be written (a full disk, a limit such "
+                "as ulimit -f), or the process ended abruptly (exec, native crash, killed by its parent)"
             )
         case _:
             assert_never(found)

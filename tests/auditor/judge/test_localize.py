@@ -5,7 +5,7 @@ import pytest
 from detaudit.auditor.judge.localize import explanation, of_difference
 from detaudit.model import Difference, Explanation, LikelyCause, Stage
 
-ALL = [stage for stage in Stage if stage is not Stage.STEPS]
+ALL = [stage for stage in Stage if stage not in (Stage.STEPS, Stage.HYPERPARAMETERS)]
 TRAINED = [Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.UPDATE]
 FORWARD = (LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY)
 UPDATE = (LikelyCause.OPTIMIZER, LikelyCause.RACE)
@@ -23,6 +23,8 @@ UPDATE = (LikelyCause.OPTIMIZER, LikelyCause.RACE)
         (Stage.REDUCE, ALL, (Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.BACKWARD), (LikelyCause.COLLECTIVE,)),
         (Stage.UPDATE, ALL, (Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.BACKWARD, Stage.REDUCE), UPDATE),
         (Stage.UPDATE, [Stage.FORWARD, Stage.UPDATE], (Stage.FORWARD,), (LikelyCause.BACKWARD_KERNEL, *UPDATE)),
+        (Stage.UPDATE, [Stage.UPDATE], (), (LikelyCause.DATA, *UPDATE)),
+        (Stage.HYPERPARAMETERS, ALL, tuple(ALL[1:6]), (LikelyCause.HYPERPARAMETERS,)),
         (Stage.STDOUT, [Stage.STDOUT], (), (LikelyCause.NOT_RECORDED,)),
         (Stage.ARTIFACT, [Stage.STDOUT, Stage.ARTIFACT], (Stage.STDOUT,), (LikelyCause.NOT_RECORDED,)),
         (Stage.RETURNED, [*TRAINED, Stage.RETURNED], tuple(TRAINED[1:]), (LikelyCause.OUTSIDE_THE_WEIGHTS,)),

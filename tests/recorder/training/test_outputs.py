@@ -166,7 +166,7 @@ def test_calls_of_threads_have_no_order() -> None:
     assert in_threads([1.0, 2.0]) == in_threads([2.0, 1.0])
     assert in_threads([1.0, 2.0])["steps"] == 2
     assert in_threads([1.0, 2.0])["digest"] != in_threads([1.0, 3.0])["digest"]
-    assert in_threads([1.0, 1.0])["digest"] != in_threads([1.0])["digest"]
+    assert in_threads([1.0, 1.0])["digest"] == in_threads([1.0])["digest"]
 
 
 def beside(process: Process, *tasks: Callable[[], object]) -> None:
@@ -255,3 +255,18 @@ def test_values_in_nested_collections() -> None:
     itself: list[Any] = [a]
     itself.append(itself)
     assert len(list(values_in(itself, tensors))) < 10
+
+
+def test_a_call_that_is_repeated_counts_once() -> None:
+    once, often, other = Process(), Process(), Process()
+    once.call(Tensor(1.0), data=1.0)
+    once.call(Tensor(2.0), data=2.0)
+    for _ in range(3):
+        often.call(Tensor(1.0), data=1.0)
+        often.call(Tensor(2.0), data=2.0)
+    other.call(Tensor(1.0), data=1.0)
+    other.call(Tensor(2.0), data=2.0)
+    other.call(Tensor(3.0), data=2.0)
+    ends = [process.end() for process in (once, often, other)]
+    assert [end["steps"] for end in ends] == [2, 2, 3]
+    assert ends[0]["digest"] == ends[1]["digest"] != ends[2]["digest"]

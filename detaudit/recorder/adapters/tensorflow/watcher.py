@@ -19,6 +19,7 @@ from .exports import watch_exports
 from .graphs import Rings
 from .inputs import InputData, ScaledLosses, watch_layers
 from .models import LayerStates, ModuleStates, watch_state
+from .optimizers import Optimizers
 from .reader import TensorFlowReader
 from .sessions import watch_sessions
 from .steps import Steps, ThreadSteps
@@ -48,6 +49,7 @@ class TensorFlowWatcher:
         generators.watch("tensorflow", self._generator_state)
         self._reader = TensorFlowReader()
         self._training = Training("tensorflow", recorder, self._reader)
+        self._optimizers = Optimizers(self._sink, self._reader)
         self._threads = ThreadSteps(self._training, lambda: Rings(tf, self._reader.array))
         self._data = InputData(tf)
         # Whether this thread is in the outermost tf.function (and called it under a tape), layer or gradient.
@@ -75,6 +77,7 @@ class TensorFlowWatcher:
             lambda layer: self._layers.extend(watch_state(layer, self._training, self._reader, self._ops.init_scope)),
         )
         self._outputs.watch_trainers()
+        self._optimizers.watch()
         if self._training.wants("state"):
             self._training.states.append(ModuleStates(self._tf, self._reader, self._training.freed))
         watch_exports(self._sink, self._threads.used_by)
@@ -127,6 +130,7 @@ class TensorFlowWatcher:
     def _note_eager(self, now: Steps, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
         now.end_eager()
         self._initial(now, variables)
+        self._optimizers.at_step(now.training)
         now.eager = variables
         if gradients:
             now.training.gradients(gradients)
@@ -205,6 +209,7 @@ class TensorFlowWatcher:
             if row.losses:
                 training.loss(row.losses)
             training.loss(row.loss, steps.rings.loss_type)
+        self._optimizers.at_step(training)
         training.step(*weights, owner)
 
     def _generator_state(self) -> bytes:
@@ -221,6 +226,7 @@ class TensorFlowWatcher:
 
     def _forget(self) -> None:
         self._training.forget()
+        self._optimizers.forget()
         forked = self._pid != os.getpid()  # otherwise a task of a pool ended, and the next one calls the same functions
         self._pid = os.getpid()
         self._threads.forget(functions=forked)
