@@ -169,7 +169,7 @@ class Bisector:
         Return whether the answer still holds then: two of the runs that were timed may differ with all needed flags.
         """
         trials, rules, catalogue = self._trials, self._rules, self._question.catalogue
-        self._needed = flag_answer.needed(answer, trials, rules, catalogue)
+        self._needed = flag_answer.needed(answer, trials, rules, catalogue, self._question.settings.cwd)
         self._file = flag_answer.write_recipe(self._question.settings.out, answer, rules, self._question.seed)
         applying = {flag.id for flag in self._known.flags} if self._known else set()
         tried_with = self._try if self._question.alternatives else None
