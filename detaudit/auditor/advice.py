@@ -3,16 +3,18 @@
 import dataclasses
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from detaudit import redact, wire
+from detaudit.auditor.source import machine_reads
 from detaudit.launch.interpreter import other_python
 from detaudit.launch.plan import Settings
-from detaudit.model import Culprit, FlagOutcome, Group, NextStep, Purpose, Run, Stage, Status, Verdict, Warning
+from detaudit.model import Culprit, FlagOutcome, Group, NextStep, Purpose, Run, Source, Stage, Status, Verdict, Warning
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
+from detaudit.recipe.variations import ALL, load_variations
 
 _SHOWN = 5
 """Files that a warning names."""
@@ -53,8 +55,13 @@ def _inherited_options(settings: Settings, verb: str) -> list[str]:
     return [*words, "--isolate"] if settings.isolate else words
 
 
-def next_steps(settings: Settings, groups: Sequence[Group], leftovers: Sequence[str] = ()) -> tuple[NextStep, ...]:
-    """Return the commands that follow from these groups; ``leftovers`` are files of one run that a later one read."""
+def next_steps(
+    settings: Settings, groups: Sequence[Group], leftovers: Sequence[str] = (), reads: Sequence[Source] = ()
+) -> tuple[NextStep, ...]:
+    """Return the commands that follow from these groups.
+
+    ``leftovers`` are files of one run that a later one read, ``reads`` what the script reads of its machine.
+    """
     verdicts = {group.verdict for group in groups}
     pairs = zip(settings.recipes, groups, strict=False)
     fixing = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
@@ -65,13 +72,26 @@ def next_steps(settings: Settings, groups: Sequence[Group], leftovers: Sequence[
     elif Verdict.NONDETERMINISTIC in verdicts:
         steps += _after_difference(settings, groups, fixed=fixing is not None)
     if fixing is not None:
-        steps.append((command(settings, "--runs", str(settings.runs), *fixing.options), Purpose.USE_IN_CI))
+        words = ("--runs", str(settings.runs), *fixing.options)
+        if may_vary(settings, reads, (flag.id for flag in fixing.flags)):
+            steps.append((command(settings, *words, "--vary", ALL), Purpose.VARY))
+        steps.append((command(settings, *words), Purpose.USE_IN_CI))
     steps.append((f"detaudit report {shlex.quote(shown(settings.out))}", Purpose.PRINT_AGAIN))
     failed = _failed(groups)
     return tuple(
         NextStep(command=text, purpose=purpose, run=failed.id if failed and purpose is Purpose.READ_STDERR else None)
         for text, purpose in steps
     )
+
+
+def may_vary(settings: Settings, reads: Sequence[Source], flags: Iterable[str] = ()) -> bool:
+    """Whether runs with these flags match although the script reads what differs on other machines and days.
+
+    Variations are made on this machine, so there is no such step for runs elsewhere.
+    """
+    if not reads or settings.vary or settings.elsewhere:
+        return False
+    return machine_reads.varying(reads, load_variations(), flags)
 
 
 _Steps = Iterator[tuple[str, Purpose]]

@@ -41,7 +41,7 @@ def risks(
     installed = {name.removesuffix("-cpu") for name in found["packages"]}
     for flag in catalogue.select(catalogue.standard(devices)):
         if flag.framework in _EVERYWHERE or flag.framework in installed:
-            yield from _unset(flag, base)
+            yield from _unset(flag, catalogue, base)
     for name, value in base.items():
         if (row := retired(f"{name}={value}")) is not None:
             yield RetiredSetting(variable=name, value=value, why=row.why, replacement=row.replacement)
@@ -49,12 +49,13 @@ def risks(
         yield ThreadsFollowMachine(cpus=found["cpus"])
 
 
-def _unset(flag: Flag, base: Mapping[str, str]) -> Iterator[Risk]:
+def _unset(flag: Flag, catalogue: Catalogue, base: Mapping[str, str]) -> Iterator[Risk]:
     """Yield a flag that must be set before Python starts and is not set."""
     if flag.when != "before-start":
         return
     unset = tuple(name for name in flag.env if name not in base)
+    line = catalogue.by_hand(flag.id)[-1].line
     if flag.launcher:
-        yield RandomAddresses(flag=flag.id, title=flag.title, by_hand=flag.by_hand)
+        yield RandomAddresses(flag=flag.id, title=flag.title, by_hand=line)
     elif unset:
-        yield VariablesUnset(variables=unset, flag=flag.id, title=flag.title, by_hand=flag.by_hand)
+        yield VariablesUnset(variables=unset, flag=flag.id, title=flag.title, by_hand=line)

@@ -9,11 +9,13 @@ import msgspec
 from detaudit.auditor import advice
 from detaudit.auditor.baseline import recordings
 from detaudit.auditor.evidence import environment
+from detaudit.auditor.evidence.event_logs import display_path
 from detaudit.auditor.judge import verdict
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.runs.runner import Result
+from detaudit.auditor.source import machine_reads
 from detaudit.launch.plan import GroupPlan, Settings
-from detaudit.model import SCHEMA_VERSION, AppliedRecipe, Audit, Group, Recording, Verdict, Warning
+from detaudit.model import SCHEMA_VERSION, AppliedRecipe, Audit, Group, Recording, Source, Verdict, Warning
 from detaudit.model.times import now
 
 
@@ -28,6 +30,9 @@ class AuditInProgress:
         self._elsewhere = False
         self._groups: list[Group] = []
         self._first: tuple[AppliedRecipe, Result] | None = None
+        self._plan: GroupPlan | None = None
+        self._files: set[str] = set()  # the user's source files that were loaded
+        self._read: tuple[int, tuple[Source, ...]] = (0, ())
         self.stopped: list[Warning] = []
 
     @property
@@ -42,7 +47,7 @@ class AuditInProgress:
 
     def begin(self, plan: GroupPlan, folder: Path) -> GroupInProgress:
         """Return a new group, which ``add`` and ``update`` are about from now on; ``folder`` has the user's files."""
-        group = GroupInProgress(plan, folder)
+        self._plan, group = plan, GroupInProgress(plan, folder)
         self._groups.append(group.result())
         return group
 
@@ -62,8 +67,21 @@ class AuditInProgress:
         if result.place is not None and not self._elsewhere:
             self._environment, self._elsewhere = copy.deepcopy(dict(result.place.described)), True
         environment.add_processes(self._environment, result.processes)
+        if self._plan is not None:
+            cwd = self._plan.spec(result.run.id).cwd
+            loaded = (file for one in result.processes if one.settings for file in one.settings.files)
+            self._files |= {display_path(file, cwd) for file in loaded}
         if self._first is None and result.run.finished:
             self._first = group.recipe, result
+
+    @property
+    def _reads(self) -> tuple[Source, ...]:
+        """What the script reads of its machine; only runs that match ask for that, and only if nothing varied yet."""
+        if self._settings.vary or not any(group.verdict is Verdict.DETERMINISTIC for group in self._groups):
+            return ()
+        if self._read[0] != len(self._files):
+            self._read = len(self._files), machine_reads.reads(self._settings.cwd, sorted(self._files))
+        return self._read[1]
 
     @property
     def recording(self) -> Recording | None:
@@ -95,7 +113,7 @@ class AuditInProgress:
                 *advice.warnings(groups, leftovers or [], warnings, isolated=settings.isolate),
                 *self.stopped,
             ),
-            next_steps=advice.next_steps(settings, groups, leftovers or []),
+            next_steps=advice.next_steps(settings, groups, leftovers or [], self._reads),
             interrupted=interrupted,
             target=settings.target.words,
             started=settings.started,

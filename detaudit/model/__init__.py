@@ -18,6 +18,7 @@ from detaudit.model.audit import (
     Varied,
 )
 from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, FailingFlag, LeftOut, NeededFlag
+from detaudit.model.by_hand import Edit, HandLine, LineToFix
 from detaudit.model.check import Check, CheckedAudit, CheckVerdict, Gate, GateDetail, GateName, GateStatus, LockChange
 from detaudit.model.compare import Change, ComparedSide, Comparison, ComparisonVerdict, LossPair, WeightPair
 from detaudit.model.doctor import Diagnosis, Risk
@@ -67,7 +68,6 @@ from detaudit.model.trace import (
     Argument,
     Boundary,
     Culprit,
-    Edit,
     FlagFix,
     FlagTrial,
     How,
@@ -141,10 +141,12 @@ __all__ = [
     "GateName",
     "GateStatus",
     "Group",
+    "HandLine",
     "How",
     "Inapplicable",
     "LeftOut",
     "LikelyCause",
+    "LineToFix",
     "LockChange",
     "LossPair",
     "Machine",

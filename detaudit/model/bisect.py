@@ -5,6 +5,7 @@ import msgspec
 from detaudit.compat import StrEnum
 from detaudit.model.applicability import Inapplicable
 from detaudit.model.audit import Audit
+from detaudit.model.by_hand import HandLine, LineToFix
 from detaudit.model.enums import Stage
 from detaudit.model.evidence import Evidence
 from detaudit.model.problems import RunError
@@ -53,7 +54,10 @@ class NeededFlag(msgspec.Struct, frozen=True, kw_only=True):
     than three pairs. ``cost_range`` says between which ratios it is, ``cost_runs`` how many runs with it and without it
     were timed; both are null in reports of older versions, whose runs did not take turns. ``alternatives`` are other
     flags that may do the same, the cheapest first.
-    ``by_hand`` is the line that does it without detaudit, ``by_hand_when`` where it belongs.
+    ``by_hand`` is the line that does it without detaudit, ``by_hand_when`` where it belongs; both are empty if that is
+    no line to paste. ``by_hand_first`` are the lines without which it does not work. ``in_place`` is a line of the
+    user's that has it already, and so is not enough. ``acts_on`` are lines of the user's on which it acts, as runs
+    without it showed.
     """
 
     flag: str
@@ -66,6 +70,9 @@ class NeededFlag(msgspec.Struct, frozen=True, kw_only=True):
     by_hand_when: str = ""
     cost_runs: tuple[int, int] | None = None
     cost_range: tuple[float, float] | None = None
+    by_hand_first: tuple[HandLine, ...] = ()
+    in_place: str = ""
+    acts_on: tuple[LineToFix, ...] = ()
 
 
 class FailingFlag(msgspec.Struct, frozen=True, kw_only=True):

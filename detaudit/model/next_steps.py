@@ -19,6 +19,7 @@ class Purpose(StrEnum):
     TRACE = "trace"
     FIND_VARIATIONS = "find-variations"
     USE_IN_CI = "use-in-ci"
+    VARY = "vary"
     PRINT_AGAIN = "print-again"
     RESUME = "resume"
     AUDIT_WITH_RECIPE = "audit-with-recipe"

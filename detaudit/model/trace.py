@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from detaudit.compat import StrEnum
 from detaudit.model.audit import Audit
+from detaudit.model.by_hand import Edit, HandLine
 from detaudit.model.enums import Cause, Stage
 from detaudit.model.excerpt import Excerpt
 from detaudit.model.number import Number
@@ -80,7 +81,9 @@ class FlagTrial(msgspec.Struct, frozen=True, kw_only=True):
 class FlagFix(msgspec.Struct, frozen=True, kw_only=True):
     """A flag that may fix it; ``trial`` is what came of it, null if it was not tried.
 
-    ``by_hand`` is the line that does so without detaudit, ``by_hand_when`` where it goes.
+    ``by_hand`` is the line that does so without detaudit, ``by_hand_when`` where it goes; both are empty if that is no
+    line to paste. ``by_hand_first`` are the lines without which it does not work. ``in_place`` is a line of the user's
+    that has it already, and so is not enough.
     """
 
     flag: str
@@ -88,6 +91,8 @@ class FlagFix(msgspec.Struct, frozen=True, kw_only=True):
     by_hand: str
     by_hand_when: str
     trial: FlagTrial | None = None
+    by_hand_first: tuple[HandLine, ...] = ()
+    in_place: str = ""
 
 
 class Argument(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,19 +100,6 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     values: tuple[str, str]
-
-
-class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit that fixes it: replace the lines ``old`` of a file, from ``line`` on, with ``new``.
-
-    ``needs`` are the imports that the new lines need.
-    """
-
-    file: str
-    line: int
-    old: tuple[str, ...]
-    new: tuple[str, ...]
-    needs: tuple[str, ...] = ()
 
 
 class Operand(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,7 +146,7 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
     ``file`` and ``line`` are of the user's code: of an operation of a backward pass, that of its forward pass; ``code``
     is the line itself, ``excerpt`` has those around it. ``source`` is what the line does, if known. ``name`` is the
     variable that differs, or the file that was read, ``values`` what it was in either run, or the lines at which they
-    went on.
+    went on. A line that is ``repeated`` makes a generator each time that it runs: a constant seed there is no fix.
     """
 
     how: How
@@ -174,6 +166,7 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
     suggested_edit: Edit | None = None
     suspects: tuple[Source, ...] = ()
     excerpt: Excerpt | None = None
+    repeated: bool = False
 
 
 class Boundary(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 
 from detaudit.errors import ConfigError, UnknownNameError, UsageError
-from detaudit.model import Cause, SourceMatch
+from detaudit.model import Cause, HandLine, SourceMatch
 from detaudit.recipe import names, yamlfile
 
 Framework: TypeAlias = Literal[
@@ -43,6 +43,12 @@ SEED = "SEED"
 
 RUN_FOLDER = "RUN_FOLDER"
 """At the start of a variable in a row, the placeholder for a folder that exists, empty at first, for one run only."""
+
+BEFORE_START = "before Python starts"
+"""When variables and launchers take effect, as reports say it."""
+
+_COMMAND = " python train.py"
+"""How the line of a variable ends."""
 
 NO_ASLR = "no-aslr"
 """The only launcher change."""
@@ -108,7 +114,12 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def applied_when(self) -> str:
         """When it takes effect, as reports say it."""
-        return "before Python starts" if self.when == "before-start" else f"after import {self.imported}"
+        return BEFORE_START if self.when == "before-start" else f"after import {self.imported}"
+
+    @property
+    def is_line(self) -> bool:
+        """Whether ``by_hand`` is a line to paste; what a patch does belongs at many places of a script."""
+        return not (self.by_hand_only or self.patch)
 
     @property
     def needs_value(self) -> bool:
@@ -208,6 +219,28 @@ class Catalogue:
         if setting != "." and known:
             return UnknownNameError(f"unknown flag {name!r}", f"Flags that set it: {', '.join(known)}.")
         return names.unknown("flag or recipe" if others else "flag", name, (*self._flags, *others))
+
+    def by_hand(self, flag_id: str, devices: Collection[str] = ()) -> tuple[HandLine, ...]:
+        """Return the lines that do without detaudit what a flag does, its own as the last one.
+
+        The others are what it requires: the lines of other flags, and variables that are set before Python starts.
+        Those are for a GPU, so they are left out if all ``devices`` of a training are known to be CPUs. No lines are
+        returned if the flag has none to paste.
+        """
+        flag = self.get(flag_id)
+        if not flag.is_line:
+            return ()
+        required = [line for other in self.select(flag.requires) for line in self.by_hand(other.id, devices)]
+        line, comment = flag.by_hand.partition("    #")[::2]
+        if flag.when == "before-start":  # one command sets all variables
+            shared = [one for one in required if one.when == flag.applied_when]
+            required = [one for one in required if one not in shared]
+            line = " ".join([*(one.line.removesuffix(_COMMAND) for one in shared), line])
+        elif flag.env and not (devices and all(one == "cpu" for one in devices)):
+            variables = " ".join(f"{name}={value}" for name, value in flag.env.items())
+            required.append(HandLine(line=f"{variables}{_COMMAND}", when=BEFORE_START))
+        own = HandLine(line=line + (f"    #{comment}" if comment else ""), when=flag.applied_when)
+        return (*dict.fromkeys(required), own)
 
     def select(self, ids: Iterable[str]) -> tuple[Flag, ...]:
         """Return the named flags in catalogue order, each once."""

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from detaudit.model import Alternative, Bisection, BisectOutcome, FailingFlag, Group, NeededFlag, Status
+from detaudit.model import Alternative, Bisection, BisectOutcome, FailingFlag, Group, LineToFix, NeededFlag, Status
 from detaudit.model.number import count
 from detaudit.report import trials
 from detaudit.report.blocks import Table
-from detaudit.report.messages import applicability, costs, differences, problems
+from detaudit.report.messages import applicability, by_hand, costs, differences, problems, sources
 from detaudit.report.messages.evidence import begins_later, bit_identical, may_go_unnoticed
 from detaudit.report.messages.wording import shortened
 
@@ -91,8 +91,23 @@ def needed_lines(found: NeededFlag) -> Iterator[str]:
         yield cost
     if found.requires:
         yield f"requires: {', '.join(found.requires)}"
-    yield f"by hand{f', {found.by_hand_when}' if found.by_hand_when else ''}: {found.by_hand}"
+    yield from by_hand.lines(found)
+    for line in found.acts_on:
+        yield from _acts_on(line)
     yield from map(_alternative, found.alternatives)
+
+
+def _acts_on(found: LineToFix) -> Iterator[str]:
+    """Yield a line that a flag acts on, and what does the same there."""
+    yield f"acts on {sources.with_place(found.source)}"
+    edit = found.edit
+    if edit is not None and (len(edit.old), len(edit.new), edit.needs) == (1, 1, ()):
+        yield f"by hand, {edit.file}:{edit.line}: {edit.new[0].strip()}"
+    elif edit is not None:
+        yield f"by hand, {edit.file}:{edit.line}:"
+        yield from by_hand.edited(edit)
+    elif found.repeated:
+        yield f"  {sources.REPEATED}"
 
 
 def _alternative(found: Alternative) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from detaudit.model import ALL_STEPS, Culprit, Edit, FlagTrial, How, Pass, Trace, Verdict
 from detaudit.model.number import count
 from detaudit.report import words
-from detaudit.report.messages import causes, culprits, differences, replay, sources, tensors
+from detaudit.report.messages import by_hand, causes, culprits, differences, replay, sources, tensors
 from detaudit.report.messages.wording import every
 
 _LEVELS = {"racing": "racing ops"}
@@ -71,8 +71,7 @@ def _culprit_lines(found: Culprit) -> Iterator[str]:
     edit = found.suggested_edit
     if edit is not None:
         yield f"{edit_line(edit)}:"
-        yield from (f"  - {line.strip()}" for line in edit.old)
-        yield from (f"  + {line.strip()}" for line in (*edit.needs, *edit.new))
+        yield from by_hand.edited(edit)
     yield from fixes(found)
     yield from suspects(found)
 
@@ -82,6 +81,8 @@ def about(found: Culprit) -> Iterator[str]:
     yield culprits.sentence(found)
     if found.operation is not None:
         yield _operation(found)
+    if found.repeated:
+        yield sources.REPEATED
     if found.values is not None:
         yield f"one run: {found.values[0]}; other run: {found.values[1]}"
 
@@ -118,9 +119,10 @@ def _operation(found: Culprit) -> str:
 def fixes(found: Culprit) -> Iterator[str]:
     """Yield the flags that fix it, or may, and what came of the one that was tried."""
     for fix in found.flags:
-        when = f", {fix.by_hand_when}" if fix.by_hand_when else ""
         if fix.trial is None or fix.trial.matched or _is_later(fix.trial, found):
-            yield f"fix with --flag {fix.flag}, or by hand{when}: {fix.by_hand}"
+            first, *more = [*by_hand.lines(fix), ""]
+            yield f"fix with --flag {fix.flag}" + (f", or {first}" if first else "")
+            yield from more[:-1]
         if fix.trial is not None:
             yield f"with --flag {fix.flag}, {_trial(fix.trial, found)}"
 

@@ -91,7 +91,7 @@ def _effect_lines(found: VariationEffect) -> Iterator[str]:
     if found.fix:
         yield f"fix: {found.fix}"
     for flag, line in zip(found.flags, found.by_hand, strict=False):
-        yield f"pin it with --flag {flag}, or by hand: {line}"
+        yield f"pin it with --flag {flag}" + (f", or by hand: {line}" if line else "")
 
 
 def _example(found: EffectExample) -> str:

@@ -66,3 +66,25 @@ def test_ranks_that_differ_at_once_ask_for_what_each_computed(tmp_path: Path) ->
     assert advice.next_steps(asked, [spread])[0].command == "detaudit run --runs 2 --stages all -- torchrun train.py"
     known = structs.replace(spread, stages=(*group.stages, Stage.BACKWARD))
     assert Purpose.FIND_RANK not in [step.purpose for step in advice.next_steps(asked, [known])]
+
+
+@pytest.mark.parametrize(
+    ("text", "recipe", "vary", "expected"),
+    [
+        ("import os\nnames = os.listdir('.')\n", "none", (), True),
+        ("import os\nnames = os.listdir('.')\n", "none", ("all",), False),
+        ("import os\nnames = os.listdir('.')\n", "all", (), False),
+        ("names = sorted(f())\n", "none", (), False),
+    ],
+)
+def test_after_runs_that_match_what_the_script_reads_of_its_machine_is_varied(
+    tmp_path: Path, text: str, recipe: str, vary: tuple[str, ...], expected: bool
+) -> None:
+    asked = replace(settings(tmp_path, recipe, runs=2), vary=vary)
+    (asked.cwd / "train.py").write_text(text)
+    read = {"k": "settings", "values": {}, "environ": {}, "files": [str(asked.cwd / "train.py")], "versions": {}}
+    lines = training()
+    same = run([*lines[:2], read, *lines[2:]])
+    audit = Auditor(asked, FakeLauncher(same, same), Observer()).run()
+    steps = [step.command for step in audit.next_steps if step.purpose is Purpose.VARY]
+    assert steps == (["detaudit run train.py --runs 2 --vary all --python python"] if expected else [])

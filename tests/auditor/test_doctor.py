@@ -24,7 +24,8 @@ def test_what_is_not_pinned_is_reported_with_the_flag_that_pins_it() -> None:
     unset = VariablesUnset(variables=("PYTHONHASHSEED",), **fix)
     found = risks({})
     assert unset in found
-    assert RandomAddresses(flag=aslr.id, title=aslr.title, by_hand=aslr.by_hand) in found
+    line = "PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1 setarch -R python train.py"
+    assert RandomAddresses(flag=aslr.id, title=aslr.title, by_hand=line) in found
     assert unset not in risks({"PYTHONHASHSEED": "0"})
     assert "python-hash-seed" not in flags({"PYTHONHASHSEED": "0"})
 

@@ -11,12 +11,15 @@ from detaudit.model import (
     Confidence,
     Difference,
     Divergence,
+    Edit,
     Evidence,
     Explanation,
     FailingFlag,
     Group,
+    HandLine,
     LeftOut,
     LikelyCause,
+    LineToFix,
     NeededFlag,
     NextStep,
     Purpose,
@@ -38,6 +41,9 @@ LIKELY = {
     Stage.UPDATE: Explanation(likely=(LikelyCause.BACKWARD_KERNEL, LikelyCause.OPTIMIZER, LikelyCause.RACE)),
 }
 CLOCK = Source(file="train.py", line=7, kind=SourceKind.CLOCK, call="random.seed")
+UNSEEDED = Source(file="train.py", line=12, kind=SourceKind.UNSEEDED, call="numpy.random.default_rng")
+ITEM = Source(file="data.py", line=30, kind=SourceKind.UNSEEDED, call="numpy.random.default_rng")
+SEEDED = Edit(file="train.py", line=12, old=("rng = np.random.default_rng()",), new=("rng = np.random.default_rng(0)",))
 
 
 def a_divergence(stage: Stage, run: int) -> Divergence:
@@ -114,8 +120,7 @@ BISECTIONS = {
                 left_out=LeftOut(trial="trial-1", runs=(1, 2), rank=0, step=1, stage=Stage.BATCH),
                 cost=None,
                 alternatives=(Alternative(flag="torch-one-thread", title="One thread", matching=5, through=225),),
-                by_hand="np.random.default_rng(0)",
-                by_hand_when="after import numpy.random",
+                acts_on=(LineToFix(source=ITEM, repeated=True),),
             ),
         ),
         not_needed=(),
@@ -153,8 +158,7 @@ BISECTIONS = {
                 cost=1.01,
                 cost_range=(0.98, 1.03),
                 cost_runs=(6, 6),
-                by_hand="np.random.default_rng(0)",
-                by_hand_when="after import numpy.random",
+                acts_on=(LineToFix(source=UNSEEDED, edit=SEEDED),),
             ),
             NeededFlag(
                 flag="openmp-one-thread",
@@ -194,6 +198,48 @@ BISECTIONS = {
         total_runs=25,
         recipe_file=".detaudit/x/detaudit-recipe.yaml",
         next_steps=(NextStep(command="detaudit run train.py --recipe x", purpose=Purpose.AUDIT_WITH_RECIPE),),
+    ),
+    "fixed-by-hand": Bisection(
+        schema_version=SCHEMA_VERSION,
+        command=("detaudit", "bisect", "train.py"),
+        environment={},
+        verdict=Verdict.DETERMINISTIC,
+        groups=(
+            a_trial(1, (), 1.5, Stage.BATCH),
+            a_trial(2, ("tensorflow-op-determinism", "tensorflow-seed", "torch-seed"), 1.25, runs=17),
+        ),
+        outcome=BisectOutcome.FIXED,
+        needed=(
+            NeededFlag(
+                flag="tensorflow-op-determinism",
+                title="Enable TensorFlow op determinism",
+                left_out=None,
+                cost=None,
+                requires=("tensorflow-seed",),
+                by_hand="tf.config.experimental.enable_op_determinism()",
+                by_hand_when="after import tensorflow",
+                by_hand_first=(HandLine(line="tf.random.set_seed(0)", when="after import tensorflow"),),
+            ),
+            NeededFlag(
+                flag="torch-seed",
+                title="Seed torch",
+                left_out=None,
+                cost=None,
+                by_hand="torch.manual_seed(0)",
+                by_hand_when="after import torch",
+                in_place="train.py:9",
+            ),
+        ),
+        not_needed=(),
+        failing_flags=(),
+        not_applicable={},
+        evidence=Evidence(
+            runs=17,
+            confidence=Confidence(level=0.95, max_differing_rate=0.171),
+            assumed_rate=0.25,
+            miss_probability=0.01,
+        ),
+        total_runs=19,
     ),
     "not-fixed": Bisection(
         schema_version=SCHEMA_VERSION,

@@ -17,6 +17,7 @@ from detaudit.model import (
     FlagFix,
     FlagTrial,
     Group,
+    HandLine,
     How,
     OutputDifference,
     OutputKind,
@@ -293,3 +294,37 @@ def test_a_verdict_on_the_result_alone_says_that_the_trainings_match() -> None:
     group = replace(group, first_difference=differs, stages=(Stage.UPDATE, Stage.SAVED))
     assert words.sentence(group).startswith("the trainings match, a.csv differs (row 1, target); ")
     assert words.where(group).startswith("runs 1 and 2 first differ in a.csv: row 1, target: 3.41 and 3.39: ")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, ["fix with --flag f"]),
+        ({"by_hand": "f()", "by_hand_when": "after import f"}, ["fix with --flag f, or by hand, after import f: f()"]),
+        (
+            {
+                "by_hand": "f()",
+                "by_hand_when": "after import f",
+                "by_hand_first": (HandLine(line="A=1 python train.py", when="before Python starts"),),
+            },
+            [
+                "fix with --flag f, or by hand, all of these:",
+                "  before Python starts: A=1 python train.py",
+                "  after import f: f()",
+            ],
+        ),
+        (
+            {"by_hand": "f()", "by_hand_when": "after import f", "in_place": "train.py:3"},
+            ["fix with --flag f, or by hand: train.py:3 has f() already, which is not enough"],
+        ),
+    ],
+)
+def test_what_is_by_hand_comes_whole_or_not_at_all(fields: dict[str, Any], expected: list[str]) -> None:
+    fix = FlagFix(flag="f", title="", **{"by_hand": "", "by_hand_when": "", **fields})
+    found = Culprit(how=How.OUTPUT, cause=Cause.KERNEL, rank=0, step=3, stage=Stage.FORWARD, flags=(fix,))
+    assert list(traced.fixes(found)) == expected
+
+
+def test_a_line_that_may_run_more_than_once_is_told_in_words() -> None:
+    found = Culprit(how=How.SOURCE, cause=Cause.SEED, rank=0, step=1, stage=Stage.BATCH, repeated=True)
+    assert "make the generator once, outside" in " ".join(traced.about(found))

@@ -14,8 +14,20 @@ from detaudit.auditor.bisect.minimal_set import Answer
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.bisect.trials import Trials
 from detaudit.auditor.judge import verdict
-from detaudit.model import Alternative, BisectOutcome, Evidence, FailingFlag, Group, LeftOut, NeededFlag
-from detaudit.recipe.flags import Catalogue
+from detaudit.auditor.source import in_place, rewrite
+from detaudit.model import (
+    Alternative,
+    BisectOutcome,
+    Cause,
+    Evidence,
+    FailingFlag,
+    Group,
+    LeftOut,
+    LineToFix,
+    NeededFlag,
+    SourceKind,
+)
+from detaudit.recipe.flags import Catalogue, Flag
 
 RECIPE_FILE = "detaudit-recipe.yaml"
 
@@ -38,12 +50,20 @@ def evidence(answer: Answer | None, trials: Trials, rules: Rules) -> Evidence | 
     return replace(found, trial=proof.name if proof is not None else None)
 
 
-def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -> tuple[NeededFlag, ...]:
-    """Return the needed flags, with the difference seen without each of them."""
+MOST_LINES = 5
+"""Lines that a flag acts on, which a report names."""
+
+
+def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue, folder: Path) -> tuple[NeededFlag, ...]:
+    """Return the needed flags, with the difference seen without each of them, and what does the same by hand.
+
+    ``folder`` has the user's files.
+    """
     flags = answer.needed or ()
+    devices = trials.base.run.devices if trials.base is not None else ()
     found = []
     for flag in flags:
-        row = catalogue.get(flag)
+        row, lines = catalogue.get(flag), catalogue.by_hand(flag, devices)
         found.append(
             NeededFlag(
                 flag=flag,
@@ -51,10 +71,37 @@ def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -
                 left_out=_left_out(trials, answer.without[flag].name),
                 cost=None,
                 requires=tuple(sorted(rules.closed([flag]) - {flag})),
-                by_hand=row.by_hand,
-                by_hand_when=row.applied_when,
+                by_hand=lines[-1].line if lines else "",
+                by_hand_when=lines[-1].when if lines else "",
+                by_hand_first=lines[:-1],
+                in_place=in_place.place_of(folder, trials.files, row) if lines else "",
+                acts_on=_acts_on(row, _without(trials, answer.without[flag]), folder),
             )
         )
+    return tuple(found)
+
+
+def _without(trials: Trials, found: TrialResult) -> Group | None:
+    """Return the trial without a flag whose runs differ; the one without any flags if that failed."""
+    name = found.name if found.outcome is TrialOutcome.DIFFERS else ""
+    trial = trials.named(name) if name else trials.of(NONE)
+    return trial.group.result() if trial is not None else None
+
+
+def _acts_on(flag: Flag, without: Group | None, folder: Path) -> tuple[LineToFix, ...]:
+    """Return the lines on which a flag acts, those that were observed to differ first.
+
+    That a line takes new memory, which most overwrite at once, says something only of a flag against nothing else.
+    """
+    lines = [source for source in (without.sources if without is not None else ()) if flag.matches.matches(source)]
+    if flag.causes[:1] != (Cause.MEMORY,):
+        lines = [source for source in lines if source.kind is not SourceKind.UNINITIALIZED]
+    lines.sort(key=lambda source: source.suspect)
+    found = []
+    for source in lines[:MOST_LINES]:
+        edit = rewrite.edit(folder, source.file, source.line, source.kind)
+        repeated = edit is None and rewrite.is_repeated_in(folder, source.file, source.line, source.kind)
+        found.append(LineToFix(source=source, edit=edit, repeated=repeated))
     return tuple(found)
 
 

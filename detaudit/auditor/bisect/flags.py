@@ -19,6 +19,7 @@ from detaudit.auditor.evidence.event_logs import versions
 from detaudit.auditor.judge.confidence import ERROR_RATE
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.runner import MakeRunner, Runner
+from detaudit.auditor.source import machine_reads
 from detaudit.launch import Launcher
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.launch.until import Until
@@ -42,6 +43,7 @@ from detaudit.model.warnings import OutputsUndecided
 from detaudit.recipe.applies import applicable
 from detaudit.recipe.flags import Catalogue, Flag
 from detaudit.recipe.recipes import Recipe
+from detaudit.recipe.variations import ALL
 
 VERDICTS = {
     BisectOutcome.FIXED: Verdict.DETERMINISTIC,
@@ -177,7 +179,7 @@ class Bisector:
         Return whether the answer still holds then: two of the runs that were timed may differ with all needed flags.
         """
         trials, rules, catalogue = self._trials, self._rules, self._question.catalogue
-        self._needed = flag_answer.needed(answer, trials, rules, catalogue)
+        self._needed = flag_answer.needed(answer, trials, rules, catalogue, self._question.settings.cwd)
         self._file = flag_answer.write_recipe(self._question.settings.out, answer, rules, self._question.seed)
         applying = {flag.id for flag in self._known.flags} if self._known else set()
         tried_with = self._try if self._question.alternatives else None
@@ -258,9 +260,18 @@ class Bisector:
         settings = self._question.settings
         resume = advice.resume_step(settings) if interrupted else ()
         if file is None:
-            return resume
+            return (*self._vary_next(), *resume)
         command = advice.command(settings, "--recipe", file)
         return (NextStep(command=command, purpose=Purpose.AUDIT_WITH_RECIPE), *resume)
+
+    def _vary_next(self) -> tuple[NextStep, ...]:
+        """Return the command that varies what the script reads of its machine, if no flag is needed here."""
+        settings = self._question.settings
+        if flag_answer.outcome(self._answer) is not BisectOutcome.ALREADY_DETERMINISTIC:
+            return ()
+        if not advice.may_vary(settings, machine_reads.reads(settings.cwd, self._trials.files)):
+            return ()
+        return (NextStep(command=advice.command(settings, "--vary", ALL), purpose=Purpose.VARY),)
 
 
 def rules_of(catalogue: Catalogue) -> Rules:

@@ -12,6 +12,7 @@ from detaudit.auditor.bisect.costs import Cost, Timing
 from detaudit.auditor.bisect.horizon import END, OneRun
 from detaudit.auditor.bisect.trial_results import NONE, Flags, TrialOutcome, TrialResult
 from detaudit.auditor.evidence import environment, event_logs
+from detaudit.auditor.evidence.event_logs import display_path
 from detaudit.auditor.judge.group import GroupInProgress
 from detaudit.auditor.judge.run_status import stopped
 from detaudit.auditor.runs.followed import Limits
@@ -75,6 +76,15 @@ class Trials:
         """The first finished run of the trial without flags (of variations, of the control), None if there is none."""
         trial = self.of(NONE)
         return trial.first if trial else None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The user's source files that the first run loaded, as people name them."""
+        trial = self.of(NONE)
+        if trial is None or trial.first is None:
+            return ()
+        loaded = {file for one in trial.first.processes if one.settings for file in one.settings.files}
+        return tuple(sorted(display_path(file, trial.plan.spec(1).cwd) for file in loaded))
 
     def named(self, name: str) -> Trial:
         """Return the trial with this name."""

@@ -2,6 +2,7 @@
 
 import ast
 
+from detaudit.auditor.source import repeats
 from detaudit.auditor.source.scan import NUMPY, hashed
 from detaudit.auditor.source.source_edits import UNSAFE, Fix, Page, given, last
 from detaudit.model import SourceKind
@@ -35,19 +36,43 @@ _UNINITIALIZED_ONLY = {"torch.empty_strided", "torch.empty_permuted"}
 
 
 def unseeded(page: Page, node: ast.AST) -> Fix | None:
-    """Give an unseeded generator the seed 0."""
+    """Give an unseeded generator the seed 0, with what numbers the times at which it is made if it is made again."""
     if not isinstance(node, ast.Call):
         return None
     name = last(node.func)
+    if name not in {"from_non_deterministic_state", "seed", "seed_all", "seed_everything", *_GENERATORS}:
+        return None
+    if not _takes_a_seed(node):
+        return None
+    seed = _seed_of(page, node, arrays=name in (*NUMPY, "default_rng") or page.full(node.func) == "numpy.random.seed")
+    if seed is None:
+        return UNSAFE
     if name == "from_non_deterministic_state":
-        return Fix((*page.renamed(node, "from_seed"), *_seed_first(page, node)))
-    if name in ("seed", "seed_all"):
-        edits = _seed(page, node)
-        return None if edits is None else Fix((*page.renamed(node, _method(page, node)), *edits))
-    if name in _GENERATORS or name == "seed_everything":
-        edits = _seed(page, node)
-        return None if edits is None else Fix(edits)
-    return None
+        return Fix((*page.renamed(node, "from_seed"), *_seed_first(page, node, seed)))
+    renamed = page.renamed(node, _method(page, node)) if name in ("seed", "seed_all") else ()
+    return Fix((*renamed, *_seed(page, node, seed)))
+
+
+def _seed_of(page: Page, node: ast.AST, *, arrays: bool) -> str | None:
+    """Return a seed for what is evaluated here, another one each time; None if none is at hand.
+
+    Only ``arrays`` of integers take several numbers: NumPy's generators mix them.
+    """
+    names = repeats.indexes(page.reader, node)
+    if names is None:
+        return None
+    if not names:
+        return "0"
+    if arrays:
+        return f"[0, {', '.join(names)}]"
+    return names[0] if len(names) == 1 else None
+
+
+def is_repeated(page: Page, node: ast.AST) -> bool:
+    """Whether this makes or seeds a generator, maybe more than once, and no name numbers those times."""
+    if not isinstance(node, ast.Call) or repeats.indexes(page.reader, node) is not None:
+        return False
+    return last(node.func) in {*_SEEDING, "from_non_deterministic_state"}
 
 
 def _method(page: Page, call: ast.Call) -> str:
@@ -63,12 +88,20 @@ def _method(page: Page, call: ast.Call) -> str:
     return f"manual_{name}" if torch and not numbers else name
 
 
-def _seed(page: Page, call: ast.Call) -> tuple[tuple[int, int, str], ...] | None:
-    """Return the edit that gives a call the seed 0, None if it has a seed."""
+def _takes_a_seed(call: ast.Call) -> bool:
+    """Whether a call has no seed yet, and may be given one."""
     seed = call.args[0] if call.args else given(call, *_SEEDS)
-    if isinstance(seed, ast.Constant) and seed.value is None:
-        return page.instead(seed, "0")
-    return _seed_first(page, call) if seed is None and not given_otherwise(call) else None
+    return _is_none(seed) if seed is not None else not given_otherwise(call)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _seed(page: Page, call: ast.Call, new: str) -> tuple[tuple[int, int, str], ...]:
+    """Return the edit that gives a call a seed, in place of None if it has that."""
+    seed = call.args[0] if call.args else given(call, *_SEEDS)
+    return page.instead(seed, new) if seed is not None else _seed_first(page, call, new)
 
 
 def given_otherwise(call: ast.Call) -> bool:
@@ -76,16 +109,16 @@ def given_otherwise(call: ast.Call) -> bool:
     return any(keyword.arg is None for keyword in call.keywords)
 
 
-def _seed_first(page: Page, call: ast.Call) -> tuple[tuple[int, int, str], ...]:
+def _seed_first(page: Page, call: ast.Call, seed: str) -> tuple[tuple[int, int, str], ...]:
     if call.keywords and not call.args:
         start = page.span(call.keywords[0])[0]
-        return ((start, start, "0, "),)
+        return ((start, start, f"{seed}, "),)
     end = page.span(call)[1] - 1
-    return ((end, end, "0"),)
+    return ((end, end, seed),)
 
 
 def moving_seed(page: Page, node: ast.AST) -> Fix | None:
-    """Replace a seed that is computed from the clock, the process ID or entropy by 0."""
+    """Replace a seed that is computed from the clock, the process ID or entropy by 0, or by what numbers its uses."""
     if not isinstance(node, ast.Call):
         return None
     seeds = [keyword.value for keyword in node.keywords if keyword.arg in _SEED_KEYWORDS]
@@ -93,7 +126,7 @@ def moving_seed(page: Page, node: ast.AST) -> Fix | None:
         seeds += [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in ("key", "entropy", "a"))]
     for seed in seeds:
         if _moves(page, seed):
-            return Fix(page.instead(seed, "0"))
+            return _replaced(page, seed)
         if isinstance(seed, ast.Name):
             values = page.reader.values(seed)
             if any(value is not None and _moves(page, value) for value in values):
@@ -106,7 +139,12 @@ def _where_bound(page: Page, values: list[ast.expr | None]) -> Fix:
     value = values[0]
     if len(values) > 1 or value is None or value.lineno != value.end_lineno:
         return UNSAFE
-    return Fix(page.instead(value, "0"))
+    return _replaced(page, value)
+
+
+def _replaced(page: Page, seed: ast.expr) -> Fix:
+    new = _seed_of(page, seed, arrays=False)
+    return UNSAFE if new is None else Fix(page.instead(seed, new))
 
 
 def _moves(page: Page, node: ast.expr) -> bool:

@@ -1,13 +1,15 @@
-"""Find the edit that fixes a line, given what it does."""
+"""Find the edit that fixes a line, given what it does, and whether a constant seed there would do harm."""
 
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+from detaudit.auditor.source import fix_values
 from detaudit.auditor.source.fix_orders import completion_order, listing, taken_set
 from detaudit.auditor.source.fix_values import moving_seed, salted_hash, uninitialized_memory, unseeded
 from detaudit.auditor.source.source_edits import Fix, Page
-from detaudit.model import SourceKind
+from detaudit.model import Edit, SourceKind
 
 _Rule = Callable[[Page, ast.AST], Fix | None]
 
@@ -24,6 +26,8 @@ RULES: dict[SourceKind, _Rule] = {
     SourceKind.HASH: salted_hash,
 }
 """By kind, what looks at a node: None if it is none of that kind, an empty fix if nothing safe is known."""
+
+_SEEDS = frozenset({SourceKind.UNSEEDED, SourceKind.CLOCK, SourceKind.PROCESS_ID})
 
 _MOST = 20
 """The most places to fix in one statement."""
@@ -52,6 +56,37 @@ def rewritten(text: bytes | str, line: int, kind: SourceKind) -> Rewrite | None:
         return _rewritten(Page.of(text), line, rule) if rule else None
     except (SyntaxError, ValueError, RecursionError):
         return None
+
+
+def is_repeated(text: bytes | str, line: int, kind: SourceKind) -> bool:
+    """Whether a line makes or seeds a generator, and may be reached more than once with no name to number that.
+
+    A constant seed there repeats the same numbers, so no edit of the line is known that is safe.
+    """
+    if kind not in _SEEDS:
+        return False
+    try:
+        page = Page.of(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return any(fix_values.is_repeated(page, node) for node in page.at(line))
+
+
+def edit(root: Path, file: str, line: int, kind: SourceKind) -> Edit | None:
+    """Return the edit of a file that fixes what is of this kind at a line, None if no safe one is known."""
+    try:
+        found = rewritten((root / file).read_bytes(), line, kind)
+    except OSError:
+        return None
+    return Edit(file=file, line=found.first, old=found.old, new=found.new, needs=found.needs) if found else None
+
+
+def is_repeated_in(root: Path, file: str, line: int, kind: SourceKind) -> bool:
+    """Return the same of a line of a file; False if it cannot be read."""
+    try:
+        return is_repeated((root / file).read_bytes(), line, kind)
+    except OSError:
+        return False
 
 
 def _rewritten(before: Page, line: int, rule: _Rule) -> Rewrite | None:

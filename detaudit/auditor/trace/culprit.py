@@ -76,6 +76,7 @@ def of_operation(
         values=_paths(found, known.code) if found.how is How.CONTROL_FLOW else None,
         flags=blamed.flags,
         suggested_edit=blamed.edit,
+        repeated=blamed.repeated,
         suspects=known.suspects(source),
     )
 
@@ -139,7 +140,9 @@ def of_source(source: Source, differs: Difference, known: Known) -> Culprit:
     """Return the culprit if a line is known that introduces randomness, and no operation differed before."""
     blamed = blame_source(source, known.code, known.fixes)
     made = _of_line(blamed.file, blamed.line, How.SOURCE, blamed.cause, differs, known, source)
-    return structs.replace(made, source=blamed.source, flags=blamed.flags, suggested_edit=blamed.edit)
+    return structs.replace(
+        made, source=blamed.source, flags=blamed.flags, suggested_edit=blamed.edit, repeated=blamed.repeated
+    )
 
 
 def of_variable(first: Differing, differs: Difference, known: Known) -> Culprit:
@@ -168,6 +171,7 @@ def of_fork(fork: Fork, differs: Difference, known: Known) -> Culprit:
         made,
         source=blamed.source if blamed else None,
         suggested_edit=blamed.edit if blamed else None,
+        repeated=blamed.repeated if blamed else False,
         values=(went[0], went[1]),
         thread=elsewhere,
     )

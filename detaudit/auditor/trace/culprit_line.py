@@ -2,7 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from msgspec.structs import replace
+
+from detaudit.auditor.source import in_place
 from detaudit.auditor.trace.user_code import UserCode
 from detaudit.model import ORDERS, Cause, Edit, FlagFix, Source, SourceKind
 from detaudit.recipe.fix_flags import fix_flags
@@ -39,13 +43,15 @@ MOST_SUSPECTS = 5
 class Fixes:
     """What can fix a culprit: the flags, for the frameworks and the devices that a run recorded.
 
-    ``varying`` are the variations that were asked to vary.
+    ``varying`` are the variations that were asked to vary. ``files`` are the user's, below ``root``.
     """
 
     catalogue: Catalogue
     frameworks: Mapping[str, str]
     devices: Sequence[str]
     varying: tuple[Variation, ...] = ()
+    root: Path = Path()
+    files: tuple[str, ...] = ()
 
     @property
     def varied(self) -> Variation | None:
@@ -54,19 +60,31 @@ class Fixes:
 
     def pinning(self, variation: Variation) -> tuple[FlagFix, ...]:
         """Return the flags that pin a variation."""
-        return _as_fixes(self.catalogue.get(name) for name in variation.flags)
+        return tuple(self._fix(self.catalogue.get(name)) for name in variation.flags)
 
     def flags(self, cause: Cause, source: Source | None, op: str = "") -> tuple[FlagFix, ...]:
         """Return the flags that fix a culprit, best first."""
         of_order = Cause.ORDER if cause is Cause.ADDRESS else cause
         found = fix_flags(self.catalogue, of_order, self.frameworks, self.devices, source, op)
-        return _as_fixes(found)
+        return tuple(self._fix(flag, source) for flag in found)
 
+    def _fix(self, flag: Flag, source: Source | None = None) -> FlagFix:
+        """Return a flag with the lines that do the same by hand, if there are any that would help.
 
-def _as_fixes(flags: Iterable[Flag]) -> tuple[FlagFix, ...]:
-    return tuple(
-        FlagFix(flag=flag.id, title=flag.title, by_hand=flag.by_hand, by_hand_when=flag.applied_when) for flag in flags
-    )
+        A call after the import does not help against a line that makes the same call again, without a seed.
+        """
+        overridden = source is not None and source.call in flag.call
+        lines = () if overridden else self.catalogue.by_hand(flag.id, self.devices)
+        found = FlagFix(flag=flag.id, title=flag.title, by_hand="", by_hand_when="")
+        if not lines:
+            return found
+        return replace(
+            found,
+            by_hand=lines[-1].line,
+            by_hand_when=lines[-1].when,
+            by_hand_first=lines[:-1],
+            in_place=in_place.place_of(self.root, self.files, flag),
+        )
 
 
 @dataclass(frozen=True)
@@ -79,6 +97,7 @@ class Blamed:
     cause: Cause
     flags: tuple[FlagFix, ...] = ()
     edit: Edit | None = None
+    repeated: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +122,8 @@ def blame_source(source: Source, code: UserCode, fixes: Fixes) -> Blamed:
     known = code.classified(source)
     cause = _CAUSES[known.kind]
     edit = code.edit(known.file, known.line, known.kind)
-    return Blamed(known.file, known.line, known, cause, fixes.flags(cause, known), edit)
+    repeated = edit is None and code.is_repeated(known.file, known.line, known.kind)
+    return Blamed(known.file, known.line, known, cause, fixes.flags(cause, known), edit, repeated)
 
 
 def choose(sources: Sequence[Source], *, orders_only: bool, near: Iterable[tuple[str, int]] = ()) -> Source | None:

@@ -201,10 +201,15 @@ class Tracer:
         processes = self._first.processes if self._first else ()
         group = self._group.result()
         devices = [device for run in group.runs for device in run.devices]
+        code = UserCode(root=self._request.settings.cwd, cwd=self._plan.spec(1).cwd)
+        files = {code.display(file) for process in processes if process.settings for file in process.settings.files}
+        varying = self._plan.varying.varying
         return Known(
             sources=group.sources,
-            code=UserCode(root=self._request.settings.cwd, cwd=self._plan.spec(1).cwd),
-            fixes=Fixes(self._request.catalogue, versions(processes), devices, self._plan.varying.varying),
+            code=code,
+            fixes=Fixes(
+                self._request.catalogue, versions(processes), devices, varying, code.root, tuple(sorted(files))
+            ),
         )
 
     def _difference(self) -> Difference | None:

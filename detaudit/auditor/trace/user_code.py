@@ -35,13 +35,11 @@ class UserCode:
 
     def edit(self, file: str, line: int, kind: SourceKind) -> Edit | None:
         """Return the edit that fixes what is of this kind at a line, None if no safe one is known."""
-        try:
-            found = rewrite.rewritten((self.root / file).read_bytes(), line, kind)
-        except OSError:
-            return None
-        if found is None:
-            return None
-        return Edit(file=file, line=found.first, old=found.old, new=found.new, needs=found.needs)
+        return rewrite.edit(self.root, file, line, kind)
+
+    def is_repeated(self, file: str, line: int, kind: SourceKind) -> bool:
+        """Whether a line seeds a generator at a place where a constant seed repeats the same numbers."""
+        return rewrite.is_repeated_in(self.root, file, line, kind)
 
     def origins(self, file: str, line: int) -> tuple[Origin, ...]:
         """Return what makes the values that are used at a line, nearest first; nothing if it cannot be read."""

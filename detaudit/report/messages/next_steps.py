@@ -13,6 +13,7 @@ _COMMENTS = {
     Purpose.BISECT: "find a minimal set of flags that fixes it",
     Purpose.TRACE: "find the line where the runs diverge",
     Purpose.FIND_VARIATIONS: "find the variations that change the result",
+    Purpose.VARY: "it reads listings, hashes, addresses or the clock: does the result depend on them?",
     Purpose.USE_IN_CI: "use in CI: exits 0 as long as it stays deterministic",
     Purpose.PRINT_AGAIN: "print this report again",
     Purpose.RESUME: "resume this bisection",

@@ -30,6 +30,13 @@ SOME_EMPTY = "calls torch.empty() or similar, which returns uninitialized memory
 """For a line whose call is not known."""
 
 
+REPEATED = (
+    "this line may run more than once: with a constant seed it would give the same numbers each time, so make the "
+    "generator once, outside"
+)
+"""For a line that makes a generator, or seeds one, each time that it runs."""
+
+
 def sentence(source: Source) -> str:
     """Return what the line does."""
     if source.kind is SourceKind.UNINITIALIZED and not source.call:

@@ -72,6 +72,7 @@ def test_the_flag_that_is_needed(tmp_path: Path) -> None:
     row = load_catalogue().get(KERNEL)
     assert (needed.flag, needed.title, needed.requires) == (KERNEL, row.title, ())
     assert (needed.by_hand, needed.by_hand_when) == (row.by_hand, row.applied_when)
+    assert (needed.by_hand_first, needed.in_place, needed.acts_on) == ((), "", ())
     assert needed.left_out == LeftOut(trial="trial-1", runs=(1, 2), rank=0, step=2, stage=Stage.UPDATE)
     assert (needed.cost, needed.cost_range, needed.cost_runs) == (None, None, None), "nothing took turns"
     assert audit.evidence is not None
@@ -218,6 +219,46 @@ def test_a_run_that_fails_is_no_match(tmp_path: Path) -> None:
     assert audit.outcome is BisectOutcome.INCONCLUSIVE
     assert audit.verdict is Verdict.INCONCLUSIVE
     assert audit.groups[0].runs[0].status is Status.FAILED
+
+
+RNG = "numpy-default-rng"
+
+
+class WithoutSeed(Training):
+    """Runs draw from generators without a seed at lines 3 and 7 of data.py, and differ until a flag seeds them."""
+
+    def _script(self, flags: set[str], number: int) -> Script:
+        def launched(spec: RunSpec) -> RunOutcome:
+            seeded = f'"{RNG}"' in spec.env[wire.ENV_FLAGS]
+            lines = training("same" if seeded else f"other {number}")
+            lines.insert(2, {"k": "settings", "values": {}, "environ": {}, "files": [], "versions": {"numpy": "2.4.6"}})
+            for line in (3, 7):
+                source = {"k": "source", "kind": "unseeded", "what": "numpy.random.default_rng", "value": ""}
+                lines.insert(2, {**source, "file": str(spec.cwd / "data.py"), "line": line})
+            return run(lines)(spec)
+
+        return launched
+
+
+def test_the_lines_on_which_a_flag_acts_and_what_does_the_same_there(tmp_path: Path) -> None:
+    catalogue = load_catalogue()
+    requested = replace(question(tmp_path), candidates=catalogue.select([SEED, KERNEL, RNG]))
+    (requested.settings.cwd / "data.py").write_text(
+        "import numpy as np\n\nrng = np.random.default_rng()\n\n\n"
+        "def augment(x):\n    return x + np.random.default_rng().normal()\n"
+    )
+    audit = Bisector(requested, WithoutSeed()).run()
+    (needed,) = audit.needed or ()
+    assert (needed.flag, needed.by_hand, needed.by_hand_when) == (RNG, "", ""), "it is no line to paste"
+    once, again = needed.acts_on
+    assert (once.source.file, once.source.line, once.repeated) == ("data.py", 3, False)
+    assert once.edit is not None
+    assert once.edit.new == ("rng = np.random.default_rng(0)",)
+    assert (again.source.file, again.source.line, again.edit, again.repeated) == ("data.py", 7, None, True)
+    said = "\n".join(needed_lines(needed))
+    assert "acts on data.py:3: numpy.random.default_rng() is called without a seed" in said
+    assert "by hand, data.py:3: rng = np.random.default_rng(0)" in said
+    assert said.count("np.random.default_rng(0)") == 1
 
 
 class Timed(Training):

@@ -6,7 +6,7 @@ import pytest
 
 from detaudit.auditor.trace.culprit_line import Blamed, Fixes, blame_source, choose
 from detaudit.auditor.trace.user_code import UserCode
-from detaudit.model import Cause, Edit, FlagFix, Source, SourceKind
+from detaudit.model import Cause, Edit, FlagFix, HandLine, Source, SourceKind
 from detaudit.recipe.flags import load_catalogue
 
 CODE = """import os, random
@@ -57,8 +57,10 @@ def test_the_cause_and_the_fixes_of_a_line(
 ) -> None:
     edit = Edit(file="data.py", line=found.line, old=(LINES[found.line - 1],), new=(edited,), needs=needs)
     rows = [CATALOGUE.get(flag) for flag in flags]
+    lines = [(*CATALOGUE.by_hand(flag), HandLine(line="", when=""))[0] for flag in flags]
     fixes = tuple(
-        FlagFix(flag=row.id, title=row.title, by_hand=row.by_hand, by_hand_when=row.applied_when) for row in rows
+        FlagFix(flag=row.id, title=row.title, by_hand=line.line, by_hand_when=line.when)
+        for row, line in zip(rows, lines, strict=True)
     )
     assert blame_source(found, code, FIXES) == Blamed("data.py", found.line, found, cause, fixes, edit)
 
@@ -108,3 +110,33 @@ def test_the_text_of_a_line_and_the_name_of_its_file(code: UserCode) -> None:
     assert (code.text("data.py", 99), code.text(None, 1), code.text("data.py", None)) == ("", "", "")
     assert code.display(str(code.cwd / "data.py")) == "data.py"
     assert code.display("/elsewhere/data.py") == "/elsewhere/data.py"
+
+
+def test_a_line_that_may_run_more_than_once_has_no_edit_and_is_said_to_be_repeated(tmp_path: Path) -> None:
+    (tmp_path / "data.py").write_text("def augment(x):\n    return x + np.random.default_rng().normal()\n")
+    line = Source(file="data.py", line=2, kind=SourceKind.UNSEEDED, call="numpy.random.default_rng")
+    blamed = blame_source(line, UserCode(root=tmp_path, cwd=tmp_path), FIXES)
+    assert (blamed.edit, blamed.repeated) == (None, True)
+
+
+def test_a_call_after_the_import_is_no_advice_against_a_line_that_seeds_again(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import numpy as np\nnp.random.seed()\nx = np.random.rand()\n")
+    fixes = Fixes(CATALOGUE, {"torch": "2.13.0", "numpy": "2.4.6"}, ["cpu"])
+    code = UserCode(root=tmp_path, cwd=tmp_path)
+    again = Source(file="train.py", line=2, kind=SourceKind.UNSEEDED, call="numpy.random.seed")
+    draws = Source(file="train.py", line=3, kind=SourceKind.UNSEEDED, call="rand", generators=("numpy.random",))
+    blamed = blame_source(again, code, fixes)
+    assert [(fix.flag, fix.by_hand) for fix in blamed.flags] == [("numpy-seed", "")]
+    assert blamed.edit is not None
+    assert blamed.edit.new == ("np.random.seed(0)",)
+    (fix,) = blame_source(draws, code, fixes).flags
+    assert (fix.flag, fix.by_hand) == ("numpy-seed", "np.random.seed(0)")
+
+
+def test_what_the_script_has_already_is_said_to_be_in_place(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\ntorch.manual_seed(1)\n")
+    fixes = Fixes(CATALOGUE, {"torch": "2.13.0"}, ["cpu"], root=tmp_path, files=("train.py",))
+    (fix, *_) = fixes.flags(Cause.SEED, None)
+    assert (fix.flag, fix.in_place) == ("torch-seed", "train.py:2")
+    (fix, *_) = Fixes(CATALOGUE, {"torch": "2.13.0"}, ["cpu"]).flags(Cause.SEED, None)
+    assert fix.in_place == ""
