@@ -34,6 +34,7 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
       order>``, where ``count`` is the number of results so far. The line is written after each of the first results,
       after some of the later ones, and at the end.
     - ``completion-order-option``: it was given an option that returns results as they complete.
+    - ``unordered-operation``: it made an operation that calls a function with a state in parallel.
     - ``setting``: it changed a setting that a flag sets too. ``value`` shows its arguments.
 ``environ``: ``name, value, file, line, after``
     The script set an environment variable that affects determinism, or deleted it (null). ``after`` lists the
@@ -74,6 +75,8 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     The script opened this file for writing; it is not below the working directory.
 ``undigested``: ``what, why``
     The fit ``what`` (``Class.method``, or a function) has no digest of what was learned. ``why`` names the attribute.
+``unseen``: ``fw, call``
+    The script trained, or may have trained, by ``call``, which the recorder of this framework cannot follow.
 ``trouble``: ``where, error``
     The recorder failed, and the script went on.
 ``bye``: ``how``

@@ -30,6 +30,7 @@ from detaudit.auditor.evidence.event_records import (
     Torn,
     Trouble,
     Undigested,
+    UnseenLine,
     WeightsLine,
     Wrote,
 )
@@ -52,6 +53,7 @@ class Process:
     generators: dict[str, str] = field(default_factory=dict)
     probes: list[ProbeLine] = field(default_factory=list)
     undigested: list[Undigested] = field(default_factory=list)
+    unseen: list[UnseenLine] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     trainings: tuple[Training, ...] = ()
     lanes: tuple[int, ...] = ()
@@ -127,6 +129,7 @@ _LISTS: dict[type[Line], str] = {
     Environ: "environ",
     ProbeLine: "probes",
     Undigested: "undigested",
+    UnseenLine: "unseen",
     Trouble: "troubles",
 }
 

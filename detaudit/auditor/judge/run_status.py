@@ -43,7 +43,7 @@ def compared(spec: RunSpec, processes: Sequence[Process], unhooked: Sequence[Tra
 
 def judge(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], unhooked: Unhooked) -> Run:
     """Return what the run with this number shows."""
-    missed = unseen(outcome, processes)
+    missed = unseen(outcome, processes, artifacts=bool(unhooked.artifacts))
     status, errors = _status(spec, outcome, processes, unhooked)
     if missed and any(isinstance(error, NoTraining | RecorderNotLoaded) for error in errors):
         errors = missed  # which says more
