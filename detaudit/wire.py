@@ -34,6 +34,7 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
       order>``, where ``count`` is the number of results so far. The line is written after each of the first results,
       after some of the later ones, and at the end.
     - ``completion-order-option``: it was given an option that returns results as they complete.
+    - ``unordered-operation``: it made an operation that calls a function with a state in parallel.
     - ``setting``: it changed a setting that a flag sets too. ``value`` shows its arguments.
     - ``hyperparameter``: it set the hyperparameter ``what`` of an optimizer to ``value``, as far as that is known.
 ``environ``: ``name, value, file, line, after``
@@ -88,6 +89,8 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     it before; ``""`` and 0 if it is not known which line.
 ``undigested``: ``what, why``
     The fit ``what`` (``Class.method``, or a function) has no digest of what was learned. ``why`` names the attribute.
+``unseen``: ``fw, call``
+    The script trained, or may have trained, by ``call``, which the recorder of this framework cannot follow.
 ``trouble``: ``where, error``
     The recorder failed, and the script went on.
 ``bye``: ``how``

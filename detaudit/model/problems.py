@@ -171,7 +171,14 @@ class RanksUnseen(Fact, frozen=True, kw_only=True):
     world: int
 
 
-Unseen: TypeAlias = ProcessUnseen | RanksUnseen
+class CallUnseen(Fact, frozen=True, kw_only=True):
+    """The script called something of a framework that may train, and that the recorder cannot follow."""
+
+    framework: str
+    call: str
+
+
+Unseen: TypeAlias = ProcessUnseen | RanksUnseen | CallUnseen
 """What may have trained and was not recorded."""
 
 RunError: TypeAlias = (

@@ -39,6 +39,7 @@ _HOOKED_FIRST = (
     ("joblib.parallel", "process.tasks", "watch_joblib"),
     ("subprocess", "process.children", "watch_subprocess"),
     ("queue", "randomness.queues", "watch"),
+    ("tensorflow", "randomness.tensorflow_data", "watch"),
     ("torch.utils.data.dataloader", "randomness.completion_order", "watch_loaders"),
     ("torch.serialization", "process.outputs", "watch_torch"),
     ("h5py._hl.files", "process.outputs", "watch_h5py"),

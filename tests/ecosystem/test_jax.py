@@ -408,17 +408,272 @@ def test_what_a_script_can_see_of_jax_is_the_same(project: Project) -> None:
     assert '"k":"trouble"' not in event_log.read_text()
 
 
-def test_a_training_that_is_not_recorded_is_inconclusive(project: Project) -> None:
-    project.write(
-        "train.py",
-        """
-        import jax, jax.numpy as jnp
-        w = jnp.ones(3)
-        for _ in range(3):
-            loss, back = jax.vjp(lambda w: (w**2).sum(), w)
-            w = w - 0.1 * back(jnp.ones(()))[0]
-        """,
-    )
+# In each, the last of three updates differs if there is noise. Nothing of it is alive at the end, printed or written.
+LAST = """
+import sys
+import jax, jax.numpy as jnp, numpy as np, optax
+from jax import grad, jit
+
+style, *noisy = sys.argv[1:]
+noise = np.random.default_rng().normal() if noisy else 0.0
+x, y = jnp.arange(12.0).reshape(4, 3) / 10, jnp.ones(4)
+rates = [0.1, 0.1, 0.1 + noise]
+targets = [y, y, y + noise]
+
+def loss(params, x, y):
+    return jnp.mean((x @ params[0] + params[1] - y) ** 2)
+
+def descend(params, gradients, rate=0.1):
+    return [w - rate * g for w, g in zip(params, gradients)]
+
+def update(params, x, y):
+    return descend(params, grad(loss)(params, x, y))
+
+def by_vjp(params, x, y):
+    value, back = jax.vjp(lambda params: loss(params, x, y), params)
+    return descend(params, back(jnp.ones(()))[0])
+
+def train(params):
+    if style == "compiled":
+        for y in targets:
+            params = jit(update)(params, x, y)
+    elif style == "once":
+        jit(update)(params, x, targets[2])
+    elif style == "gradients-compiled":
+        for y in targets:
+            params = descend(params, jit(grad(loss))(params, x, y))
+    elif style == "tree":
+        for rate in rates:
+            gradients = grad(loss)(params, x, y)
+            params = jax.tree.map(lambda w, g: w - rate * g, params, gradients)
+    elif style == "after-an-optimizer":
+        optimizer = optax.sgd(0.1)
+        state, gradients = optimizer.init(params), grad(loss)(params, x, y)
+        params = optax.apply_updates(params, optimizer.update(gradients, state)[0])
+        for y_ in targets:
+            params = update(params, x, y_)
+    elif style == "vjp":
+        for y in targets:
+            params = by_vjp(params, x, y)
+    elif style == "vjp-compiled":
+        for y in targets:
+            params = jit(by_vjp)(params, x, y)
+    elif style == "vjp-of-predictions":
+        for y in targets:
+            predicted, back = jax.vjp(lambda params: x @ params[0] + params[1] - y, params)
+            params = descend(params, back(predicted / 2)[0])
+    elif style == "jacobian":
+        for y in targets:
+            params = descend(params, jax.jacfwd(loss)(params, x, y))
+    elif style == "pmap":
+        parallel, params = jax.pmap(update, axis_name="devices"), [w[None] for w in params]
+        for y in targets:
+            params = parallel(params, x[None], y[None])
+    elif style == "pmap-with-a-mean":
+        def averaged(params, x, y, rate):
+            gradients = jax.lax.pmean(grad(loss)(params, x, y), "devices")
+            return descend(params, gradients, rate)
+        parallel = jax.pmap(averaged, "devices", static_broadcasted_argnums=3, donate_argnums=0)
+        params = [w[None] for w in params]
+        for y in targets:
+            params = parallel(params, x[None], y[None], 0.1)
+    elif style == "pmap-once":
+        jax.pmap(update)([w[None] for w in params], x[None], targets[2][None])
+    elif style.startswith("shard-map"):
+        mesh, spec = jax.make_mesh((1,), ("data",)), jax.sharding.PartitionSpec()
+        options = {"mesh": mesh, "in_specs": (spec, spec, spec), "out_specs": spec}
+        if style == "shard-map-decorator":
+            sharded = jax.shard_map(**options)(update)
+        elif style == "shard-map-compiled":
+            sharded = jit(jax.shard_map(update, **options))
+        else:
+            from jax.experimental.shard_map import shard_map
+            sharded = shard_map(update, **options)
+        for y in targets:
+            params = sharded(params, x, y)
+    elif style.startswith("minimize"):
+        from jax.scipy.optimize import minimize
+        def run(start, y):
+            found = minimize(lambda flat: loss((flat[:3], flat[3]), x, y), start, method="BFGS")
+            return found.x, found.fun
+        run = jit(run) if style == "minimize-compiled" else run
+        for y in targets if style == "minimize-again" else targets[2:]:
+            run(jnp.zeros(4), y)
+    elif style == "whole":
+        def whole(key, y):
+            params = [jax.random.normal(key, (3,)), jnp.zeros(())]
+            for _ in range(3):
+                params = update(params, x, y)
+            return params
+        jit(whole)(jax.random.key(0), targets[2])
+
+train([jnp.ones(3), jnp.zeros(())])
+"""
+
+STEPS = {
+    **dict.fromkeys(("once", "pmap-once", "minimize", "minimize-compiled", "whole"), 1),
+    "after-an-optimizer": 3,  # the first update by hand is known as one only by the third
+}
+
+
+@pytest.mark.parametrize("noisy", [False, True], ids=["equal", "differs"])
+@pytest.mark.parametrize(
+    "style",
+    [
+        *("compiled", "once", "gradients-compiled", "tree", "after-an-optimizer"),
+        *("vjp", "vjp-compiled", "vjp-of-predictions", "jacobian"),
+        *("pmap", "pmap-with-a-mean", "pmap-once"),
+        *("shard-map", "shard-map-compiled", "shard-map-decorator"),
+        *("minimize", "minimize-compiled", "minimize-again", "whole"),
+    ],
+)
+def test_the_last_update_counts(project: Project, style: str, noisy: bool) -> None:
+    project.write("train.py", LAST)
+    group = audited(project, "train.py", "--", style, *["noisy"] * noisy, code=int(noisy))
+    run = group["runs"][0]
+    assert (run["warnings"], run["unseen"]) == ([], [])
+    assert run["steps"] == STEPS.get(style, 3)
+    if noisy:
+        assert group["first_difference"]["step"] == run["steps"]
+
+
+ALIVE = """
+import os, sys
+os.environ["KERAS_BACKEND"] = "jax"
+import numpy as np
+kind, *noisy = sys.argv[1:]
+factor = np.random.default_rng().uniform() if noisy else 0.5
+x = np.arange(32.0).reshape(8, 4).astype("f4") / 32
+
+if kind.startswith("nnx"):
+    import jax, optax
+    from flax import nnx
+
+    class Net(nnx.Module):
+        def __init__(self):
+            rngs = nnx.Rngs(0)
+            layers = nnx.Linear(4, 3, rngs=rngs), nnx.BatchNorm(3, rngs=rngs), nnx.Dropout(0.5, rngs=rngs)
+            self.layers = nnx.List(layers)
+            self.scales = nnx.data({"first": nnx.Variable(jax.numpy.ones(7))})
+        def __call__(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    @nnx.jit
+    def step(model, adam, x):
+        loss, gradients = nnx.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+        adam.update(model, gradients)
+        return loss
+
+    model = Net()
+    adam = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
+    for _ in range(3):
+        step(model, adam, x)
+    if kind == "nnx-variable":
+        scale = model.scales["first"]
+        scale.set_value(scale.get_value() * factor)
+    elif kind == "nnx-statistics":
+        model(x * factor)
+    elif kind == "nnx-weights":
+        model.layers[0].kernel.set_value(model.layers[0].kernel.get_value() * factor)
+elif kind.startswith("keras"):
+    import keras
+    keras.utils.set_random_seed(0)
+
+    def model(width):
+        layers = keras.layers
+        return keras.Sequential([keras.Input((4,)), layers.Dense(width), layers.BatchNormalization(), layers.Dense(1)])
+
+    trained, other = model(3), model(9)
+    trained.compile("sgd", "mse")
+    trained.fit(x, x[:, :1], epochs=2, verbose=0, batch_size=4)
+    changed = other if kind == "keras-other" else trained
+    if kind == "keras-statistics":
+        trained.layers[1].moving_mean.assign(trained.layers[1].moving_mean * factor)
+    else:
+        changed.set_weights([w * factor for w in changed.get_weights()])
+else:
+    import jax, jax.numpy as jnp, optax
+    optimizer, params = optax.sgd(0.1), jnp.ones(4)
+    state, average = optimizer.init(params), params
+    for step in range(3):
+        gradients = jax.grad(lambda w: ((x @ w) ** 2).mean())(params)
+        params = optax.apply_updates(params, optimizer.update(gradients, state)[0])
+        average = optax.incremental_update(params, average, 0.1 if step < 2 else factor)
+    if kind == "array-of-weights":
+        average, params = None, params * factor
+"""
+
+
+@pytest.mark.parametrize("noisy", [False, True], ids=["equal", "differs"])
+@pytest.mark.parametrize(
+    ("kind", "site"),
+    [
+        ("nnx-variable", "Net.scales/first"),
+        ("nnx-statistics", "Net.layers.1.mean"),
+        ("nnx-weights", "Net.layers.0.kernel"),
+        ("keras-weights", "Sequential."),
+        ("keras-other", "Sequential."),
+        ("keras-statistics", "Sequential.batch_normalization.moving_mean"),
+        ("average", "unnamed array of float32"),
+        ("array-of-weights", "unnamed array of float32"),
+    ],
+)
+def test_what_is_alive_at_the_end_counts(project: Project, kind: str, site: str, noisy: bool) -> None:
+    project.write("train.py", ALIVE)
+    group = audited(project, "train.py", "--", kind, *["noisy"] * noisy, code=int(noisy))
+    assert group["runs"][0]["warnings"] == []
+    if noisy:
+        assert group["first_difference"]["stage"] == "state"
+        assert site in group["first_difference"]["site"]
+
+
+UNFOLLOWED = """
+import sys
+import jax, jax.numpy as jnp, detaudit
+from jax import grad
+
+def update(w):
+    return w - 0.1 * grad(lambda w: (w**2).sum())(w)
+
+w = seen = jnp.ones(3)
+for _ in range(2):
+    seen = update(seen)
+if sys.argv[1] == "cond":
+    w = jax.lax.cond(True, update, lambda w: w, w)
+elif sys.argv[1] == "map":
+    w = jax.lax.map(update, w[None])[0]
+elif sys.argv[1] == "checkpoint":
+    w = jax.checkpoint(update)(w)
+elif sys.argv[1] == "shapes":
+    jax.eval_shape(update, w), jax.make_jaxpr(update)(w), jax.jit(update).lower(w)
+elif sys.argv[1] == "compiled":
+    w = jax.jit(lambda w: jax.lax.cond(True, update, lambda w: w, w))(w)
+elif sys.argv[1] == "hessian":
+    jax.hessian(lambda w: (update(w) ** 2).sum())(w)
+if sys.argv[2:]:
+    detaudit.record_weights(w)
+"""
+
+
+@pytest.mark.parametrize("how", ["cond", "map", "checkpoint"])
+def test_a_gradient_in_a_transformation_that_is_not_followed_is_inconclusive(project: Project, how: str) -> None:
+    project.write("train.py", UNFOLLOWED)
+    group = audited(project, "train.py", "--", how, code=125)
+    assert group["reason"]["kind"] == "trainings-unseen"
+    assert [one["kind"] for one in group["reason"]["unseen"]] == ["call-unseen"]
+    assert audited(project, "train.py", "--", how, "recorded", code=0)["runs"][0]["unseen"] == []
+
+
+@pytest.mark.parametrize("how", ["shapes", "compiled", "hessian"])
+def test_what_is_only_looked_at_or_followed_is_not_unseen(project: Project, how: str) -> None:
+    project.write("train.py", UNFOLLOWED)
+    assert audited(project, "train.py", "--", how, code=0)["runs"][0]["unseen"] == []
+
+
+def test_what_computes_no_gradient_is_no_training(project: Project) -> None:
+    project.write("train.py", "import jax, jax.numpy as jnp\nprint(jax.jit(lambda w: w * 2)(jnp.ones(3)))\n")
     group = audited(project, "train.py", code=125)
     (error,) = group["reason"]["errors"]
     assert (error["kind"], error["imported"][0].split()[0]) == ("no-training", "jax")

@@ -93,6 +93,7 @@ RUN_ERRORS: tuple[RunError, ...] = (
     p.ProcessUnseen(command="python train.py", framework="jax", why="path"),
     p.ProcessUnseen(command="./trainer", framework="torch", why="unknown"),
     p.RanksUnseen(ranks=(1,), world=2),
+    p.CallUnseen(framework="jax", call="a transformation"),
     p.RanksUnseen(ranks=(2, 3), world=4),
 )
 

@@ -32,6 +32,7 @@ from detaudit.auditor.evidence.event_records import (
     Torn,
     Trouble,
     Undigested,
+    UnseenLine,
     WeightsLine,
     Wrote,
 )
@@ -54,6 +55,7 @@ class Process:
     generators: dict[str, str] = field(default_factory=dict)
     probes: list[ProbeLine] = field(default_factory=list)
     undigested: list[Undigested] = field(default_factory=list)
+    unseen: list[UnseenLine] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     trainings: tuple[Training, ...] = ()
     lanes: tuple[int, ...] = ()
@@ -131,6 +133,7 @@ _LISTS: dict[type[Line], str] = {
     Environ: "environ",
     ProbeLine: "probes",
     Undigested: "undigested",
+    UnseenLine: "unseen",
     Trouble: "troubles",
     Wrote: "wrote",
     Left: "left",

@@ -74,6 +74,7 @@ class SourceLine(Line, frozen=True, tag="source"):
         "listing-order",
         "completion-order",
         "completion-order-option",
+        "unordered-operation",
         "setting",
         "hyperparameter",
     ]
@@ -176,6 +177,13 @@ class Undigested(Line, frozen=True, tag="undigested"):
     why: str
 
 
+class UnseenLine(Line, frozen=True, tag="unseen"):
+    """What a call trained, or may have trained, was not recorded."""
+
+    fw: str
+    call: str
+
+
 class Trouble(Line, frozen=True, tag="trouble"):
     """The recorder failed."""
 
@@ -232,6 +240,7 @@ DECODER = msgspec.json.Decoder(
     | Final
     | State
     | Undigested
+    | UnseenLine
     | Trouble
     | Wrote
     | Left

@@ -28,8 +28,13 @@ def seen_in(processes: Iterable[Process], cwd: Path) -> Seen:
     return found
 
 
-_ALWAYS = (SourceKind.UNSEEDED, SourceKind.COMPLETION_ORDER_OPTION, SourceKind.ENTROPY)
-"""What must differ, whether or not it was observed to."""
+_ALWAYS = (
+    SourceKind.UNSEEDED,
+    SourceKind.COMPLETION_ORDER_OPTION,
+    SourceKind.ENTROPY,
+    SourceKind.UNORDERED_OPERATION,
+)
+"""What must or may differ, whether or not it was observed to."""
 
 _RANKS = tuple(SourceKind)
 """What was observed to differ comes first."""

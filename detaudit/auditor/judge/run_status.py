@@ -56,7 +56,7 @@ def judge(
     outputs: Outputs | None = None,
 ) -> Run:
     """Return what the run with this number shows."""
-    missed = unseen(outcome, processes)
+    missed = unseen(outcome, processes, artifacts=bool(unhooked.artifacts))
     status, errors = _status(spec, outcome, processes, unhooked)
     if missed and any(isinstance(error, NoTraining | RecorderNotLoaded) for error in errors):
         errors = missed  # which says more

@@ -7,15 +7,22 @@ from typing import Literal
 from detaudit import redact
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.launch import Program, RunOutcome
-from detaudit.model.problems import ProcessUnseen, RanksUnseen, Unseen
+from detaudit.model.problems import CallUnseen, ProcessUnseen, RanksUnseen, Unseen
 
 _SHOWN = 120
 _MOST_RANKS = 1000
 
+_SCRIPT = "script"
+"""The framework of what a script records itself, with detaudit.record_weights."""
 
-def unseen(outcome: RunOutcome, processes: Sequence[Process]) -> tuple[Unseen, ...]:
-    """Return the programs with a framework, and the ranks of a launcher, that have no event log, each once."""
-    return tuple(dict.fromkeys((*_programs(outcome, processes), *_ranks(processes))))
+
+def unseen(outcome: RunOutcome, processes: Sequence[Process], *, artifacts: bool = False) -> tuple[Unseen, ...]:
+    """Return the programs with a framework, and the ranks of a launcher, that have no event log, each once.
+
+    Return also the calls that a recorder could not follow, unless the user has ``artifacts`` compared.
+    """
+    calls = () if artifacts else _calls(processes)
+    return tuple(dict.fromkeys((*_programs(outcome, processes), *_ranks(processes), *calls)))
 
 
 def _programs(outcome: RunOutcome, processes: Sequence[Process]) -> Iterator[ProcessUnseen]:
@@ -46,3 +53,11 @@ def _ranks(processes: Sequence[Process]) -> Iterator[RanksUnseen]:
     missing = tuple(islice((rank for rank in range(world) if rank not in recorded), _MOST_RANKS))
     if missing:
         yield RanksUnseen(ranks=missing, world=world)
+
+
+def _calls(processes: Sequence[Process]) -> Iterator[CallUnseen]:
+    """Yield what the recorder could not follow, unless the script recorded weights of that process itself."""
+    for process in processes:
+        own = any(one.framework == _SCRIPT and one.final and one.final.digest for one in process.trained)
+        if not own and not process.replaced:
+            yield from (CallUnseen(framework=line.fw, call=line.call) for line in process.unseen)

@@ -11,5 +11,9 @@ ADAPTERS = {
     "lightgbm": "boosters.lightgbm",
     "catboost": "boosters.catboost",
     "flax.linen.module": "jax.updates",
+    "flax.nnx": "jax.updates",
+    "jax.experimental.pjit": "jax.updates",
+    "jax.experimental.shard_map": "jax.updates",
+    "jax.scipy.optimize": "jax.updates",
 }
 """Module that a script imports, and the module here that hooks it."""

@@ -11,6 +11,7 @@ from detaudit.model.problems import (
     ArtifactMissing,
     ArtifactsNotWritten,
     ArtifactUnusable,
+    CallUnseen,
     EndedAfterStep,
     EndedAtDifference,
     Failed,
@@ -233,6 +234,11 @@ def _unseen(found: Unseen) -> str:
         case RanksUnseen(ranks=ranks, world=world):
             which = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
             return f"no event log of {which} of {world}: the launcher must pass its environment variables on"
+        case CallUnseen(framework=framework, call=call):
+            return (
+                f"what {call} trains in {framework} is not recorded; pass its result to detaudit.record_weights, or "
+                "save it and name the file with --artifact"
+            )
         case _:
             assert_never(found)
 

@@ -41,6 +41,8 @@ def sentence(source: Source) -> str:
     """Return what the line does."""
     if source.kind is SourceKind.UNINITIALIZED and not source.call:
         return SOME_EMPTY
+    if source.kind is SourceKind.UNSEEDED and source.generators == ("tensorflow",):
+        return f"{source.call}() is called without a seed, and before any tf.random.set_seed()"
     if source.kind is SourceKind.UNSEEDED and source.generators:
         noun = "generator" if len(source.generators) == 1 else "generators"
         return f"{source.call}() draws from the unseeded global {noun} of {both(source.generators)}"

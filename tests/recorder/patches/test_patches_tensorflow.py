@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from detaudit.recorder import patches
-from detaudit.recorder.patches import PatchOptions, tensorflow_data
-from detaudit.recorder.randomness import seeds
+from detaudit.recorder.patches import PatchOptions
+from detaudit.recorder.randomness import seeds, tensorflow_data
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,7 +1,9 @@
-"""Record what a JAX training carries from step to step beside its weights, such as batch statistics.
+"""Record what a JAX training leaves behind beside its weights: what it carries from step to step, what is alive.
 
 A training call returns it, and the next one takes it. That shows at the second call, so the state of the first step
 is not recorded. The collections that a model of Flax returns outside of a gradient count too, whoever made them.
+At the end, arrays of the type and shape of a weight count if they are alive: averages of weights, and weights that were
+changed after the last step.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class CarriedState:
         for earlier, references in self._latest.items():
             if not earlier.carried:
                 outputs = enumerate([reference() for reference in references])
-                returned = [place for place, array in outputs if id(array) in given and _has_floats(array)]
+                returned = [place for place, array in outputs if id(array) in given and has_floats(array)]
                 known = {*earlier.updated, *earlier.passed}
                 earlier.carried += [place for place in returned if place not in known]  # other traces share the list
 
@@ -53,7 +55,11 @@ class CarriedState:
 
     def collections(self, named: dict[str, Any]) -> None:
         """Handle collections that a model returned, by name."""
-        self._keep({name: array for name, array in named.items() if _has_floats(array)})
+        self._keep({name: array for name, array in named.items() if has_floats(array)})
+
+    def at_last(self, held: dict[str, Held]) -> None:
+        """Add arrays that count at the end only."""
+        self._held.update(held)
 
     def _keep(self, named: dict[str, Any]) -> None:
         self._new = self._new or bool(named)
@@ -89,12 +95,63 @@ class CarriedState:
         ]
 
 
+class LiveArrays:
+    """The arrays that are alive at the end and have the type and shape of a weight, as ``kinds`` lists them."""
+
+    def __init__(self, jax: Any, reader: JaxReader, kinds: Callable[[], set[Any]]) -> None:
+        self._jax, self._reader, self._kinds = jax, reader, kinds
+
+    def at_step(self) -> str | None:
+        """Return None: which arrays are alive within a training depends on chance."""
+        return None
+
+    def names(self) -> dict[int, str]:
+        """Return nothing: arrays have no names."""
+        return {}
+
+    def at_end(self, of_task: bool = False) -> list[list[Any]]:
+        """Return the arrays, each value once; see wire.py. A worker may keep arrays of earlier tasks."""
+        kinds = set() if of_task else self._kinds()
+        arrays = [one for one in self._jax.live_arrays() if kind_of(one) in kinds] if kinds else []
+        parts = self._reader.parts([one for one in arrays if getattr(one, "is_fully_addressable", True)])
+        found = sorted(
+            {(dtype, tuple([int(size) for size in shape]), "%016x" % words) for _, dtype, shape, words in parts}
+        )
+        rest = found[_MOST_LIVE:]
+        records: list[list[Any]] = [
+            ["Array", "unnamed array of " + dtype, True, dtype, list(shape), words]
+            for dtype, shape, words in found[:_MOST_LIVE]
+        ]
+        if rest:
+            records.append(["Array", "unnamed arrays", True, "", [len(rest)], digest.of_bytes(repr(rest).encode())])
+        return records
+
+    def end(self) -> None:
+        """Do nothing: what is alive is asked at the end."""
+
+    def forget(self) -> None:
+        """Do nothing: what is alive is asked at the end."""
+
+
+_MOST_LIVE = 2000
+
+
+def kind_of(array: Any) -> Any:
+    """Return the type and the shape of an array."""
+    return getattr(array, "dtype", None), getattr(array, "shape", ())
+
+
+def has_numbers(array: Any) -> bool:
+    """Return whether this is an array of floats or of integers, as the weights of a quantized model are."""
+    return has_floats(array) or str(getattr(getattr(array, "dtype", None), "name", "")).startswith(("int", "uint"))
+
+
 def _is_deleted(array: Any) -> bool:
     return hasattr(array, "is_deleted") and bool(array.is_deleted())
 
 
-def _has_floats(array: Any) -> bool:
-    # Counters and the keys of random generators are left out.
+def has_floats(array: Any) -> bool:
+    """Return whether this is an array of floats; counters and the keys of random generators are not."""
     name = str(getattr(getattr(array, "dtype", None), "name", ""))
     return name.startswith(("float", "bfloat", "complex"))
 

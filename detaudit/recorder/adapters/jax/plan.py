@@ -19,6 +19,9 @@ if TYPE_CHECKING:
         def collections(self, named: dict[str, Any]) -> None:
             """Handle collections that a model of Flax returned, by name."""
 
+        def result(self, outputs: list[Any]) -> None:
+            """Handle the outputs of a call that trains weights which are none of its inputs."""
+
         def donated(self, inputs: list[Any]) -> None:
             """Handle inputs of another call, which is about to reuse their buffers."""
 
@@ -28,7 +31,8 @@ class Roles:
 
     A gradient was taken with respect to the ``weights``. ``updated`` are the weights that an optimizer returned, and
     ``histories`` are arrays that each hold the losses of all iterations of a loop. ``collections`` are what models of
-    Flax returned beside their outputs.
+    Flax returned beside their outputs. ``gradients`` are what derivatives of a loss returned. If ``inner``, something
+    was trained that is none of these: it began and ended inside a function.
     """
 
     def __init__(self) -> None:
@@ -37,6 +41,8 @@ class Roles:
         self.histories: list[Any] = []
         self.updated: list[Any] = []
         self.collections: list[Any] = []
+        self.gradients: list[Any] = []
+        self.inner = False
 
     @property
     def trains(self) -> bool:
@@ -46,7 +52,7 @@ class Roles:
     @property
     def counts(self) -> bool:
         """Whether a call of this is followed."""
-        return self.trains or bool(self.collections)
+        return self.trains or bool(self.collections) or self.inner
 
 
 class Frame(Roles):
@@ -54,7 +60,7 @@ class Frame(Roles):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gradients = 0
+        self.depth = 0
 
 
 class Plan(Roles):
@@ -88,7 +94,7 @@ def places_of(wanted: Sequence[Any], leaves: Sequence[Any]) -> list[int]:
 def of_loop(body: Plan, first: int, number: int) -> Plan:
     """Return the plan of a loop from the plan of its body. Weights among the carried values are returned updated."""
     plan = Plan()
-    plan.weights, plan.passed = body.weights, set()
+    plan.weights, plan.passed, plan.inner = body.weights, set(), body.inner
     plan.losses = [place for place in body.losses if place < number]
     plan.histories = [*body.histories, *[place for place in body.losses if place >= number]]
     plan.updated = body.updated or [place - first for place in body.weights if first <= place < first + number]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 from ...process import threads
+from ...training import digest
 from ...training.steps import Training
-from .carried import CarriedState, reference_to
+from .carried import CarriedState, LiveArrays, has_floats, kind_of, reference_to
 from .reader import Held, JaxReader
 
 TYPE_CHECKING = False
@@ -15,22 +16,43 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...process.recorder import Recorder
+    from ...training.states import State
     from .plan import Plan
 
 
 class ThreadSteps:
     """Passes what happens on to the steps of its thread. Each thread or task of a pool has a training of its own."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._reader = JaxReader()
+    def __init__(self, jax: Any, recorder: Recorder) -> None:
+        self._reader, self._sink = JaxReader(), recorder.sink
+        self.kinds: set[Any] = set()
+        self._unseen: set[str] = set()
         self._main = self._steps(Training("jax", recorder, self._reader))
+        if self._main.training.wants("state"):
+            self._main.training.states.append(LiveArrays(jax, self._reader, lambda: self.kinds))
         self._of = threads.PerThread(self._main, lambda: self._steps(self._main.training.beside()))
         recorder.at_end(self._finish, self._forget)
 
     def _steps(self, training: Training) -> Steps:
         state = CarriedState(self._reader)
         training.states = [state] if training.wants("state") else []
-        return Steps(training, state)
+        return Steps(training, state, self._reader, self.kinds)
+
+    def add_states(self, make: Callable[[JaxReader, Callable[[Any], None]], State]) -> None:
+        """Compare at the end what ``make(reader, write)`` finds in the models of the process."""
+        if self._main.training.wants("state"):
+            self._main.training.states.append(make(self._reader, self._main.training.freed))
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether this thread took a gradient, and no optimizer has used it so far."""
+        return self._now().by_hand
+
+    def unseen(self, call: str) -> None:
+        """Write that something may be trained by a call whose results are not recorded."""
+        if call not in self._unseen:
+            self._unseen.add(call)
+            self._sink.write({"k": "unseen", "fw": "jax", "call": call})
 
     def _forget(self) -> None:
         self._main.forget()
@@ -41,9 +63,21 @@ class ThreadSteps:
         self._of.keep(found)
         return found
 
-    def gradient(self, weights: list[Any], losses: list[Any]) -> None:
+    def gradient(self, weights: list[Any], losses: list[Any], gradients: list[Any]) -> None:
         """Handle a gradient in code that is not compiled."""
-        self._now().gradient(weights, losses)
+        self._now().gradient(weights, losses, gradients)
+
+    def minimized(self, start: list[Any], losses: list[Any], weights: list[Any]) -> None:
+        """Handle weights that a minimizer returned, which took its gradients itself."""
+        self._now().minimized(start, losses, weights)
+
+    def mapped(self, trees: list[list[Any]], result: list[Any]) -> None:
+        """Handle what jax.tree.map made of the leaves of trees, in code that is not compiled."""
+        self._now().mapped(trees, result)
+
+    def result(self, outputs: list[Any]) -> None:
+        """Handle the outputs of a call that trains weights which are none of its inputs."""
+        self._now().result(outputs)
 
     def update(self, weights: list[Any]) -> None:
         """Handle an update in code that is not compiled."""
@@ -76,8 +110,9 @@ class ThreadSteps:
 class Steps:
     """Records steps. A step ends with an update, or, if none is detected, when the next gradient gets new weights."""
 
-    def __init__(self, training: Training, state: CarriedState) -> None:
+    def __init__(self, training: Training, state: CarriedState, reader: JaxReader, kinds: set[Any]) -> None:
         self.training, self.state = training, state
+        self._reader, self._kinds = reader, kinds
         self._start()
 
     def forget(self) -> None:
@@ -90,18 +125,50 @@ class Steps:
         self._has_updates = False
         self._known: set[Any] = set()
         self._held: list[Held] = []
+        self._without_update = 0
         self._returned: tuple[Plan, list[Callable[[], Any]]] | None = None
+        # In case that no later gradient shows what the last one was used for:
+        self._gradients: list[Held] = []
+        self._changed: list[Held] = []
 
-    def gradient(self, weights: list[Any], losses: list[Any]) -> None:
+    @property
+    def by_hand(self) -> bool:
+        """Whether a gradient was taken that no optimizer has used so far."""
+        return bool(self._entered)
+
+    def gradient(self, weights: list[Any], losses: list[Any], gradients: list[Any]) -> None:
         """Handle a gradient in code that is not compiled."""
         with self.training.lock:
             self._enter(weights)
+            self._gradients, self._changed = [Held(array) for array in gradients if has_floats(array)], []
             self._record_losses(losses, [])
+
+    def minimized(self, start: list[Any], losses: list[Any], weights: list[Any]) -> None:
+        """Handle weights that a minimizer returned, which took its gradients itself."""
+        with self.training.lock:
+            self._enter(start)
+            self._record_losses(losses, [])
+            self._end(weights)
+
+    def mapped(self, trees: list[list[Any]], result: list[Any]) -> None:
+        """Handle what jax.tree.map made of trees: if one of them are the weights, it may be their updated values."""
+        with self.training.lock:
+            ours = any([len(tree) == len(self._entered) and _are(tree, self._entered) for tree in trees])
+            if ours and _structure(result) == _structure(self._entered):
+                self._changed = [Held(array) for array in result]
+
+    def result(self, outputs: list[Any]) -> None:
+        """Handle the outputs of a call that trains weights which are none of its inputs."""
+        with self.training.lock:
+            found = [array for array in outputs if has_floats(array)]
+            if found:
+                self.training.step(("result", _structure(found)), [Held(array) for array in found])
 
     def update(self, weights: list[Any]) -> None:
         """Handle an update in code that is not compiled."""
         with self.training.lock:
             self._has_updates, self.training.ends_late = True, False
+            self._without_update = 0
             self._end(weights)
 
     def before(self, plan: Plan, inputs: list[Any]) -> None:
@@ -126,6 +193,7 @@ class Steps:
                 self._end([outputs[place] for place in plan.updated])
             else:
                 self._returned = plan, [reference_to(array) for array in outputs]
+                self._keep_results(plan, outputs)
 
     def collections(self, named: dict[str, Any]) -> None:
         """Handle collections that a model of Flax returned, by name."""
@@ -136,7 +204,7 @@ class Steps:
         """Copy the weights that are held for the end, if JAX is about to reuse their buffers."""
         with self.training.lock:
             given = {id(array) for array in inputs}
-            for held in [*self._held, *self.state.held()]:
+            for held in [*self._held, *self._gradients, *self._changed, *self.state.held()]:
                 if id(held.array) in given:
                     held.array = sys.modules["numpy"].array(held.array)
 
@@ -153,9 +221,14 @@ class Steps:
             self.training.loss(history)
 
     def _enter(self, weights: list[Any]) -> None:
-        if not weights or (self._entered and all([a is b for a, b in zip(weights, self._entered)])):
+        if not weights or (self._entered and _are(weights, self._entered)):
             return  # the same weights again: gradients are being accumulated
         key = _structure(weights)
+        self._kinds.update(key)
+        if self._entered and self._has_updates and key == _structure(self._entered):
+            # An optimizer may take two gradients for an update, but not three, so this one is used by hand.
+            self._without_update += 1
+            self._has_updates = self._without_update < 2
         if self._entered and not self._has_updates:
             if key in self._known:
                 self._end(weights)
@@ -167,15 +240,42 @@ class Steps:
         self._entered = weights
 
     def _end(self, weights: list[Any]) -> None:
+        key = _structure(weights)
+        self._kinds.update(key)
         self._entered, self._held = [], [Held(array) for array in weights]
-        self.training.step(_structure(weights), self._held)
+        self._gradients, self._changed = [], []
+        self.training.step(key, self._held)
+
+    def _keep_results(self, plan: Plan, outputs: list[Any]) -> None:
+        """Keep the outputs of a call that may be its updated weights, and those that may be gradients."""
+        wanted = _structure(self._entered)
+        known = {*plan.passed, *plan.losses, *plan.histories}
+        places = [place for place in range(len(outputs)) if place not in known and place not in plan.gradients]
+        starts = range(len(places) - len(wanted) + 1)
+        blocks = [places[start : start + len(wanted)] for start in starts] if wanted else []
+        found = next((block for block in blocks if _structure([outputs[place] for place in block]) == wanted), [])
+        self._changed = [Held(outputs[place]) for place in found]
+        others = [array for place, array in enumerate(outputs) if place not in found and place not in known]
+        self._gradients = [Held(array) for array in others if has_floats(array) and kind_of(array) in {*wanted}]
 
     def end_last(self) -> None:
-        """End the step of the last gradient, if no update showed its end."""
-        if self._entered and not self._has_updates:
-            self._entered = []
-            self.training.unseen_step()
+        """End the step of the last gradient, if no update showed its end: record what is known of its results."""
+        if not self._entered:
+            return
+        gradients = self._gradients
+        if self._changed:
+            self._end([held.array for held in self._changed])
+            self.state.at_last({f"last gradients/{place}": held for place, held in enumerate(gradients)})
+            return
+        if gradients and self.training.wants("update"):
+            self.training.event(self.training.steps + 1, "update", digest.of_parts(self._reader.parts(gradients)))
+        self._entered, self._gradients = [], []
+        self.training.unseen_step()
+
+
+def _are(arrays: list[Any], others: list[Any]) -> bool:
+    return all([a is b for a, b in zip(arrays, others)])
 
 
 def _structure(weights: list[Any]) -> Any:
-    return tuple([(getattr(array, "dtype", None), getattr(array, "shape", ())) for array in weights])
+    return tuple([kind_of(array) for array in weights])

@@ -122,8 +122,10 @@ class Frames:
         plan.updated = places_of(frame.updated, outputs)
         plan.passed, plan.names = set(places_of(leaves, outputs)), [self.name(path) for path, _ in paths]
         plan.collections = places_of(frame.collections, outputs)
+        plan.gradients = places_of(frame.gradients, outputs)
         if len(plan.updated) < len({id(array) for array in frame.updated}):
             plan.updated = []  # changed again after the update; the inputs of the next call will show the positions
+        plan.inner = frame.inner or (frame.trains and not plan.trains)
         if plan.trains and not plan.losses and not plan.histories:
             plan.losses = self._named_losses(result)
         return plan
@@ -191,14 +193,16 @@ class _Call:
     def begin(self, plan: Plan) -> None:
         """Handle the inputs while they exist. A later trace may replace the plan."""
         begun, frames = self.plan.trains, self._frames
-        if frames.top.gradients:
+        if frames.top.depth:
             return  # part of a function that a gradient is taken of
         self.plan = plan if self._carried is None else of_loop(plan, *self._carried)
         self._leaves = frames.flatten(self._inputs)[0]
-        if plan.trains and not begun and not frames.tracing and frames.have_values(self._leaves):
+        if begun or frames.tracing or not frames.have_values(self._leaves):
+            return
+        if plan.trains:
             frames.observer.before(self.plan, self._leaves)
-            if self._donates and not self.plan.updated:
-                frames.observer.donated(self._leaves)
+        if self._donates and not self.plan.updated:
+            frames.observer.donated(self._leaves)
 
     def end(self, result: Any) -> None:
         """Handle the outputs, or add them to the frame of the function being traced, which makes this call."""
@@ -210,8 +214,12 @@ class _Call:
             top.histories += [outputs[place] for place in plan.histories]
             top.updated += [outputs[place] for place in plan.updated]
             top.collections += [outputs[place] for place in plan.collections]
+            top.gradients += [outputs[place] for place in plan.gradients]
+            top.inner = top.inner or plan.inner
         elif frames.have_values(outputs):
             if plan.trains:
                 frames.observer.after(plan, outputs)
+            elif plan.inner:
+                frames.observer.result(outputs)
             elif plan.collections:
                 frames.observer.collections({plan.names[place]: outputs[place] for place in plan.collections})

@@ -14,21 +14,27 @@ if TYPE_CHECKING:
     from .tracing import Frames
 
 
-class _Jit:
-    """Represents jax.jit in a pickle, which looks it up when it is loaded."""
+class _Compiling:
+    """Represents jax.jit or jax.pmap in a pickle, which looks it up when it is loaded."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call jax.jit."""
-        return sys.modules["jax"].jit(*args, **options)
+        """Call it."""
+        return getattr(sys.modules[self._module], self._name)(*args, **options)
 
     def __reduce__(self) -> Any:
-        return getattr, (sys.modules["jax"], "jit")
+        return getattr, (sys.modules[self._module], self._name)
 
 
 class Jitted:
-    """Wraps the result of jax.jit, and follows its calls."""
+    """Wraps the result of jax.jit or jax.pmap, ``named`` by its module and its name, and follows its calls."""
 
-    def __init__(self, frames: Frames, function: Any, jit: Any, options: dict[str, Any]) -> None:
+    def __init__(
+        self, frames: Frames, function: Any, jit: Any, options: dict[str, Any], named: tuple[str, str] = ("jax", "jit")
+    ) -> None:
+        self._named = named
         functools.update_wrapper(self, function, updated=())
         self._function, self._options = function, options
         self._frames, self._traced = frames, frames.traced(function)
@@ -57,7 +63,8 @@ class Jitted:
         """Run what was compiled ahead of time, which does not take the static arguments that it was lowered with."""
         given, named = static
         dynamic = iter(args)
-        nums, names = self._options.get("static_argnums"), self._options.get("static_argnames")
+        options = self._options
+        nums, names = options.get("static_argnums") or options.get(_STATIC_IN_PMAP), options.get("static_argnames")
         places = {n % len(given) for n in ((nums,) if isinstance(nums, int) else nums or ())} if given else set()
         whole = tuple([arg if place in places else next(dynamic, arg) for place, arg in enumerate(given)])
         fixed = {name: named[name] for name in ((names,) if isinstance(names, str) else names or ()) if name in named}
@@ -68,12 +75,12 @@ class Jitted:
         return self if instance is None else MethodType(self, instance)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_jitted":  # copy and pickle read attributes of an empty object
+        if name.startswith("__") or name in ("_jitted", "_named"):  # copy and pickle read attributes of an empty object
             raise AttributeError(name)
         return getattr(self._jitted, name)
 
     def __reduce__(self) -> Any:
-        return functools.partial(_Jit(), **self._options), (self._function,)
+        return functools.partial(_Compiling(*self._named), **self._options), (self._function,)
 
     def __repr__(self) -> str:
         return repr(self._jitted)
@@ -107,26 +114,32 @@ def watch_ahead_of_time(stages: Any) -> None:
     stages.Compiled.__call__ = __call__
 
 
-def watched_jit(frames: Frames, jit: Any) -> Any:
-    """Return a jax.jit whose calls are followed."""
+def watched_jit(frames: Frames, jit: Any, module: str = "jax", name: str = "jit") -> Any:
+    """Return a jax.jit or jax.pmap whose calls are followed."""
 
     @functools.wraps(jit)
     def jit_(*args: Any, **options: Any) -> Any:
+        if name == "pmap" and len(args) == 2:
+            args, options = args[:1], {"axis_name": args[1], **options}
         if len(args) != 1 or not callable(args[0]):
             jit(*args, **options)  # raises, unless this version of JAX returns a decorator
             return functools.partial(jit_, **options)
-        return Jitted(frames, args[0], jit, options)
+        return Jitted(frames, args[0], jit, options, (module, name))
 
     return jit_
 
 
-def watched_vmap(frames: Frames, vmap: Any) -> Any:
-    """Return a jax.vmap whose calls are followed."""
+def watched_map(frames: Frames, transform: Any) -> Any:
+    """Return a jax.vmap or jax.shard_map whose calls are followed."""
 
-    @functools.wraps(vmap)
-    def vmap_(fun: Any, *options: Any, **named: Any) -> Any:
+    @functools.wraps(transform)
+    def transform_(*args: Any, **named: Any) -> Any:
+        if not args or not callable(args[0]):
+            transform(*args, **named)  # raises, unless this version of JAX returns a decorator
+            return functools.partial(transform_, **named)
+        fun, *options = args
         traced = frames.traced(fun)
-        mapped = vmap(traced, *options, **named)
+        mapped = transform(traced, *options, **named)
 
         @functools.wraps(mapped)
         def mapped_(*args: Any, **kwargs: Any) -> Any:
@@ -134,7 +147,10 @@ def watched_vmap(frames: Frames, vmap: Any) -> Any:
 
         return mapped_
 
-    return vmap_
+    return transform_
+
+
+_STATIC_IN_PMAP = "static_broadcasted_argnums"
 
 
 def watched_loops(frames: Frames, lax: Any) -> dict[str, Callable[..., Any]]:

@@ -1,10 +1,11 @@
-"""Report to JaxWatcher the weights that an optimizer of optax, or of Keras on JAX, returned, and Flax's collections."""
+"""Report to JaxWatcher what other modules train: optax, Keras on JAX, Flax, and parts of JAX that are imported late."""
 
 from __future__ import annotations
 
 import functools
 import importlib
 
+from . import models
 from . import watcher as adapter
 
 TYPE_CHECKING = False
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...process.recorder import Recorder
+
+
+_TRANSFORMATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "jax.experimental.pjit": (("pjit",), ()),
+    "jax.experimental.shard_map": ((), ("shard_map",)),
+}
+"""Modules, and what of them compiles functions, and what maps them."""
 
 
 def _reporting(function: Callable[..., Any], weights_in: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -38,9 +46,30 @@ def _reporting_collections(apply: Callable[..., Any]) -> Callable[..., Any]:
     return reporting
 
 
+def _minimizing(minimize: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(minimize)
+    def minimize_(fun: Any, x0: Any, *args: Any, **options: Any) -> Any:
+        if adapter.watcher is None:
+            return minimize(fun, x0, *args, **options)
+        return adapter.watcher.minimized(lambda: minimize(fun, x0, *args, **options), x0)
+
+    return minimize_
+
+
 def install(module: ModuleType, recorder: Recorder) -> None:
-    """Watch the updates of optax or Keras, or the models of Flax, from now on."""
+    """Watch the updates, the models or the transformations of this module from now on."""
     holder: Any = module
+    if module.__name__ in _TRANSFORMATIONS:
+        if adapter.watcher is not None:
+            adapter.watcher.follow(holder, *_TRANSFORMATIONS[module.__name__])
+        return
+    if module.__name__ == "jax.scipy.optimize":
+        holder.minimize = _minimizing(holder.minimize)
+        return
+    if module.__name__ == "flax.nnx":
+        if adapter.watcher is not None:
+            adapter.watcher.add_states(lambda reader, write: models.NnxStates(holder, reader, write))
+        return
     if module.__name__ == "optax":
         holder.apply_updates = _reporting(holder.apply_updates, lambda weights: weights)
     elif module.__name__ == "flax.linen.module":
@@ -48,3 +77,6 @@ def install(module: ModuleType, recorder: Recorder) -> None:
     elif holder.config.backend() == "jax":
         optimizer = importlib.import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
         optimizer.stateless_apply = _reporting(optimizer.stateless_apply, lambda result: result[0])
+        layer = importlib.import_module("keras.src.layers.layer").Layer
+        if adapter.watcher is not None:
+            adapter.watcher.add_states(lambda reader, write: models.LayerStates(layer, reader, write))

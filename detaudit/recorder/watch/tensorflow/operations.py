@@ -99,7 +99,7 @@ class Operations:
     def _is_watched(self, op_type: str, inputs: Sequence[Any], graph: Any) -> bool:
         if graph is not None and not hasattr(graph, "control_outputs"):
             return False  # a graph of tf.compat.v1, where an added operation would not run unless it is fetched
-        if self._racing_only and not self._racing.may(op_type, graph):
+        if self._racing_only and not self._racing.may(op_type, graph, inputs):
             return False
         if op_type in kinds.SOURCES:
             return graph is not None or op_type != "OptionalGetValue"

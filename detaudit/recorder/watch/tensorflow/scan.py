@@ -35,7 +35,7 @@ class Scan:
         attrs: Any = (),
     ) -> None:
         """Handle one operation. It runs eagerly if ``graph`` is None."""
-        if not self._racing.may(op_type, graph) or is_own(frame):
+        if not self._racing.may(op_type, graph, inputs) or is_own(frame):
             return
         if graph is None:
             place = self._places.ran(op_type, inputs, outputs, frame)
