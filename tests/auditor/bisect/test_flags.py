@@ -285,9 +285,8 @@ def test_runs_that_match_after_an_audit_whose_runs_differed_are_no_proof(
     (cwd / "train.py").write_text("")
     os.utime(cwd / "train.py", (1, 1) if not changed.get("edited") else (2**32, 2**32))
     scripts = [run(training()), run(training("same" if changed.get("same") else "other"))]
-    before = Auditor(
-        replace(settings(tmp_path, runs=2), out=cwd / ".detaudit" / "earlier"), FakeLauncher(*scripts)
-    ).run()
+    out = cwd / ".detaudit" / "earlier"
+    before = Auditor(replace(settings(tmp_path, runs=2), out=out), FakeLauncher(*scripts)).run()
     (group,) = before.groups
     recipe = msgspec.structs.replace(group.recipe, flags=changed.get("flags", ()))
     group = msgspec.structs.replace(group, recipe=recipe, varied=changed.get("varied", ()))
