@@ -94,9 +94,9 @@ def newest() -> Path:
     return found[0]
 
 
-def all_results() -> list[Path]:
-    """Return the results folders in the working directory's .detaudit, the newest first."""
-    found = {path.parent: path.stat().st_mtime for name in (FILE, CHECK) for path in Path(RESULTS).glob(f"*/{name}")}
+def all_results(folder: Path = Path(RESULTS)) -> list[Path]:
+    """Return the results folders in ``folder``, the working directory's .detaudit, the newest first."""
+    found = {path.parent: path.stat().st_mtime for name in (FILE, CHECK) for path in folder.glob(f"*/{name}")}
     return sorted(found, key=found.__getitem__, reverse=True)
 
 

@@ -86,7 +86,8 @@ class FailingFlag(msgspec.Struct, frozen=True, kw_only=True):
 class Bisection(Audit, frozen=True, kw_only=True, tag="bisect"):
     """A whole bisection, as it is kept in audit.json: each group is a trial.
 
-    ``needed`` is null if no set was found. ``not_applicable`` says of each flag that was not tried why.
+    ``needed`` is null if no set was found. ``not_applicable`` says of each flag that was not tried why. ``differed_in``
+    is the results folder of an earlier audit of the same command whose runs differed, if all runs match now.
     """
 
     outcome: BisectOutcome
@@ -98,3 +99,4 @@ class Bisection(Audit, frozen=True, kw_only=True, tag="bisect"):
     total_runs: int
     recipe_file: str | None = None
     best_so_far: tuple[str, ...] | None = None
+    differed_in: str | None = None

@@ -17,7 +17,8 @@ MOST_FLAGS = 3
 
 def result(audit: Bisection) -> trials.Result:
     """Return a bisection in words."""
-    inconclusive = audit.outcome is BisectOutcome.INCONCLUSIVE and not audit.interrupted
+    explained = audit.interrupted or audit.differed_in is not None
+    inconclusive = audit.outcome is BisectOutcome.INCONCLUSIVE and not explained
     differing = last_unfixed(audit)
     return trials.Result(
         table=_table(audit),
@@ -56,6 +57,8 @@ def _sentence(audit: Bisection) -> str:
             return f"no flag is needed {total}"
         case BisectOutcome.NOT_FIXED:
             return f"no set of flags tried makes it deterministic {total}"
+        case BisectOutcome.INCONCLUSIVE if audit.differed_in is not None:
+            return f"all runs match without flags, but in {audit.differed_in} runs of the same command differed {total}"
         case BisectOutcome.INCONCLUSIVE if audit.best_so_far is not None:
             flags = ", ".join(audit.best_so_far) or "no flags"
             return f"with {flags}, all runs so far match{_how_far(audit, audit.best_so_far)} {total}"

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from detaudit.auditor import advice, store
-from detaudit.auditor.bisect import flag_answer, priority
+from detaudit.auditor.bisect import earlier_audits, flag_answer, priority
 from detaudit.auditor.bisect.flag_rules import Rules
 from detaudit.auditor.bisect.horizon import Horizon
 from detaudit.auditor.bisect.limited_trials import LimitedTrials
@@ -109,6 +109,7 @@ class Bisector:
         self._needed: tuple[NeededFlag, ...] = ()
         self._file: Path | None = None
         self._said_whole = False
+        self._differed_in: Path | None = None
 
     def run(self) -> Bisection:
         """Find a minimal set of flags."""
@@ -122,6 +123,8 @@ class Bisector:
             if not self._answer.needed or self._explained(self._answer):
                 break
             self._retract()
+        if self._answer is not None and self._answer.needed == ():
+            self._differed_in = earlier_audits.nondeterministic(self._question.settings, self._trials.files)
         self._save()
         return self.result()
 
@@ -213,10 +216,11 @@ class Bisector:
         question, answer, known = self._question, self._answer, self._known or _Known()
         losses = question.settings.loss_pattern
         groups, file = self._trials.groups, advice.shown(self._file) if self._file else None
-        outcome = flag_answer.outcome(answer)
+        outcome = BisectOutcome.INCONCLUSIVE if self._differed_in is not None else flag_answer.outcome(answer)
         undecided = self._undecided(answer)
         needed = {one.flag for one in self._needed} | {other for one in self._needed for other in one.requires}
-        best = self._search.best if outcome is BisectOutcome.INCONCLUSIVE else None
+        unanswered = outcome is BisectOutcome.INCONCLUSIVE and self._differed_in is None
+        best = self._search.best if unanswered else None
         return Bisection(
             schema_version=SCHEMA_VERSION,
             command=question.settings.command,
@@ -236,7 +240,7 @@ class Bisector:
             ended=now(),
             loss_pattern=losses.pattern if losses is not None else None,
             outcome=outcome,
-            needed=self._needed if answer is not None and answer.needed is not None else None,
+            needed=self._needed if answer is not None and answer.needed is not None and not self._differed_in else None,
             not_needed=tuple(sorted(flag_answer.tried(groups) - needed)) if outcome is BisectOutcome.FIXED else (),
             not_applicable=known.reasons,
             failing_flags=flag_answer.failing(answer, groups),
@@ -244,6 +248,7 @@ class Bisector:
             total_runs=self._trials.total_runs,
             recipe_file=file,
             best_so_far=tuple(sorted(best)) if best is not None else None,
+            differed_in=advice.shown(self._differed_in) if self._differed_in is not None else None,
         )
 
     def _undecided(self, answer: Answer | None) -> tuple[Warning, ...]:

@@ -1,22 +1,25 @@
 """A whole bisection, with a fake launcher: what a run records depends on the flags that are set."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from detaudit import wire
 from detaudit.auditor import store
+from detaudit.auditor.audit import Auditor
 from detaudit.auditor.bisect.flags import Bisector, Question
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Bisection, BisectOutcome, LeftOut, Purpose, Stage, Status, Verdict
+from detaudit.model import Bisection, BisectOutcome, LeftOut, Purpose, Stage, Status, Varied, Verdict
 from detaudit.model.problems import Failed
 from detaudit.recipe.flags import load_catalogue
-from detaudit.report.bisection import needed_lines
-from tests.auditor.fakes import Script, run, settings, training
+from detaudit.report.bisection import needed_lines, result
+from tests.auditor.fakes import FakeLauncher, Script, run, settings, training
 
 SEED, KERNEL, HASH = "torch-seed", "torch-deterministic-algorithms", "python-hash-seed"
 
@@ -259,6 +262,53 @@ def test_the_lines_on_which_a_flag_acts_and_what_does_the_same_there(tmp_path: P
     assert "acts on data.py:3: numpy.random.default_rng() is called without a seed" in said
     assert "by hand, data.py:3: rng = np.random.default_rng(0)" in said
     assert said.count("np.random.default_rng(0)") == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "inconclusive"),
+    [
+        ({}, True),
+        ({"target": ("other.py",)}, False),
+        ({"flags": ("torch-seed",)}, False),
+        ({"varied": (Varied(id="hash-seed", values=("a", "b")),)}, False),
+        ({"same": True}, False),
+        ({"edited": True}, False),
+        ({"damaged": True}, False),
+    ],
+    ids=str,
+)
+def test_runs_that_match_after_an_audit_whose_runs_differed_are_no_proof(
+    tmp_path: Path, changed: dict[str, Any], inconclusive: bool
+) -> None:
+    requested = question(tmp_path)
+    cwd = requested.settings.cwd
+    (cwd / "train.py").write_text("")
+    os.utime(cwd / "train.py", (1, 1) if not changed.get("edited") else (2**32, 2**32))
+    scripts = [run(training()), run(training("same" if changed.get("same") else "other"))]
+    out = cwd / ".detaudit" / "earlier"
+    before = Auditor(replace(settings(tmp_path, runs=2), out=out), FakeLauncher(*scripts)).run()
+    (group,) = before.groups
+    recipe = msgspec.structs.replace(group.recipe, flags=changed.get("flags", ()))
+    group = msgspec.structs.replace(group, recipe=recipe, varied=changed.get("varied", ()))
+    target = changed.get("target", before.target)
+    store.save(out, msgspec.structs.replace(before, groups=(group,), target=target))
+    if changed.get("damaged"):
+        (out / "audit.json").write_text("{")
+
+    class Read(Training):
+        def _script(self, flags: set[str], number: int) -> Script:
+            lines, files = training(), [str(cwd / "train.py")]
+            lines.insert(2, {"k": "settings", "values": {}, "environ": {}, "files": files, "versions": {}})
+            return run(lines)
+
+    audit = Bisector(requested, Read()).run()
+    if not inconclusive:
+        assert (audit.outcome, audit.differed_in) == (BisectOutcome.ALREADY_DETERMINISTIC, None)
+        return
+    assert (audit.outcome, audit.verdict, audit.needed) == (BisectOutcome.INCONCLUSIVE, Verdict.INCONCLUSIVE, None)
+    assert audit.differed_in == str(out)
+    assert "runs of the same command differed" in result(audit).sentence
+    assert store.load(requested.settings.out) == audit
 
 
 class Timed(Training):
