@@ -28,8 +28,9 @@ def test_a_label_says_what_must_be_named(name: str) -> None:
     assert {label[key] for key in ("verdict", *audit.CACHES) if key in label} <= {"N", "D", "?"}
     assert ("path" in label) == (label["verdict"] != "D") or label["class"] in ("untrained", "ended-early")
     text = (twice.SCRIPTS / f"{name}.py").read_text()
-    assert label.get("secret", "") in text
     assert text.startswith('"""')
+    # A report may quote the script, and would have the secret from there.
+    assert label.get("secret", "\0") not in text
 
 
 @pytest.mark.parametrize("name", LABELS)
@@ -39,7 +40,9 @@ def test_a_label_agrees_with_two_runs_without_detaudit(name: str) -> None:
     assert measured.get("script") == twice.fingerprint(twice.SCRIPTS / f"{name}.py"), asked
     if label["class"] != "exit-status":
         assert measured["exit"] == [0]
-    if label["verdict"] != "D" and "path" in label:
+    if name == "left_finished":  # nothing differs: the second run found nothing to do
+        assert measured["again"] == []
+    elif label["verdict"] != "D" and "path" in label:
         assert any(label["path"] in path for how in ("fresh", "again") for path in measured.get(how, ()))
 
 

