@@ -6,14 +6,24 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 import msgspec
 
 from detaudit import redact
 from detaudit.auditor.evidence import formats
-from detaudit.auditor.evidence.formats import BROKEN, NUMBER, TEXT, Format, Part, UnusableError, apart, check_unpacked
+from detaudit.auditor.evidence.formats import (
+    BROKEN,
+    NUMBER,
+    TEXT,
+    Format,
+    Part,
+    Rows,
+    UnusableError,
+    apart,
+    check_unpacked,
+)
 from detaudit.auditor.evidence.formats.floats import Extremes, Total
 from detaudit.model.outputs import File, Role, RunFacts, Value
 from detaudit.outputs import measurements
@@ -83,13 +93,14 @@ def read(
     secret_names: Collection[str] = (),
     python: str = "",
     known: Mapping[str, File] | None = None,
+    without: Rows | None = None,
 ) -> File:
     """Return what is in a file, which is called ``shown``.
 
     Values below a key that is the name of a secret, or one of ``secret_names``, are not shown. ``python`` is an
     interpreter that may have a library that is missing here. ``known`` are files that were read before, by their
-    ``sha256``: one with the same bytes is not read again. Raises OSError if the file cannot be opened, BudgetSpentError
-    if the budget does not suffice.
+    ``sha256``: one with the same bytes is not read again. Of a database, these rows are left out: ``without``. Raises
+    OSError if the file cannot be opened, BudgetSpentError if the budget does not suffice.
     """
     budget = budget or Budget()
     budget.begin()
@@ -100,13 +111,15 @@ def read(
             digest.update(piece)
             size += len(piece)
     sha256 = digest.hexdigest()
-    if known and sha256 in known:
+    if known and sha256 in known and without is None:
         return msgspec.structs.replace(known[sha256], path=shown, name=shown)
     by, problem, values = formats.BYTES, "", _Values(PurePath(shown).stem, facts, frozenset(secret_names))
     token = apart.interpreter.set(python)
     try:
         found = formats.format_of(path)
         by = found.name if found is not None else formats.BYTES
+        if found is not None and without is not None and found.name == formats.SQLITE:
+            found = replace(found, without=without)
         if found is not None and found.guess:
             found, values = _guessed(found, path, size, budget, values)
             by = found.name

@@ -17,6 +17,7 @@ from detaudit.auditor import store
 from detaudit.auditor.evidence import files
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import UNREADABLE, Wrote
+from detaudit.auditor.evidence.formats import BROKEN, Rows
 from detaudit.launch import RunSpec
 from detaudit.launch.changes import Prefixes, Stamps
 from detaudit.model import Artifact
@@ -34,6 +35,11 @@ MOST_IN_FOLDER = 100_000
 
 MOST_LISTED = 1000
 
+MOST_DATABASE = 2**26
+"""Bytes of a database whose rows are noted before a run."""
+
+_SQLITE = b"SQLite format 3\0"  # https://www.sqlite.org/fileformat2.html#magic_header_string
+
 _SHOWN = 3
 _SYSTEM = ("/dev/", "/proc/", "/sys/", "/run/")
 
@@ -43,12 +49,19 @@ class Change:
     """A file that a run wrote and that is still there: its ``path`` is absolute, without links.
 
     ``existed`` says that it was there before the run; ``kept`` is how many bytes of then are still its first ones, if
-    the run only appended to it, else 0.
+    the run only appended to it, else 0. ``rows`` are those that a database had, if all of them are still there, else
+    none.
     """
 
     path: str
     existed: bool
     kept: int = 0
+    rows: Rows = field(default_factory=dict)
+
+    @property
+    def added_only(self) -> bool:
+        """Whether only what the run added to it is compared."""
+        return self.kept > 0 or bool(self.rows)
 
 
 @dataclass(frozen=True)
@@ -91,12 +104,16 @@ class _Recorded:
 
 
 def changes_of(
-    scanned: Sequence[str], before: Stamps, processes: Iterable[Process], prefixes: Prefixes | None = None
+    scanned: Sequence[str],
+    before: Stamps,
+    processes: Iterable[Process],
+    prefixes: Prefixes | None = None,
+    databases: Mapping[str, Rows] | None = None,
 ) -> Changes:
     """Return what a run wrote: files that the auditor ``scanned`` as changed, and what its processes recorded.
 
-    ``before`` and ``prefixes`` say what was there before. A name that was renamed or removed since counts no more, and
-    of several names of one file the first counts.
+    ``before``, ``prefixes`` and ``databases`` say what was there before. A name that was renamed or removed since
+    counts no more, and of several names of one file the first counts.
     """
     recorded, changed = _Recorded(processes), frozenset(scanned)
     found: dict[tuple[int, int], tuple[tuple[int, bytes], Change]] = {}
@@ -115,8 +132,11 @@ def changes_of(
         else:
             existed = before.existed(path) if path in changed else not recorded.left.get(path, True)
         kept = _kept(path, now, before, recorded, prefixes) if existed else 0
+        rows = (databases or {}).get(path, {}) if existed else {}
+        if rows:
+            kept, rows = 0, rows if _has_all(path, rows) else {}
         order = now.st_mtime_ns, os.fsencode(path)
-        found.setdefault((now.st_dev, now.st_ino), (order, Change(path, existed, kept)))
+        found.setdefault((now.st_dev, now.st_ino), (order, Change(path, existed, kept, rows)))
     ordered = tuple(change for _, change in sorted(found.values(), key=lambda one: one[0]))
     return Changes(ordered, tuple(recorded.folders), recorded.spent)
 
@@ -127,6 +147,47 @@ def _kept(path: str, now: os.stat_result, before: Stamps, recorded: _Recorded, p
         return prefixes.appended_to(path) if prefixes is not None else 0
     replaced = path in before.files and before.files[path][3] != now.st_ino
     return line.size if recorded.appended[path] and 0 < line.size <= now.st_size and not replaced else 0
+
+
+class Databases:
+    """The rows of SQLite databases before a run; those that did not change since are not read again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[int, int, int], Rows]] = {}
+
+    def before(self, paths: Iterable[str]) -> dict[str, Rows]:
+        """Return the rows of those files that are databases, and neither too large nor broken."""
+        found = {}
+        for path in paths:
+            try:
+                now = os.stat(path)
+            except OSError:
+                continue
+            stamp = now.st_mtime_ns, now.st_size, now.st_ino
+            if path not in self._known or self._known[path][0] != stamp:
+                self._known[path] = stamp, _rows(path) if now.st_size <= MOST_DATABASE else {}
+            found[path] = self._known[path][1]
+        return {path: rows for path, rows in found.items() if rows}
+
+
+def _rows(path: str) -> Rows:
+    """Return the rows of a database, nothing if it is none, or cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(_SQLITE)) != _SQLITE:
+                return {}
+        from detaudit.auditor.evidence.formats import sqlite  # which not every Python has
+
+        return sqlite.rows(Path(path))
+    except (ModuleNotFoundError, OSError, *BROKEN):
+        return {}
+
+
+def _has_all(path: str, known: Rows) -> bool:
+    """Whether a database still has all rows that it had, but for those in which SQLite counts."""
+    now = _rows(path)
+    old = ((table, row, times) for table, rows in known.items() for row, times in rows.items())
+    return all(now.get(table, {}).get(row, 0) >= times for table, row, times in old if table != "sqlite_sequence")
 
 
 def _in(folder: str) -> Iterator[str]:
@@ -212,6 +273,7 @@ class Collector:
                         secret_names=self.rules.redact,
                         python=python,
                         known=self._known,
+                        without=shown[name].rows,
                     )
             except files.BudgetSpentError:
                 missed.append((name, size))
@@ -222,8 +284,8 @@ class Collector:
                 problem = error.strerror or str(error)
                 found[name] = File(path=name, name=name, sha256="", size=size, problem=problem)
             else:
-                found[name] = msgspec.structs.replace(file, added_only=shown[name].kept > 0)
-        self._known = {file.sha256: file for file in found.values()}
+                found[name] = msgspec.structs.replace(file, added_only=shown[name].added_only)
+        self._known = {file.sha256: file for file in found.values() if not file.added_only}
         if not missed:
             return found, None
         names = tuple(name for name, _ in missed[:_SHOWN])

@@ -13,7 +13,16 @@ import msgspec
 
 from detaudit.auditor.evidence import event_logs
 from detaudit.auditor.evidence.logged import Block
-from detaudit.auditor.evidence.outputs import Changes, Collector, changes_of, facts_of, keep, kept, shown_path
+from detaudit.auditor.evidence.outputs import (
+    Changes,
+    Collector,
+    Databases,
+    changes_of,
+    facts_of,
+    keep,
+    kept,
+    shown_path,
+)
 from detaudit.auditor.evidence.unhooked import Watch
 from detaudit.auditor.judge import comparer
 from detaudit.auditor.judge.crowding import threads
@@ -65,6 +74,8 @@ class Runner:
         self._settings, self._launcher, self._observer = settings, launcher, observer
         self._left = LeftoverFiles()
         self._first_folders: frozenset[str] | None = None
+        self._databases = Databases()
+        self._only_added: dict[str, bool] = {}
         self._settled: set[str] = set()
         self._folders: set[str] = set()
         self._trained: dict[str, int] = {}
@@ -79,7 +90,8 @@ class Runner:
     @property
     def leftovers(self) -> list[str]:
         """The files that one run wrote and a later one read, but for those of which a run more showed what they do."""
-        read = {one.left.path for one in self._left.reads} - self._settled
+        reads = (one.left for one in self._left.reads if one.left.created or not self._only_added.get(one.left.path))
+        read = {one.path for one in reads} - self._settled
         return sorted({os.path.relpath(path, self._settings.cwd) for path in read})
 
     @property
@@ -92,10 +104,13 @@ class Runner:
         return tuple(found)
 
     def state_read(self, recipe: str) -> tuple[ReadFile, ...]:
-        """Return what runs with this recipe read of earlier ones, each file once, the reads of known lines first."""
+        """Return what runs with this recipe read of earlier ones, each file once, the reads of known lines first.
+
+        A database that existed before the audit, and that runs only added rows to, is opened to write.
+        """
         found: dict[str, ReadFile] = {}
         for one in sorted(self._left.reads, key=lambda one: not one.line):
-            if one.by.recipe == recipe:
+            if one.by.recipe == recipe and (one.left.created or not self._only_added.get(one.left.path)):
                 found.setdefault(one.left.path, one)
         return tuple(found.values())
 
@@ -171,7 +186,8 @@ class Runner:
             before = self._stamps(spec)
             if self._first_folders is None:
                 self._first_folders = before.folders if before.complete and not self._settings.isolate else None
-            prefixes = Prefixes(one.path for one in self._left.left)
+            known = [one.path for one in self._left.left]
+            prefixes, databases = Prefixes(known), self._databases.before(dict.fromkeys((*_databases(before), *known)))
             watching = self._watching(spec)
             watch = self._watch(spec, space)
             scanned: list[str] = []
@@ -185,7 +201,7 @@ class Runner:
                 scanned = written(before, self._stamps(spec))
             with self._reading:
                 processes = event_logs.read_run(spec.folder, self._known)
-                changes = changes_of(scanned, before, processes, prefixes)
+                changes = changes_of(scanned, before, processes, prefixes, databases)
                 read = self._take_state(number, spec, processes, changes, native, carry_on=carry_on)
                 used = threads(outcome.threads, processes) if spec.slot.name else 0
                 through = _through(followed.until, processes, early=outcome.ended)
@@ -251,6 +267,7 @@ class Runner:
             row = listed.row(change.path, cwd)
             if not change.path.startswith(out) and (row is None or row.state):
                 stays.append((change.path, change.existed))
+                self._only_added[change.path] = self._only_added.get(change.path, True) and bool(change.rows)
         made = [folder for folder in changes.folders if not folder.startswith(out)]
         self._folders.update(made)
         self._left.note_folders((*made, *self._new_folders(stays, cwd)))
@@ -317,6 +334,11 @@ class Runner:
         settings = self._settings
         paths = [space.inside(path) for path in settings.artifacts]
         return Watch(settings.loss_pattern, paths, spec.cwd, settings.out)
+
+
+def _databases(before: Stamps) -> Iterator[str]:
+    """Yield the files that may be databases by their names."""
+    return (path for path in before.files if path.endswith((".db", ".db3", ".sqlite", ".sqlite3")))
 
 
 def _result(

@@ -1,6 +1,7 @@
 """Which of the files that a run wrote are read, by which names they are compared, and what of them the run added."""
 
 import os
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from detaudit.auditor.evidence import outputs
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import Hello, Left, Wrote
-from detaudit.auditor.evidence.outputs import Change, Changes, Collector, changes_of, is_ignored
+from detaudit.auditor.evidence.outputs import Change, Changes, Collector, Databases, changes_of, is_ignored
 from detaudit.launch.changes import Prefixes, Stamps, stamps
 from detaudit.launch.changes import written as scanned
 from detaudit.model.outputs import File, FileBudget, ListedFile, OutputRules, RunFacts, Unread
@@ -94,10 +95,14 @@ def test_the_budget_reads_small_files_first_and_names_the_others(tmp_path: Path)
         (tmp_path / name).write_bytes(b"x" * size)
     paths = [str(tmp_path / name) for name in ("big.bin", "small.bin", "middle.bin")]
     budget = FileBudget(60.0, 1000)
-    found = Collector(OutputRules(file_budget=budget)).collect(tmp_path, new(*paths), (), listed=NONE_LISTED, facts=FACTS)
+    found = Collector(OutputRules(file_budget=budget)).collect(
+        tmp_path, new(*paths), (), listed=NONE_LISTED, facts=FACTS
+    )
     assert names(found.files) == ["middle.bin", "small.bin"]
     assert found.unread == Unread(budget=budget, count=1, size=5000, files=("big.bin",))
-    found = Collector(OutputRules(file_budget=FileBudget(-1.0))).collect(tmp_path, new(*paths), (), listed=NONE_LISTED, facts=FACTS)
+    found = Collector(OutputRules(file_budget=FileBudget(-1.0))).collect(
+        tmp_path, new(*paths), (), listed=NONE_LISTED, facts=FACTS
+    )
     assert found.files == ()
     assert found.unread is not None
     assert (found.unread.count, found.unread.files) == (3, ("small.bin", "middle.bin", "big.bin"))
@@ -197,3 +202,29 @@ def test_without_a_recorder_the_content_shows_what_was_appended(tmp_path: Path) 
     changed = scanned(before, stamps(tmp_path, tmp_path / "none"))
     found = changes_of(changed, before, (), prefixes).files
     assert {Path(one.path).name: one.kept for one in found} == {"appended": 7, "changed": 0, "same": 0}
+
+
+@pytest.mark.launches  # a database is read in a process of its own
+@pytest.mark.parametrize("how", ["added to", "changed"])
+def test_of_a_database_only_the_rows_that_were_added_count(tmp_path: Path, how: str) -> None:
+    path, fresh = tmp_path / "a" / "runs.db", tmp_path / "b" / "runs.db"
+
+    def run(place: Path, *statements: str) -> None:
+        place.parent.mkdir(exist_ok=True)
+        database = sqlite3.connect(place)
+        for one in ("CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY AUTOINCREMENT, x REAL)", *statements):
+            database.execute(one)
+        database.commit()
+        database.close()
+
+    inserts = ("INSERT INTO t (x) VALUES (0.5)", "INSERT INTO t (x) VALUES (0.25)")
+    run(path, *inserts)
+    run(fresh, *inserts)
+    known, before = Databases().before([str(path), str(tmp_path / "none")]), stamps(path.parent, tmp_path / "none")
+    run(path, *inserts, *(["UPDATE t SET x = 1 WHERE id = 1"] if how == "changed" else []))
+    changed = scanned(before, stamps(path.parent, tmp_path / "none"))
+    changes = changes_of(changed, before, (), databases=known)
+    (found,) = Collector().collect(path.parent, changes, (), listed=NONE_LISTED, facts=FACTS).files
+    (first,) = collect(Collector(), fresh.parent, str(fresh))
+    assert found.added_only is (how == "added to")
+    assert (found.values == first.values) is (how == "added to")

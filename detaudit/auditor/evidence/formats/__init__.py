@@ -11,11 +11,11 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeAlias, cast
 
 PIECE = 4 * 2**20
 """Bytes that are held in memory at a time; a multiple of every item's size."""
@@ -138,18 +138,25 @@ class Start:
             return (self.head[30 : 30 + size].decode("utf-8", "backslashreplace"),)
 
 
+SQLITE = "sqlite"
+Rows: TypeAlias = Mapping[str, Mapping[bytes, int]]
+"""The digests of the rows of each table of a database, and how often each is there."""
+
+
 @dataclass(frozen=True)
 class Format:
     """A format: its name, the module here that reads it, and whether a file is of it.
 
     Without a ``test``, the module has one, ``is_NAME(head, path)``, and ``NAME_parts`` reads the file, not ``parts``:
     such a module has several formats. A ``guess`` is one of text: what cannot be read as that is read as ``PLAIN``.
+    ``without`` are rows that are left out of a database.
     """
 
     name: str
     module: str
     test: Callable[[Start], Any] | None = None
     guess: bool = False
+    without: Rows | None = None
 
     def fits(self, start: Start) -> bool:
         """Return whether a file that begins so is of this format."""
@@ -166,7 +173,8 @@ class Format:
         Raises one of BROKEN, also between two parts, if the file is not what it should be, UnusableError
         if not even its bytes can be compared, ModuleNotFoundError if a library for it is not installed.
         """
-        found: Iterator[Part] = self._named("parts" if self.test else f"{self.name}_parts")(path)
+        read = self._named("parts" if self.test else f"{self.name}_parts")
+        found: Iterator[Part] = read(path) if self.without is None else read(path, self.without)
         return found
 
     def _named(self, function: str) -> Callable[..., Any]:
@@ -213,7 +221,7 @@ FORMATS = (
     Format("lightgbm", "boosters", _begins(b"tree\nversion=")),
     Format("xgboost", "boosters", lambda start: _XGBOOST.match(start.head)),
     Format("catboost", "boosters", _begins(b"CBM1")),
-    Format("sqlite", "sqlite", _begins(b"SQLite format 3\0")),
+    Format(SQLITE, "sqlite", _begins(b"SQLite format 3\0")),
     Format("parquet", "tables"),
     Format("arrow", "tables"),
     Format("zip", "archives"),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from detaudit.auditor.evidence.formats import PIECE, Part, apart, pieces, tables, unique
+from detaudit.auditor.evidence.formats import PIECE, Part, Rows, apart, pieces, tables, unique
 from detaudit.auditor.evidence.formats import values as single
 from detaudit.auditor.evidence.formats.values import printable
 
@@ -26,9 +26,6 @@ MOST_COPIED = 4 * 2**30
 _MAGIC = b"SQLite format 3\0"
 _SIZE = 16
 
-Rows = Mapping[str, Mapping[bytes, int]]
-"""The digests of the rows of each table, and how often each is there."""
-
 
 def is_sqlite(head: bytes, path: Path) -> bool:
     """Return whether this is a database: https://www.sqlite.org/fileformat2.html#magic_header_string."""
@@ -39,21 +36,21 @@ def parts(path: Path, without: Rows | None = None) -> Iterator[Part]:
     """See Format.parts. Rows come in the order of their IDs.
 
     Those in ``without``, as ``rows`` returns it, are left out. What is left then counts from 1, and so do the IDs that
-    SQLite gave to it, and references to them.
+    SQLite gave to it, and references to them; if it is empty, all rows are such.
     """
-    return unique(apart.parts(lambda: _parts(path, without or {})))
+    return unique(apart.parts(lambda: _parts(path, without)))
 
 
-def _parts(path: Path, without: Rows) -> Iterator[Part]:
+def _parts(path: Path, without: Rows | None) -> Iterator[Part]:
     with _opened(path) as database:
         for kind, name, sql in database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type, name"):
             yield single.text(printable(f"schema: {kind} {name}"), str(sql))
-        found = [table for table in _tables(database) if not (without and table == _SEQUENCES)]
-        newest = {table: _newest(database, table, without[table]) for table in found if table in without}
+        found = [table for table in _tables(database) if without is None or table != _SEQUENCES]
+        newest = {table: _newest(database, table, (without or {}).get(table, {})) for table in found}
         for table in found:
             cursor = _rows(database, table)
             columns = [str(column[0]) for column in cursor.description]
-            added = _added(database, table, cursor, without, newest) if without else cursor
+            added = _added(database, table, cursor, without, newest) if without is not None else cursor
             yield from tables.of_rows(added, columns, _cell, f"table {printable(table)}: ")
 
 
