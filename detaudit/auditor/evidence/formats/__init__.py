@@ -245,9 +245,9 @@ FORMATS = (
     Format("csv", "tables", guess=True),
     Format("yaml", "documents", guess=True),
     PLAIN,
-    Format("onnx", "graphs", _tested("graphs", "is_onnx")),
     Format("savedmodel", "graphs", _tested("graphs", "is_saved_model")),
     Format("fingerprint", "graphs", _tested("graphs", "is_fingerprint")),
+    Format("onnx", "graphs", _tested("graphs", "is_onnx")),
     Format("msgpack", "msgpack", _tested("msgpack", "is_msgpack")),
 )
 """The formats in the order in which they are tried: what is certain before what is a guess."""
