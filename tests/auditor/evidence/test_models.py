@@ -1,7 +1,7 @@
 """Files that other libraries write than torch and NumPy: equal contents have equal values, and a flip is named."""
 
+import contextlib
 import struct
-import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from detaudit.auditor.evidence.files import digested
-from detaudit.auditor.evidence.formats import BROKEN, apart, format_of, libraries, parts
+from detaudit.auditor.evidence.formats import BROKEN, format_of, libraries, parts
 
 FIXTURE = Path(__file__).parent / "models" / "tensorflow.zip"
 
@@ -69,10 +69,8 @@ def test_a_damaged_checkpoint_is_an_error_or_differs(saved: Path, name: str, tmp
         (tmp_path / other.name).write_bytes(other.read_bytes())
     data = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(data[:100])
-    try:
+    with contextlib.suppress(*BROKEN):
         assert values(tmp_path / name) != values(saved / "a" / "ck" / name)
-    except BROKEN:
-        pass
 
 
 def field(number: int, value: int | bytes | str) -> bytes:
@@ -201,12 +199,14 @@ def flatbuffer(leaf: float, made: str) -> bytes:
     for place, text in enumerate(("train_finish_time", made)):
         point(pair + 4 + 4 * place, len(core))
         core.extend(struct.pack("<I", len(text)) + text.encode() + b"\0")
+    core.extend(bytes(-len(core) % 8))
+    point(root + 8, table(1))
     core.extend(struct.pack("<d", leaf))
     return b"CBM1" + struct.pack("<I", len(core)) + bytes(core)
 
 
 def test_catboost_without_its_date(tmp_path: Path) -> None:
-    for name, leaf, made in (("a", 0.5, "2026-01-01"), ("later", 0.5, "2026-01-02"), ("b", 0.25, "2026-01-01")):
+    for name, leaf, made in (("a", 0.5, "2026-01-01"), ("later", 0.5, "2026-01-02T03:04"), ("b", 0.25, "2026-01-01")):
         (tmp_path / name).write_bytes(flatbuffer(leaf, made))
     assert differing(tmp_path / "a", tmp_path / "later") == {"train_finish_time"}
     assert differing(tmp_path / "a", tmp_path / "b") == {"trees"}
@@ -220,80 +220,6 @@ def test_a_database_of_orbax_needs_a_library(tmp_path: Path) -> None:
         values(tmp_path / "manifest.ocdbt")
     assert raised.value.name == "tensorstore"
     assert parts(tmp_path / "d" / ("0" * 32))[0] == "ocdbt-data"
-
-
-LIBRARY = '''
-class KvStore:
-    """Stands for tensorstore, with no arrays and one key."""
-
-    @classmethod
-    def open(cls, spec):
-        print("a library may print")
-        return cls()
-
-    def result(self):
-        return self
-
-    def list(self):
-        return Result([b"step"])
-
-    def read(self, key):
-        return Result(Value)
-
-
-class Value:
-    value = b"three"
-
-
-class Result:
-    def __init__(self, found):
-        self.found = found
-
-    def result(self):
-        return self.found
-'''
-
-
-@pytest.fixture
-def interpreter(tmp_path: Path) -> str:
-    """Return an interpreter with a library that is missing here."""
-    python = tmp_path / "venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.symlink_to(Path(sys.executable).resolve())
-    (tmp_path / "venv" / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
-    packages = tmp_path / "venv" / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
-    packages.mkdir(parents=True)
-    (packages / "tensorstore.py").write_text(LIBRARY)
-    return str(python)
-
-
-@pytest.mark.skipif(apart._is_here("tensorstore"), reason="tensorstore is installed here")
-def test_another_interpreter_reads_what_has_no_library_here(tmp_path: Path, interpreter: str) -> None:
-    manifest = tmp_path / "manifest.ocdbt"
-    manifest.write_bytes(b"\x0c\xdb\x3a\x2a" + bytes(20))
-    token = apart.interpreter.set(interpreter)
-    try:
-        assert [(part.name, list(part.pieces)) for part in parts(manifest)[1]] == [("step", [b"three"])]
-    finally:
-        apart.interpreter.reset(token)
-    token = apart.interpreter.set("/gone/python")
-    try:
-        with pytest.raises(OSError, match="gone"):
-            values(manifest)
-    finally:
-        apart.interpreter.reset(token)
-
-
-def test_an_interpreter_without_the_library_says_so(tmp_path: Path, interpreter: str) -> None:
-    (Path(interpreter).parents[1] / "lib" / f"python3.{sys.version_info.minor}/site-packages/tensorstore.py").unlink()
-    (tmp_path / "manifest.ocdbt").write_bytes(b"\x0c\xdb\x3a\x2a" + bytes(20))
-    token = apart.interpreter.set(interpreter)
-    try:
-        with pytest.raises(ModuleNotFoundError) as raised:
-            values(tmp_path / "manifest.ocdbt")
-        assert raised.value.name == "tensorstore"
-    finally:
-        apart.interpreter.reset(token)
 
 
 def test_the_script_of_another_interpreter_needs_nothing_else() -> None:

@@ -94,10 +94,14 @@ def test_the_budget_reads_small_files_first_and_names_the_others(tmp_path: Path)
         (tmp_path / name).write_bytes(b"x" * size)
     paths = [str(tmp_path / name) for name in ("big.bin", "small.bin", "middle.bin")]
     budget = FileBudget(60.0, 1000)
-    found = Collector(OutputRules(file_budget=budget)).collect(tmp_path, new(*paths), (), listed=NONE_LISTED, facts=FACTS)
+    found = Collector(OutputRules(file_budget=budget)).collect(
+        tmp_path, new(*paths), (), listed=NONE_LISTED, facts=FACTS
+    )
     assert names(found.files) == ["middle.bin", "small.bin"]
     assert found.unread == Unread(budget=budget, count=1, size=5000, files=("big.bin",))
-    found = Collector(OutputRules(file_budget=FileBudget(-1.0))).collect(tmp_path, new(*paths), (), listed=NONE_LISTED, facts=FACTS)
+    found = Collector(OutputRules(file_budget=FileBudget(-1.0))).collect(
+        tmp_path, new(*paths), (), listed=NONE_LISTED, facts=FACTS
+    )
     assert found.files == ()
     assert found.unread is not None
     assert (found.unread.count, found.unread.files) == (3, ("small.bin", "middle.bin", "big.bin"))

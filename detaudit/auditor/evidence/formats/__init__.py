@@ -153,12 +153,7 @@ class Format:
 
     def fits(self, start: Start) -> bool:
         """Return whether a file that begins so is of this format."""
-        try:
-            return bool(self.test(start) if self.test else self._named(f"is_{self.name}")(start.head, start.path))
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith(__name__):
-                return False
-            raise
+        return bool(self.test(start) if self.test else self._named(f"is_{self.name}")(start.head, start.path))
 
     def parts(self, path: Path) -> Iterator[Part]:
         """Yield the parts of a file, each name once.
