@@ -69,7 +69,9 @@ def test_what_a_terminal_leaves(printed: str, lines: tuple[str, ...]) -> None:
 
 
 ESCAPES = ("\r", "\n", "\b", "\x1b[A", "\x1b[2K", "\x1b[K", "\x1b[31m", "\x1b[2J", "\x1b[H", "\x1b[3D", "\x1b[1B", "\t")
-PRINTED = st.lists(st.sampled_from([*ESCAPES, "ab", "é█", "12.5", "\x1b]0;t\x07", " "]) | st.text(max_size=3), max_size=60)
+PRINTED = st.lists(
+    st.sampled_from([*ESCAPES, "ab", "é█", "12.5", "\x1b]0;t\x07", " "]) | st.text(max_size=3), max_size=60
+)
 
 
 @given(PRINTED.map("".join), st.binary(max_size=20), st.lists(st.integers(0, 200)))
@@ -222,7 +224,11 @@ def test_ignored_text() -> None:
     assert not differences("q=0.1 loss 0.3", "q=0.2 loss 0.3", ignored=[r"q=\S+"])
 
 
-WRITTEN = [f"[rank {rank}] step {step} loss {random.Random(rank * 100 + step).random():.4f} time {{}}s" for rank in range(3) for step in range(20)]
+WRITTEN = [
+    f"[rank {rank}] step {step} loss {random.Random(rank * 100 + step).random():.4f} time {{}}s"
+    for rank in range(3)
+    for step in range(20)
+]
 
 
 @given(st.permutations(WRITTEN), st.permutations(WRITTEN), st.randoms())
@@ -260,7 +266,9 @@ def test_how_often_progress_was_printed_does_not_count() -> None:
 
 def test_each_epoch_counts() -> None:
     a = "".join(f"Epoch {at}/9 loss {1 / at:.3f}\n" for at in range(1, 10))
-    assert serious(differences(a, a.replace("0.250", "0.251"))) == [(OutputKind.VALUE, "line 4, loss", ("0.250", "0.251"))]
+    assert serious(differences(a, a.replace("0.250", "0.251"))) == [
+        (OutputKind.VALUE, "line 4, loss", ("0.250", "0.251"))
+    ]
     assert serious(differences(a, a[: a.index("Epoch 9")]))
 
 
@@ -280,7 +288,8 @@ LINES = [
 def some_lines(count: int, seed: int) -> list[str]:
     chance = random.Random(seed)
     return [
-        chance.choice(LINES).format(chance.randrange(99), chance.random(), chance.random() * 9).strip() for _ in range(count)
+        chance.choice(LINES).format(chance.randrange(99), chance.random(), chance.random() * 9).strip()
+        for _ in range(count)
     ]
 
 
@@ -312,7 +321,9 @@ def test_what_is_not_kept_is_digested_as_what_is_kept(seed: int, more: list[str 
     ],
 )
 def test_differences_in_what_is_not_kept(change: object, kind: OutputKind | None) -> None:
-    lines = [f"2025-11-25 08:12:33,123 step {n} loss {n / 7:.4f} time {n / 90:.3f}s | {n / 999:.4f}" for n in range(300)]
+    lines = [
+        f"2025-11-25 08:12:33,123 step {n} loss {n / 7:.4f} time {n / 90:.3f}s | {n / 999:.4f}" for n in range(300)
+    ]
     other = list(lines)
     other[250] = change(other[250])  # type: ignore[operator]
     with mock.patch.object(text, "MOST_KEPT", 1000), mock.patch.object(text, "BLOCK", 20):
@@ -345,7 +356,9 @@ def test_lines_of_a_file() -> None:
 
 @given(st.lists(st.text(max_size=40), max_size=10), st.lists(st.text(max_size=40), max_size=10))
 def test_any_two_texts_can_be_compared(a: list[str], b: list[str]) -> None:
-    found = differences("\n".join(a).encode("utf-8", "replace").decode(), "\n".join(b).encode("utf-8", "replace").decode())
+    found = differences(
+        "\n".join(a).encode("utf-8", "replace").decode(), "\n".join(b).encode("utf-8", "replace").decode()
+    )
     assert all(isinstance(one, OutputDifference) for one in found)
 
 

@@ -1,7 +1,6 @@
 """Files that ask for more than they hold: they are refused in time, and nothing is written or called."""
 
 import bz2
-import contextlib
 import gzip
 import io
 import json
@@ -19,11 +18,16 @@ import h5py  # noqa: F401 - the first import starts a process, so it is not left
 import numpy as np
 import pytest
 
-from detaudit.auditor.evidence import artifacts, saved
-from detaudit.auditor.evidence.formats import UnusableError, arrays, torch
+from detaudit.auditor.evidence import artifacts, files
+from detaudit.auditor.evidence.formats import arrays
+from detaudit.model.outputs import File, RunFacts
 
 MOST = 256 * 2**20
 """Bytes of memory that reading any of these files takes at most."""
+
+
+def read(path: Path) -> File:
+    return files.read(path, path.name, RunFacts(started=0.0, ended=60.0))
 
 
 def problem(path: Path, data: bytes) -> str:
@@ -31,7 +35,7 @@ def problem(path: Path, data: bytes) -> str:
     path.write_bytes(data)
     tracemalloc.start()
     try:
-        found = saved.read(path)
+        found = read(path)
         assert tracemalloc.get_traced_memory()[1] < MOST
     finally:
         tracemalloc.stop()
@@ -55,12 +59,11 @@ def small_bombs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_bombs")
-@pytest.mark.parametrize("suffix", [".npz", ".keras"])
-def test_a_zip_that_unpacks_to_far_more_is_refused(suffix: str, tmp_path: Path) -> None:
-    file = tmp_path / f"m{suffix}"
-    assert "it unpacks to 100 times its size or more" in problem(file, npz({"a.npy": ZEROS}))
-    with pytest.raises(UnusableError, match="it unpacks to 100 times"):
-        artifacts.read(file)
+@pytest.mark.parametrize("members", [["a.npy"], ["config.json", "metadata.json", "m.h5"], ["m/data.pkl"], ["a.txt"]])
+def test_a_zip_that_unpacks_to_far_more_is_refused(members: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "m"
+    assert "it unpacks to 100 times its size or more" in problem(file, npz(dict.fromkeys(members, ZEROS)))
+    assert artifacts.read(file).values == ()
 
 
 @pytest.mark.usefixtures("small_bombs")
@@ -78,7 +81,7 @@ def test_views_that_show_a_storage_again_and_again_are_refused(tmp_path: Path) -
 
     whole = framework.zeros(100_000)
     framework.save([whole[i:] for i in range(1000)], tmp_path / "m.pt")
-    assert "it unpacks to 100 times" in saved.read(tmp_path / "m.pt").problem
+    assert "it unpacks to 100 times" in read(tmp_path / "m.pt").problem
 
 
 def test_names_in_an_archive_are_no_paths(tmp_path: Path) -> None:
@@ -132,26 +135,19 @@ def test_a_pickle_of_a_few_opcodes_takes_no_time_and_no_memory(opcodes: bytes, t
     problem(tmp_path / "m.pkl", data)
     archive = npz({"m/data.pkl": data, "m/data/0": b"1234"}, zipfile.ZIP_STORED)
     problem(tmp_path / "m.pt", archive)
-    with contextlib.suppress(UnusableError):
-        artifacts.read(tmp_path / "m.pt")
+    artifacts.read(tmp_path / "m.pt")
 
 
-def test_the_name_of_a_global_does_not_grow() -> None:
-    assert torch.storages_in(b"\x80\x04" + short("a") + b"q\x00h\x00" + b"\x93q\x00h\x00h\x00" * 200 + b".") == {}
-
-
-@pytest.mark.parametrize(
-    "header", [1, "a", [], {"a": 1}, {"a": {"dtype": "F32", "shape": "ab", "data_offsets": [0, 0]}}]
-)
+@pytest.mark.parametrize("header", [{"a": 1}, {"a": {"dtype": "F32", "shape": "ab", "data_offsets": [0, 0]}}])
 def test_a_header_of_another_kind_is_refused(header: Any, tmp_path: Path) -> None:
     text = json.dumps(header).encode()
-    assert "cannot be read as .safetensors" in problem(tmp_path / "m.safetensors", struct.pack("<Q", len(text)) + text)
+    assert "cannot be read as safetensors" in problem(tmp_path / "m.safetensors", struct.pack("<Q", len(text)) + text)
 
 
 @pytest.mark.parametrize("learner", [[], 1, {"gradient_booster": []}, {"gradient_booster": {"model": 1}}])
 def test_a_model_of_another_layout_is_refused(learner: Any, tmp_path: Path) -> None:
     text = json.dumps({"learner": learner, "version": []}).encode()
-    assert "cannot be read as .json" in problem(tmp_path / "m.json", text)
+    assert "cannot be read as xgboost" in problem(tmp_path / "m.json", text)
 
 
 def test_a_shape_holds_numbers(tmp_path: Path) -> None:

@@ -160,12 +160,7 @@ class Format:
 
     def fits(self, start: Start) -> bool:
         """Return whether a file that begins so is of this format."""
-        try:
-            return bool(self.test(start) if self.test else self._named(f"is_{self.name}")(start.head, start.path))
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith(__name__):
-                return False
-            raise
+        return bool(self.test(start) if self.test else self._named(f"is_{self.name}")(start.head, start.path))
 
     def parts(self, path: Path) -> Iterator[Part]:
         """Yield the parts of a file, each name once.
@@ -253,9 +248,9 @@ FORMATS = (
     Format("csv", "tables", guess=True),
     Format("yaml", "documents", guess=True),
     PLAIN,
-    Format("onnx", "graphs", _tested("graphs", "is_onnx")),
     Format("savedmodel", "graphs", _tested("graphs", "is_saved_model")),
     Format("fingerprint", "graphs", _tested("graphs", "is_fingerprint")),
+    Format("onnx", "graphs", _tested("graphs", "is_onnx")),
     Format("msgpack", "msgpack", _tested("msgpack", "is_msgpack")),
 )
 """The formats in the order in which they are tried: what is certain before what is a guess."""

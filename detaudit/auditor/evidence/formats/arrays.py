@@ -120,6 +120,8 @@ def _inside(keys: Keys, value: Any) -> list[tuple[Keys, Any]] | None:
     match value:
         case Call() if _is_array(value) or _is_tensor(value) or _single(value) is not None:
             return None
+        case Call(state=(_, shape, _, _, list(items))) if _called(value).endswith(_RECONSTRUCT):  # of objects
+            return [*_listed(keys, items), ((*keys, "shape"), _canonical(shape))]
         case Call(arguments=(function, kind, tuple(arguments), *state)) if _called(value) == _SUBCLASS:
             return [(keys, kind), (keys, Call(function, arguments)), *_listed(keys, state)]
         case Call(arguments=(kind, base, state)) if _called(value) in _RECONSTRUCTORS:

@@ -1,6 +1,7 @@
 """Read the models of XGBoost (JSON and UBJSON), LightGBM (text) and CatBoost: each tree is a part, if that is known.
 
-The parameters at the end of a LightGBM model, which name files and threads, are left out.
+The parameters at the end of a LightGBM model, which name files and threads, and the random number of a CatBoost model
+are left out.
 """
 
 import json
@@ -58,9 +59,10 @@ def _trees(learner: dict[str, Any]) -> Iterator[Part]:
     yield Part("parameters", iter([json.dumps(kept).encode()]), _DTYPE)
 
 
-# How catboost/libs/model/flatbuffers/model.fbs lays a model out: a table TModelCore, whose third field is the vector of
-# pairs of texts, among them a unique number and the time of the training.
-_INFO, _KEY, _VALUE = 2, 0, 1
+# How catboost/libs/model/flatbuffers/model.fbs lays a model out: a table TModelCore, whose second field is the trees and
+# the third a vector of pairs of texts, among them a random number and the time of the training.
+_TREES, _INFO, _KEY, _VALUE = 1, 2, 0, 1
+_RANDOM = "model_guid"
 
 
 def _catboost(model: bytes) -> Iterator[Part]:
@@ -68,8 +70,9 @@ def _catboost(model: bytes) -> Iterator[Part]:
     core, rest = bytearray(model[8 : 8 + size]), model[8 + size :]
     if len(core) < size:
         raise EOFError("it ends too early")
-    texts = {}
-    info = _field(core, _u32(core, 0), _INFO)
+    texts, end = {}, 0
+    root = _u32(core, 0)
+    info, trees = _field(core, root, _INFO), _field(core, root, _TREES)
     if info:
         vector = info + _u32(core, info)
         for place in range(min(_u32(core, vector), MOST_PAIRS)):
@@ -77,10 +80,14 @@ def _catboost(model: bytes) -> Iterator[Part]:
             pair = at + _u32(core, at)
             (key, _), (value, where) = (_text(core, pair, field) for field in (_KEY, _VALUE))
             texts[key.decode("utf-8", "backslashreplace")] = value.decode("utf-8", "backslashreplace")
-            core[where : where + len(value)] = bytes(len(value))
+            end = max(end, where + len(value))
+    # What is built first lies last. The texts may be of any length, so nothing before their end is compared with them.
+    if trees and trees + _u32(core, trees) >= end:
+        core = core[end:].lstrip(b"\0")
     yield Part("trees", iter([bytes(core), rest]), _DTYPE)
     for name, value in sorted(texts.items()):
-        yield shown_text(name, value)
+        if name != _RANDOM:
+            yield shown_text(name, value)
 
 
 def _u32(data: bytearray, at: int) -> int:

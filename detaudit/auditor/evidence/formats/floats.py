@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from detaudit import wire
+from detaudit.auditor.evidence.formats import NUMBER, TEXT
 
 _NO_FLOATS = ("b1", "i", "u", "c", "S", "U", "O", "M", "m")
 """NumPy's kinds of elements that are left out of the sum; complex ones too."""
@@ -20,8 +21,8 @@ class Total:
         self._understood = True
 
     def add(self, dtype: str, piece: bytes) -> None:
-        """Add the next piece of a tensor; see Part for ``dtype``, which is ``""`` for other data."""
-        if not dtype or dtype[1:].startswith(_NO_FLOATS):
+        """Add the next piece of a tensor; see Part for ``dtype``."""
+        if dtype in ("", NUMBER, TEXT) or dtype[1:].startswith(_NO_FLOATS):
             return
         try:
             self._sums.append(wire.add_up(_elements(dtype.removesuffix(" F"), piece)))

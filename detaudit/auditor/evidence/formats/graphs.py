@@ -17,6 +17,7 @@ MOST_MESSAGE = 64 * 2**20
 """Bytes of a message that is read at once."""
 
 MOST_FIELDS = 1_000_000
+MOST_VERSION = 100
 
 _GRAPH, _OPSETS, _PROPERTIES, _FUNCTIONS, _IR = 7, 8, 14, 25, 1
 _LIKE_ONNX = {1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26}
@@ -24,7 +25,7 @@ _LIKE_ONNX = {1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26}
 
 def is_onnx(start: Start) -> bool:
     """Return whether the fields of a file are those of an ONNX model: its version, and one graph."""
-    if start.head[:1] != b"\x08":
+    if start.size < 2 or start.head[0] != 0x08 or not 0 < start.head[1] < MOST_VERSION:
         return False
     found = _top(start)
     return _IR in found and found.count(_GRAPH) == 1 and set(found) <= _LIKE_ONNX

@@ -50,7 +50,7 @@ def is_pickle(start: Start) -> bool:
 # Protocols 0 and 1: a container or a function that is put into the memo, or one number or text.
 _OLD = re.compile(
     rb"\(?[dlt]p\d+\n|[\]}]q|c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n|\(i[A-Za-z_][\w.]*\n|\([(IFLSVKJGMNX]|[FIL][-+.\w]+\n\.\Z"
-    rb"|G.{8}\.\Z|[SV].*\np\d+\n\.\Z|X.*q.\.\Z",
+    rb"|G(?=.*[^ -~]).{8}\.\Z|[SV].*\np\d+\n\.\Z|X.*q.\.\Z",
     re.DOTALL,
 )
 

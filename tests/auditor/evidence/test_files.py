@@ -1,0 +1,217 @@
+"""What a file holds: which values decide, what is shown of them, and how much of a large file is kept."""
+
+import hashlib
+import json
+import pickle
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from detaudit.auditor.evidence import files, formats
+from detaudit.auditor.evidence.files import Budget, BudgetSpentError, read
+from detaudit.auditor.evidence.formats import BROKEN, Part, apart, protobuf
+from detaudit.model.outputs import File, Role, RunFacts, Value
+from detaudit.redact import HIDDEN
+
+NOW = 1_800_000_000.0
+FACTS = RunFacts(started=NOW, ended=NOW + 60)
+
+
+def saved(folder: Path, value: Any, name: str = "state.any", **options: Any) -> File:
+    path = folder / name
+    path.write_bytes(pickle.dumps(value))
+    return read(path, name, FACTS, **options)
+
+
+def by_name(file: File) -> dict[str, Value]:
+    return {value.name: value for value in file.values}
+
+
+def test_a_file_has_the_digest_of_its_bytes_and_its_values(tmp_path: Path) -> None:
+    file = saved(tmp_path, {"loss": 0.25, "w": np.ones(2)}, "out.pkl")
+    data = (tmp_path / "out.pkl").read_bytes()
+    assert (file.path, file.name, file.size, file.by) == ("out.pkl", "out.pkl", len(data), "pickle")
+    assert file.sha256 == hashlib.sha256(data).hexdigest()
+    assert [(one.name, one.role, one.shown) for one in file.values[:2]] == [
+        ("loss", Role.RESULT, "0.25"),
+        ("w", Role.RESULT, ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "role"),
+    [
+        ("fit_time", 3.5, Role.MEASUREMENT),
+        ("fit_time", np.array([3.5, 4.5]), Role.MEASUREMENT),
+        ("fit_time", np.array([3.5, -1]), Role.RESULT),
+        ("fit_time", np.array([3, 4], ">i4"), Role.MEASUREMENT),
+        ("arrival_time", np.array([3.5, 4.5]), Role.RESULT),
+        ("threshold", 0.5, Role.RESULT),
+        ("rng", torch.get_rng_state(), Role.GENERATOR),
+        ("state", random.getstate(), Role.GENERATOR),
+        ("random_state", 3, Role.RESULT),
+    ],
+)
+def test_the_roles_of_values(name: str, value: Any, role: Role, tmp_path: Path) -> None:
+    found = saved(tmp_path, {name: value}).values
+    assert {one.role for one in found if one.name in (name, f"{name}.1")} - {Role.RESULT} == {role} - {Role.RESULT}
+    assert found
+
+
+def test_the_name_of_the_file_says_what_its_values_are(tmp_path: Path) -> None:
+    for name, role in (("epoch_times.npy", Role.MEASUREMENT), ("weights.npy", Role.RESULT)):
+        np.save(tmp_path / name, np.array([1.5, 2.5]))
+        assert [one.role for one in read(tmp_path / name, name, FACTS).values] == [role]
+
+
+def test_the_elements_of_a_large_array_with_the_name_of_a_time_are_not_known(tmp_path: Path) -> None:
+    file = saved(tmp_path, {"fit_time": np.ones(100_000)})
+    assert by_name(file)["fit_time"].role is Role.OPEN
+
+
+def test_secrets_are_not_shown(tmp_path: Path) -> None:
+    held = {"api_key": "sk-1", "nested": {"password": "p", "x": 1}, "url": "https://me:pw@host/a", "mine": "m"}
+    shown = {name: one.shown for name, one in by_name(saved(tmp_path, held, secret_names=["mine"])).items()}
+    assert shown["api_key"] == shown["nested.password"] == shown["mine"] == HIDDEN
+    assert shown["nested.x"] == "1"
+    assert "pw" not in shown["url"]
+    assert "pw" not in json.dumps(shown)
+
+
+def test_long_texts_are_not_shown(tmp_path: Path) -> None:
+    assert by_name(saved(tmp_path, {"a": "x" * 500}))["a"].shown == ""
+
+
+def test_what_decides_comes_first(tmp_path: Path) -> None:
+    file = saved(tmp_path, {"fit_time": 1.5, "r": random.getstate(), "loss": 0.5})
+    assert [one.role for one in file.values] == sorted((one.role for one in file.values), key=[*Role].index)
+    assert file.values[0].name == "loss"
+
+
+def test_values_beyond_a_number_are_folded_by_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_VALUES", 10)
+    rows: list[dict[str, Any]] = [{"loss": 0.5 + place, "fit_time": 1.5, "tag": "x"} for place in range(30)]
+    first = saved(tmp_path, rows)
+    assert len(first.values) == 10 + 3
+    rows[20]["loss"] += 1
+    found, again = by_name(first), by_name(saved(tmp_path, rows))
+    assert {name for name in found if found[name] != again[name]} == {"*.loss (further values)"}
+    assert found["*.fit_time (further values)"].role is Role.MEASUREMENT
+
+
+def test_a_budget_ends_reading(tmp_path: Path) -> None:
+    budget = Budget(bytes=3000)
+    saved(tmp_path, {"a": bytes(1000)}, budget=budget)
+    with pytest.raises(BudgetSpentError, match="bytes"):
+        saved(tmp_path, {"a": bytes(4000)}, budget=budget)
+    with pytest.raises(BudgetSpentError, match="time"):
+        saved(tmp_path, {}, budget=Budget(seconds=-1))
+
+
+def test_the_time_between_files_is_not_that_of_reading(tmp_path: Path) -> None:
+    budget = Budget(seconds=0.5)
+    saved(tmp_path, {}, budget=budget)
+    time.sleep(0.6)
+    saved(tmp_path, {}, budget=budget)
+
+
+def test_what_an_archive_unpacks_to_counts(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "a", a=np.zeros(100_000))
+    with pytest.raises(BudgetSpentError, match="bytes"):
+        read(tmp_path / "a.npz", "a", FACTS, budget=Budget(bytes=100_000))
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    torch.save({"w": torch.ones(99)}, tmp_path / "a")
+    (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:-40])
+    file = read(tmp_path / "a", "a", FACTS)
+    assert (file.by, file.values) == ("torch", ())
+    assert "cannot be read as torch" in file.problem
+    (tmp_path / "manifest.ocdbt").write_bytes(b"\x0c\xdb\x3a\x2a")
+    assert "tensorstore" in read(tmp_path / "manifest.ocdbt", "m", FACTS).problem
+    with pytest.raises(OSError, match="gone"):
+        read(tmp_path / "gone", "gone", FACTS)
+
+
+def test_the_interpreter_is_asked_only_while_its_files_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def library(kind: str, path: Path) -> Iterator[Part]:
+        asked.append(apart.interpreter.get())
+        yield formats.number("x", 1)
+
+    monkeypatch.setattr(apart, "by_library", library)
+    (tmp_path / "manifest.ocdbt").write_bytes(b"\x0c\xdb\x3a\x2a")
+    read(tmp_path / "manifest.ocdbt", "m", FACTS, python="/usr/bin/python3")
+    assert (asked, apart.interpreter.get()) == (["/usr/bin/python3"], "")
+
+
+def test_the_same_bytes_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = saved(tmp_path, {"w": 1})
+    monkeypatch.setattr(formats, "format_of", None)
+    again = saved(tmp_path, {"w": 1}, "other.any", known={first.sha256: first})
+    assert (again.path, again.values) == ("other.any", first.values)
+
+
+def test_an_empty_file_has_no_values_but_a_digest(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    file = read(tmp_path / "a", "a", FACTS)
+    assert (file.size, file.problem) == (0, "")
+
+
+SAMPLES = {
+    "pickle": pickle.dumps({"a": [1, 2.5, "x"], "s": {1, 2}, "w": np.arange(9.0)}),
+    "old pickle": pickle.dumps({"a": [1, 2.5, "x"], "s": {1, 2}}, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bent")
+    torch.save({"w": torch.arange(4.0)}, folder / "torch", _use_new_zipfile_serialization=False)
+    SAMPLES["legacy"] = (folder / "torch").read_bytes()
+    torch.save({"w": torch.arange(4.0)}, folder / "torch")
+    SAMPLES["torch"] = (folder / "torch").read_bytes()
+    SAMPLES["two torch"] = SAMPLES["torch"] * 2
+    return folder
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data())
+def test_bent_bytes_never_raise_anything_else(folder: Path, data: st.DataObject) -> None:
+    """A file that is bent anywhere is read, or says why not."""
+    content = bytearray(SAMPLES[data.draw(st.sampled_from(sorted(SAMPLES)))])
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(content)))
+    (folder / "bent").write_bytes(bytes(content[:cut] if data.draw(st.booleans()) else content))
+    read(folder / "bent", "bent", FACTS)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.binary(max_size=300), st.sampled_from([b"\x08\x08", b"\x82\xa1a", b"\x80\x02", b"CBM1", b"\x08\x01\x12", b""])
+)
+def test_any_bytes_are_read(folder: Path, data: bytes, mark: bytes) -> None:
+    (folder / "any").write_bytes(mark + data)
+    read(folder / "any", "any", FACTS)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200))
+def test_a_protocol_buffer_is_walked_or_refused(data: bytes) -> None:
+    try:
+        for field in protobuf.fields(data):
+            assert field.number
+    except BROKEN:
+        pass
