@@ -108,11 +108,19 @@ class Watch:
             return
         if event == "open":
             path, mode, flags = arguments
-            nameless = path == TEMPORARY  # a temporary file without a name
-            if isinstance(flags, int) and flags & WRITING and not nameless:
+            if isinstance(flags, int) and flags & WRITING and not _is_temporary(path):
                 self.events.append(f"open {path!r} {mode} {flags:o}")
-        elif event.startswith(FORBIDDEN) and event not in ALLOWED:
+        elif event.startswith(FORBIDDEN) and event not in ALLOWED and not _removes_temporary(event, arguments):
             self.events.append(f"{event} {arguments!r}")
+
+
+def _is_temporary(path: Any) -> bool:
+    """Whether this is a temporary file without a name, or one of detaudit."""
+    return path == TEMPORARY or (isinstance(path, str) and path.startswith(os.path.join(TEMPORARY, "detaudit-")))
+
+
+def _removes_temporary(event: str, arguments: tuple[Any, ...]) -> bool:
+    return event == "os.remove" and _is_temporary(arguments[0])
 
 
 WATCH = Watch()

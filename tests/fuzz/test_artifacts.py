@@ -9,12 +9,15 @@ from random import Random
 import pytest
 
 from detaudit.auditor.evidence import artifacts as named
-from detaudit.auditor.evidence import written
+from detaudit.auditor.evidence import outputs
 from detaudit.auditor.evidence.formats import UnusableError, apart
 from detaudit.model.encoding import encode
+from detaudit.model.outputs import RunFacts
 from detaudit.recipe.outputs import Listed
 from tests.fuzz import artifacts
 from tests.fuzz.fuzzing import bent, fuzz, profiles
+
+FACTS = RunFacts(started=0.0, ended=60.0)
 
 
 def read(kind: str, inputs: int, folder: Path, write: Callable[[Path], dict[str, bytes]]) -> None:
@@ -36,8 +39,8 @@ def read(kind: str, inputs: int, folder: Path, write: Callable[[Path], dict[str,
 
     def check(made: tuple[str, bytes]) -> None:
         name, _ = made
-        changes = written.Changes((written.Change(str(work / name), existed=False),))
-        encode(written.Collector().collect(work, changes, (), listed=Listed({}, ())))
+        changes = outputs.Changes((outputs.Change(str(work / name), existed=False),))
+        encode(outputs.Collector().collect(work, changes, (), listed=Listed({}, ()), facts=FACTS))
         with contextlib.suppress(UnusableError):
             named.read(work / name)
         assert set(os.listdir(folder)) == {"originals", "work"}

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from detaudit.auditor.evidence import written
+from detaudit.auditor.evidence import outputs
 from detaudit.model.encoding import encode
 from detaudit.model.outputs import File, Outputs
 
@@ -16,7 +16,9 @@ def test_lone_surrogates_are_escaped_as_text() -> None:
 
 def test_files_with_such_names_are_kept(tmp_path: Path) -> None:
     name = b"model-\xff.pt".decode("utf-8", "surrogateescape")
-    written.keep(Outputs(files=(File(path=name, name=name, sha256="d", size=1),)), tmp_path)
-    assert [file.name for file in written.kept(tmp_path).files] == [r"model-\udcff.pt"]
-    (tmp_path / written.WRITTEN).write_bytes(b"[" * 100_000)
-    assert written.kept(tmp_path) == Outputs()
+    outputs.keep(Outputs(files=(File(path=name, name=name, sha256="d", size=1),)), tmp_path)
+    kept = outputs.kept(tmp_path)
+    assert kept is not None
+    assert [file.name for file in kept.files] == [r"model-\udcff.pt"]
+    (tmp_path / outputs.KEPT).write_bytes(b"[" * 100_000)
+    assert outputs.kept(tmp_path) is None

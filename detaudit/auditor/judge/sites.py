@@ -17,6 +17,8 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
     elif stage in NAMED or a.framework in FITTED:
         ours, theirs = (part.digests.get(stage, {}).get(step, ()) for part in (a, b))
         found = {part.partition(" ")[2] for part in {*ours} ^ {*theirs}} - {""}
+        if stage is Stage.ARTIFACT:  # a file has a digest of its own, which what is in it says better
+            found -= {name.partition(": ")[0] for name in found if ": " in name}
     else:
         found = set()
     if not found:

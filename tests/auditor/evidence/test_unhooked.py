@@ -65,10 +65,10 @@ def test_a_file_that_differs_is_named(tmp_path: Path) -> None:
     assert result.verdict is Verdict.NONDETERMINISTIC
     found = result.groups[0].first_difference
     assert found is not None
-    assert (found.runs, found.stage, found.site) == ((1, 3), Stage.ARTIFACT, "model")
+    assert (found.runs, found.stage, found.site) == ((1, 3), Stage.ARTIFACT, "model: line 1")
     differing = result.groups[0].runs[2].first_difference
     assert differing is not None
-    assert (differing.stage, differing.site) == (Stage.ARTIFACT, "model")
+    assert (differing.stage, differing.site) == (Stage.ARTIFACT, "model: line 1")
 
 
 def test_a_tensor_that_differs_is_named(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_file_that_differs_after_a_training_that_matches(tmp_path: Path) -> No
     assert found is not None
     assert found.stage is Stage.ARTIFACT
     matching = (Stage.FORWARD, Stage.UPDATE, Stage.STDOUT)
-    assert found.site == "model"
+    assert found.site == "model: line 1"
     assert found.explanation == Explanation(matching=matching, likely=(LikelyCause.OUTSIDE_THE_WEIGHTS,))
     group = result.groups[0]
     assert group.stages == (Stage.FORWARD, Stage.UPDATE, Stage.STDOUT, Stage.ARTIFACT)

@@ -28,7 +28,7 @@ def is_packed(start: Start) -> bool:
 
 def parts(path: Path) -> Iterator[Part]:
     """See Format.parts."""
-    with tempfile.NamedTemporaryFile() as file:
+    with tempfile.NamedTemporaryFile(prefix="detaudit-") as file:
         unpacked = 0
         for piece in _pieces(path):
             unpacked += len(piece)

@@ -24,7 +24,9 @@ def _parts(path: Path) -> Iterator[Part]:
         for member in sorted(archive.infolist(), key=lambda member: member.filename):
             name = member.filename
             if name.endswith(".h5"):
-                with tempfile.NamedTemporaryFile() as file:  # HDF5 needs random access, which a member of a zip lacks
+                with tempfile.NamedTemporaryFile(
+                    prefix="detaudit-"
+                ) as file:  # HDF5 needs random access, which a member of a zip lacks
                     with archive.open(member) as packed:
                         shutil.copyfileobj(packed, file)
                     file.flush()
