@@ -238,7 +238,7 @@ _DAY_TIME = "[0-9]{2}:[0-9]{2}(?::[0-9]{2})?"
 _TOKEN = re.compile(
     rf"""
     (?P<prefix>
-      ^[IWEFDC][0-9]{{4}}[ ]{_DAY_TIME}\.[0-9]+[ ]+[0-9]+(?=[ ]\S+:[0-9]+\])  # glog
+      ^[IWEFDC][0-9]{{4}}[ ][0-9]{{2}}:[0-9]{{2}}:[0-9]+\.[0-9]+[ ]+[0-9]+(?=[ ]\S+:[0-9]+\])  # glog
       | ^\S+:[0-9]+:[0-9]+[ ]\[[0-9]+\](?=[ ]NCCL)
       | ^\[?\s*[0-9]+(?:\.[0-9]+)?\s*\]?(?=\s*(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\b)
     )
@@ -296,6 +296,7 @@ _DRAWN = re.compile(r"([-=_*#─━═╌.~+])\1{2,}|[\u2580-\u259f━╸╺▰�
 _OPENERS = " \t|│┃:=>~≈\"'([{<$@"
 _WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
 _DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-–—]\s|\s{2,}|\t|\. ")
+_SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
 _ANY_DIGIT = re.compile("[0-9]")
 _LONGEST_HEADER = 400
@@ -365,6 +366,8 @@ def _shape(line: str) -> _Shape:
         label = _label(before, label, depth).strip(_OPENERS)
         if label.lower() == "data" and any(slot.label.lower() == "time" for slot in slots):
             label = "data time"  # as the meters of many training scripts print it
+        if not slots and not label and found["digits"] and not before.strip("[(") and _SINCE_1970.match(found["digits"]):
+            label = "timestamp" if any(map(str.isalpha, line[end:])) else label
         slots.append(_slot(found, start, end, kind, label, line))
         between.append(before)
         at = end
