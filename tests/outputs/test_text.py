@@ -121,6 +121,11 @@ ZOO = {
         "-------  ------------  ------",
         "      1        0.6905  «0.0270¦0.0311»",
     ],
+    "stages": [
+        "stage           time (s)       %",
+        "training          0.«0281    56.7¦0317    60.1»",
+        "total             0.«0495   100.0¦0505   100.0»",
+    ],
     "fastai": ["epoch     train_loss  valid_loss  time    ", "0         0.500000    0.400000    00:«12¦13»"],
     "sklearn": ["[CV] END «....¦...»C=1; total time=   «0.1¦10.2»s"],
     "joblib": ["[Parallel(n_jobs=1)]: Done  10 out of  10 | elapsed:    «0.1¦0.2»s finished"],
@@ -198,6 +203,11 @@ def test_differences(a: str, b: str, kind: OutputKind, values: tuple[str, str]) 
     assert compare(recorded(a.encode()), recorded(a.encode()), STDOUT, A, B) == []
     back = differences(b, a)[0]
     assert (back.kind, back.values) == (kind, values[::-1])
+
+
+def test_a_line_that_is_not_in_the_columns_of_a_table_is_none_of_its_rows() -> None:
+    table = "stage           time (s)\ntraining          0.0281\n"
+    assert serious(differences(table + "loss  0.3", table + "loss  0.4"))[0][0] is OutputKind.VALUE
 
 
 def test_a_difference_says_where() -> None:
