@@ -54,7 +54,7 @@ _UNITS = {
 }
 """Units of time, in seconds."""
 
-_SHORT_UNITS = _words("s h d m min mins")  # they need a word for a time, or a computation, before them
+_SHORT_UNITS = _words("s h d m min mins minute minutes hr hrs hour hours day days")  # they need a word for a time, or a computation, before them
 _BYTES = _words("b byte bytes kb kib mb mib gb gib tb tib")
 
 # What says nothing about whose a quantity is.
@@ -242,6 +242,8 @@ def _of_words(key: list[str]) -> Meaning:
     meaning = _rate(key) or _per(key)
     if meaning is not None:
         return meaning
+    if key[-2:] in (["load", "average"], ["load", "avg"]):
+        return Meaning(_Of.AMOUNT)
     head, others = _head(key)
     return _of_head(head, others, key) or (_DATA if known & _OF_DATA else RESULT)
 
@@ -420,7 +422,7 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
     return Role.RESULT
 
 
-_ISO_LIKE = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d")
+_ISO_LIKE = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d|\d{8}[-_]\d{4,6}")
 
 
 def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:

@@ -16,6 +16,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -238,7 +239,7 @@ _DAY_TIME = "[0-9]{2}:[0-9]{2}(?::[0-9]{2})?"
 _TOKEN = re.compile(
     rf"""
     (?P<prefix>
-      ^[IWEFDC][0-9]{{4}}[ ]{_DAY_TIME}\.[0-9]+[ ]+[0-9]+(?=[ ]\S+:[0-9]+\])  # glog
+      ^[IWEFDC][0-9]{{4}}[ ][0-9]{{2}}:[0-9]{{2}}:[0-9]+\.[0-9]+[ ]+[0-9]+(?=[ ]\S+:[0-9]+\])  # glog
       | ^\S+:[0-9]+:[0-9]+[ ]\[[0-9]+\](?=[ ]NCCL)
       | ^\[?\s*[0-9]+(?:\.[0-9]+)?\s*\]?(?=\s*(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\b)
     )
@@ -296,6 +297,7 @@ _DRAWN = re.compile(r"([-=_*#─━═╌.~+])\1{2,}|[\u2580-\u259f━╸╺▰�
 _OPENERS = " \t|│┃:=>~≈\"'([{<$@"
 _WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
 _DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-–—]\s|\s{2,}|\t|\. ")
+_SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
 _ANY_DIGIT = re.compile("[0-9]")
 _LONGEST_HEADER = 400
@@ -340,14 +342,23 @@ class _Slot:
 
 
 @dataclass(frozen=True)
+class _Cell:
+    """The name of a column, and where it is in its line."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
 class _Shape:
     """What lines have in common that only differ in digits: their words, and where their slots are."""
 
     words: str
     slots: tuple[_Slot, ...]
     digest: int
-    columns: tuple[str, ...] = ()
-    is_row: bool = False
+    columns: tuple[_Cell, ...] = ()
+    row_of: int = 0
 
 
 def _shape(line: str) -> _Shape:
@@ -365,21 +376,42 @@ def _shape(line: str) -> _Shape:
         label = _label(before, label, depth).strip(_OPENERS)
         if label.lower() == "data" and any(slot.label.lower() == "time" for slot in slots):
             label = "data time"  # as the meters of many training scripts print it
+        if not slots and not label and found["digits"] and not before.strip("[(") and _SINCE_1970.match(found["digits"]):
+            label = "timestamp" if any(map(str.isalpha, line[end:])) else label
         slots.append(_slot(found, start, end, kind, label, line))
         between.append(before)
         at = end
     between.append(line[at:])
     words = _AROUND.sub("\0", "\0".join(_normal(one) for one in between)).strip()
-    letters = any(one.isalpha() for one in words)
-    return _Shape(words, tuple(slots), _digest(words), _columns(line), bool(slots) and not letters)
+    return _Shape(words, tuple(slots), _digest(words), _columns(line), _row_of(line, slots))
 
 
-def _columns(line: str) -> tuple[str, ...]:
+def _columns(line: str) -> tuple[_Cell, ...]:
     """Return the names of columns that a line may have for the lines below it, () if it has none."""
     if len(line) > _LONGEST_HEADER or not _COLUMN.search(line) or _ANY_DIGIT.search(line):
         return ()
-    cells = tuple(filter(None, map(str.strip, _COLUMN.split(line.strip(" |│┃\t")))))
-    return cells if len(cells) > 1 and all(any(map(str.isalpha, cell)) for cell in cells) else ()
+    cells, at = [], 0
+    for part in (*_COLUMN.finditer(line), None):
+        name = line[at : part.start() if part else len(line)].strip()
+        if name:
+            start = line.index(name, at)
+            cells.append(_Cell(name, start, start + len(name)))
+        at = part.end() if part else at
+    known = all(cell.name in ("%", "#") or any(map(str.isalpha, cell.name)) for cell in cells)
+    return tuple(cells) if known and len(cells) > 1 else ()
+
+
+def _row_of(line: str, slots: list[_Slot]) -> int:
+    """Return how many columns the table may have that a line is a row of, 0 if it is none.
+
+    It has nothing but numbers, but for a text in the first column.
+    """
+    if not slots or any(map(str.isalpha, "".join(line[a.end : b.start] for a, b in pairwise(slots)) + line[slots[-1].end :])):
+        return 0
+    first = line[: slots[0].start]
+    if not any(map(str.isalpha, first)):
+        return len(slots)
+    return len(slots) + 1 if line.isascii() and _COLUMN.search(first) else 0
 
 
 def _slot(found: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
@@ -460,7 +492,7 @@ class _Parser:
         self._names = tuple(
             sorted((name for name in facts.names if len(name) >= _SHORTEST_NAME), key=len, reverse=True)
         )
-        self._columns: dict[int, tuple[str, ...]] = {}
+        self._columns: dict[int, tuple[_Cell, ...]] = {}
 
     def begin(self) -> None:
         """Note that the next line is the first one."""
@@ -493,8 +525,8 @@ class _Parser:
         slots = shape.slots
         if shape.columns:
             self._columns[len(shape.columns)] = shape.columns
-        elif shape.is_row and len(slots) in self._columns:
-            slots = _labeled(slots, self._columns[len(slots)])
+        elif shape.row_of in self._columns:
+            slots = _labeled(slots, self._columns[shape.row_of])
         return _Parsed(shape.words, tuple(self._value(slot, line) for slot in slots), slots, line, number)
 
     def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
@@ -522,10 +554,25 @@ class _Parser:
 _ZEROS = {ord(digit): "0" for digit in "123456789"}
 
 
-def _labeled(slots: tuple[_Slot, ...], columns: tuple[str, ...]) -> tuple[_Slot, ...]:
-    """Return the slots of a row of a table with the labels of its columns."""
-    found = []
-    for slot, column in zip(slots, columns, strict=True):
+_SHARE = "utilization"
+"""What the percentages beside a column of times are called."""
+
+
+def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...]) -> tuple[_Slot, ...]:
+    """Return the slots of a row of a table with the labels of its columns.
+
+    If the first column is a text, any line that ends in numbers may look like a row: it is one if they are in columns.
+    """
+    cells, found = columns[len(columns) - len(slots) :], list[_Slot]()
+    in_place = all(slot.start < cell.end and cell.start < slot.end for slot, cell in zip(slots, cells, strict=True))
+    if len(cells) < len(columns) and not in_place:
+        return slots
+    column = ""
+    for slot, cell in zip(slots, cells, strict=True):
+        shares = cell.name == "%" and bool(column) and not meaning_of(column).is_result
+        column = _SHARE if shares else cell.name
+        if len(cells) < len(columns):
+            slot = replace(slot, label="")
         if slot.label or slot.kind == _MASKED:
             found.append(slot)
             continue
@@ -950,8 +997,8 @@ class _Plan:
     slots: tuple[_Slot, ...]
     spans: tuple[tuple[int, int], ...]
     is_plain: bool
-    columns: tuple[str, ...]
-    is_row: bool
+    columns: tuple[_Cell, ...]
+    row_of: int
 
 
 class _BytesParser:
@@ -964,8 +1011,8 @@ class _BytesParser:
     def __init__(self, facts: RunFacts, ignored: Sequence[re.Pattern[str]]) -> None:
         self._parser, self._ignored = _Parser(facts, ignored), ignored
         self._names = [name.encode() for name in facts.names if len(name) >= _SHORTEST_NAME]
-        self._plans: dict[tuple[bytes, tuple[str, ...]] | bytes, _Plan] = {}
-        self._columns: dict[int, tuple[str, ...]] = {}
+        self._plans: dict[tuple[bytes, tuple[_Cell, ...]] | bytes, _Plan] = {}
+        self._columns: dict[int, tuple[_Cell, ...]] = {}
         self._longest = measurements.longest(facts)
 
     def until(self, now: float) -> None:
@@ -1017,7 +1064,7 @@ class _BytesParser:
             plan = self._plans[template] = _plan(_shape(text), text)
         if plan.columns:
             self._columns[len(plan.columns)] = plan.columns
-        elif plan.is_row and len(plan.slots) in self._columns:
+        elif plan.row_of in self._columns:
             plan = self._of_table(plan, template)
         return plan.words, *(self._values(plan, row) if plan.slots else (0, 0))
 
@@ -1046,7 +1093,7 @@ class _BytesParser:
         return _joined(results) if len(results) > 1 else 0, _joined([plan.prefix, *unknown]) if unknown else 0
 
     def _of_table(self, plan: _Plan, template: bytes) -> _Plan:
-        columns = self._columns[len(plan.slots)]
+        columns = self._columns[plan.row_of]
         labeled = self._plans.get((template, columns))
         if labeled is None:
             slots = _labeled(plan.slots, columns)
@@ -1074,7 +1121,7 @@ def _plan(shape: _Shape, text: str) -> _Plan:
         prefix=shape.words.encode("utf-8", "surrogateescape"),
         slots=slots,
         spans=tuple((slot.start, slot.end) for slot in slots),
-        is_plain=bool(slots) and not shape.is_row and all(slot.result for slot in slots),
+        is_plain=bool(slots) and not shape.row_of and all(slot.result for slot in slots),
         columns=shape.columns,
-        is_row=shape.is_row,
+        row_of=shape.row_of,
     )

@@ -99,6 +99,9 @@ ZOO = {
     "logging": ["2025-11-25 08:«12:33,123¦14:33,555» - root - INFO - loss 0.3"],
     "hydra": ["[2025-11-25 08:«12:33,123¦14:33,555»][__main__][INFO] - step 3 loss 0.3"],
     "glog": ["I1125 08:«12:33.123456 1234¦14:33.123456 99321» file.cc:12] hello 0.2"],
+    "tensorflow": ["E0000 00:00:«1764058353.046459    1234¦1764058453.362026   99» cuda_dnn.cc:8310] Unable to register"],
+    "epoch prefix": ["«1764058353.135¦1764058455.12» step 3 loss 0.3", "[«1764058353.135¦1764058455.12»] [x] hello"],
+    "stamp": ["«20251125_081233¦20251125_081433» started", "load average: («13.9¦12.1», «1.5¦2.5»)"],
     "nccl": ["«node17:1234:5678¦node18:99:104» [0] NCCL INFO Bootstrap : Using eth0"],
     "loguru": ["2025-11-25 08:«12:33.123¦14:33.555» | INFO     | __main__:train:12 - loss 0.3"],
     "structlog": ["2025-11-25 08:«12:33¦14:33» [info     ] step                           loss=0.3 step=1"],
@@ -119,6 +122,11 @@ ZOO = {
         "  epoch    train_loss     dur",
         "-------  ------------  ------",
         "      1        0.6905  «0.0270¦0.0311»",
+    ],
+    "stages": [
+        "stage           time (s)       %",
+        "training          0.«0281    56.7¦0317    60.1»",
+        "total             0.«0495   100.0¦0505   100.0»",
     ],
     "fastai": ["epoch     train_loss  valid_loss  time    ", "0         0.500000    0.400000    00:«12¦13»"],
     "sklearn": ["[CV] END «....¦...»C=1; total time=   «0.1¦10.2»s"],
@@ -197,6 +205,11 @@ def test_differences(a: str, b: str, kind: OutputKind, values: tuple[str, str]) 
     assert compare(recorded(a.encode()), recorded(a.encode()), STDOUT, A, B) == []
     back = differences(b, a)[0]
     assert (back.kind, back.values) == (kind, values[::-1])
+
+
+def test_a_line_that_is_not_in_the_columns_of_a_table_is_none_of_its_rows() -> None:
+    table = "stage           time (s)\ntraining          0.0281\n"
+    assert serious(differences(table + "loss  0.3", table + "loss  0.4"))[0][0] is OutputKind.VALUE
 
 
 def test_a_difference_says_where() -> None:
