@@ -134,11 +134,11 @@ class _Watch:
         self._sink = sink
         self._observed = 0
 
-    def _note(self, kind: str, frame: FrameType | None, value: str = "", option: str = "") -> None:
+    def _note(self, kind: str, frame: FrameType | None, value: str = "", option: str = "", what: str = "") -> None:
         user = frames.user_frame(frame, _THROUGH)
         if user is None:
             return
-        what, place = _called(frame, user) + option, _place(user)
+        what, place = (what or _called(frame, user)) + option, _place(user)
         if seeds.has_room(what, place):
             seeds.write(self._sink, kind, what, place, value)
 
@@ -181,7 +181,8 @@ class _Watch:
 
     def _options(self, options: Any, frame: FrameType) -> None:
         if options.deterministic is False and not keeps_order():
-            self._note("completion-order-option", frame, option="(deterministic=False)")
+            what = "tensorflow.data.Dataset.with_options"
+            self._note("completion-order-option", frame, option="(deterministic=False)", what=what)
 
 
 def operations() -> list[tuple[Any, str]]:

@@ -61,6 +61,9 @@ class Seen:
     def collections(self, named: dict[str, Any]) -> None:
         self.calls.append(("collections", named))
 
+    def result(self, outputs: list[Any]) -> None:
+        self.calls.append(("result", outputs))
+
     def donated(self, inputs: list[Any]) -> None:
         self.calls.append(("donated", inputs))
 

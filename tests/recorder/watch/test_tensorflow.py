@@ -218,6 +218,8 @@ def test_calls_by_threads_are_recorded_with_their_variables(folder: Path) -> Non
     assert {entry["line"] for entry in alone if entry["op"] == "AssignSubVariableOp"} == {11}
 
 
+IMPORTS = "import tensorflow as tf, keras"
+
 PIPELINE = """
 import tensorflow as tf, keras
 keras.utils.set_random_seed(1)
@@ -243,6 +245,23 @@ def test_operations_that_may_race_in_a_pipeline_are_listed(folder: Path) -> None
         ("RandomStandardNormal", line("drawn", PIPELINE)), ("ParallelMapDatasetV2", line("mapped", PIPELINE)),
     ]  # fmt: skip
     assert "Mul" in {entry["op"] for entry in ops}
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (("num_parallel_calls=2", "num_parallel_calls=1"), set()),
+        ((", num_parallel_calls=2", ""), set()),
+        (("import tensorflow as tf, keras", f"{IMPORTS}\ntf.config.experimental.enable_op_determinism()"), set()),
+        (("num_parallel_calls=2", "num_parallel_calls=2, deterministic=True"), {"drawn", "mapped"}),
+    ],
+    ids=["one-call", "no-calls", "determinism", "draws-still-race"],
+)
+def test_what_is_sequential_by_now_is_not_listed(folder: Path, change: tuple[str, str], names: set[str]) -> None:
+    code = PIPELINE.replace(*change)
+    assert code != PIPELINE
+    _, ops, _ = ran(folder, {"level": "ops", "first": 1, "last": 2, "racing": ["ParallelMapDatasetV2"]}, code)
+    assert {entry["line"] for entry in ops if entry.get("listed")} == {line(name, code) for name in names}
 
 
 NUMBERS = """

@@ -119,8 +119,9 @@ def watched_jit(frames: Frames, jit: Any, module: str = "jax", name: str = "jit"
 
     @functools.wraps(jit)
     def jit_(*args: Any, **options: Any) -> Any:
-        if name == "pmap" and len(args) == 2:
-            args, options = args[:1], {"axis_name": args[1], **options}
+        if name == "pmap" and len(args) > 1:
+            options.setdefault("axis_name", args[1])
+            args = (args[0], *args[2:])
         if len(args) != 1 or not callable(args[0]):
             jit(*args, **options)  # raises, unless this version of JAX returns a decorator
             return functools.partial(jit_, **options)

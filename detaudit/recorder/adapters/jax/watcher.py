@@ -105,6 +105,7 @@ class JaxWatcher:
         def watched(*args: Any, **kwargs: Any) -> Any:
             result, outermost = self._inside(lambda: function(*args, **kwargs))
             if outermost:
+                found: Any
                 found, gradients = result if value else (None, result[0] if has_aux else result)
                 losses = [found[0] if has_aux else found] if value else []
                 self._guarded("gradient", lambda: self._note([args[place] for place in places], losses, gradients))
