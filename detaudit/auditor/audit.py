@@ -109,10 +109,16 @@ class Auditor:
             found = LeftState(reads=described, outcome=FreshStart.FAILED, run=number)
             self._observer.runs_planned(number, least=False)
             spec = replace(plan.spec(1), folder=plan.folder / str(number))  # nothing else may vary
-            try:
-                result = self._runner.run(number, spec, without=self._runner.to_put_aside(reads))
-            except StateInUseError as error:
-                found = LeftState(reads=described, outcome=FreshStart.IN_USE, detail=str(error))
+            result: Result | None = None
+            in_use = ""
+            for paths in self._runner.to_put_aside(reads):
+                try:
+                    result = self._runner.run(number, spec, without=paths)
+                    break
+                except StateInUseError as error:
+                    in_use = str(error)
+            if result is None:
+                found = LeftState(reads=described, outcome=FreshStart.IN_USE, detail=in_use)
             else:
                 shown = self._add(group, result)
                 if shown.runs[-1].status is Status.OK:

@@ -126,8 +126,8 @@ class LeftoverFiles:
         with self._lock:
             return tuple(sorted(self._folders))
 
-    def to_put_aside(self, reads: Iterable[ReadFile]) -> tuple[str, ...]:
-        """Return what must be gone for a run to start without the state that these reads are of.
+    def to_put_aside(self, files: Iterable[LeftFile]) -> tuple[str, ...]:
+        """Return what must be gone for a run to start without these files, but for those that existed before the audit.
 
         That is a file, or the topmost folder above it that did not exist before the audit, if all that is in it was
         written by runs of the audit. Folders right below the home folder are everybody's.
@@ -135,15 +135,15 @@ class LeftoverFiles:
         home = os.path.realpath(os.path.expanduser("~"))
         created = {one.path for one in self.left if one.created}
         found: dict[str, None] = {}
-        for read in reads:
-            if read.left.path in created:
-                above = _above(read.left.path)
+        for one in files:
+            if one.path in created:
+                above = _above(one.path)
                 folders = [
                     one
                     for one in above
                     if one in self._folders and os.path.dirname(one) != home and _all_in(one, created)
                 ]
-                found[folders[-1] if folders else read.left.path] = None
+                found[folders[-1] if folders else one.path] = None
         return tuple(path for path in found if not any(other in found for other in _above(path)))
 
 

@@ -47,7 +47,7 @@ def test_what_existed_before_the_audit_is_never_put_aside(tmp_path: Path) -> Non
     files.after_run(SECOND, (), [(old, False), (new, True)])
     reads = files.after_run(RunName("none", 3), [(old, "", 0), (new, "", 0)], ())
     assert [(one.left.created, one.left.by) for one in reads] == [(True, SECOND), (False, SECOND)]
-    assert files.to_put_aside(reads) == (new,)
+    assert files.to_put_aside(one.left for one in reads) == (new,)
 
 
 def test_a_folder_is_put_aside_only_if_all_in_it_is_ours(tmp_path: Path) -> None:
@@ -56,9 +56,9 @@ def test_a_folder_is_put_aside_only_if_all_in_it_is_ours(tmp_path: Path) -> None
     files.after_run(FIRST, (), [(path, False) for path in paths])
     files.note_folders([str(top), str(top / "deep")])
     reads = files.after_run(SECOND, [(path, "", 0) for path in paths], ())
-    assert files.to_put_aside(reads) == (str(top),)
+    assert files.to_put_aside(one.left for one in reads) == (str(top),)
     write(top / "somebody's")
-    assert sorted(files.to_put_aside(reads)) == [paths[1], str(top / "deep")]
+    assert sorted(files.to_put_aside(one.left for one in reads)) == [paths[1], str(top / "deep")]
 
 
 def test_folders_of_everybody_are_not_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_folders_of_everybody_are_not_put_aside(tmp_path: Path, monkeypatch: pyt
     files.note_folders([str(tmp_path / ".cache"), str(tmp_path / ".cache" / "split")])
     files.after_run(FIRST, (), [(path, False)])
     reads = files.after_run(SECOND, [(path, "", 0)], ())
-    assert files.to_put_aside(reads) == (str(tmp_path / ".cache" / "split"),)
+    assert files.to_put_aside(one.left for one in reads) == (str(tmp_path / ".cache" / "split"),)
 
 
 def test_without_inotify_reads_of_native_code_are_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

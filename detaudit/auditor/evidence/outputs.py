@@ -225,7 +225,7 @@ class Collector:
     ) -> Outputs:
         """Return the files that a run wrote, by their names, but those that are ``named`` or ignored.
 
-        ``unchanged`` are files that an earlier run wrote and this one only read, such as a cache: this one would have
+        ``unchanged`` are files that an earlier run wrote and this one found done, such as a cache: this one would have
         written the same. Small files are read first. ``python`` is the interpreter of the run, which may have a library
         that is missing here.
         """
@@ -242,7 +242,9 @@ class Collector:
                 left_out.append(ListedFile(name, row.id))
         read, unread = self._read(shown, facts, python)
         written = self.named([read[name] for name in shown if name in read])
-        kept = [self._last[name] for path in unchanged if (name := shown_path(path, cwd)) in self._last]
+        known = {file.name for file in written}
+        earlier = (self._last.get(shown_path(path, cwd)) for path in dict.fromkeys(unchanged))
+        kept = {file.name: file for file in earlier if file is not None and file.name not in known}.values()
         self._last |= {file.path: file for file in written}
         if unread is None and changes.spent:
             unread = Unread(budget=self.rules.file_budget)

@@ -130,9 +130,13 @@ class Runner:
         """Note that a run more showed what these files do."""
         self._settled.update(read.left.path for read in reads)
 
-    def to_put_aside(self, reads: Iterable[ReadFile]) -> tuple[str, ...]:
-        """Return what must be gone for a run to start without this state."""
-        return self._left.to_put_aside(reads)
+    def to_put_aside(self, reads: Iterable[ReadFile]) -> tuple[tuple[str, ...], ...]:
+        """Return what must be gone for a run to start without this state: all that runs left, or only what was read.
+
+        A run may also look whether a file is there, which nobody sees.
+        """
+        choices = (self._left.to_put_aside(self._left.left), self._left.to_put_aside(read.left for read in reads))
+        return tuple(dict.fromkeys(choices))
 
     def refused(self, flags: Iterable[Flag]) -> Mapping[str, FlagState]:
         """Return the state of each flag that is not applied where the runs are done."""
@@ -173,10 +177,12 @@ class Runner:
     def _fresh(self, carry_on: bool) -> Iterator[None]:
         """Start without all that earlier runs left and later ones read, if runs are to, and if it can be done."""
         with contextlib.ExitStack() as stack:
-            if self.starts_fresh and not carry_on and (paths := self._left.to_put_aside(self._left.reads)):
+            wanted = self.starts_fresh and not carry_on and bool(self._left.reads)
+            for paths in self.to_put_aside(self._left.reads) if wanted else ():
                 with contextlib.suppress(StateInUseError):
                     stack.enter_context(put_aside(paths, self._settings.out, self._settings.mark))
                     self.settle(self._left.reads)
+                    break
             yield
 
     def _run(self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool) -> Result:
@@ -297,7 +303,9 @@ class Runner:
         if not self._settings.files:
             return printed
         changed = {change.path for change in changes.files}
-        unchanged = [one.left.path for one in read if one.left.path not in changed]
+        same = spec.recipe.name if spec.recipe else ""
+        left = [one.path for one in self._left.left if one.by.recipe == same] if read else []  # what it found done
+        unchanged = [path for path in (*(one.left.path for one in read), *left) if path not in changed]
         python = self._settings.target.python
         files = self._collector.collect(
             spec.cwd, changes, unchanged, named, listed=Listed(spec.env), facts=facts, python=python
