@@ -126,7 +126,8 @@ def audit_all(
     """Return the audit of each script of a folder, from an earlier pass if nothing changed since; print each."""
 
     def fingerprint(name: str) -> str:
-        return twice.fingerprint(folder / f"{name}.py") + json.dumps(labels[name], sort_keys=True)
+        files = twice.fingerprint(folder / f"{name}.py") + twice.fingerprint(twice.NET)
+        return files + json.dumps(labels[name], sort_keys=True)
 
     kept = Kept(f"{folder.parent.name}", Audited, fingerprint)
     audits = {}

@@ -1,4 +1,4 @@
-"""Predictions for a competition, averaged over augmentations at test time that nobody seeded."""
+"""Predictions for a competition, drawn from a posterior without a seed."""
 
 import csv
 

@@ -1,4 +1,4 @@
-"""Predictions for a competition, without augmentations."""
+"""Predictions for a competition, as the model says them."""
 
 import csv
 
