@@ -1,4 +1,4 @@
-"""Raw floats, as a viewer of embeddings wants them, without a header: nobody can say what differs."""
+"""Raw floats, as a viewer of embeddings wants them, without a header: only bytes can be compared."""
 
 import net
 
