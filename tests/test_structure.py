@@ -54,9 +54,9 @@ FLOORS = {
         {"audit", "bisect", "compare", "doctor", "figures", "operations", "trace"},
         {"in_progress"},
         {"baseline", "runs"},
-        {"judge"},
+        {"advice", "judge"},
         {"evidence", "source"},
-        {"advice", "store"},
+        {"store"},
     ],
     "recorder": [
         {"bootstrap"},

@@ -55,7 +55,7 @@ def test_an_audit_says_when_it_ran_and_which_runs_have_the_same_result(tmp_path:
     assert datetime.fromisoformat(result.started) <= datetime.fromisoformat(result.ended)
     (group,) = result.groups
     assert group.planned_runs == 6
-    assert [one.result for one in group.runs] == [1, 2, 1, 3, 2, None]
+    assert [one.result for one in group.runs] == [1, 2, 1, 3, 2, 4]
 
 
 def test_an_audit_that_was_interrupted_says_how_many_runs_were_planned(tmp_path: Path) -> None:
@@ -77,13 +77,22 @@ def test_a_trace_is_suggested_without_the_stages_that_it_does_not_take(tmp_path:
     assert by_verb["trace"] == "detaudit trace train.py --python python"
 
 
-def test_a_failed_run_is_never_compared(tmp_path: Path) -> None:
+def test_a_failed_run_is_compared_by_its_exit_status_alone(tmp_path: Path) -> None:
     result = audit(tmp_path, run(training("other"), exit_code=1, stderr="boom\n"), run(training()), run(training()))
-    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.verdict is Verdict.NONDETERMINISTIC
+    first = result.groups[0].first_difference
+    assert first is not None
+    assert (first.runs, first.stage) == ((1, 2), Stage.EXIT)
+    assert [one.result for one in result.groups[0].runs] == [1, 2, 2]
     assert result.groups[0].runs[0].stderr_tail == ("boom",)
     assert result.groups[0].runs[0].errors == (Failed(exit_code=1),)
-    assert result.groups[0].reason == RunUnusable(run=1, errors=(Failed(exit_code=1),))
     assert result.groups[0].runs[0].first_difference is None
+
+
+def test_runs_that_fail_alike_prove_nothing(tmp_path: Path) -> None:
+    result = audit(tmp_path, *[run(training(), exit_code=1, stderr="boom\n")] * 2)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.groups[0].reason == RunUnusable(run=1, errors=(Failed(exit_code=1),))
     assert (result.next_steps[0].purpose, result.next_steps[0].run) == (Purpose.READ_STDERR, 1)
     assert result.next_steps[0].command == f"less {tmp_path}/out/runs/none/1/stderr.log"
 

@@ -19,10 +19,10 @@ DEEP, LONG = b"[" * 100_000, b"9" * 5000
 TEXTS = [
     DEEP,
     LONG,
-    b'{"schema_version":"1.0","audits":{},"more":' + DEEP,
-    b'{"schema_version":"1.0","audits":{"a":"\xff"}}',
-    b'{"schema_version":"1.0","audits":{"a":' + LONG + b"}}",
-    b'{"schema_version":"1.0","audits":{"a":{"command":["\\ud800"]}}}',
+    b'{"schema_version":"2.0","audits":{},"more":' + DEEP,
+    b'{"schema_version":"2.0","audits":{"a":"\xff"}}',
+    b'{"schema_version":"2.0","audits":{"a":' + LONG + b"}}",
+    b'{"schema_version":"2.0","audits":{"a":{"command":["\\ud800"]}}}',
 ]
 
 

@@ -86,7 +86,7 @@ CHANGED = (Change(name="torch", a="2.13.0", b="2.14.0"),)
 AUDIT = NamedAudit(command="train.py")
 
 THERE = Difference(rank=0, step=3, stage=Stage.UPDATE)
-EXPLANATION = Explanation(likely=(LikelyCause.BACKWARD_KERNEL, LikelyCause.OPTIMIZER, LikelyCause.RACE))
+EXPLANATION = Explanation(likely=(LikelyCause.DATA, LikelyCause.OPTIMIZER, LikelyCause.RACE))
 DIFFERS = DiffersFromBaseline(step=3, stage=Stage.UPDATE, explanation=EXPLANATION)
 CODE_CHANGED = replace(DIFFERS, explanation=Explanation(likely=(LikelyCause.CODE,)))
 """In the same environment, when the runs match each other."""

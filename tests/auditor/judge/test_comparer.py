@@ -295,20 +295,24 @@ def test_only_a_saved_file_differs() -> None:
     assert (found.step, found.stage) == (3, Stage.FORWARD)
 
 
-def test_only_one_run_saved_a_file() -> None:
-    a, b = record_of((training(), saved("x a.pt: w", "x a.pt: b"))), record_of((training(),))
-    for found in (comparer.first_difference(a, b), comparer.first_difference(b, a)):
-        assert found is not None
-        assert (found.rank, found.stage, found.site) == (1, Stage.SAVED, "a.pt: w and 1 more")
-    assert comparer.first_difference(a, b, through=5) is None  # it was stopped, and would have saved it later
-    assert comparer.same(a, b)  # a baseline that is older than this comparison
+def saved_outputs(value: str) -> Outputs:
+    one = Value("row 1, target", value, Role.RESULT, value)
+    return Outputs(files=(File(path="a.csv", name="a.csv", sha256=value, size=1, by="csv", values=(one,)),))
 
 
-def test_a_baseline_with_dated_files() -> None:
-    a, b = record_of((training(), saved("x 2026-01-01/a.pt"))), record_of((training(), saved("x 2026-02-02/a.pt")))
-    assert comparer.first_difference(a, b) is not None
-    assert comparer.same(a, b)
-    assert not comparer.same(a, record_of((training(), saved("y 2026-02-02/a.pt"))))
+def test_what_left_two_runs_decides_if_their_trainings_match() -> None:
+    a = record_of((training(),), saved_outputs("1"))
+    b, trained_otherwise = replace(a, outputs=saved_outputs("2")), record_of((training(forward3="x"),), a.outputs)
+    found = comparer.first_difference(a, b)
+    assert found is not None
+    assert (found.stage, found.site, found.output and found.output.at) == (Stage.SAVED, "a.csv", "row 1, target")
+    assert comparer.first_difference(a, replace(a, outputs=saved_outputs("1"))) is None
+    found = comparer.first_difference(a, replace(trained_otherwise, outputs=b.outputs))
+    assert found is not None
+    assert found.stage is Stage.FORWARD
+    # Of a run that was ended early, nothing of that is whole.
+    assert comparer.first_difference(a, b, through=5) is None
+    assert comparer.first_difference(a, replace(a, outputs=None)) is None
 
 
 def unplaced(**changed: Any) -> Training:

@@ -7,7 +7,7 @@ import sys
 import weakref
 
 from ...process import imports
-from ...training.hyperparameters import STAGE, Hyperparameters
+from ..hyperparameters import STAGE, Hyperparameters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import weakref
 
 from ...process.headroom import headroom
 from ...training import generators
-from ...training.hyperparameters import STAGE, Hyperparameters
 from ...training.outputs import values_in
 from ...training.steps import Training
+from ..hyperparameters import STAGE, Hyperparameters
 from .compiling import never_compile
 from .hooks import Hooks
 from .inputs import Calls, data_in

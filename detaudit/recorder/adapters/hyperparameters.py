@@ -7,7 +7,7 @@ import sys
 
 from ..process import frames
 from ..randomness import seeds
-from . import digest
+from ..training import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..process.sink import Sink
-    from .steps import Training
+    from ..training.steps import Training
 
 STAGE = "hyperparameters"
 
