@@ -248,8 +248,8 @@ class _Values:
         return any(measurements.array_role(name, one, one, self._facts) is not Role.RESULT for one in samples)
 
     def _of(self, name: str) -> str:
-        """Return the name by which a value is known: that of the file, and the path inside without its places."""
-        inside = _PLACE.sub("", name)
+        """Return the name by which a value is known: the file's, and the path inside without places and numbers."""
+        inside = _series(_PLACE.sub("", name))
         return f"{self._stem}.{inside}" if inside else self._stem
 
     def _role(self, part: Part, data: Digested) -> Role:

@@ -15,8 +15,8 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
         differing_names = (name for name in ours if name in theirs and ours[name] != theirs[name])
         found = {f"{name} {ours[name]} and {theirs[name]}" for name in differing_names}
     elif stage in NAMED or a.framework in FITTED:
-        ours, theirs = (part.digests.get(stage, {}).get(step, ()) for part in (a, b))
-        found = {part.partition(" ")[2] for part in {*ours} ^ {*theirs}} - {""}
+        one, other = (part.digests.get(stage, {}).get(step, ()) for part in (a, b))
+        found = {part.partition(" ")[2] for part in {*one} ^ {*other}} - {""}
         if stage is Stage.ARTIFACT:  # a file has a digest of its own, which what is in it says better
             found -= {name.partition(": ")[0] for name in found if ": " in name}
     else:

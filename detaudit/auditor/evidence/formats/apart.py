@@ -60,24 +60,25 @@ def _is_here(library: str) -> bool:
 
 def _by_interpreter(python: str, kind: str, path: Path) -> Iterator[Part]:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DETAUDIT"))}
-    with orphans.lock:
-        child = subprocess.Popen(
-            [python, *_SAFE, libraries.__file__, kind, str(path.absolute())],
-            cwd="/",
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        orphans.keep(child.pid)
-    try:
-        with child.stdout as sent:  # type: ignore[union-attr] - it is a pipe
-            yield from _received(sent.fileno())
-    finally:
-        child.kill()
-        child.wait()
-        orphans.forget(child.pid)
+    ours, theirs = os.pipe()
+    with open(ours, "rb", buffering=0) as received:
+        with open(theirs, "wb") as sent, orphans.lock:
+            child = subprocess.Popen(
+                [python, *_SAFE, libraries.__file__, kind, str(path.absolute())],
+                cwd="/",
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=sent,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            orphans.keep(child.pid)
+        try:
+            yield from _received(received.fileno())
+        finally:
+            child.kill()
+            child.wait()
+            orphans.forget(child.pid)
 
 
 def parts(read: Callable[[], Iterator[Part]]) -> Iterator[Part]:

@@ -183,11 +183,10 @@ def _part(name: str, value: Any, tensor: Tensor) -> Part:
         case Call() if _is_array(value):
             return _array(name, value)
         case Call() if _is_tensor(value):
-            found = tensor(name, value.arguments)
-            return found if found is not None else text(name, "tensor")
+            return tensor(name, value.arguments) or text(name, "tensor")
         case Call():
-            found = _single(value)
-            return number(name, found) if isinstance(found, int | float) else text(name, found or "")
+            single = _single(value)
+            return text(name, single or "") if isinstance(single, str | None) else number(name, single)
         case bool() | None:
             return text(name, str(value))
         case int() | float():
@@ -247,12 +246,12 @@ def _single(value: Call) -> int | float | str | None:
             kind = kind_of(dtype)
             if kind[1:] in _SCALARS and isinstance(data, bytes):
                 found = struct.unpack(f"{'>' if kind[0] == '>' else '<'}{_SCALARS[kind[1:]]}", data)[0]
-                return str(found) if isinstance(found, bool) else found  # type: ignore[no-any-return]
+                return str(found) if isinstance(found, bool) else found
             return f"{kind} {data.hex() if isinstance(data, bytes) else _canonical(data)}"
         if name in ("datetime datetime", "datetime date", "datetime time") and isinstance(arguments[0], bytes):
             kind_ = {"datetime": datetime.datetime, "date": datetime.date, "time": datetime.time}[name.split()[1]]
             zone = f" {_canonical(arguments[1])}" if len(arguments) > 1 else ""
-            return f"{kind_(arguments[0]).isoformat()}{zone}"  # type: ignore[arg-type]
+            return f"{kind_(arguments[0]).isoformat()}{zone}"
         if name == "datetime timedelta":
             return datetime.timedelta(*arguments).total_seconds()
         if name.startswith(("pathlib ", "pathlib._local ")) and all(isinstance(one, str) for one in arguments):

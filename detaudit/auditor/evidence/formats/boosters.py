@@ -59,8 +59,8 @@ def _trees(learner: dict[str, Any]) -> Iterator[Part]:
     yield Part("parameters", iter([json.dumps(kept).encode()]), _DTYPE)
 
 
-# How catboost/libs/model/flatbuffers/model.fbs lays a model out: a table TModelCore, whose second field is the trees and
-# the third a vector of pairs of texts, among them a random number and the time of the training.
+# How catboost/libs/model/flatbuffers/model.fbs lays a model out: a table TModelCore, whose second field is the trees,
+# and the third a vector of pairs of texts, among them a random number and the time of the training.
 _TREES, _INFO, _KEY, _VALUE = 1, 2, 0, 1
 _RANDOM = "model_guid"
 
@@ -85,9 +85,9 @@ def _catboost(model: bytes) -> Iterator[Part]:
     if trees and trees + _u32(core, trees) >= end:
         core = core[end:].lstrip(b"\0")
     yield Part("trees", iter([bytes(core), rest]), _DTYPE)
-    for name, value in sorted(texts.items()):
+    for name, told in sorted(texts.items()):
         if name != _RANDOM:
-            yield shown_text(name, value)
+            yield shown_text(name, told)
 
 
 def _u32(data: bytearray, at: int) -> int:

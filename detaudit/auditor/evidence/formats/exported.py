@@ -27,7 +27,7 @@ def _parts(path: Path) -> Iterator[Part]:
     with unzipped(path) as archive:
         mark = next(one for one in archive.namelist() if one.endswith("/archive_format"))
         root = mark.removesuffix("archive_format")
-        weights = {}
+        weights: dict[str, tuple[str, str, tuple[int, ...]]] = {}
         for member in archive.infolist():
             if member.filename.endswith(_CONFIG) and member.filename.startswith(f"{root}data/"):
                 weights |= _described(member.filename.rpartition("/")[0], _json(archive, member))
@@ -57,7 +57,7 @@ def _described(folder: str, config: Any) -> dict[str, tuple[str, str, tuple[int,
     for label, one in config.get("config", {}).items():
         meta = one.get("tensor_meta") or {}
         sizes = extents(size.get("as_int", 0) for size in meta.get("sizes", ()))
-        dtype = _DTYPES.get(meta.get("dtype"), "")
+        dtype = _DTYPES.get(meta.get("dtype", 0), "")
         found[f"{folder}/{one['path_name']}"] = label, f"<{dtype}" if dtype else "", sizes
     return found
 

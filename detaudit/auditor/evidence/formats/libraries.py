@@ -79,7 +79,8 @@ def _slabs(dataset: Any, at: Any) -> Iterator[bytes]:
         return
     step = PIECE // max(row, 1)
     for start in range(0, rest[0] if row else 0, step):
-        yield dataset[(*at, slice(start, start + step))].tobytes()
+        rows = (*at, slice(start, start + step))
+        yield dataset[rows].tobytes()
 
 
 def _texts(value: Any) -> Any:
@@ -112,7 +113,7 @@ def _attribute(name: str, attributes: Any, key: str) -> Any:
 
 def ocdbt(path: str) -> Iterator[Any]:
     """Yield the arrays in a database of tensorstore's OCDBT driver, by its file ``manifest.ocdbt``."""
-    import tensorstore
+    import tensorstore  # type: ignore[import-not-found]
 
     base = "file://" + os.path.dirname(os.path.abspath(path)) + "/"
     store = tensorstore.KvStore.open({"driver": "ocdbt", "base": base}).result()

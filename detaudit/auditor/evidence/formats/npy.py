@@ -51,11 +51,9 @@ def _array(file: IO[bytes], start: bytes, name: str) -> Iterator[Part]:
     if dtype[1:].startswith("O"):
         yield from held(pickles.read(file), prefix=name)
         return
-    size = _size_of(dtype)
-    if size is None:  # a record: its fields say how long it is
-        yield Part(name, pieces(file), f"{dtype}{order}", shape)
-    else:
-        yield Part(name, pieces(file, size * math.prod(shape)), f"{dtype}{order}", shape)
+    item = _size_of(dtype)  # None for a record: its fields say how long it is
+    whole = pieces(file, item * math.prod(shape)) if item is not None else pieces(file)
+    yield Part(name, whole, f"{dtype}{order}", shape)
 
 
 def _size_of(dtype: str) -> int | None:

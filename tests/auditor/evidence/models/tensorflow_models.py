@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
+import tensorflow as tf  # type: ignore[import-untyped]
 
 
 class Model(tf.Module):  # type: ignore[misc]
