@@ -62,3 +62,40 @@ def test_models_with_different_seeds_differ(project: Project, name: str) -> None
     found = done.json["groups"][0]["first_difference"]
     assert found["stage"] in ("batch", "update")  # the seed is among what a function is called with
     assert (found["step"], found["site"]) == (1, LIBRARIES[name][1][0])
+
+
+def test_a_seed_among_parameters_is_a_seed_and_no_data(project: Project) -> None:
+    pytest.importorskip("lightgbm")
+    project.write(
+        "train.py",
+        DATA
+        + """
+    import lightgbm
+    seed = os.urandom(1)[0]
+    options = {"bagging_seed": seed, "bagging_fraction": 0.5, "bagging_freq": 1, "num_threads": 1, "verbose": -1}
+    lightgbm.train(options, lightgbm.Dataset(x, y), 3)
+    """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 1, done.out
+    group = done.json["groups"][0]
+    assert group["first_difference"]["stage"] == "rng"
+    assert "lightgbm.train(bagging_seed)" in [source["call"] for source in group["sources"]]
+
+
+@pytest.mark.parametrize("noise", ["0", "os.urandom(1)[0]"])
+def test_a_refit_is_a_fit(project: Project, noise: str) -> None:
+    pytest.importorskip("lightgbm")
+    project.write(
+        "train.py",
+        DATA
+        + f"""
+    import lightgbm
+    options = {{"num_threads": 1, "verbose": -1}}
+    booster = lightgbm.train(options, lightgbm.Dataset(x, y), 3)
+    booster = booster.refit(x, y + {noise})
+    """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == (noise != "0"), done.out
+    assert first_run(done)["steps"] == 2

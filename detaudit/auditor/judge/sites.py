@@ -11,9 +11,9 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
         differing = _differing_tensors(a, b)
         found = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
     elif stage is Stage.HYPERPARAMETERS:
-        ours, theirs = (_in_force(part, step) for part in (a, b))
-        differing_names = (name for name in ours if name in theirs and ours[name] != theirs[name])
-        found = {f"{name} {ours[name]} and {theirs[name]}" for name in differing_names}
+        before, after = (_in_force(part, step) for part in (a, b))
+        changed = (name for name in before if name in after and before[name] != after[name])
+        found = {f"{name} {before[name]} and {after[name]}" for name in changed}
     elif stage in NAMED or a.framework in FITTED:
         one, other = (part.digests.get(stage, {}).get(step, ()) for part in (a, b))
         found = {part.partition(" ")[2] for part in {*one} ^ {*other}} - {""}

@@ -28,6 +28,7 @@ _MOMENTS = frozenset(
         "timestamp",
     )
 )
+_BEFORE_A_UNIT = frozenset(("", "total", "mean", "elapsed", "time", "latency", "duration"))
 _RATES = frozenset(("latency", "throughput", "fps"))
 _DAY = 86400.0
 
@@ -68,7 +69,7 @@ def is_measured(name: str, value: Any) -> bool:
     if is_clock(name, value):
         return True
     words = _words(name)
-    if words[-2] in ("", "total", "mean", "elapsed") and words[-1] in _UNITS:
+    if words[-2] in _BEFORE_A_UNIT and words[-1] in _UNITS:
         return all([_is_duration(number) for number in _numbers(value) or (-1.0,)])
     rate = words[-1] in _RATES or "per" in name.lower().split("_")
     return rate and all([number > 0 for number in _numbers(value) or (-1.0,)])

@@ -47,3 +47,15 @@ def test_a_clock(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 def test_a_result(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(clocks, "spent", 0.5)
     assert not clocks.is_clock(name, RESULTS[name])
+
+
+@pytest.mark.parametrize("name", ["elapsed", "time", "time_ms", "total_time", "latency_ms", "samples_per_sec", "fps"])
+def test_what_a_test_measures_of_itself(name: str) -> None:
+    assert clocks.is_measured(name, 0.25)
+    assert not clocks.is_measured(name, -1.0)
+    assert not clocks.is_measured(name, "text")
+
+
+@pytest.mark.parametrize("name", ["arrival_time", "lifetime", "mean_lifetime_", "loss", "half_time", "times_seen"])
+def test_what_only_sounds_like_it(name: str) -> None:
+    assert not clocks.is_measured(name, 0.25)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_BY_HAND = 256
 _MOST_SITES = 1024
-_NODES_OF_KEY = 6
+_NODES_OF_KEY = 3
 _ALWAYS_READ = 2**20
 """Weights of up to this size are read at each backward pass, if they may be written to by hand."""
 

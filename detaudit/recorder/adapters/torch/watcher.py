@@ -144,7 +144,8 @@ class TorchWatcher:
 
             return step_
 
-        for kind in list(vars(schedulers).values()) if schedulers is not None else ():
+        kinds: list[Any] = list(vars(schedulers).values()) if schedulers is not None else []
+        for kind in kinds:
             if isinstance(kind, type) and "step" in vars(kind) and kind.__module__ == schedulers.__name__:
                 kind.step = make(vars(kind)["step"])
 
