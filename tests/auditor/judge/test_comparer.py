@@ -13,7 +13,19 @@ from detaudit.auditor.judge.comparer import replicas
 from detaudit.auditor.judge.follow import DigestFollower
 from detaudit.auditor.judge.pairing import Matched, identity
 from detaudit.auditor.judge.shared import shared_digests
-from detaudit.model import UNHOOKED, Difference, FinalState, ModelTensor, Replicas, Stage, Training, blocks, record_of
+from detaudit.model import (
+    UNHOOKED,
+    Difference,
+    FinalState,
+    ModelTensor,
+    Outputs,
+    Replicas,
+    Stage,
+    Training,
+    blocks,
+    record_of,
+)
+from detaudit.model.outputs import File, Role, Value
 
 STAGES = tuple(stage for stage in Stage if stage not in (Stage.OUTPUT, *UNHOOKED, Stage.STEPS))
 
