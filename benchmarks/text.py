@@ -82,7 +82,10 @@ def measure(scale: Scale) -> Iterator[Row]:
         data = lines * (size // len(lines)) + lines[: size % len(lines)]
         found = in_turn(
             scale.turns(TURNS),
-            {"read": lambda data=data: cpu_s(lambda: read(data)), "crc": lambda data=data: cpu_s(lambda: zlib.crc32(data))},  # type: ignore[misc]
+            {
+                "read": lambda data=data: cpu_s(lambda: read(data)),
+                "crc": lambda data=data: cpu_s(lambda: zlib.crc32(data)),
+            },  # type: ignore[misc]
         )
         seconds = median(turn["read"] for turn in found) * BYTES / size
         yield Row(

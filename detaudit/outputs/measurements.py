@@ -54,7 +54,10 @@ _UNITS = {
 }
 """Units of time, in seconds."""
 
-_SHORT_UNITS = _words("s h d m min mins minute minutes hr hrs hour hours day days")  # they need a word for a time, or a computation, before them
+_SHORT_UNITS = _words(
+    "s h d m min mins minute minutes hr hrs hour hours day days"
+)  # they need a word for a time, or a computation, before them
+_MACHINE_UNITS = _words("C °C W mW kW Wh kWh MHz GHz")
 _BYTES = _words("b byte bytes kb kib mb mib gb gib tb tib")
 
 # What says nothing about whose a quantity is.
@@ -479,6 +482,8 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
     said = meaning_of(unit) if "/" in unit or " per " in unit else NOTHING
     if unit.lower() in _UNITS:
         said = Meaning(_Of.DURATION, units=(_UNITS[unit.lower()],))
+    if unit in _MACHINE_UNITS and not meaning.of_data:
+        return Meaning(_Of.AMOUNT)
     if said.of not in (_Of.DURATION, _Of.RATE):
         if unit.lower() in _BYTES:
             return meaning if meaning.of is _Of.AMOUNT else RESULT
@@ -646,7 +651,7 @@ def masked(text: str, facts: RunFacts) -> str:
     """
     for name in sorted(facts.names, key=len, reverse=True):
         if len(name) >= 3 and name in text:
-            text = re.sub(rf"(?<![\w]){re.escape(name)}(?![\w])", MASK, text)
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", MASK, text)
     for pattern in (_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID):
         text = pattern.sub(MASK, text)
     text = _RUN_STAMP.sub(lambda found: MASK if _is_stamp(found[0], facts) else found[0], text)

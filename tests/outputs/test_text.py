@@ -123,6 +123,8 @@ ZOO = {
         "-------  ------------  ------",
         "      1        0.6905  «0.0270¦0.0311»",
     ],
+    "nvidia-smi": ["| N/A   «33C¦35C»    P0    «52W¦61W» / 400W |   «7501MiB¦4255MiB» / 81920MiB |"],
+    "pandas": ["   epoch    loss   seconds", "0      1  0.5000  0.«000888¦000883»", "1      2  0.4000  0.«000788¦000783»"],
     "stages": [
         "stage           time (s)       %",
         "training          0.«0281    56.7¦0317    60.1»",
@@ -187,6 +189,8 @@ def test_a_result_that_differs_among_them_is_found(name: str) -> None:
         ("tensor([0.3, -0.4])", "tensor([0.3, -0.5])", OutputKind.VALUE, ("-0.4", "-0.5")),
         ("0.31", "0.32", OutputKind.AMBIGUOUS, ("0.31", "0.32")),
         ("-0.31", "-0.32", OutputKind.VALUE, ("-0.31", "-0.32")),
+        ("conv1 ok", "conv2 ok", OutputKind.WORDS, ("conv1 ok", "conv2 ok")),
+        ("saved ckpt/step-3.pt 5", "saved ckpt/step-4.pt 5", OutputKind.WORDS, ("saved ckpt/step-3.pt 5", "saved ckpt/step-4.pt 5")),
         ("model a", "model b", OutputKind.WORDS, ("model a", "model b")),
         ("{'a', 'b'}", "{'b', 'a'}", OutputKind.WORDS, ("{'a', 'b'}", "{'b', 'a'}")),
         ("one\ntwo", "one", OutputKind.WORDS, ("two", "")),
@@ -288,6 +292,7 @@ def test_each_epoch_counts() -> None:
 LINES = [
     "2025-11-25 08:12:33,123 INFO step {} loss {:.4f} time {:.3f}s",
     "plain words",
+    "conv{} µ cuda:{} loss {:.3f}",
     "|  fps | {}  |",
     "{} {:.3f} {:.3f}",
     "epoch  loss  time",
@@ -314,7 +319,7 @@ def test_what_is_not_kept_is_digested_as_what_is_kept(seed: int, more: list[str 
     ]
     data = b"\n".join(encoded) + b"\n"
     whole = recorded(data)
-    now = mock.patch.object(text.time, "time", return_value=A.ended)
+    now = mock.patch("time.time", return_value=A.ended)
     with now, mock.patch.object(text, "MOST_KEPT", 1000), mock.patch.object(text, "BLOCK", 32):
         cut = recorded(data)
         assert len(cut.lines) < len(whole.lines)
@@ -329,13 +334,14 @@ def test_what_is_not_kept_is_digested_as_what_is_kept(seed: int, more: list[str 
     [
         (lambda line: "step 3 loss 0.123", OutputKind.WORDS),
         (lambda line: re.sub(r"loss \S+", "loss 9.9", line), OutputKind.VALUE),
+        (lambda line: line.replace("layer2", "layer3"), OutputKind.WORDS),
         (lambda line: re.sub(r"time \S+", "time 0.001s", line), None),
         (lambda line: line[:-6] + "0.1115", OutputKind.AMBIGUOUS),
     ],
 )
 def test_differences_in_what_is_not_kept(change: object, kind: OutputKind | None) -> None:
     lines = [
-        f"2025-11-25 08:12:33,123 step {n} loss {n / 7:.4f} time {n / 90:.3f}s | {n / 999:.4f}" for n in range(300)
+        f"2025-11-25 08:12:33,123 layer2 step {n} loss {n / 7:.4f} time {n / 90:.3f}s | {n / 999:.4f}" for n in range(300)
     ]
     other = list(lines)
     other[250] = change(other[250])  # type: ignore[operator]
