@@ -156,8 +156,9 @@ _NO_UNIT = (1.0, 1e-3)
 class Meaning:
     """What a name says: of what, whether that is sure, and the units in seconds that its value may have.
 
-    ``of_data``: it is of the data or the model, whatever its unit. ``by_parent``: only what is above it says so, and whole numbers are counts (``time/iterations``). ``alone``: nothing says whose time it is. ``summed``: over
-    threads or workers.
+    ``of_data``: it is of the data or the model, whatever its unit. ``by_parent``: only what is above it says so, and
+    whole numbers are counts (``time/iterations``). ``alone``: nothing says whose time it is. ``summed``: over threads
+    or workers.
     """
 
     of: _Of
@@ -172,6 +173,11 @@ class Meaning:
     def is_result(self) -> bool:
         """Whether a value of this name is a result, whatever it is."""
         return self.of is _Of.RESULT
+
+    @property
+    def is_of_machine(self) -> bool:
+        """Whether it is memory, power, or what else a machine has of."""
+        return self.of is _Of.AMOUNT
 
     @property
     def shortest_s(self) -> float:
@@ -318,7 +324,7 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
 
 
 def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
-    """Return the meaning of a name without a word for a quantity, by its unit or as a number that stands for the run."""
+    """Return the meaning of a name without a word for a quantity, by its unit or as a number of the run."""
     last = key[-1]
     if last in _NUMBER_OF_RUN or (last in ("id", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN):
         return Meaning(_Of.NUMBER)
@@ -349,7 +355,8 @@ def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = _NO_UNIT) ->
 # Values
 
 _NUMBER = re.compile(
-    r"[~≈<>]?\s*([+-]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kKMGT](?![^\W\d_]))?\s*(%|[^\W\d_][^\d\s]*(?: per \w+)?)?"
+    r"[~≈<>]?\s*([+-]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kKMGT](?![^\W\d_]))?\s*"
+    r"(%|°C|[^\W\d_][^\d\s]*(?: per \w+)?)?"
 )
 _CLOCK_TEXT = re.compile(r"(?:(\d+) days?, ?)?(\d{1,4}):(\d\d)(?::(\d\d))?(?:[.,](\d+))?\s?([ap]m)?", re.IGNORECASE)
 _SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+[ ,]*){2,}", re.IGNORECASE)
@@ -363,7 +370,8 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _DAY_NAME = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?"
 _TIME = r"(\d\d)[:-](\d\d)(?:[:-](\d\d))?(?:[.,]\d+)?"
 _C_TIME = re.compile(  # Tue Nov 25 08:12:33 2026; Nov25_08-12-33; 25 Nov 2026 08:12:33
-    rf"{_DAY_NAME}{_MONTH}[ .]{{0,2}}(\d{{1,2}})[, _]{{1,3}}(?:(\d{{4}})[, ]+)?{_TIME}(?:\s[A-Z]{{3,4}})?(?:\s(\d{{4}}))?",
+    rf"{_DAY_NAME}{_MONTH}[ .]{{0,2}}(\d{{1,2}})[, _]{{1,3}}(?:(\d{{4}})[, ]+)?{_TIME}"
+    r"(?:\s[A-Z]{3,4})?(?:\s(\d{4}))?",
     re.IGNORECASE,
 )
 _MAIL_TIME = re.compile(rf"{_DAY_NAME}(\d{{1,2}})[ -]{_MONTH}[ -](\d{{4}})(?:[ T]+{_TIME})?", re.IGNORECASE)

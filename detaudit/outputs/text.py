@@ -52,7 +52,8 @@ _MOST_COLUMNS = 4096
 _PLAIN = bytes(byte for byte in range(256) if (byte >= 32 and byte != 127) or byte in (9, 10))
 _COLOR = re.compile(rb"\x1b\[[0-9;:]*m")
 _CONTROL = re.compile(
-    r"\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[^\x1b]|[\x00-\x08\x0a-\x1f\x7f]"
+    r"\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[^\x1b]"
+    r"|[\x00-\x08\x0a-\x1f\x7f]"
 )
 _UNFINISHED = re.compile(
     rb"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)|\r|[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?"
@@ -305,7 +306,9 @@ _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
 _DIGIT_RUN = re.compile("[0-9]+")
 _ANY_DIGIT = re.compile("[0-9]")
 _LONGEST_HEADER = 400
-_LINKS = frozenset(("to", "of", "from", "and", "vs", "at", "is", "or", "by", "was", "are", "be", "the", "a", "an", "versus"))
+_LINKS = frozenset(
+    ("to", "of", "from", "and", "vs", "at", "is", "or", "by", "was", "are", "be", "the", "a", "an", "versus")
+)
 _FINISHED = re.compile(
     r"\b(?:done|finish\w*|complet\w*|train\w*|fit|fitted|ready|load\w*|sav\w*|took|ran|run|compil\w*|built|build"
     r"|evaluat\w*|ended|exited|init\w*|process\w*|generat\w*|comput\w*|execut\w*|prepar\w*|download\w*|succe\w+"
@@ -358,7 +361,7 @@ class _Cell:
 class _Shape:
     """What lines have in common that only differ in digits: their words, and where their slots are.
 
-    ``\\0`` is in the words for each slot, and ``\\1`` for digits that belong to a word, which are at ``spans``.
+    The words have NUL for each slot, and SOH for digits that belong to a word, which are at ``spans``.
     """
 
     words: str
@@ -384,6 +387,8 @@ def _shape(line: str) -> _Shape:
         label = _label(before, label, depth).strip(_OPENERS)
         if label.lower() == "data" and any(slot.label.lower() == "time" for slot in slots):
             label = "data time"  # as the meters of many training scripts print it
+        if not label and found["unit"] == "%" and any(slot.meaning.is_of_machine for slot in slots):
+            label = _SHARE
         if (
             not slots
             and not label
@@ -642,7 +647,8 @@ def compare(
     progress was printed again. ``ignored`` matches are removed from the lines that are kept; what is digested only had
     them removed when it was recorded.
     """
-    facts_a, facts_b = facts_a or facts_b or _NO_FACTS, facts_b or facts_a or _NO_FACTS
+    facts_a = facts_a or facts_b or _NO_FACTS
+    facts_b = facts_b or facts_a
     if (a.lines, a.blocks, a.count) == (b.lines, b.blocks, b.count):
         return []
     ours, theirs = _Parser(facts_a, ignored), _Parser(facts_b, ignored)
