@@ -62,6 +62,7 @@ _BYTES = _words("b byte bytes kb kib mb mib gb gib tb tib")
 
 # What says nothing about whose a quantity is.
 _NEUTRAL = _words(
+    "self "
     "mean avg average std stdev stddev var median total sum cum cumulative min max minimum maximum minimal maximal"
     " peak last current overall each all value values val number p p1 p5 p25 p50 p75 p90 p95 p99 percentile quantile"
     " q iqr sd se ms s sec is was the a an of at in on for to by this that and or so far taken spent used usage"

@@ -592,6 +592,7 @@ def _table(known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: int) -> 
     return known.get(columns) or (known.get(columns - 1) if columns == slots else None)
 
 
+_MANY = 3
 _SHARE = "utilization"
 """What the percentages beside a column of times are called."""
 
@@ -600,7 +601,7 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
     """Return the slots of a row of a table with the labels of its columns; ``length`` is that of the row.
 
     If the first column is a text, or has no name, any line that ends in numbers may look like a row: it is one if they
-    are in columns: without a name for the first one, counted from the left or from the right.
+    are in columns, counted from the left, or if there is an index or there are many, from the right.
     """
     index, cells = max(0, len(slots) - len(columns)), columns[max(0, len(columns) - len(slots)) :]
     found = list(slots[:index])
@@ -609,7 +610,7 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
             slot.start < cell.end + shift and cell.start + shift < slot.end
             for slot, cell in zip(slots[index:], cells, strict=True)
         )
-        for shift in ((0, length - columns[-1].end) if index else (0,))
+        for shift in ((0, length - columns[-1].end) if index or len(cells) >= _MANY else (0,))
     ):
         return slots
     column = ""

@@ -125,6 +125,10 @@ ZOO = {
     ],
     "nvidia-smi": ["| N/A   «33C¦35C»    P0    «52W¦61W» / 400W |   «7501MiB¦4255MiB» / 81920MiB |     «28¦69»%      Default |"],  # noqa: E501
     "pandas": ["   epoch    loss   seconds", "0      1  0.5000  0.«000888¦000883»", "1      2  0.4000  0.«000788¦000783»"],  # noqa: E501
+    "torch profiler": [
+        "                 Name    Self CPU %      Self CPU    # of Calls  ",
+        "     aten::as_strided         0.«18%      80.476¦16%      70.478»us           157  ",
+    ],
     "stages": [
         "stage           time (s)       %",
         "training          0.«0281    56.7¦0317    60.1»",
