@@ -10,6 +10,7 @@ import random
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from benchmarks.rows import Figure, Goal, Row, Scale, in_turn, median, ratios
 from detaudit.outputs.text import Recorder
@@ -80,10 +81,8 @@ def measure(scale: Scale) -> Iterator[Row]:
     for name, line in KINDS.items():
         lines = "".join(line(chance) for _ in range(size // 100)).encode()
         data = lines * (size // len(lines)) + lines[: size % len(lines)]
-        found = in_turn(
-            scale.turns(TURNS),
-            {"read": lambda data=data: cpu_s(lambda: read(data)), "crc": lambda data=data: cpu_s(lambda: zlib.crc32(data))},  # type: ignore[misc]
-        )
+        actions = {"read": partial(cpu_s, partial(read, data)), "crc": partial(cpu_s, partial(zlib.crc32, data))}
+        found = in_turn(scale.turns(TURNS), actions)
         seconds = median(turn["read"] for turn in found) * BYTES / size
         yield Row(
             what=f"read 100 MB {name}",

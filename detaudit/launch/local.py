@@ -1,4 +1,4 @@
-"""Launch runs on this machine: each in its own session, output read through pipes, a time limit, no process left behind."""
+"""Launch runs on this machine: each in its own session, output through pipes, a time limit, no process left behind."""
 
 import contextlib
 import errno

@@ -90,9 +90,8 @@ class Log:
         ready.register(self._wake, select.POLLIN)
         until: float | None = None
         while until is None or time.monotonic() < until:
-            if until is None:
-                if any(one == self._wake for one, _ in ready.poll()):
-                    until = time.monotonic() + _DRAIN_S
+            if until is None and any(one == self._wake for one, _ in ready.poll()):
+                until = time.monotonic() + _DRAIN_S
             try:
                 data = os.read(output, _CHUNK)
             except BlockingIOError:

@@ -54,11 +54,15 @@ _UNITS = {
 }
 """Units of time, in seconds."""
 
-_SHORT_UNITS = _words("s h d m min mins minute minutes hr hrs hour hours day days")  # they need a word for a time, or a computation, before them
+_SHORT_UNITS = _words(
+    "s h d m min mins minute minutes hr hrs hour hours day days"
+)  # they need a word for a time, or a computation, before them
+_MACHINE_UNITS = _words("C °C W mW kW Wh kWh MHz GHz")
 _BYTES = _words("b byte bytes kb kib mb mib gb gib tb tib")
 
 # What says nothing about whose a quantity is.
 _NEUTRAL = _words(
+    "self "
     "mean avg average std stdev stddev var median total sum cum cumulative min max minimum maximum minimal maximal"
     " peak last current overall each all value values val number p p1 p5 p25 p50 p75 p90 p95 p99 percentile quantile"
     " q iqr sd se ms s sec is was the a an of at in on for to by this that and or so far taken spent used usage"
@@ -153,8 +157,9 @@ _NO_UNIT = (1.0, 1e-3)
 class Meaning:
     """What a name says: of what, whether that is sure, and the units in seconds that its value may have.
 
-    ``of_data``: it is of the data or the model, whatever its unit. ``by_parent``: only what is above it says so, and whole numbers are counts (``time/iterations``). ``alone``: nothing says whose time it is. ``summed``: over
-    threads or workers.
+    ``of_data``: it is of the data or the model, whatever its unit. ``by_parent``: only what is above it says so, and
+    whole numbers are counts (``time/iterations``). ``alone``: nothing says whose time it is. ``summed``: over threads
+    or workers.
     """
 
     of: _Of
@@ -169,6 +174,11 @@ class Meaning:
     def is_result(self) -> bool:
         """Whether a value of this name is a result, whatever it is."""
         return self.of is _Of.RESULT
+
+    @property
+    def is_of_machine(self) -> bool:
+        """Whether it is memory, power, or what else a machine has of."""
+        return self.of is _Of.AMOUNT
 
     @property
     def shortest_s(self) -> float:
@@ -315,7 +325,7 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
 
 
 def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
-    """Return the meaning of a name without a word for a quantity, by its unit or as a number that stands for the run."""
+    """Return the meaning of a name without a word for a quantity, by its unit or as a number of the run."""
     last = key[-1]
     if last in _NUMBER_OF_RUN or (last in ("id", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN):
         return Meaning(_Of.NUMBER)
@@ -346,7 +356,8 @@ def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = _NO_UNIT) ->
 # Values
 
 _NUMBER = re.compile(
-    r"[~≈<>]?\s*([+-]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kKMGT](?![^\W\d_]))?\s*(%|[^\W\d_][^\d\s]*(?: per \w+)?)?"
+    r"[~≈<>]?\s*([+-]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kKMGT](?![^\W\d_]))?\s*"
+    r"(%|°C|[^\W\d_][^\d\s]*(?: per \w+)?)?"
 )
 _CLOCK_TEXT = re.compile(r"(?:(\d+) days?, ?)?(\d{1,4}):(\d\d)(?::(\d\d))?(?:[.,](\d+))?\s?([ap]m)?", re.IGNORECASE)
 _SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+[ ,]*){2,}", re.IGNORECASE)
@@ -360,7 +371,8 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _DAY_NAME = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?"
 _TIME = r"(\d\d)[:-](\d\d)(?:[:-](\d\d))?(?:[.,]\d+)?"
 _C_TIME = re.compile(  # Tue Nov 25 08:12:33 2026; Nov25_08-12-33; 25 Nov 2026 08:12:33
-    rf"{_DAY_NAME}{_MONTH}[ .]{{0,2}}(\d{{1,2}})[, _]{{1,3}}(?:(\d{{4}})[, ]+)?{_TIME}(?:\s[A-Z]{{3,4}})?(?:\s(\d{{4}}))?",
+    rf"{_DAY_NAME}{_MONTH}[ .]{{0,2}}(\d{{1,2}})[, _]{{1,3}}(?:(\d{{4}})[, ]+)?{_TIME}"
+    r"(?:\s[A-Z]{3,4})?(?:\s(\d{4}))?",
     re.IGNORECASE,
 )
 _MAIL_TIME = re.compile(rf"{_DAY_NAME}(\d{{1,2}})[ -]{_MONTH}[ -](\d{{4}})(?:[ T]+{_TIME})?", re.IGNORECASE)
@@ -479,6 +491,8 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
     said = meaning_of(unit) if "/" in unit or " per " in unit else NOTHING
     if unit.lower() in _UNITS:
         said = Meaning(_Of.DURATION, units=(_UNITS[unit.lower()],))
+    if unit in _MACHINE_UNITS and not meaning.of_data:
+        return Meaning(_Of.AMOUNT)
     if said.of not in (_Of.DURATION, _Of.RATE):
         if unit.lower() in _BYTES:
             return meaning if meaning.of is _Of.AMOUNT else RESULT
@@ -646,7 +660,7 @@ def masked(text: str, facts: RunFacts) -> str:
     """
     for name in sorted(facts.names, key=len, reverse=True):
         if len(name) >= 3 and name in text:
-            text = re.sub(rf"(?<![\w]){re.escape(name)}(?![\w])", MASK, text)
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", MASK, text)
     for pattern in (_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID):
         text = pattern.sub(MASK, text)
     text = _RUN_STAMP.sub(lambda found: MASK if _is_stamp(found[0], facts) else found[0], text)

@@ -14,7 +14,7 @@ import os
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -49,10 +49,11 @@ _MOST_COLUMNS = 4096
 
 # The terminal
 
-_PLAIN = bytes(byte for byte in range(256) if byte >= 32 and byte != 127 or byte in (9, 10))
+_PLAIN = bytes(byte for byte in range(256) if (byte >= 32 and byte != 127) or byte in (9, 10))
 _COLOR = re.compile(rb"\x1b\[[0-9;:]*m")
 _CONTROL = re.compile(
-    r"\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[^\x1b]|[\x00-\x08\x0a-\x1f\x7f]"
+    r"\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[^\x1b]"
+    r"|[\x00-\x08\x0a-\x1f\x7f]"
 )
 _UNFINISHED = re.compile(
     rb"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)|\r|[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?"
@@ -174,7 +175,7 @@ class _Screen:
         elif kind in "G`":
             x = count - 1
         elif kind in "Hf":
-            y, x = self._first + min(count, ROWS) - 1, max(1, (numbers + [1])[1]) - 1
+            y, x = self._first + min(count, ROWS) - 1, max(1, [*numbers, 1][1]) - 1
             rows.extend("" for _ in range(y + 1 - len(rows)))
         elif kind in "KJ":
             return self._erase(rows, y, x, numbers[0], kind)
@@ -267,8 +268,10 @@ _TOKEN = re.compile(
         (?:(?<![\w.])|(?<=[0-9]x))(?<![A-Za-z_][-/.])(?P<sign>(?<![\w)\]])[+-])?
         (?:(?P<digits>(?:{_NUMBER})(?:[eE][+-]?[0-9]+)?)(?P<suffix>[kKMGT](?![^\W\d_]))?
           (?P<unit>\s?(?:[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])|(?:{_UNITS})\s?/\s?[^\W\d_]+\b
-            |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
-            |(?:{_UNITS})(?![\w/])(?!\s*[:=]?\s*\.?[0-9])|[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%))?
+              |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
+              |[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%)
+            |(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/])
+            |\s(?:{_UNITS})(?![\w/])(?!\s*[:=]?\s*\.?[0-9]))?
           (?![^\W_])
         | inf(?![\w]))
       )
@@ -296,12 +299,16 @@ _BLANK = re.compile(r"[ \t\u00a0]+")
 _DRAWN = re.compile(r"([-=_*#─━═╌.~+])\1{2,}|[\u2580-\u259f━╸╺▰▱ ]*[\u2580-\u259f━╸╺▰▱]+[\u2580-\u259f━╸╺▰▱ ]*")
 _OPENERS = " \t|│┃:=>~≈\"'([{<$@"
 _WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
-_DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-–—]\s|\s{2,}|\t|\. ")
+_DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-\u2013\u2014]\s|\s{2,}|\t|\. ")
 _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
+_OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
+_DIGIT_RUN = re.compile("[0-9]+")
 _ANY_DIGIT = re.compile("[0-9]")
 _LONGEST_HEADER = 400
-_LINKS = frozenset("to of from and vs at is or by was are be the a an → -> versus".split())
+_LINKS = frozenset(
+    ("to", "of", "from", "and", "vs", "at", "is", "or", "by", "was", "are", "be", "the", "a", "an", "versus")
+)
 _FINISHED = re.compile(
     r"\b(?:done|finish\w*|complet\w*|train\w*|fit|fitted|ready|load\w*|sav\w*|took|ran|run|compil\w*|built|build"
     r"|evaluat\w*|ended|exited|init\w*|process\w*|generat\w*|comput\w*|execut\w*|prepar\w*|download\w*|succe\w+"
@@ -352,9 +359,13 @@ class _Cell:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What lines have in common that only differ in digits: their words, and where their slots are."""
+    """What lines have in common that only differ in digits: their words, and where their slots are.
+
+    The words have NUL for each slot, and SOH for digits that belong to a word, which are at ``spans``.
+    """
 
     words: str
+    spans: tuple[tuple[int, int], ...]
     slots: tuple[_Slot, ...]
     digest: int
     columns: tuple[_Cell, ...] = ()
@@ -364,7 +375,7 @@ class _Shape:
 def _shape(line: str) -> _Shape:
     """Return the shape of a line; positions are in characters."""
     slots: list[_Slot] = []
-    between: list[str] = []
+    between: list[tuple[int, str]] = []
     at, label, depth = 0, "", 0
     for found in _TOKEN.finditer(line):
         start, end = found.span()
@@ -376,14 +387,24 @@ def _shape(line: str) -> _Shape:
         label = _label(before, label, depth).strip(_OPENERS)
         if label.lower() == "data" and any(slot.label.lower() == "time" for slot in slots):
             label = "data time"  # as the meters of many training scripts print it
-        if not slots and not label and found["digits"] and not before.strip("[(") and _SINCE_1970.match(found["digits"]):
+        if not label and found["unit"] == "%" and any(slot.meaning.is_of_machine for slot in slots):
+            label = _SHARE
+        if (
+            not slots
+            and not label
+            and found["digits"]
+            and not before.strip("[(")
+            and _SINCE_1970.match(found["digits"])
+        ):
             label = "timestamp" if any(map(str.isalpha, line[end:])) else label
         slots.append(_slot(found, start, end, kind, label, line))
-        between.append(before)
+        between.append((at, before))
         at = end
-    between.append(line[at:])
-    words = _AROUND.sub("\0", "\0".join(_normal(one) for one in between)).strip()
-    return _Shape(words, tuple(slots), _digest(words), _columns(line), _row_of(line, slots))
+    between.append((at, line[at:]))
+    spans = tuple((at + one.start(), at + one.end()) for at, text in between for one in _DIGIT_RUN.finditer(text))
+    words = "\0".join(_normal(_DIGIT_RUN.sub("\1", text)) for _, text in between)
+    words = _AROUND.sub("\0", words).strip()
+    return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), _row_of(line, slots))
 
 
 def _columns(line: str) -> tuple[_Cell, ...]:
@@ -406,7 +427,9 @@ def _row_of(line: str, slots: list[_Slot]) -> int:
 
     It has nothing but numbers, but for a text in the first column.
     """
-    if not slots or any(map(str.isalpha, "".join(line[a.end : b.start] for a, b in pairwise(slots)) + line[slots[-1].end :])):
+    if not slots or any(
+        map(str.isalpha, "".join(line[a.end : b.start] for a, b in pairwise(slots)) + line[slots[-1].end :])
+    ):
         return 0
     first = line[: slots[0].start]
     if not any(map(str.isalpha, first)):
@@ -423,6 +446,8 @@ def _slot(found: re.Match[str], start: int, end: int, kind: str, label: str, lin
     meaning = with_unit(_meaning(label), unit)
     digits = found.span("digits")
     whole = measurements.is_whole(found["digits"])
+    if unit.lower() in ("mib", "gib") and _OF_ALL.search(line, max(0, start - 12), end + 14):
+        meaning = meaning_of("memory")
     counter = unit == "%" or line[end : end + 1] == "/" or line[start - 1 : start] == "/"
     few = meaning is NOTHING and whole and digits[1] - digits[0] < 3
     result = bool(found["sign"]) or few or meaning.is_result
@@ -449,7 +474,7 @@ def _label(before: str, previous: str, depth: int) -> str:
     while found := _WRAPPER.search(text):
         text = text[: found.start()].rstrip(_OPENERS)
     label = _DELIMITER.split(text)[-1].strip(" -+*#>")
-    words = [word for word in label.split() if any(map(str.isalpha, word))][-6:]
+    words = [word for word in label.split() if any(map(str.isalpha, word)) and word != "N/A"][-6:]
     if all(word.lower() in _LINKS for word in words):
         follows = before.strip()
         inherits = bool(words) or follows in ("±", "+/-", "/", "->", "→", "..", "-") or follows.startswith(("(", "±"))
@@ -525,9 +550,12 @@ class _Parser:
         slots = shape.slots
         if shape.columns:
             self._columns[len(shape.columns)] = shape.columns
-        elif shape.row_of in self._columns:
-            slots = _labeled(slots, self._columns[shape.row_of])
-        return _Parsed(shape.words, tuple(self._value(slot, line) for slot in slots), slots, line, number)
+        elif shape.row_of and (columns := _table(self._columns, shape.row_of, len(slots))):
+            slots = _labeled(slots, columns, len(line))
+        words = shape.words
+        if shape.spans:
+            words = _filled(words.split("\1"), [line[start:end] for start, end in shape.spans])
+        return _Parsed(words, tuple(self._value(slot, line) for slot in slots), slots, line, number)
 
     def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
         text = line[slot.start : slot.end]
@@ -551,24 +579,42 @@ class _Parser:
         return role
 
 
+def _filled(parts: list[str], digits: list[str]) -> str:
+    """Return words with their digits."""
+    return "".join(one for pair in zip(parts, digits, strict=False) for one in pair) + parts[-1]
+
+
 _ZEROS = {ord(digit): "0" for digit in "123456789"}
 
 
+def _table(known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: int) -> tuple[_Cell, ...] | None:
+    """Return the names of the columns of a row, which may have an index without a name, None if none are known."""
+    return known.get(columns) or (known.get(columns - 1) if columns == slots else None)
+
+
+_MANY = 3
 _SHARE = "utilization"
 """What the percentages beside a column of times are called."""
 
 
-def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...]) -> tuple[_Slot, ...]:
-    """Return the slots of a row of a table with the labels of its columns.
+def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) -> tuple[_Slot, ...]:
+    """Return the slots of a row of a table with the labels of its columns; ``length`` is that of the row.
 
-    If the first column is a text, any line that ends in numbers may look like a row: it is one if they are in columns.
+    If the first column is a text, or has no name, any line that ends in numbers may look like a row: it is one if they
+    are in columns, counted from the left, or if there is an index or there are many, from the right.
     """
-    cells, found = columns[len(columns) - len(slots) :], list[_Slot]()
-    in_place = all(slot.start < cell.end and cell.start < slot.end for slot, cell in zip(slots, cells, strict=True))
-    if len(cells) < len(columns) and not in_place:
+    index, cells = max(0, len(slots) - len(columns)), columns[max(0, len(columns) - len(slots)) :]
+    found = list(slots[:index])
+    if len(slots) != len(columns) and not any(
+        all(
+            slot.start < cell.end + shift and cell.start + shift < slot.end
+            for slot, cell in zip(slots[index:], cells, strict=True)
+        )
+        for shift in ((0, length - columns[-1].end) if index or len(cells) >= _MANY else (0,))
+    ):
         return slots
     column = ""
-    for slot, cell in zip(slots, cells, strict=True):
+    for slot, cell in zip(slots[index:], cells, strict=True):
         shares = cell.name == "%" and bool(column) and not meaning_of(column).is_result
         column = _SHARE if shares else cell.name
         if len(cells) < len(columns):
@@ -602,7 +648,8 @@ def compare(
     progress was printed again. ``ignored`` matches are removed from the lines that are kept; what is digested only had
     them removed when it was recorded.
     """
-    facts_a, facts_b = facts_a or facts_b or _NO_FACTS, facts_b or facts_a or _NO_FACTS
+    facts_a = facts_a or facts_b or _NO_FACTS
+    facts_b = facts_b or facts_a
     if (a.lines, a.blocks, a.count) == (b.lines, b.blocks, b.count):
         return []
     ours, theirs = _Parser(facts_a, ignored), _Parser(facts_b, ignored)
@@ -996,6 +1043,7 @@ class _Plan:
     prefix: bytes
     slots: tuple[_Slot, ...]
     spans: tuple[tuple[int, int], ...]
+    word_spans: tuple[tuple[int, int], ...]
     is_plain: bool
     columns: tuple[_Cell, ...]
     row_of: int
@@ -1064,12 +1112,17 @@ class _BytesParser:
             plan = self._plans[template] = _plan(_shape(text), text)
         if plan.columns:
             self._columns[len(plan.columns)] = plan.columns
-        elif plan.row_of in self._columns:
-            plan = self._of_table(plan, template)
-        return plan.words, *(self._values(plan, row) if plan.slots else (0, 0))
+        elif plan.row_of and (columns := _table(self._columns, plan.row_of, len(plan.slots))):
+            plan = self._of_table(plan, template, columns)
+        if plan.word_spans:
+            digits = [row[start:end].decode() for start, end in plan.word_spans]
+            words = _filled(plan.prefix.decode("utf-8", "surrogateescape").split("\1"), digits)
+            prefix = words.encode("utf-8", "surrogateescape")
+            return _digest(words), *(self._values(plan, row, prefix) if plan.slots else (0, 0))
+        return plan.words, *(self._values(plan, row, plan.prefix) if plan.slots else (0, 0))
 
-    def _values(self, plan: _Plan, row: bytes) -> tuple[int, int]:
-        results, unknown = [plan.prefix], list[bytes]()
+    def _values(self, plan: _Plan, row: bytes, prefix: bytes) -> tuple[int, int]:
+        results, unknown = [prefix], list[bytes]()
         facts, longest = self._parser.facts, self._longest
         for slot in plan.slots:
             kind = slot.kind
@@ -1090,13 +1143,12 @@ class _BytesParser:
                 results.append(row[slot.start : slot.end])
             elif role is Role.OPEN:
                 unknown.append(row[slot.start : slot.end])
-        return _joined(results) if len(results) > 1 else 0, _joined([plan.prefix, *unknown]) if unknown else 0
+        return _joined(results) if len(results) > 1 else 0, _joined([prefix, *unknown]) if unknown else 0
 
-    def _of_table(self, plan: _Plan, template: bytes) -> _Plan:
-        columns = self._columns[plan.row_of]
+    def _of_table(self, plan: _Plan, template: bytes, columns: tuple[_Cell, ...]) -> _Plan:
         labeled = self._plans.get((template, columns))
         if labeled is None:
-            slots = _labeled(plan.slots, columns)
+            slots = _labeled(plan.slots, columns, len(template))
             labeled = replace(plan, slots=slots)
             self._plans[template, columns] = labeled
         return labeled
@@ -1107,11 +1159,12 @@ def _joined(parts: list[bytes]) -> int:
 
 
 def _plan(shape: _Shape, text: str) -> _Plan:
-    slots = shape.slots
+    slots, words = shape.slots, shape.spans
     if not text.isascii():
         at = [0]
         for one in text:
             at.append(at[-1] + len(one.encode("utf-8", "surrogateescape")))
+        words = tuple((at[start], at[end]) for start, end in words)
         slots = tuple(
             replace(slot, start=at[slot.start], end=at[slot.end], digits=(at[slot.digits[0]], at[slot.digits[1]]))
             for slot in slots
@@ -1121,7 +1174,8 @@ def _plan(shape: _Shape, text: str) -> _Plan:
         prefix=shape.words.encode("utf-8", "surrogateescape"),
         slots=slots,
         spans=tuple((slot.start, slot.end) for slot in slots),
-        is_plain=bool(slots) and not shape.row_of and all(slot.result for slot in slots),
+        word_spans=words,
+        is_plain=bool(slots) and not shape.row_of and not words and all(slot.result for slot in slots),
         columns=shape.columns,
         row_of=shape.row_of,
     )

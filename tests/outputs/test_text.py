@@ -99,7 +99,7 @@ ZOO = {
     "logging": ["2025-11-25 08:«12:33,123¦14:33,555» - root - INFO - loss 0.3"],
     "hydra": ["[2025-11-25 08:«12:33,123¦14:33,555»][__main__][INFO] - step 3 loss 0.3"],
     "glog": ["I1125 08:«12:33.123456 1234¦14:33.123456 99321» file.cc:12] hello 0.2"],
-    "tensorflow": ["E0000 00:00:«1764058353.046459    1234¦1764058453.362026   99» cuda_dnn.cc:8310] Unable to register"],
+    "tensorflow": ["E0000 00:00:«1764058353.046459    1234¦1764058453.362026   99» cuda_dnn.cc:8310] Unable to register"],  # noqa: E501
     "epoch prefix": ["«1764058353.135¦1764058455.12» step 3 loss 0.3", "[«1764058353.135¦1764058455.12»] [x] hello"],
     "stamp": ["«20251125_081233¦20251125_081433» started", "load average: («13.9¦12.1», «1.5¦2.5»)"],
     "nccl": ["«node17:1234:5678¦node18:99:104» [0] NCCL INFO Bootstrap : Using eth0"],
@@ -111,17 +111,23 @@ ZOO = {
     "tqdm slow": ["100%|██████████| 10/10 [00:«10<00:00, 1.05s/it¦09<00:00, 1.1it/s»]"],
     "tqdm total": ["12it [00:«00, 45.1¦01, 9.11»it/s]"],
     "tqdm no total": ["12it [00:00, ?it/s]\r100it [00:«01, 88.1¦02, 50»it/s]"],
-    "refreshes": ["\r 10%|█         | 1/10 [00:00<00:02, 3it/s]«\r 50%|█████     | 5/10¦»\r100%|██████████| 10/10 [00:03<00:00]"],
+    "refreshes": ["\r 10%|█         | 1/10 [00:00<00:02, 3it/s]«\r 50%|█████     | 5/10¦»\r100%|██████████| 10/10 [00:03<00:00]"],  # noqa: E501
     "keras": ["938/938 ━━━━━━━━━━━━━━━━━━━━ «2s 2ms¦1s 987us»/step - accuracy: 0.87 - loss: 0.43"],
     "keras 2": ["10/10 [==============================] - «2s 2¦3s 3»ms/step - loss: 0.43"],
     "lightning": ["Epoch 0: 100%|██████████| 10/10 [00:00<00:00, «45.1¦40.2»it/s, v_num=«0¦1», train_loss=0.3]"],
     "lightning folder": ["Logging to lightning_logs/version_«0¦1»"],
     "transformers": ["{'train_runtime': «1.2¦1.3», 'train_samples_per_second': «33.1¦30», 'train_loss': 0.3}"],
-    "sb3": ["|    fps             | «1234¦999»     |", "|    time_elapsed    | «1¦2»        |", "|    total_timesteps | 2048     |"],
+    "sb3": ["|    fps             | «1234¦999»     |", "|    time_elapsed    | «1¦2»        |", "|    total_timesteps | 2048     |"],  # noqa: E501
     "skorch": [
         "  epoch    train_loss     dur",
         "-------  ------------  ------",
         "      1        0.6905  «0.0270¦0.0311»",
+    ],
+    "nvidia-smi": ["| N/A   «33C¦35C»    P0    «52W¦61W» / 400W |   «7501MiB¦4255MiB» / 81920MiB |     «28¦69»%      Default |"],  # noqa: E501
+    "pandas": ["   epoch    loss   seconds", "0      1  0.5000  0.«000888¦000883»", "1      2  0.4000  0.«000788¦000783»"],  # noqa: E501
+    "torch profiler": [
+        "                 Name    Self CPU %      Self CPU    # of Calls  ",
+        "     aten::as_strided         0.«18%      80.476¦16%      70.478»us           157  ",
     ],
     "stages": [
         "stage           time (s)       %",
@@ -131,12 +137,12 @@ ZOO = {
     "fastai": ["epoch     train_loss  valid_loss  time    ", "0         0.500000    0.400000    00:«12¦13»"],
     "sklearn": ["[CV] END «....¦...»C=1; total time=   «0.1¦10.2»s"],
     "joblib": ["[Parallel(n_jobs=1)]: Done  10 out of  10 | elapsed:    «0.1¦0.2»s finished"],
-    "lightgbm": ["[LightGBM] [Info] Auto-choosing row-wise multi-threading, the overhead of testing was 0.«000123¦000321» seconds."],
+    "lightgbm": ["[LightGBM] [Info] Auto-choosing row-wise multi-threading, the overhead of testing was 0.«000123¦000321» seconds."],  # noqa: E501
     "catboost": ["0:\tlearn: 0.6\ttotal: «46¦51.2»ms\tremaining: «1.2s¦900ms»"],
     "xgboost": ["[08:«12:33¦14:33»] INFO: src/learner.cc:3: x", "[0]\ttrain-rmse:0.3"],
     "hist": ["Fit 100 trees in «1.234¦2.001» s, (3100 total leaves)"],
     "optuna": ["[I 2025-11-25 08:«12:33,123¦14:33,555»] Trial 0 finished with value: 0.3 and parameters: {'x': 1.2}."],
-    "optuna name": ["A new study created with name: no-name-«123e4567-e89b-12d3-a456-426614174000¦aaae4567-e89b-12d3-a456-42661417400b»"],
+    "optuna name": ["A new study created with name: no-name-«123e4567-e89b-12d3-a456-426614174000¦aaae4567-e89b-12d3-a456-42661417400b»"],  # noqa: E501
     "wandb": ["wandb: Syncing run «calm-river-42¦bold-sun-7»", "wandb: View run at https://wandb.ai/me/p/runs/«3f2k1a9d¦9z8y7x6w»"],
     "nanogpt": ["iter 10: loss 4.2000, time «123.45¦119.02»ms, mfu «30.21¦31.02»%"],
     "reprs": ["<__main__.Net object at 0x«7f1234567890¦7fabcdefabcd»>"],
@@ -145,7 +151,7 @@ ZOO = {
     "ports": ["listening on http://localhost:«43211¦51233»/", "master 127.0.0.1:«29500¦31022»"],
     "rates": ["«1234.5¦1300.1» images/sec", "speed «1.2k¦900» tok/s", "«45¦39» samples per second"],
     "memory": ["GPU mem «1234¦1300» MB", "max memory allocated: «2.1¦2.2»GB", "cpu «30¦50»%"],
-    "dates": ["Tue Nov 25 08:«12:33¦14:33» 2025", "started at 08:«12:33¦14:33»", "runs/Nov25_08-«12-33_node17¦14-33_node18»"],
+    "dates": ["Tue Nov 25 08:«12:33¦14:33» 2025", "started at 08:«12:33¦14:33»", "runs/Nov25_08-«12-33_node17¦14-33_node18»"],  # noqa: E501
     "eta": ["step 10 | loss 0.3 | eta: 1 day, 2:«03:04¦07:09»", "ETA «01:20¦00:59»"],
     "relative": ["[   «0.123¦0.456»] INFO hello"],
     "speed": ["throughput: «1234¦1300.5»", "latency p99 «12.2¦13.1» ms ± «1.1¦2.2» ms"],
@@ -187,6 +193,13 @@ def test_a_result_that_differs_among_them_is_found(name: str) -> None:
         ("tensor([0.3, -0.4])", "tensor([0.3, -0.5])", OutputKind.VALUE, ("-0.4", "-0.5")),
         ("0.31", "0.32", OutputKind.AMBIGUOUS, ("0.31", "0.32")),
         ("-0.31", "-0.32", OutputKind.VALUE, ("-0.31", "-0.32")),
+        ("conv1 ok", "conv2 ok", OutputKind.WORDS, ("conv1 ok", "conv2 ok")),
+        (
+            "saved ckpt/step-3.pt 5",
+            "saved ckpt/step-4.pt 5",
+            OutputKind.WORDS,
+            ("saved ckpt/step-3.pt 5", "saved ckpt/step-4.pt 5"),
+        ),
         ("model a", "model b", OutputKind.WORDS, ("model a", "model b")),
         ("{'a', 'b'}", "{'b', 'a'}", OutputKind.WORDS, ("{'a', 'b'}", "{'b', 'a'}")),
         ("one\ntwo", "one", OutputKind.WORDS, ("two", "")),
@@ -288,6 +301,7 @@ def test_each_epoch_counts() -> None:
 LINES = [
     "2025-11-25 08:12:33,123 INFO step {} loss {:.4f} time {:.3f}s",
     "plain words",
+    "conv{} µ cuda:{} loss {:.3f}",
     "|  fps | {}  |",
     "{} {:.3f} {:.3f}",
     "epoch  loss  time",
@@ -314,7 +328,7 @@ def test_what_is_not_kept_is_digested_as_what_is_kept(seed: int, more: list[str 
     ]
     data = b"\n".join(encoded) + b"\n"
     whole = recorded(data)
-    now = mock.patch.object(text.time, "time", return_value=A.ended)
+    now = mock.patch("time.time", return_value=A.ended)
     with now, mock.patch.object(text, "MOST_KEPT", 1000), mock.patch.object(text, "BLOCK", 32):
         cut = recorded(data)
         assert len(cut.lines) < len(whole.lines)
@@ -329,13 +343,15 @@ def test_what_is_not_kept_is_digested_as_what_is_kept(seed: int, more: list[str 
     [
         (lambda line: "step 3 loss 0.123", OutputKind.WORDS),
         (lambda line: re.sub(r"loss \S+", "loss 9.9", line), OutputKind.VALUE),
+        (lambda line: line.replace("layer2", "layer3"), OutputKind.WORDS),
         (lambda line: re.sub(r"time \S+", "time 0.001s", line), None),
         (lambda line: line[:-6] + "0.1115", OutputKind.AMBIGUOUS),
     ],
 )
 def test_differences_in_what_is_not_kept(change: object, kind: OutputKind | None) -> None:
     lines = [
-        f"2025-11-25 08:12:33,123 step {n} loss {n / 7:.4f} time {n / 90:.3f}s | {n / 999:.4f}" for n in range(300)
+        f"2025-11-25 08:12:33,123 layer2 step {n} loss {n / 7:.4f} time {n / 90:.3f}s | {n / 999:.4f}"
+        for n in range(300)
     ]
     other = list(lines)
     other[250] = change(other[250])  # type: ignore[operator]
