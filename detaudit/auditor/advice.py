@@ -9,7 +9,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from detaudit import redact, wire
-from detaudit.auditor.source import machine_reads
 from detaudit.launch.interpreter import other_python
 from detaudit.launch.plan import Settings
 from detaudit.model import Culprit, FlagOutcome, Group, NextStep, Purpose, Run, Source, Stage, Status, Verdict, Warning
@@ -85,13 +84,15 @@ def next_steps(
 
 
 def may_vary(settings: Settings, reads: Sequence[Source], flags: Iterable[str] = ()) -> bool:
-    """Whether runs with these flags match although the script reads what differs on other machines and days.
+    """Whether a variation of the environment changes what the script reads of its machine, and no flag pins it.
 
-    Variations are made on this machine, so there is no such step for runs elsewhere.
+    Variations are made on this machine, so runs elsewhere have none, and runs that varied were asked about already.
     """
     if not reads or settings.vary or settings.elsewhere:
         return False
-    return machine_reads.varying(reads, load_variations(), flags)
+    pinned = set(flags)
+    rows = [row for row in load_variations() if pinned.isdisjoint(row.flags)]
+    return any(row.matches.matches(source) for row in rows for source in reads)
 
 
 _Steps = Iterator[tuple[str, Purpose]]

@@ -1,7 +1,7 @@
 """What a script reads of its machine that is equal in runs one after the other, and another elsewhere or tomorrow."""
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from detaudit.auditor.source.fix_orders import listing
@@ -9,7 +9,6 @@ from detaudit.auditor.source.scan import HASH, ID, SET
 from detaudit.auditor.source.source_edits import Page
 from detaudit.auditor.source.suspect_code import MOST_BYTES, scanned
 from detaudit.model import Source, SourceKind
-from detaudit.recipe.variations import Variation
 
 _CLOCKS = {
     *(f"time.{name}" for name in ("time", "time_ns", "localtime", "gmtime", "ctime", "asctime", "strftime")),
@@ -66,10 +65,3 @@ def _is_timer(page: Page, call: ast.Call) -> bool:
     ]
     parents = [page.reader.parent(node) for node in uses]
     return all(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub) for one in parents)
-
-
-def varying(found: Sequence[Source], table: Iterable[Variation], flags: Iterable[str]) -> bool:
-    """Whether a variation of the environment changes what one of these lines reads, and no flag pins it."""
-    pinned = set(flags)
-    rows = [row for row in table if pinned.isdisjoint(row.flags)]
-    return any(row.matches.matches(source) for row in rows for source in found)

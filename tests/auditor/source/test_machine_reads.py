@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from detaudit.auditor.source.machine_reads import reads, varying
+from detaudit.auditor import advice
+from detaudit.auditor.source.machine_reads import reads
 from detaudit.model import Source, SourceKind
-from detaudit.recipe.variations import load_variations
+from tests.auditor.fakes import settings
 
 LISTING, CLOCK, SET, HASH, ID = (
     SourceKind.LISTING_ORDER,
@@ -59,6 +60,7 @@ def test_what_a_script_reads(tmp_path: Path, text: str, kinds: list[SourceKind])
         (CLOCK, ["python-hash-seed", "system-aslr-off"], True),
     ],
 )
-def test_what_a_flag_pins_does_not_vary(kind: SourceKind, flags: list[str], varies: bool) -> None:
-    assert varying([Source(file="train.py", line=1, kind=kind)], load_variations(), flags) == varies
-    assert not varying([], load_variations(), flags)
+def test_what_a_flag_pins_does_not_vary(tmp_path: Path, kind: SourceKind, flags: list[str], varies: bool) -> None:
+    asked = settings(tmp_path)
+    assert advice.may_vary(asked, [Source(file="train.py", line=1, kind=kind)], flags) == varies
+    assert not advice.may_vary(asked, [], flags)
