@@ -180,7 +180,8 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     ``line 12``. ``values`` has what each of the two runs shows there, without secrets, ``("", "")`` if that is long or
     unknown. ``more`` counts further values of this kind in the same file. ``only_run`` is 1 or 2 if only the first or
     second of the two has the file or the line, 0 if both do. ``problem`` says why a file could not be read. ``tensor``
-    says that what differs is an array. ``unread`` is what the budget left out. ``runs`` are the numbers of the two runs.
+    says that what differs is an array. ``unread`` is what the budget left out. ``runs`` are the numbers of the two
+    runs.
     """
 
     path: str

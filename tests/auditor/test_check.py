@@ -8,7 +8,7 @@ from detaudit.auditor.check import Checker, CheckRequest
 from detaudit.auditor.runs.observer import Observer
 from detaudit.launch.slots import divide
 from detaudit.model import Check, CheckVerdict, GateName, GateStatus, NextStep, Purpose
-from detaudit.model.warnings import BaselineNotWritten, LeftoversUnchecked
+from detaudit.model.warnings import BaselineNotWritten
 from detaudit.recipe.project import NamedAudit
 from tests.auditor.fakes import FakeLauncher, run, settings, training
 

@@ -147,7 +147,7 @@ class TorchWatcher:
         kinds: list[Any] = list(vars(schedulers).values()) if schedulers is not None else []
         for kind in kinds:
             if isinstance(kind, type) and "step" in vars(kind) and kind.__module__ == schedulers.__name__:
-                kind.step = make(vars(kind)["step"])
+                setattr(kind, "step", make(vars(kind)["step"]))  # noqa: B010 - types have no such attribute
 
     def _outside_of_gradients(self, hook: Callable[..., None]) -> Callable[..., None]:
         """Return a hook that leaves out what a function does while torch.func.grad differentiates it."""
