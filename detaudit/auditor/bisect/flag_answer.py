@@ -54,13 +54,14 @@ MOST_LINES = 5
 """Lines that a flag acts on, which a report names."""
 
 
-def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue, folder: Path) -> tuple[NeededFlag, ...]:
+def needed(
+    answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue, devices: Sequence[str], folder: Path
+) -> tuple[NeededFlag, ...]:
     """Return the needed flags, with the difference seen without each of them, and what does the same by hand.
 
-    ``folder`` has the user's files.
+    ``devices`` are those of the weights, as far as known; ``folder`` has the user's files.
     """
     flags = answer.needed or ()
-    devices = trials.base.run.devices if trials.base is not None else ()
     found = []
     for flag in flags:
         row, lines = catalogue.get(flag), catalogue.by_hand(flag, devices)

@@ -164,14 +164,21 @@ class Bisector:
         ordered, together = priority.order(self._known.flags, clues)
         return [flag.id for flag in ordered], together
 
+    @property
+    def _devices(self) -> tuple[str, ...]:
+        """Where the weights are, as far as that is known."""
+        base = self._trials.base
+        if base is None:
+            return ()
+        # A run that was ended early did not say where its weights are.
+        has_gpu = environment.has_gpu() if base.place is None else base.place.described.get("may_have_gpu", True)
+        return base.run.devices or (() if base.run.through is None or has_gpu else ("cpu",))
+
     def _learn(self) -> _Known:
         base = self._trials.base
         if base is None:
             return _Known(self._question.candidates)
-        # A run that was ended early did not say where its weights are.
-        has_gpu = environment.has_gpu() if base.place is None else base.place.described.get("may_have_gpu", True)
-        devices = base.run.devices or (() if base.run.through is None or has_gpu else ("cpu",))
-        flags, reasons = applicable(self._question.candidates, versions(base.processes), devices)
+        flags, reasons = applicable(self._question.candidates, versions(base.processes), self._devices)
         refused = self._runner.refused(flags)
         reasons |= {flag: state.reason or NotImported() for flag, state in refused.items()}
         return _Known(tuple(flag for flag in flags if flag.id not in refused), reasons)
@@ -182,7 +189,7 @@ class Bisector:
         Return whether the answer still holds then: two of the runs that were timed may differ with all needed flags.
         """
         trials, rules, catalogue = self._trials, self._rules, self._question.catalogue
-        self._needed = flag_answer.needed(answer, trials, rules, catalogue, self._question.settings.cwd)
+        self._needed = flag_answer.needed(answer, trials, rules, catalogue, self._devices, self._question.settings.cwd)
         self._file = flag_answer.write_recipe(self._question.settings.out, answer, rules, self._question.seed)
         applying = {flag.id for flag in self._known.flags} if self._known else set()
         tried_with = self._try if self._question.alternatives else None

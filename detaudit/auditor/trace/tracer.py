@@ -201,6 +201,9 @@ class Tracer:
         processes = self._first.processes if self._first else ()
         group = self._group.result()
         devices = [device for run in group.runs for device in run.devices]
+        here = self._first is not None and self._first.place is None
+        if not devices and here and not environment.has_gpu():  # runs that were ended did not say it
+            devices = ["cpu"]
         code = UserCode(root=self._request.settings.cwd, cwd=self._plan.spec(1).cwd)
         files = {code.display(file) for process in processes if process.settings for file in process.settings.files}
         varying = self._plan.varying.varying

@@ -12,6 +12,7 @@ from detaudit import wire
 from detaudit.auditor import store
 from detaudit.auditor.bisect import horizon, limited_trials
 from detaudit.auditor.bisect.flags import Bisector, Question
+from detaudit.auditor.evidence import environment
 from detaudit.auditor.runs import followed
 from detaudit.auditor.runs.observer import Observer
 from detaudit.launch import EnoughError, RunOutcome, RunSpec
@@ -125,6 +126,16 @@ def test_an_answer_rests_on_short_runs_and_a_few_whole_ones(tmp_path: Path) -> N
     assert {run.status for run in group_of(audit).runs} == {Status.ENDED, Status.STOPPED}, "no whole run differs"
     assert sum(run.first_difference is not None for run in group_of(audit).runs) >= 2
     assert training.until == {"2"}, "the environments of all runs have one size"
+
+
+@pytest.mark.parametrize(("gpu", "variables"), [(False, 0), (True, 1)])
+def test_a_run_that_was_ended_did_not_say_its_devices_and_a_machine_without_gpus_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: bool, variables: int
+) -> None:
+    """Only on a GPU, deterministic algorithms need a variable that is set before Python starts."""
+    monkeypatch.setattr(environment, "has_gpu", lambda: gpu)
+    (needed,) = bisect(tmp_path, Training({KERNEL: 3})).needed or ()
+    assert len(needed.by_hand_first) == variables
 
 
 def test_more_whole_runs_if_that_is_wanted(tmp_path: Path) -> None:
