@@ -7,7 +7,7 @@ from detaudit.auditor import advice
 from detaudit.auditor.bisect.controlled_trials import ControlledTrials
 from detaudit.auditor.bisect.sensitivity import Effect
 from detaudit.launch.plan import Settings
-from detaudit.model import EffectExample, NextStep, Purpose, VariationEffect, Varied, VaryOutcome
+from detaudit.model import EffectExample, NextStep, Purpose, Stage, VariationEffect, Varied, VaryOutcome
 from detaudit.recipe.flags import Catalogue
 from detaudit.recipe.recipes import Recipe
 from detaudit.recipe.variations import Variation
@@ -40,7 +40,7 @@ def _effect(effect: Effect, row: Variation, trials: ControlledTrials, catalogue:
 def _example(effect: Effect, trials: ControlledTrials) -> EffectExample:
     group = trials.named(effect.found.name).group.result()
     found = group.first_difference
-    if found is not None:
+    if found is not None and found.stage is not Stage.EXIT:
         return EffectExample(
             trial=group.recipe.name,
             runs=found.runs,

@@ -53,9 +53,10 @@ class Results:
 
     @property
     def numbers(self) -> dict[int, int]:
-        """The number of each run's result, from 1, in the order in which they came up."""
-        order = {result: number for number, result in enumerate(dict.fromkeys(self._found), 1)}
-        return {run: order[result] for run, result in zip(self._runs, self._found, strict=True)}
+        """The number of each run's result, from 1, in the order of the runs."""
+        found = dict(sorted(self.by_run.items()))
+        order = {result: number for number, result in enumerate(dict.fromkeys(found.values()), 1)}
+        return {run: order[result] for run, result in found.items()}
 
     @property
     def outputs_compared(self) -> bool:
