@@ -38,13 +38,14 @@ def read_lock(path: Path) -> dict[str, Recording]:
 
     Raises AuditNotFoundError if there is none, ConfigError if it is broken or of another version.
     """
-    hint = "Restore it from version control, or rewrite it with `detaudit check --update`."
+    hint = "Restore it from version control, or remove it and write it again with `detaudit check --update`."
     try:
         data = path.read_bytes()
         version = _version(path, data, hint)
         if not store.is_readable(version, SCHEMA_VERSION):
             message = f"{path} has schema version {version}; this version of detaudit reads {SCHEMA_VERSION}"
-            raise ConfigError(message, "Rewrite it with `detaudit check --update`, or use the detaudit that wrote it.")
+            hint = "Remove it and write it again with `detaudit check --update`, or use the detaudit that wrote it."
+            raise ConfigError(message, hint)
         return msgspec.json.decode(data, type=Lock).audits
     except OSError as error:
         raise AuditNotFoundError(f"no lock file {path}: {error.strerror}", _WRITE) from error

@@ -215,3 +215,28 @@ def test_a_protocol_buffer_is_walked_or_refused(data: bytes) -> None:
             assert field.number
     except BROKEN:
         pass
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+@torch.no_grad()
+def test_a_model_of_torch_in_a_pickle(tmp_path: Path, protocol: int) -> None:
+    def found(last: float, unseen: float = 0.0) -> File:
+        layers = torch.nn.Sequential(torch.nn.Linear(30, 2), torch.nn.BatchNorm1d(2))
+        for name, tensor in layers.state_dict().items():
+            tensor.copy_(torch.arange(tensor.numel()).reshape(tensor.shape) + len(name))
+        layers.state_dict()["0.bias"][-1] = last
+        memory = torch.tensor([unseen, 1, 2, unseen])
+        small = torch.arange(24, dtype=torch.bfloat16).reshape(4, 6)
+        tensors = {"view": memory[1:3], "turned": small.T, "of unknown size": small.to(torch.float8_e4m3fn)}
+        path = tmp_path / "model.pkl"
+        path.write_bytes(pickle.dumps({"net": layers, **tensors}, protocol=protocol))
+        return read(path, "model.pkl", FACTS)
+
+    first, again = found(1.0), found(1.0, unseen=5.0)  # each with storages at addresses of its own
+    assert again.values == first.values
+    tensors = {value.name for value in first.values if value.tensor}
+    assert {"view", "turned", "of unknown size"} < tensors
+    assert any("bias" in name for name in tensors)
+    changed = {*first.values} ^ {*found(2.0).values}
+    assert len({value.name for value in changed}) == 1
+    assert all("bias" in value.name for value in changed)
