@@ -2,10 +2,10 @@
 
 import contextlib
 import errno
+import platform
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -89,7 +89,7 @@ class LocalLauncher:
 
 def _recorder(spec: RunSpec) -> text.Recorder:
     now, home = time.time(), spec.env.get("HOME", "")
-    names = (str(spec.live), str(spec.cwd), home, socket.gethostname())
+    names = (str(spec.live), str(spec.cwd), home, platform.node())
     facts = RunFacts(started=now, ended=now, names=tuple(name for name in names if len(name) > 1))
     return text.Recorder(facts, [re.compile(pattern) for pattern in spec.ignore_text])
 
