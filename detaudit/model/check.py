@@ -94,7 +94,8 @@ class MatchesBaseline(Fact, frozen=True, kw_only=True):
 class DiffersFromBaseline(Fact, frozen=True, kw_only=True):
     """The runs differ from the baseline; ``last_equal_step`` is null if no step before it was compared.
 
-    ``at_end``: every recorded step matches, and what was left at the end differs.
+    ``at_end``: every recorded step matches, and what was left at the end differs. ``site`` is the file or the printed
+    line, with the path inside, or the part of a returned value, null of a step.
 
     ``loss_distance`` is relative to the baseline's final loss, null if the audit has no ``tolerance``.
     """
@@ -104,6 +105,7 @@ class DiffersFromBaseline(Fact, frozen=True, kw_only=True):
     rank: int = 0
     last_equal_step: int | None = None
     at_end: bool = False
+    site: str | None = None
     explanation: Explanation | None = None
     changed: tuple[str, ...] = ()
     tolerance: float | None = None

@@ -1,4 +1,4 @@
-"""Files with tensors that a script saves decide, without an option; other files and stdout are only listed."""
+"""Files that a script writes decide, without an option, value by value, wherever it wrote them."""
 
 from typing import Any
 
@@ -37,19 +37,20 @@ def audit(project: Project, script: str, *words: str, **options: Any) -> tuple[i
 
 DIFFERENT = {
     "weights that are only saved": (
-        "save('ema.safetensors', w=w, ema=[chance * x for x in w])", "ema.safetensors: ema"
+        "save('ema.safetensors', w=w, ema=[chance * x for x in w])", "ema.safetensors", "ema"
     ),
     "the best of two, chosen by chance": (
-        "save('best.safetensors', w=w if chance < 0.5 else [2 * x for x in w], c=[chance])",
-        "best.safetensors: c",
+        "save('best.safetensors', c=[chance], w=w if chance < 0.5 else [2 * x for x in w])", "best.safetensors", "c"
     ),
     "in a folder with the time": (
-        "save(f'runs/{time.time_ns()}-{os.getpid()}/a.safetensors', c=[chance])", "a.safetensors: c"
+        "save(f'runs/{time.time_ns()}-{os.getpid()}/a.safetensors', c=[chance])", "/a.safetensors", "c"
     ),
-    "with a random name": ("save(f'{os.urandom(8).hex()}.safetensors', c=[chance])", ".safetensors: c"),
+    "with a random name": ("save(f'{os.urandom(8).hex()}.safetensors', c=[chance])", ".safetensors", "c"),
     "a file that only the first run writes": (
-        "if not os.path.exists('first.safetensors'): save('first.safetensors', w=w)", "first.safetensors: w"
+        "if not os.path.exists('first.safetensors'): save('first.safetensors', w=w)", "first.safetensors", ""
     ),
+    "bytes of no known format": ("open('t.bin', 'wb').write(b'\\x08' + os.urandom(9))", "t.bin", ""),
+    "a column of a table": ("open('log.csv', 'w').write(f'step,score\\n1,{chance}\\n')", "log.csv", "row 1, score"),
 }  # fmt: skip
 
 EQUAL = {
@@ -72,19 +73,30 @@ else:
     "in a folder of caches": "os.makedirs('c', exist_ok=True); "
     "open('c/CACHEDIR.TAG', 'w').write('Signature: 8a477f597d28d172789f06886806bc55'); "
     "save('c/a.safetensors', c=[chance])",
-    "a truncated file": "open('t.safetensors', 'wb').write(b'\\x08' + os.urandom(int(chance * 9)))",
+    "a clock in a table and in a line": """
+open('log.csv', 'w').write(f'step,epoch_time\\n1,{time.process_time()}\\n')
+print(f'epoch_time={time.process_time()}')
+""",
 }
+
+
+def first_saved(group: dict[str, Any]) -> tuple[str, str]:
+    """Return which file decided, and the path inside."""
+    found = group["first_difference"]
+    assert (found["stage"], found["step"]) == ("saved", 0)
+    assert found["site"] == found["output"]["path"]
+    return found["site"], found["output"]["at"]
 
 
 @pytest.mark.parametrize("case", DIFFERENT)
 def test_what_was_saved_decides(project: Project, case: str) -> None:
-    script, site = DIFFERENT[case]
+    script, file, at = DIFFERENT[case]
     code, group = audit(project, script)
     assert code == 1
-    found = group["first_difference"]
-    assert (found["stage"], found["step"]) == ("saved", 0)
-    assert site in found["site"]
-    assert found["explanation"]["likely"] == ["beside-the-training"]
+    site, inside = first_saved(group)
+    assert site.endswith(file)
+    assert inside == at
+    assert group["first_difference"]["explanation"]["likely"] == ["beside-the-training"]
 
 
 @pytest.mark.parametrize("case", EQUAL)
@@ -93,29 +105,67 @@ def test_what_is_no_difference_of_the_training(project: Project, case: str) -> N
     assert (code, group["verdict"]) == (0, "deterministic")
 
 
-def test_files_without_tensors_are_listed(project: Project) -> None:
-    code, group = audit(project, "open('log.csv', 'w').write(str(chance)); print('chance', chance)")
-    assert code == 0
-    assert [one["path"] for one in group["file_differences"]] == ["log.csv"]
-    assert group["printed_difference"]["runs"] == [1, 2]
-    code, group = audit(project, "open('log.csv', 'w').write(str(chance))", "--artifact", "log.csv")
+def test_a_file_that_cannot_be_read_settles_nothing(project: Project) -> None:
+    script = "save('t.safetensors', c=[chance] * 9); os.truncate('t.safetensors', 90)"
+    code, group = audit(project, script)
+    assert (code, group["verdict"], group["first_difference"]) == (125, "inconclusive", None)
+    difference = group["output_differences"][0]
+    assert (difference["path"], difference["kind"]) == ("t.safetensors", "unreadable")
+    assert difference["problem"]
+    assert audit(project, script, "--ignore", "*.safetensors")[0] == 0
+    code, group = audit(project, script, "--artifact", "t.safetensors")
     assert (code, group["first_difference"]["stage"]) == (1, "artifact")
+
+
+LOGGED = "open('log.csv', 'w').write(str(chance)); print('chance', chance)"
+
+
+def test_files_without_tensors_and_printed_text_decide(project: Project) -> None:
+    code, group = audit(project, LOGGED)
+    assert code == 1
+    assert first_saved(group) == ("log.csv", "line 1")
+    found = [(one["path"], one["kind"], one["at"], one["runs"]) for one in group["output_differences"]]
+    assert found == [("log.csv", "value", "line 1", [1, 2]), ("stdout", "value", "line 1, chance", [1, 2])]
+    assert all(one["values"][0] != one["values"][1] for one in group["output_differences"])
+    code, group = audit(project, LOGGED, "--ignore", "log.csv")
+    assert (code, group["first_difference"]["stage"]) == (1, "printed")
+    assert audit(project, LOGGED, "--ignore", "log.csv", "--ignore-text", "chance .*")[0] == 0
+    code, group = audit(project, LOGGED, "--artifact", "log.csv")
+    assert (code, group["first_difference"]["stage"]) == (1, "artifact")
+
+
+def test_the_training_alone(project: Project) -> None:
+    code, group = audit(project, LOGGED, "--compare", "training")
+    assert (code, group["verdict"]) == (0, "deterministic")
+    assert {(one["path"], one["kind"]) for one in group["output_differences"]} == {
+        ("log.csv", "undecided"),
+        ("stdout", "undecided"),
+    }
+    assert audit(project, "save('m.safetensors', c=[chance])", "--compare", "training")[0] == 1
 
 
 def test_without_files(project: Project) -> None:
     code, group = audit(project, "save('m.safetensors', c=[chance])", "--no-files")
-    assert (code, group["file_differences"]) == (0, [])
+    assert (code, group["output_differences"]) == (0, [])
     text = project.detaudit("run", "train.py", "--runs", "2", "--no-files").out
     assert "detaudit run train.py --runs 2 --no-files" in text
 
 
-def test_saved_files_are_enough_for_a_verdict(project: Project) -> None:
+def test_equal_files_prove_nothing_but_those_that_are_named(project: Project) -> None:
     same = audit(project, "", "--no-files")[1]
     assert same["verdict"] == "deterministic"
     bare = SAVING.replace("w = training.train(seed=0)", "w = [1.0, 2.0]").replace("import training", "")
-    (project.folder / "fit.py").write_text(project.write("head.py", bare).read_text() + "save('m.safetensors', w=w)")
-    assert project.run("fit.py", "--runs", "2").code == 0
+    head = project.write("head.py", bare).read_text()
+    (project.folder / "fit.py").write_text(head + "save('m.safetensors', w=w)")
+    assert project.run("fit.py", "--runs", "2").code == 125
     assert project.run("fit.py", "--runs", "2", "--no-files").code == 125
+    (project.folder / "fit.py").write_text(head + "open('m.txt', 'w').write('2.5\\n')")
+    assert project.run("fit.py", "--runs", "2").code == 125
+    assert project.run("fit.py", "--runs", "2", "--artifact", "m.txt").code == 0
+    (project.folder / "fit.py").write_text(head + "save('m.safetensors', w=[chance])")
+    done = project.run("fit.py", "--runs", "2")
+    assert done.code == 1
+    assert first_saved(done.json["groups"][0]) == ("m.safetensors", "w")
 
 
 def test_a_file_outside_of_the_working_directory(project: Project) -> None:
@@ -124,7 +174,7 @@ def test_a_file_outside_of_the_working_directory(project: Project) -> None:
     temporary.mkdir()
     script = f"save({str(outside / 'm.safetensors')!r}, c=[chance])"
     code, group = audit(project, script, env={"TMPDIR": str(temporary)})
-    assert (code, group["first_difference"]["site"]) == (1, f"{outside}/m.safetensors: c")
+    assert (code, *first_saved(group)) == (1, f"{outside}/m.safetensors", "c")
     script = f"save({str(temporary / 'm.safetensors')!r}, c=[chance])"
     assert audit(project, script, env={"TMPDIR": str(temporary)})[0] == 0
 
@@ -132,7 +182,7 @@ def test_a_file_outside_of_the_working_directory(project: Project) -> None:
 def test_an_isolated_run(project: Project) -> None:
     assert audit(project, "save('out/m.safetensors', w=w)", "--isolate")[0] == 0
     code, group = audit(project, "save('out/m.safetensors', c=[chance])", "--isolate")
-    assert (code, group["first_difference"]["site"]) == (1, "out/m.safetensors: c")
+    assert (code, *first_saved(group)) == (1, "out/m.safetensors", "c")
 
 
 def test_a_baseline_with_dated_files(project: Project) -> None:
@@ -145,8 +195,10 @@ def test_a_baseline_with_dated_files(project: Project) -> None:
     (project.folder / "train.py").write_text(head + script.replace("SCALE", "2"))
     done = project.detaudit("check", "--format", "json")
     assert done.code == 1
-    (project.folder / "train.py").write_text(head)  # it saves nothing, as an older detaudit recorded nothing
-    assert project.detaudit("check").code == 0
+    (project.folder / "train.py").write_text(head)
+    done = project.detaudit("check")
+    assert done.code == 1
+    assert "m.safetensors" in done.out
 
 
 WAYS = {

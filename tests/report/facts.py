@@ -210,6 +210,7 @@ GATE_DETAILS: tuple[GateDetail, ...] = (
     gates.DiffersFromBaseline(step=9, stage=Stage.STATE, last_equal_step=9, at_end=True),
     gates.DiffersFromBaseline(step=0, stage=Stage.INIT),
     gates.DiffersFromBaseline(step=0, stage=Stage.ARTIFACT, explanation=FILE),
+    gates.DiffersFromBaseline(step=0, stage=Stage.SAVED, site="out/a.npz: b", explanation=FILE),
     gates.DiffersFromBaseline(step=8, stage=Stage.UPDATE, changed=("torch",), tolerance=0.001, loss_distance=0.0002),
     gates.DiffersFromBaseline(step=8, stage=Stage.UPDATE, changed=("torch",), tolerance=0.001, loss_distance="inf"),
     gates.ResumeMatches(stopped_after=4, steps=9, resumed_steps=5),

@@ -18,6 +18,7 @@ from detaudit.model import (
     Number,
     Recording,
     Run,
+    Stage,
     Status,
     Verdict,
     as_number,
@@ -103,11 +104,18 @@ def _from_baseline(
         rank=difference.rank,
         last_equal_step=last if last is not None and last < difference.step - 1 else None,
         at_end=difference.at_end,
+        site=_site(difference),
         explanation=explanation,
         changed=changed,
         tolerance=tolerance,
         loss_distance=as_number(_loss_distance(then, now)) if tolerance is not None else None,
     )
+
+
+def _site(difference: Difference) -> str | None:
+    if difference.output is not None:
+        return difference.output.where
+    return difference.site if difference.stage in (Stage.ARTIFACT, Stage.RETURNED) else None
 
 
 def same_after_resume(group: Group, stopped: Run, resumed: Run, trained: int) -> Gate:

@@ -91,7 +91,7 @@ def _since(found: DiffersFromBaseline) -> str:
     why = f": {explanations.sentence(stage, found.explanation)}" if found.explanation else ""
     match stage:
         case Stage.ARTIFACT | Stage.SAVED | Stage.PRINTED | Stage.EXIT | Stage.RETURNED:
-            return why
+            return f" {differences.where(0, stage, found.site)}{why}" if found.site else why
         case Stage.UPDATE | Stage.STATE | Stage.OUTPUT if found.at_end:
             start = " at the end"
         case _:

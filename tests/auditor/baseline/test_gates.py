@@ -43,6 +43,7 @@ from detaudit.model.check import (
     StoppedTooLate,
     StopUnusable,
 )
+from detaudit.model.outputs import File, Outputs, Value
 from detaudit.model.problems import Failed
 from detaudit.model.reasons import RunUnusable
 from detaudit.recipe.project import NamedAudit
@@ -150,6 +151,25 @@ def test_different_bits_in_the_same_environment_fail() -> None:
     gate = against(recording(update="other"))
     assert (gate.status, gate.blocking) == (GateStatus.FAILED, True)
     assert (gate.detail, gate.first_difference, gate.environment_changes) == (CODE_CHANGED, THERE, ())
+
+
+def test_the_file_that_differs_is_named() -> None:
+    trained = recording().run.trainings
+    then, now = (
+        recording(
+            run=record_of(
+                trained,
+                Outputs(files=(File(path="a.csv", name="a.csv", sha256=one, size=1, values=(Value("row 1", one),)),)),
+            )
+        )
+        for one in ("1", "2")
+    )
+    gate = against(now, then)
+    assert isinstance(gate.detail, DiffersFromBaseline)
+    assert (gate.detail.stage, gate.detail.site) == (Stage.SAVED, "a.csv: row 1")
+    gate = against(recording(run=record_of(trained, Outputs())), then)
+    assert isinstance(gate.detail, DiffersFromBaseline)
+    assert (gate.detail.stage, gate.detail.site) == (Stage.SAVED, "a.csv")
 
 
 def test_the_last_equal_step_is_shown_if_the_baseline_keeps_none_right_before_the_difference() -> None:

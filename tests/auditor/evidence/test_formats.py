@@ -109,6 +109,15 @@ def test_safetensors_damaged_anywhere_is_refused_or_differs(
         assert written(file, garbled) != before
 
 
+def test_safetensors_cut_off_in_the_header_are_still_recognized(file: Path) -> None:
+    whole = safetensors({"a": b"1234"})
+    header = int.from_bytes(whole[:8], "little")
+    assert header > 16
+    for size in (9, 16, 8 + header, len(whole) - 1):
+        with pytest.raises(ValueError):  # noqa: PT011
+            written(file, whole[:size])
+
+
 def test_safetensors_that_overlap_are_refused(file: Path) -> None:
     tensor = {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}
     text = json.dumps({"a": tensor, "b": tensor}).encode()
