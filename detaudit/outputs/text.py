@@ -246,12 +246,13 @@ _TOKEN = re.compile(
     )
     | (?=[0-9.+\[-])(?:
       (?P<own>
-        {_UUID} | \b0x[0-9a-f]{{6,16}}\b | (?<=localhost:)[0-9]+ | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]:)[0-9]+
+        {_UUID} | \b0x[0-9a-f]{{6,16}}\b | (?:(?<=started[ ])|(?<=daemon[ ]))[0-9]{{9,}}(?=\)>)
+        | (?<=localhost:)[0-9]+ | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]:)[0-9]+
         | \[[0-9]+:[0-9]{{2}}(?::[0-9]{{2}})?  # tqdm
           (?:<(?:[0-9]+\s?days?,\s?)?[0-9:?]+)?(?:,\s*[0-9.?]+[kKMG]?\s?\w*/\w+)?
       )
       | (?P<date>
-        (?<![\w.-])[0-9]{{4}}[-/.][0-9]{{2}}[-/.][0-9]{{2}}
+        (?<![0-9A-Za-z.])(?<![0-9]-)[0-9]{{4}}[-/.][0-9]{{2}}[-/.][0-9]{{2}}
           (?:[T _/-]{{1,3}}[0-9]{{2}}[-:.][0-9]{{2}}(?:[-:.][0-9]{{2}}(?:[.,][0-9]{{1,9}})?)?)?
           (?:Z|[ ]?[+-][0-9]{{2}}:?[0-9]{{2}}|[ ]UTC)?(?![\w])
         | (?<![0-9A-Za-z])[0-9]{{8}}[-_T]?[0-9]{{4,6}}(?:[-_][0-9a-z]{{8}}\b)?(?![0-9A-Za-z])
@@ -516,7 +517,7 @@ class _Parser:
         self._roles: dict[tuple[str, str], Role] = {}
         self._names = tuple(
             sorted((name for name in facts.names if len(name) >= _SHORTEST_NAME), key=len, reverse=True)
-        )
+        ) + tuple(name for name, _ in facts.numbered)
         self._columns: dict[int, tuple[_Cell, ...]] = {}
 
     def begin(self) -> None:
@@ -668,6 +669,58 @@ def text_of(lines: Iterable[str]) -> Text:
     for line in lines:
         recorder.feed(line.encode("utf-8", "surrogateescape") + b"\n")
     return recorder.finish()
+
+
+@dataclass(frozen=True)
+class FileLine:
+    """What a line of a file says: its ``words``, and its values with their labels and roles.
+
+    It ``has_time`` if it begins with a date or a time of the run, as those of logs do.
+    """
+
+    words: str
+    values: tuple[tuple[str, Role, str], ...]
+    has_time: bool = False
+
+
+class FileLines:
+    """Reads the lines of files as those that a run prints.
+
+    ``label`` is that of numbers with nothing beside them, such as what the name of the file says.
+    """
+
+    def __init__(self, facts: RunFacts, label: str = "") -> None:
+        self._facts, self._label = facts, label
+        self._parser, self._bytes = _Parser(facts, ()), _BytesParser(facts, ())
+
+    def read(self, line: str) -> FileLine:
+        """Return what a line says; blanks count if it has no values."""
+        line = self._parser.line(line)
+        parsed = self._parser.parse(line.strip())
+        if not parsed.slots:
+            return FileLine(line, ())
+        bare = bool(self._label) and not any(map(str.isalpha, parsed.words))
+        values = []
+        for slot, (role, text) in zip(parsed.slots, parsed.values, strict=True):
+            label = "" if slot.kind == _MASKED else slot.label.strip(_OPENERS)
+            if bare and not label and slot.kind == _NUMBERS:
+                role = measurements.role(self._label, text, self._facts)
+            values.append((label, role, text.strip()))
+        first = parsed.slots[0]
+        begins = not any(map(str.isalpha, parsed.text[: first.start])) and (
+            first.kind == _MASKED
+            or ((first.kind != _NUMBERS or first.label == "timestamp") and parsed.values[0][0] is Role.MEASUREMENT)
+        )
+        return FileLine(parsed.words, tuple(values), begins)
+
+    def sums(self, lines: Sequence[str], in_order: bool) -> tuple[str, str, str]:
+        """Return the digests of the words, of the results, and of what may be results, of many lines."""
+        rows = [line.strip().encode("utf-8", "surrogateescape") for line in lines]
+        if not in_order:
+            words, values, unknown = self._bytes.sums(rows)
+            return _hex(words), _hex(values), _hex(unknown)
+        each = [self._bytes.sums([row]) for row in rows]
+        return tuple(_hex(_digest(" ".join(map(str, some)))) for some in zip(*each, strict=True))  # type: ignore[return-value]
 
 
 def digested(text: Text, facts: RunFacts, ignored: Sequence[re.Pattern[str]] = ()) -> Text:
