@@ -303,6 +303,7 @@ _WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decim
 _DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-\u2013\u2014]\s|\s{2,}|\t|\. ")
 _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
+_RULE = re.compile("[|│┃]")
 _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
 _DIGIT_RUN = re.compile("[0-9]+")
 _ANY_DIGIT = re.compile("[0-9]")
@@ -347,15 +348,17 @@ class _Slot:
     counter: bool = False
     result: bool = False
     seconds: float = math.inf  # of one, if it surely is a measurement when it is no longer than the run
+    rules: int = 0  # vertical ones before it
 
 
 @dataclass(frozen=True)
 class _Cell:
-    """The name of a column, and where it is in its line."""
+    """The name of a column, where it is in its line, and how many vertical rules are before it."""
 
     name: str
     start: int
     end: int
+    rules: int = 0
 
 
 @dataclass(frozen=True)
@@ -405,7 +408,10 @@ def _shape(line: str) -> _Shape:
     spans = tuple((at + one.start(), at + one.end()) for at, text in between for one in _DIGIT_RUN.finditer(text))
     words = "\0".join(_normal(_DIGIT_RUN.sub("\1", text)) for _, text in between)
     words = _AROUND.sub("\0", words).strip()
-    return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), _row_of(line, slots))
+    row_of = _row_of(line, slots)
+    if row_of and _RULE.search(line):
+        slots = [replace(slot, rules=len(_RULE.findall(line, 0, slot.start))) for slot in slots]
+    return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), row_of)
 
 
 def _columns(line: str) -> tuple[_Cell, ...]:
@@ -417,7 +423,7 @@ def _columns(line: str) -> tuple[_Cell, ...]:
         name = line[at : part.start() if part else len(line)].strip()
         if name:
             start = line.index(name, at)
-            cells.append(_Cell(name, start, start + len(name)))
+            cells.append(_Cell(name, start, start + len(name), len(_RULE.findall(line, 0, start))))
         at = part.end() if part else at
     known = all(cell.name in ("%", "#") or any(map(str.isalpha, cell.name)) for cell in cells)
     return tuple(cells) if known and len(cells) > 1 else ()
@@ -435,6 +441,8 @@ def _row_of(line: str, slots: list[_Slot]) -> int:
     first = line[: slots[0].start]
     if not any(map(str.isalpha, first)):
         return len(slots)
+    if _RULE.search(first):
+        return sum(1 for cell in _RULE.split(line) if cell.strip())
     return len(slots) + 1 if line.isascii() and _COLUMN.search(first) else 0
 
 
@@ -594,6 +602,9 @@ def _table(known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: int) -> 
 
 
 _MANY = 3
+_SHIFTED = 2
+"""Characters by which a column may be shifted, because a name before it is wider than its column."""
+
 _SHARE = "utilization"
 """What the percentages beside a column of times are called."""
 
@@ -606,9 +617,12 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
     """
     index, cells = max(0, len(slots) - len(columns)), columns[max(0, len(columns) - len(slots)) :]
     found = list(slots[:index])
-    if len(slots) != len(columns) and not any(
+    ruled = {cell.rules: cell for cell in columns if cell.rules}
+    if ruled and len({slot.rules for slot in slots} & ruled.keys()) == len(slots):
+        index, found, cells = 0, [], tuple(ruled[slot.rules] for slot in slots)
+    elif len(slots) != len(columns) and not any(
         all(
-            slot.start < cell.end + shift and cell.start + shift < slot.end
+            slot.start < cell.end + shift + _SHIFTED and cell.start + shift < slot.end + _SHIFTED
             for slot, cell in zip(slots[index:], cells, strict=True)
         )
         for shift in ((0, length - columns[-1].end) if index or len(cells) >= _MANY else (0,))
@@ -703,7 +717,9 @@ class FileLines:
         values = []
         for slot, (role, text) in zip(parsed.slots, parsed.values, strict=True):
             label = "" if slot.kind == _MASKED else slot.label.strip(_OPENERS)
-            if bare and not label and slot.kind == _NUMBERS:
+            if bare and not values and len(parsed.slots) > 1 and _SINCE_1970.match(text):
+                role = measurements.role("timestamp", text, self._facts)
+            elif bare and not label and slot.kind == _NUMBERS:
                 role = measurements.role(self._label, text, self._facts)
             values.append((label, role, text.strip()))
         first = parsed.slots[0]

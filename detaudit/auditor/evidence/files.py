@@ -228,6 +228,7 @@ class _Values:
         says_nothing = set(measurements.words(self._stem)) <= _SAY_NOTHING
         self._lines = FileLines(facts, "" if says_nothing else self._stem)
         self._count = self._with_time = 0
+        self._masked: Counter[str] = Counter()
         self._values: list[Value] = []
         self._size = 0
         self._series: dict[str, Role | None] = {}
@@ -289,7 +290,7 @@ class _Values:
             self._keep(replace(part, name=name, text=text), Digested(_digest(text)), role)
 
     def _keep(self, part: Part, data: Digested, role: Role) -> None:
-        name = _shortened(part.name)
+        name = _shortened(self._own_name(part.name))
         if len(self._values) >= MOST_VALUES or self._size > MOST_JSON:
             self._fold(name, part, data, role)
             return
@@ -297,6 +298,14 @@ class _Values:
         tensor = part.dtype not in ("", NUMBER, TEXT)
         self._values.append(Value(name, data.digest, role, shown, tensor))
         self._size += len(name) + len(shown) + _SIZE_OF_VALUE
+
+    def _own_name(self, name: str) -> str:
+        """Return a name in which a path or a date of the run may be, as that of any run."""
+        if "/" not in name or (shown := measurements.masked(name, self._facts)) == name:
+            return name
+        self._masked[shown] += 1
+        again = self._masked[shown]
+        return shown.replace(measurements.MASK, "…") + (f"#{again}" if again > 1 else "")
 
     def may_be_measured(self, part: Part) -> bool:
         """Return whether the name of an array lets its elements be a measurement."""
