@@ -88,7 +88,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is known by. ``started`` and ``ended`` are in seconds since 1970, in UTC.
 
     ``names`` are texts that only stand for this run: its host, user, folders and temporary folders. ``shift_s`` is what
-    a variation added to its clock.
+    a variation added to its clock. ``numbered`` are folders that it made as the next of a series, each with the first.
     """
 
     started: float
@@ -97,6 +97,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     ports: frozenset[int] = frozenset()
     names: tuple[str, ...] = ()
     shift_s: float = 0.0
+    numbered: tuple[tuple[str, str], ...] = ()
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):

@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -23,6 +24,9 @@ from detaudit.outputs.file_names import matched
 
 _ALL_OF_IT = ""
 """The name of the only value of a file of which only a digest is kept."""
+
+LOG = "log"
+"""How a text is read whose lines count as those of stdout do: in any order, and with words that may differ."""
 
 _LISTED = {
     Role.MEASUREMENT: OutputKind.MEASUREMENT,
@@ -86,6 +90,8 @@ def _within(name: str, a: File, b: File) -> Iterator[OutputDifference]:
         if not same:
             yield OutputDifference(path=name, kind=OutputKind.VALUE)
         return
+    if LOG in (a.by, b.by):
+        theirs = _renumbered(ours, theirs)
     first: dict[tuple[OutputKind, bool], OutputDifference] = {}
     for at in {**ours, **theirs}:
         mine, yours = ours.get(at), theirs.get(at)
@@ -99,6 +105,55 @@ def _within(name: str, a: File, b: File) -> Iterator[OutputDifference]:
         if known is not one:
             first[one.kind, tensor] = replace(known, more=known.more + 1)
     yield from first.values()
+
+
+def _by_line(values: Iterable[Value]) -> dict[str, tuple[Value | None, list[Value]]]:
+    """Return for each line of a log, by its name, the value that is its words, and the values in it."""
+    lines: dict[str, tuple[Value | None, list[Value]]] = {}
+    for value in values:
+        line, inside, _ = value.name.partition(", ")
+        words, rest = lines.get(line, (None, []))
+        lines[line] = (words, [*rest, value]) if inside else (value, rest)
+    return lines
+
+
+def _results(line: tuple[Value | None, list[Value]]) -> tuple[str, ...]:
+    """Return the digests of what must agree for two lines of a log to be the same."""
+    words, values = line
+    return (words.digest if words else "", *(one.digest for one in values if one.role in (Role.RESULT, Role.OPEN)))
+
+
+def _decides(line: tuple[Value | None, list[Value]]) -> str:
+    """Return what of a line of a log decides, with its words, "" if nothing does."""
+    words, values = line
+    results = [one.digest for one in values if one.role is Role.RESULT]
+    return " ".join([words.digest if words else "", *results]) if results else ""
+
+
+def _renumbered(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the values of a log by the names of the lines of another one that they belong to.
+
+    Lines belong together if their results agree, then if their words do, each in their order.
+    """
+    mine, yours = _by_line(ours.values()), _by_line(theirs.values())
+    names: dict[str, str] = {}
+    for key in (_results, lambda line: _results(line)[:1]):
+        free: defaultdict[tuple[str, ...], deque[str]] = defaultdict(deque)
+        taken = set(names.values())
+        for name in sorted(mine.keys() - taken, key=_place):
+            free[key(mine[name])].append(name)
+        for name in sorted(yours.keys() - names.keys(), key=_place):
+            if free[key(yours[name])]:
+                names[name] = free[key(yours[name])].popleft()
+    # What is left has no partner.
+    left = deque(sorted(mine.keys() - set(names.values()), key=_place))
+    for name in sorted(yours.keys() - names.keys(), key=_place):
+        names[name] = left.popleft() if left else name if name not in mine else f"{name} of the other"
+    return {names[line] + one.name[len(line) :]: one for one in theirs.values() for line in [one.name.split(", ")[0]]}
+
+
+def _place(name: str) -> tuple[int, str]:
+    return len(name), name
 
 
 def _kind(a: Value | None, b: Value | None) -> OutputKind:
@@ -122,6 +177,8 @@ def digest(file: File) -> str:
     """Return one digest of all values of a file that decide, of its bytes if it could not be read."""
     if file.problem:
         return file.sha256
+    if file.by == LOG:
+        return _digest(sorted(filter(None, map(_decides, _by_line(file.values).values()))))
     deciding = sorted((value.name, value.digest) for value in file.values if value.role is Role.RESULT)
     if len(deciding) == 1 and deciding[0][0] == _ALL_OF_IT:
         return deciding[0][1]

@@ -65,7 +65,7 @@ _NEUTRAL = _words(
     "self "
     "mean avg average std stdev stddev var median total sum cum cumulative min max minimum maximum minimal maximal"
     " peak last current overall each all value values val number p p1 p5 p25 p50 p75 p90 p95 p99 percentile quantile"
-    " q iqr sd se ms s sec is was the a an of at in on for to by this that and or so far taken spent used usage"
+    " q iqr sd se ms s sec is was the a an of at in on for to by this that and or so far taken spent passed used usage"
     " elapsed consumed needed cost approx approximate about estimated rel abs real raw smoothed ema running inst"
     " instant instantaneous tensor array np numpy float float32 float64 int item scalar total_ secs seconds first"
     " since per with percent pct percentage ratio allocated reserved free available cached active inactive start end"
@@ -470,7 +470,7 @@ def number_role(meaning: Meaning, value: float, whole: bool, facts: RunFacts) ->
     if meaning.of is _Of.RESULT or not math.isfinite(value) or (meaning.by_parent and whole):
         return Role.RESULT
     if meaning.of in (_Of.NUMBER, _Of.NAME):
-        return Role.IDENTIFIER if whole and value >= 0 else Role.RESULT
+        return Role.IDENTIFIER if value >= 0 and value == int(value) else Role.RESULT
     if meaning.of is _Of.NOTHING:
         return _bare_role(value, whole, facts)
     if meaning.alone and value > longest(facts) and _fits(meaning, value, facts) and not _is_epoch(value, facts):
@@ -661,6 +661,9 @@ def masked(text: str, facts: RunFacts) -> str:
     for name in sorted(facts.names, key=len, reverse=True):
         if len(name) >= 3 and name in text:
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", MASK, text)
+    for name, first in facts.numbered:
+        if name in text:
+            text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?!\w)", lambda _, first=first: first, text)  # type: ignore[misc]
     for pattern in (_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID):
         text = pattern.sub(MASK, text)
     text = _RUN_STAMP.sub(lambda found: MASK if _is_stamp(found[0], facts) else found[0], text)

@@ -246,12 +246,13 @@ _TOKEN = re.compile(
     )
     | (?=[0-9.+\[-])(?:
       (?P<own>
-        {_UUID} | \b0x[0-9a-f]{{6,16}}\b | (?<=localhost:)[0-9]+ | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]:)[0-9]+
+        {_UUID} | \b0x[0-9a-f]{{6,16}}\b | (?:(?<=started[ ])|(?<=daemon[ ]))[0-9]{{9,}}(?=\)>)
+        | (?<=localhost:)[0-9]+ | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]:)[0-9]+
         | \[[0-9]+:[0-9]{{2}}(?::[0-9]{{2}})?  # tqdm
           (?:<(?:[0-9]+\s?days?,\s?)?[0-9:?]+)?(?:,\s*[0-9.?]+[kKMG]?\s?\w*/\w+)?
       )
       | (?P<date>
-        (?<![\w.-])[0-9]{{4}}[-/.][0-9]{{2}}[-/.][0-9]{{2}}
+        (?<![0-9A-Za-z.])(?<![0-9]-)[0-9]{{4}}[-/.][0-9]{{2}}[-/.][0-9]{{2}}
           (?:[T _/-]{{1,3}}[0-9]{{2}}[-:.][0-9]{{2}}(?:[-:.][0-9]{{2}}(?:[.,][0-9]{{1,9}})?)?)?
           (?:Z|[ ]?[+-][0-9]{{2}}:?[0-9]{{2}}|[ ]UTC)?(?![\w])
         | (?<![0-9A-Za-z])[0-9]{{8}}[-_T]?[0-9]{{4,6}}(?:[-_][0-9a-z]{{8}}\b)?(?![0-9A-Za-z])
@@ -302,6 +303,7 @@ _WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decim
 _DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-\u2013\u2014]\s|\s{2,}|\t|\. ")
 _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
+_RULE = re.compile("[|│┃]")
 _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
 _DIGIT_RUN = re.compile("[0-9]+")
 _ANY_DIGIT = re.compile("[0-9]")
@@ -346,15 +348,17 @@ class _Slot:
     counter: bool = False
     result: bool = False
     seconds: float = math.inf  # of one, if it surely is a measurement when it is no longer than the run
+    rules: int = 0  # vertical ones before it
 
 
 @dataclass(frozen=True)
 class _Cell:
-    """The name of a column, and where it is in its line."""
+    """The name of a column, where it is in its line, and how many vertical rules are before it."""
 
     name: str
     start: int
     end: int
+    rules: int = 0
 
 
 @dataclass(frozen=True)
@@ -404,7 +408,10 @@ def _shape(line: str) -> _Shape:
     spans = tuple((at + one.start(), at + one.end()) for at, text in between for one in _DIGIT_RUN.finditer(text))
     words = "\0".join(_normal(_DIGIT_RUN.sub("\1", text)) for _, text in between)
     words = _AROUND.sub("\0", words).strip()
-    return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), _row_of(line, slots))
+    row_of = _row_of(line, slots)
+    if row_of and _RULE.search(line):
+        slots = [replace(slot, rules=len(_RULE.findall(line, 0, slot.start))) for slot in slots]
+    return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), row_of)
 
 
 def _columns(line: str) -> tuple[_Cell, ...]:
@@ -416,7 +423,7 @@ def _columns(line: str) -> tuple[_Cell, ...]:
         name = line[at : part.start() if part else len(line)].strip()
         if name:
             start = line.index(name, at)
-            cells.append(_Cell(name, start, start + len(name)))
+            cells.append(_Cell(name, start, start + len(name), len(_RULE.findall(line, 0, start))))
         at = part.end() if part else at
     known = all(cell.name in ("%", "#") or any(map(str.isalpha, cell.name)) for cell in cells)
     return tuple(cells) if known and len(cells) > 1 else ()
@@ -434,6 +441,8 @@ def _row_of(line: str, slots: list[_Slot]) -> int:
     first = line[: slots[0].start]
     if not any(map(str.isalpha, first)):
         return len(slots)
+    if _RULE.search(first):
+        return sum(1 for cell in _RULE.split(line) if cell.strip())
     return len(slots) + 1 if line.isascii() and _COLUMN.search(first) else 0
 
 
@@ -516,7 +525,7 @@ class _Parser:
         self._roles: dict[tuple[str, str], Role] = {}
         self._names = tuple(
             sorted((name for name in facts.names if len(name) >= _SHORTEST_NAME), key=len, reverse=True)
-        )
+        ) + tuple(name for name, _ in facts.numbered)
         self._columns: dict[int, tuple[_Cell, ...]] = {}
 
     def begin(self) -> None:
@@ -593,6 +602,9 @@ def _table(known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: int) -> 
 
 
 _MANY = 3
+_SHIFTED = 2
+"""Characters by which a column may be shifted, because a name before it is wider than its column."""
+
 _SHARE = "utilization"
 """What the percentages beside a column of times are called."""
 
@@ -605,9 +617,12 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
     """
     index, cells = max(0, len(slots) - len(columns)), columns[max(0, len(columns) - len(slots)) :]
     found = list(slots[:index])
-    if len(slots) != len(columns) and not any(
+    ruled = {cell.rules: cell for cell in columns if cell.rules}
+    if ruled and len({slot.rules for slot in slots} & ruled.keys()) == len(slots):
+        index, found, cells = 0, [], tuple(ruled[slot.rules] for slot in slots)
+    elif len(slots) != len(columns) and not any(
         all(
-            slot.start < cell.end + shift and cell.start + shift < slot.end
+            slot.start < cell.end + shift + _SHIFTED and cell.start + shift < slot.end + _SHIFTED
             for slot, cell in zip(slots[index:], cells, strict=True)
         )
         for shift in ((0, length - columns[-1].end) if index or len(cells) >= _MANY else (0,))
@@ -668,6 +683,60 @@ def text_of(lines: Iterable[str]) -> Text:
     for line in lines:
         recorder.feed(line.encode("utf-8", "surrogateescape") + b"\n")
     return recorder.finish()
+
+
+@dataclass(frozen=True)
+class FileLine:
+    """What a line of a file says: its ``words``, and its values with their labels and roles.
+
+    It ``has_time`` if it begins with a date or a time of the run, as those of logs do.
+    """
+
+    words: str
+    values: tuple[tuple[str, Role, str], ...]
+    has_time: bool = False
+
+
+class FileLines:
+    """Reads the lines of files as those that a run prints.
+
+    ``label`` is that of numbers with nothing beside them, such as what the name of the file says.
+    """
+
+    def __init__(self, facts: RunFacts, label: str = "") -> None:
+        self._facts, self._label = facts, label
+        self._parser, self._bytes = _Parser(facts, ()), _BytesParser(facts, ())
+
+    def read(self, line: str) -> FileLine:
+        """Return what a line says; blanks count if it has no values."""
+        line = self._parser.line(line)
+        parsed = self._parser.parse(line.strip())
+        if not parsed.slots:
+            return FileLine(line, ())
+        bare = bool(self._label) and not any(map(str.isalpha, parsed.words))
+        values = []
+        for slot, (role, text) in zip(parsed.slots, parsed.values, strict=True):
+            label = "" if slot.kind == _MASKED else slot.label.strip(_OPENERS)
+            if bare and not values and len(parsed.slots) > 1 and _SINCE_1970.match(text):
+                role = measurements.role("timestamp", text, self._facts)
+            elif bare and not label and slot.kind == _NUMBERS:
+                role = measurements.role(self._label, text, self._facts)
+            values.append((label, role, text.strip()))
+        first = parsed.slots[0]
+        begins = not any(map(str.isalpha, parsed.text[: first.start])) and (
+            first.kind == _MASKED
+            or ((first.kind != _NUMBERS or first.label == "timestamp") and parsed.values[0][0] is Role.MEASUREMENT)
+        )
+        return FileLine(parsed.words, tuple(values), begins)
+
+    def sums(self, lines: Sequence[str], in_order: bool) -> tuple[str, str, str]:
+        """Return the digests of the words, of the results, and of what may be results, of many lines."""
+        rows = [line.strip().encode("utf-8", "surrogateescape") for line in lines]
+        if not in_order:
+            words, values, unknown = self._bytes.sums(rows)
+            return _hex(words), _hex(values), _hex(unknown)
+        each = [self._bytes.sums([row]) for row in rows]
+        return tuple(_hex(_digest(" ".join(map(str, some)))) for some in zip(*each, strict=True))  # type: ignore[return-value]
 
 
 def digested(text: Text, facts: RunFacts, ignored: Sequence[re.Pattern[str]] = ()) -> Text:

@@ -5,6 +5,7 @@ import math
 import re
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -27,6 +28,8 @@ from detaudit.auditor.evidence.formats import (
 from detaudit.auditor.evidence.formats.floats import Extremes, Total
 from detaudit.model.outputs import File, Role, RunFacts, Value
 from detaudit.outputs import measurements
+from detaudit.outputs.compare import LOG
+from detaudit.outputs.text import FileLine, FileLines
 
 MOST_VALUES = 20_000
 """Values of a file that are kept; further ones are folded into one digest for each series of them."""
@@ -52,6 +55,14 @@ _GENERATOR = re.compile(r"(^|[._])(p?rng|random_state|bit_generator|generator_st
 _PLACE = re.compile(r"(?:^|(?<=: )|(?<=, ))(?:line|row) \d+(?:, |$)|#\d+$")
 """What says where a value is and not what it is."""
 
+LINE = re.compile(r"line \d+")
+_LINES = re.compile(r"(?:^|: )(?:line \d+|lines [\d,]+ to [\d,]+)$")
+_SEVERAL = re.compile(r"\S\s\S")
+_NO_RESULT = (Role.MEASUREMENT, Role.IDENTIFIER)
+_SUFFIXES_OF_LOGS = frozenset((".log", ".out", ".err"))
+_SAY_NOTHING = frozenset(
+    ["out", "output", "outputs", "stdout", "stderr", "log", "logs", "tmp", "temp", "file", "text", "printed", "print"]
+)
 _BLOCK = re.compile(r": values [\d,]+ to [\d,]+$")
 _DIGITS = re.compile(r"\d+")
 _ORDER = {role: place for place, role in enumerate(Role)}
@@ -113,7 +124,7 @@ def read(
     sha256 = digest.hexdigest()
     if known and sha256 in known and without is None:
         return msgspec.structs.replace(known[sha256], path=shown, name=shown)
-    by, problem, values = formats.BYTES, "", _Values(PurePath(shown).stem, facts, frozenset(secret_names))
+    by, problem, values = formats.BYTES, "", _Values(PurePath(shown), facts, frozenset(secret_names))
     token = apart.interpreter.set(python)
     try:
         found = formats.format_of(path)
@@ -133,6 +144,8 @@ def read(
         problem = f"cannot be read as {by}: {type(error).__name__}: {error}"
     finally:
         apart.interpreter.reset(token)
+    if by == formats.PLAIN.name and values.is_log:
+        by = LOG
     kept = values.kept() if not problem else ()
     return File(path=shown, name=shown, sha256=sha256, size=size, by=by, values=kept, problem=problem[:_MOST_PROBLEM])
 
@@ -209,8 +222,13 @@ def is_generator(part: Part) -> bool:
 class _Values:
     """The values of one file."""
 
-    def __init__(self, stem: str, facts: RunFacts, secret_names: frozenset[str]) -> None:
-        self._stem, self._facts, self._secret_names = stem, facts, secret_names
+    def __init__(self, path: PurePath, facts: RunFacts, secret_names: frozenset[str]) -> None:
+        self._path, self._facts, self._secret_names = path, facts, secret_names
+        self._stem = path.stem
+        says_nothing = set(measurements.words(self._stem)) <= _SAY_NOTHING
+        self._lines = FileLines(facts, "" if says_nothing else self._stem)
+        self._count = self._with_time = 0
+        self._masked: Counter[str] = Counter()
         self._values: list[Value] = []
         self._size = 0
         self._series: dict[str, Role | None] = {}
@@ -218,10 +236,21 @@ class _Values:
 
     def empty(self) -> "_Values":
         """Return the same without values."""
-        return _Values(self._stem, self._facts, self._secret_names)
+        return _Values(self._path, self._facts, self._secret_names)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it is a log by its name, or because most lines begin with a time of the run."""
+        named = self._path.suffix in _SUFFIXES_OF_LOGS or bool({"log", "logs"} & set(measurements.words(self._stem)))
+        return self._count > 0 and (named or 2 * self._with_time >= self._count)
 
     def kept(self) -> tuple[Value, ...]:
-        """Return the values, those that decide first."""
+        """Return the values, those that decide first. Of a log, the words of lines are open."""
+        if self.is_log:
+            self._values = [
+                msgspec.structs.replace(value, role=Role.OPEN) if LINE.fullmatch(value.name) else value
+                for value in self._values
+            ]
         rest = [
             Value(f"{name} ({_REST})".strip(), one.digest.hexdigest()[:32], one.role(self._of(name), self._facts, role))
             for (name, role), one in self._rest.items()
@@ -230,14 +259,53 @@ class _Values:
 
     def add(self, part: Part, data: Digested) -> None:
         """Take the next part, after its pieces were read."""
-        name = _shortened(part.name)
-        if len(self._values) >= MOST_VALUES or self._size > MOST_JSON:
-            self._fold(name, part, data)
+        if part.dtype == TEXT and part.text and (_LINES.search(part.name) or _SEVERAL.search(part.text)):
+            self._add_text(part)
             return
-        role, shown = self._role(part, data), self._shown(part)
+        role = self._role(part, data)
+        if part.dtype == TEXT and part.text and role in (Role.RESULT, Role.IDENTIFIER):
+            text = measurements.masked(part.text, self._facts)
+            if role is Role.RESULT or (text != part.text and text.strip(measurements.MASK)):
+                role, data = Role.RESULT, Digested(_digest(text))
+        self._keep(part, data, role)
+
+    def _add_text(self, part: Part) -> None:
+        """Take lines of a text, or a text of several words: its words as one value, then each value in it."""
+        lines = part.text.split("\n")
+        if part.shape:
+            words, results, unknown = self._lines.sums(lines, not self.is_log)
+            self._keep(replace(part, text=""), Digested(_digest(f"{words} {results}")), Role.RESULT)
+            self._keep(replace(part, name=f"{part.name}, values", text=""), Digested(_digest(unknown)), Role.OPEN)
+            return
+        read = [self._lines.read(line) for line in lines]
+        if LINE.fullmatch(part.name) and part.text.strip():
+            self._count += 1
+            self._with_time += read[0].has_time
+        elif len(lines) == 1 and (role := measurements.role(self._of(part.name), part.text, self._facts)) in _NO_RESULT:
+            self._keep(part, Digested(_digest(part.text)), role)
+            return
+        self._keep(part, Digested(_digest("\n".join(line.words for line in read))), Role.RESULT)
+        for label, role, text in _labeled(read):
+            name = f"{part.name}, {label}" if part.name else label
+            self._keep(replace(part, name=name, text=text), Digested(_digest(text)), role)
+
+    def _keep(self, part: Part, data: Digested, role: Role) -> None:
+        name = _shortened(self._own_name(part.name))
+        if len(self._values) >= MOST_VALUES or self._size > MOST_JSON:
+            self._fold(name, part, data, role)
+            return
+        shown = self._shown(part)
         tensor = part.dtype not in ("", NUMBER, TEXT)
         self._values.append(Value(name, data.digest, role, shown, tensor))
         self._size += len(name) + len(shown) + _SIZE_OF_VALUE
+
+    def _own_name(self, name: str) -> str:
+        """Return a name in which a path or a date of the run may be, as that of any run."""
+        if "/" not in name or (shown := measurements.masked(name, self._facts)) == name:
+            return name
+        self._masked[shown] += 1
+        again = self._masked[shown]
+        return shown.replace(measurements.MASK, "…") + (f"#{again}" if again > 1 else "")
 
     def may_be_measured(self, part: Part) -> bool:
         """Return whether the name of an array lets its elements be a measurement."""
@@ -281,10 +349,10 @@ class _Values:
             return redact.HIDDEN
         return redact.text(part.text)
 
-    def _fold(self, name: str, part: Part, data: Digested) -> None:
+    def _fold(self, name: str, part: Part, data: Digested, of_one: Role) -> None:
         """Take a value that is not kept: into a digest of its series, numbers of one series together."""
         number = part.dtype == NUMBER and bool(part.text) and not is_generator(part)
-        role = None if number else self._role(part, data)
+        role = None if number else Role.OPEN if LINE.fullmatch(name) and self.is_log else of_one
         key = _series(name), role
         if key not in self._rest and len(self._rest) >= MOST_SERIES:
             key = "", role
@@ -317,6 +385,20 @@ class _Rest:
         if role is not None:
             return role
         return measurements.array_role(name, self.least, self.most, facts) if self.finite else Role.RESULT
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _labeled(lines: list[FileLine]) -> Iterator[tuple[str, Role, str]]:
+    """Yield the values of lines, each with a label that no other one has."""
+    seen: Counter[str] = Counter()
+    for line in lines:
+        for label, role, text in line.values:
+            label = label or "value"
+            seen[label] += 1
+            yield label if seen[label] == 1 else f"{label} {seen[label]}", role, text
 
 
 def _series(name: str) -> str:

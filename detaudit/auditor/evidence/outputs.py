@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 import stat
 import tempfile
@@ -17,7 +18,7 @@ from detaudit.auditor import store
 from detaudit.auditor.evidence import files
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import UNREADABLE, Wrote
-from detaudit.auditor.evidence.formats import BROKEN, Rows
+from detaudit.auditor.evidence.formats import BROKEN, Rows, tables
 from detaudit.launch import RunSpec
 from detaudit.launch.changes import Prefixes, Stamps
 from detaudit.model import Artifact
@@ -128,7 +129,8 @@ def changes_of(
         if not stat.S_ISREG(now.st_mode) or path.startswith(_SYSTEM) or (untouched and path not in changed):
             continue
         if line is not None:
-            existed = line.size >= 0
+            # What is written again by the run that made it was there then, and not before the run.
+            existed = line.size >= 0 and (path not in changed or before.existed(path))
         else:
             existed = before.existed(path) if path in changed else not recorded.left.get(path, True)
         kept = _kept(path, now, before, recorded, prefixes) if existed else 0
@@ -305,15 +307,16 @@ class Collector:
 
 @contextmanager
 def _added(change: Change) -> Iterator[Path]:
-    """Give the file, or one with what was appended to it, of the same name."""
+    """Give the file, or one with what was appended to it, of the same name; a table keeps its names of columns."""
     path = Path(change.path)
     if not change.kept:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="detaudit-") as folder, path.open("rb") as file:
         file.seek(change.kept)
-        part = Path(folder, path.name)
+        part, header = Path(folder, path.name), tables.header_of(path)
         with part.open("wb") as target:
+            target.write(header)
             shutil.copyfileobj(file, target)
         yield part
 
@@ -376,8 +379,32 @@ def listed(outputs: Outputs) -> tuple[Artifact, ...]:
     )
 
 
-def facts_of(spec: RunSpec, processes: Iterable[Process], started: float, ended: float) -> RunFacts:
-    """Return what a run is known by. ``started`` and ``ended`` are in seconds since 1970."""
+_NUMBER_OF_NAME = re.compile(r"(?<![.\d])\d+$")
+_MOST_NUMBERED = 100
+
+
+def numbered(before: Collection[str], after: Collection[str], cwd: Path) -> tuple[tuple[str, str], ...]:
+    """Return the folders that a run made as the next of a series, such as runs/exp2, each with the first, runs/exp."""
+    first: dict[str, str] = {}
+    for folder in sorted(before, key=lambda folder: (len(folder), folder)):
+        first.setdefault(_NUMBER_OF_NAME.sub("", folder), folder)
+    made = [folder for folder in after if folder not in before and _NUMBER_OF_NAME.search(folder)]
+    pairs = ((folder, first.get(_NUMBER_OF_NAME.sub("", folder))) for folder in sorted(made))
+    found = [(shown_path(one, cwd), shown_path(other, cwd)) for one, other in pairs if other is not None]
+    return tuple(found[:_MOST_NUMBERED])
+
+
+def facts_of(
+    spec: RunSpec,
+    processes: Iterable[Process],
+    started: float,
+    ended: float,
+    series: tuple[tuple[str, str], ...] = (),
+) -> RunFacts:
+    """Return what a run is known by. ``started`` and ``ended`` are in seconds since 1970.
+
+    ``series`` are the folders that it numbered.
+    """
     folders = {str(spec.cwd), os.path.realpath(spec.cwd), str(spec.live), str(spec.folder), spec.env.get("TMPDIR", "")}
     names = {*folders, platform.node(), spec.env.get("USER", ""), spec.mark} - {"", "/"}
     return RunFacts(
@@ -385,4 +412,5 @@ def facts_of(spec: RunSpec, processes: Iterable[Process], started: float, ended:
         ended=ended,
         pids=frozenset(process.hello.pid for process in processes),
         names=tuple(sorted(names, key=lambda name: (-len(name), name))),
+        numbered=series,
     )

@@ -10,6 +10,7 @@ from detaudit import wire
 from detaudit.auditor.evidence import printed
 from detaudit.auditor.evidence.artifacts import Contents, Files, read
 from detaudit.auditor.evidence.formats import UnusableError
+from detaudit.auditor.evidence.outputs import is_ignored
 from detaudit.model import Artifact, FinalState, RunError, Stage, Training, Warning, as_number  # the term
 from detaudit.model.problems import ArtifactUnusable
 
@@ -31,11 +32,19 @@ class Unhooked:
 class Watch:
     """Created before a run starts, asked after it ended.
 
-    ``patterns`` are paths or globs, relative to ``cwd``; the results folder ``results`` is never searched.
+    ``patterns`` are paths or globs, relative to ``cwd``; the results folder ``results`` is never searched. What
+    ``ignore`` matches is left out.
     """
 
-    def __init__(self, loss: re.Pattern[str] | None, patterns: Sequence[str], cwd: Path, results: Path) -> None:
-        self._loss = loss
+    def __init__(
+        self,
+        loss: re.Pattern[str] | None,
+        patterns: Sequence[str],
+        cwd: Path,
+        results: Path,
+        ignore: Sequence[str] = (),
+    ) -> None:
+        self._loss, self._ignore = loss, ignore
         self._cwd = cwd
         self._files = [Files(pattern, cwd, results) for pattern in patterns]
 
@@ -49,6 +58,8 @@ class Watch:
             errors.append(written.error)
             warnings.append(written.warning)
             for name, path in written.files.items():
+                if is_ignored(name, self._ignore):
+                    continue
                 try:
                     contents[name] = read(path)
                 except UnusableError as error:

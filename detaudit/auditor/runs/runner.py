@@ -21,6 +21,7 @@ from detaudit.auditor.evidence.outputs import (
     facts_of,
     keep,
     kept,
+    numbered,
     shown_path,
 )
 from detaudit.auditor.evidence.unhooked import Watch
@@ -196,7 +197,7 @@ class Runner:
             prefixes, databases = Prefixes(known), self._databases.before(dict.fromkeys((*_databases(before), *known)))
             watching = self._watching(spec)
             watch = self._watch(spec, space)
-            scanned: list[str] = []
+            after, scanned = before, list[str]()
             native: Collection[str] = ()
             started = time.time()
             try:
@@ -204,7 +205,8 @@ class Runner:
             finally:
                 ended_at = time.time()
                 native = watching.stop()
-                scanned = written(before, self._stamps(spec))
+                after = self._stamps(spec)
+                scanned = written(before, after)
             with self._reading:
                 processes = event_logs.read_run(spec.folder, self._known)
                 changes = changes_of(scanned, before, processes, prefixes, databases)
@@ -221,7 +223,7 @@ class Runner:
                     run = ended(number, spec, processes, outcome.wall_s, followed.enough)
                     return Result(run, processes, compared(spec, processes), used)
                 unhooked = watch.look(spec.folder)
-                facts = facts_of(spec, processes, started, ended_at)
+                facts = facts_of(spec, processes, started, ended_at, numbered(before.folders, after.folders, spec.cwd))
                 left = self._collect(spec, changes, read, unhooked.named, facts)
                 left = msgspec.structs.replace(left, exit_code=outcome.exit_code)
                 keep(left, spec.folder)
@@ -341,7 +343,7 @@ class Runner:
     def _watch(self, spec: RunSpec, space: Workspaces) -> Watch:
         settings = self._settings
         paths = [space.inside(path) for path in settings.artifacts]
-        return Watch(settings.loss_pattern, paths, spec.cwd, settings.out)
+        return Watch(settings.loss_pattern, paths, spec.cwd, settings.out, settings.outputs.ignore)
 
 
 def _databases(before: Stamps) -> Iterator[str]:

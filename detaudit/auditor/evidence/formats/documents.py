@@ -17,9 +17,9 @@ from typing import IO, Any
 
 import yaml
 
-from detaudit.auditor.evidence.formats import Part, unique
+from detaudit.auditor.evidence.formats import TEXT, Part, unique
 from detaudit.auditor.evidence.formats import values as single
-from detaudit.auditor.evidence.formats.values import BLOCK, MOST_SINGLE, digest_of_block, folded
+from detaudit.auditor.evidence.formats.values import BLOCK, MOST_SINGLE, folded
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -98,22 +98,26 @@ def text_parts(path: Path) -> Iterator[Part]:
 
 
 def of_lines(numbered: Iterable[str]) -> Iterator[Part]:
-    """Yield each line of a text as a part, those beyond the first ones in blocks."""
-    numbered = iter(numbered)
-    count = 0
+    """Yield each line of a text as a part, those beyond the first ones in blocks of several lines."""
+    block: list[str] = []
+    count = size = 0
     for count, line in enumerate(numbered, 1):
-        yield single.text(f"line {count}", line)
-        if count == MOST_SINGLE:
-            break
-    digest, first = hashlib.blake2b(digest_size=16), count + 1
-    for count, line in enumerate(numbered, first):
-        data = line.encode("utf-8", "surrogatepass")
-        digest.update(b"%d\n%b" % (len(data), data))
-        if count - first + 1 == BLOCK:
-            yield digest_of_block(f"lines {first:,} to {count:,}", digest.digest(), BLOCK, False)
-            digest, first = hashlib.blake2b(digest_size=16), count + 1
-    if first <= count:
-        yield digest_of_block(f"lines {first:,} to {count:,}", digest.digest(), count - first + 1, False)
+        if count <= MOST_SINGLE:
+            yield single.text(f"line {count}", line)
+            continue
+        block.append(line)
+        size += len(line)
+        if len(block) == BLOCK or size > MOST_LINE:
+            yield _block(count, block)
+            block, size = [], 0
+    if block:
+        yield _block(count, block)
+
+
+def _block(last: int, block: list[str]) -> Part:
+    text = "\n".join(line.replace("\n", " ") for line in block)
+    name = f"lines {last - len(block) + 1:,} to {last:,}"
+    return Part(name, iter([text.encode("utf-8", "surrogatepass")]), TEXT, (len(block),), text)
 
 
 def _last_state(line: str) -> str:

@@ -25,10 +25,14 @@ MOST_TEXTS = 1000
 _HEADER = 12  # the length, and its checksum
 _FOOTER = 4
 _VERSION = b"brain.Event:"
+_WALL_TIME = 0x09  # key of the first field, a double, in seconds since 1970
+_FROM, _TO = 1e9, 1e10
 
 _STEP, _GRAPH, _SUMMARY, _LOG, _META_GRAPH = 2, 4, 5, 6, 9
 _TAG, _SIMPLE, _OLD_HISTOGRAM, _IMAGE, _HISTOGRAM, _AUDIO, _TENSOR, _METADATA = 1, 2, 3, 4, 5, 6, 8, 9
 _HPARAMS = "hparams"
+_FIELDS = frozenset(range(1, 11))
+_LEAST_EVENT = 10
 
 Found = Iterator[tuple[str, Part]]
 
@@ -45,8 +49,21 @@ def is_records(head: bytes, path: Path) -> bool:
 
 
 def is_events(head: bytes, path: Path) -> bool:
-    """Return whether these are records of events: the first says so."""
-    return is_records(head, path) and _VERSION in head[_HEADER : _HEADER + 64]
+    """Return whether these are records of events: the first says so, or begins with a time and all of it is read."""
+    if not is_records(head, path):
+        return False
+    size = int.from_bytes(head[:8], "little")
+    first = head[_HEADER : _HEADER + size]
+    if _VERSION in first[:64]:
+        return True
+    if first[:1] != bytes([_WALL_TIME]) or len(first) < size or size < _LEAST_EVENT:
+        return False
+    if not _FROM < struct.unpack("<d", first[1:9])[0] < _TO:
+        return False
+    try:
+        return {field.number for field in protobuf.fields(first)} <= _FIELDS
+    except ValueError:
+        return False
 
 
 def records_parts(path: Path) -> Iterator[Part]:

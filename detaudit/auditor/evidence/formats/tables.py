@@ -136,6 +136,19 @@ def is_csv(head: bytes, path: Path) -> bool:
     return bool(_delimiter(head, path.stat().st_size <= len(head)))
 
 
+def header_of(path: Path) -> bytes:
+    """Return the line with the names of columns of a CSV file, nothing if it has none, or is no such file."""
+    with path.open("rb") as file:
+        head = file.read(64 * 2**10)
+    delimiter = _delimiter(head, path.stat().st_size <= len(head))
+    line = head.partition(b"\n")[0] + b"\n"
+    try:
+        names = list(csv.reader([line.decode()], delimiter=delimiter, strict=True)) if delimiter else []
+    except (UnicodeDecodeError, csv.Error):
+        return b""
+    return line if _has_header(names) else b""
+
+
 def csv_parts(path: Path) -> Iterator[Part]:
     """See Format.parts. Rows are counted from 1, without the header."""
     return unique(_csv_parts(path))
