@@ -21,13 +21,17 @@ class BisectOutcome(StrEnum):
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """Two runs of a trial without one flag, with at least the others set, and where they first differ."""
+    """Two runs of a trial without one flag, with at least the others set, and where they first differ.
+
+    ``site`` names what differs, as in a difference.
+    """
 
     trial: str
     runs: tuple[int, int]
     rank: int
     step: int
     stage: Stage
+    site: str | None = None
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):

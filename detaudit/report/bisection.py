@@ -85,7 +85,9 @@ def needed_lines(found: NeededFlag) -> Iterator[str]:
     """Yield what is known of a needed flag."""
     if found.left_out is not None:
         a, b = found.left_out.runs
-        trial, place = trials.name(found.left_out.trial), differences.where(found.left_out.step, found.left_out.stage)
+        left_out = found.left_out
+        trial = trials.name(left_out.trial)
+        place = differences.where(left_out.step, left_out.stage, left_out.site)
         yield f"without it: runs {a} and {b} of trial {trial} differ {place}"
     else:
         yield "without it: the training fails, so whether it is needed is unproven"

@@ -110,7 +110,8 @@ def _left_out(trials: Trials, name: str) -> LeftOut | None:
     found = trials.named(name).group.result().first_difference if name else None
     if found is None:
         return None
-    return LeftOut(trial=name, runs=found.runs, rank=found.rank, step=found.step, stage=found.stage)
+    site = found.site if found.output is not None else None
+    return LeftOut(trial=name, runs=found.runs, rank=found.rank, step=found.step, stage=found.stage, site=site)
 
 
 def measure(answer: Answer, found: Iterable[NeededFlag], trials: Trials, rules: Rules) -> tuple[NeededFlag, ...]:

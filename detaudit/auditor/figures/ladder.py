@@ -30,7 +30,11 @@ def ladder(records: Mapping[int, RunRecord], first: Iterable[Difference], rank: 
     last = max((part.steps for part in held.values()), default=0)
     if not digests or not last or len(held) < 2:
         return None
-    marks = list(dict.fromkeys((one.stage, one.step) for one in first if one.rank == rank and not one.at_end))
+    marks = list(
+        dict.fromkeys(
+            (one.stage, one.step) for one in first if one.rank == rank and not one.at_end and one.output is None
+        )
+    )
     recorded = (
         []
         if last > 4 * MOST
