@@ -26,8 +26,8 @@ class VaryOutcome(StrEnum):
 class EffectExample(msgspec.Struct, frozen=True, kw_only=True):
     """A run that differs from the control: its trial, its values for people, and where it first differs.
 
-    ``runs`` are the control's and its own. If it failed, ``step``, ``stage`` and ``explanation`` are null, ``errors``
-    say why, and ``last_line`` is its last line on stderr.
+    ``runs`` are the control's and its own. If it failed, ``errors`` say why, and ``last_line`` is its last line on
+    stderr; ``step``, ``stage`` and ``explanation`` are null if it was killed, whose exit status says nothing.
     """
 
     trial: str

@@ -23,6 +23,7 @@ _ELF, _CORE = b"\x7fELF", 4  # elf.h: EI_MAG0 to EI_MAG3, and ET_CORE as e_type 
 _HASH_IN_NAME = re.compile(r"-([a-f0-9]{8,64})(?=\.)")  # torch.hub.HASH_REGEX, and its extension
 _HEX = re.compile(r"[0-9a-f]+")
 _PIECE = 2**20
+_LONGEST_NUMBERS = 2**12
 
 Check = Literal["", "temporary", "cache-tag", "virtual-environment", "core-dump", "content-hash", "empty-or-number"]
 
@@ -79,7 +80,8 @@ class Listed:
             case "content-hash":
                 return _names_its_content(path)
             case "empty-or-number":
-                return len(text := _head(path, 64)) < 64 and (not text.strip() or text.strip().isdigit())
+                text = _head(path, _LONGEST_NUMBERS)  # each run may add its own
+                return len(text) < _LONGEST_NUMBERS and all(word.isdigit() for word in text.split())
 
     def _is_marked(self, check: str, folder: str) -> bool:
         key = check, folder

@@ -97,7 +97,7 @@ def _effect_lines(found: VariationEffect) -> Iterator[str]:
 def _example(found: EffectExample) -> str:
     values = f" ({', '.join(found.values)})" if found.values else ""
     run = f"run {found.runs[1]} of trial {trials.name(found.trial)}{values}"
-    if found.step is None or found.stage is None:
+    if found.step is None or found.stage is None or found.errors:
         return f"{run} fails, but the control does not: {found.last_line or problems.errors(found.errors)}"
     why = f": {explanations.sentence(found.stage, found.explanation)}" if found.explanation else ""
     return f"{run} first differs from the control {differences.where(found.step, found.stage)}{why}"

@@ -67,8 +67,9 @@ def sentence(group: Group) -> str:
 def _only_outputs(group: Group) -> str:
     """Return that the trainings match if only what left the runs differs, ``""`` otherwise."""
     found = group.first_difference
-    trained = any(stage not in UNHOOKED for stage in group.stages)
-    return outputs.trainings_match(found.output) if trained and found is not None and found.output is not None else ""
+    if found is None or found.output is None or all(stage in UNHOOKED for stage in found.explanation.matching):
+        return ""
+    return outputs.trainings_match(found.output)
 
 
 def evidence_line(group: Group) -> str:
@@ -165,7 +166,8 @@ def _unhooked(group: Group) -> list[str]:
     saved = [f"{file.path} ({file.by})" for file in run.saved] if run else []
     printed = ["losses from stdout (--loss-pattern)"] if Stage.STDOUT in group.stages else []
     returned = ["the value returned by the test"] if Stage.RETURNED in group.stages else []
-    left = [f"the files {shortened(saved, most=MOST_FILES)}"] if saved else []
+    tensors = "" if group.outputs_compared else "tensors in the "
+    left = [f"the {tensors}files {shortened(saved, most=MOST_FILES)}"] if saved else []
     left += ["printed text", "the exit status"] if group.outputs_compared else []
     return printed + returned + ([f"--artifact {shortened(named, most=MOST_FILES)}"] if named else []) + left
 

@@ -14,9 +14,11 @@ from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Audit, FlagOutcome, Purpose, Run, Stage, Status, Verdict
 from detaudit.model.applicability import AddressesRandom, RefusedInProcess
+from detaudit.model.outputs import Compare, OutputRules
 from detaudit.model.problems import Failed, LogIncomplete, NoTraining, RecorderMismatch, RecorderNotLoaded
 from detaudit.model.reasons import OnlyLosses, RunUnusable
 from detaudit.model.warnings import AuditStopped, FlagNotApplied
+from detaudit.report import words
 from tests.auditor.fakes import FakeLauncher, Script, hello, run, settings, training
 
 
@@ -87,6 +89,17 @@ def test_a_failed_run_is_compared_by_its_exit_status_alone(tmp_path: Path) -> No
     assert result.groups[0].runs[0].stderr_tail == ("boom",)
     assert result.groups[0].runs[0].errors == (Failed(exit_code=1),)
     assert result.groups[0].runs[0].first_difference is None
+    assert first.explanation.matching == ()  # the run failed: what it trained was not compared
+    assert "the trainings match" not in words.sentence(result.groups[0])
+
+
+def test_the_training_alone_says_nothing_about_a_failed_run(tmp_path: Path) -> None:
+    rules = OutputRules(compare=Compare.TRAINING)
+    scripts = run(training(), exit_code=1), run(training()), run(training())
+    result = Auditor(settings(tmp_path, runs=3, outputs=rules), FakeLauncher(*scripts)).run()
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.groups[0].reason == RunUnusable(run=1, errors=(Failed(exit_code=1),))
+    assert not result.groups[0].outputs_compared
 
 
 def test_runs_that_fail_alike_prove_nothing(tmp_path: Path) -> None:

@@ -31,6 +31,9 @@ def test_no_such_script(project: Project) -> None:
     done = project.detaudit("run", "trian.py")
     assert done.code == 2
     assert "script not found: 'trian.py'" in done.err
+    assert "  hint: Did you mean 'train.py'?\n" in done.err
+    done = project.detaudit("run", "evaluate.py")
+    assert done.code == 2
     assert "  hint: Python files in that folder: torch_training.py, train.py, training.py\n" in done.err
 
 
@@ -141,7 +144,7 @@ def test_a_script_that_is_killed(project: Project) -> None:
     project.write("train.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     done = project.run("train.py", "--runs", "2")
     assert done.code == 125
-    assert unusable(done) == {"kind": "killed", "signal": "SIGKILL"}
+    assert unusable(done) == {"kind": "killed", "signal": "SIGKILL", "out_of_memory": False}
 
 
 def test_os_exit_loses_nothing(project: Project) -> None:
@@ -202,11 +205,14 @@ def test_a_daemon_in_a_session_of_its_own_is_ended(project: Project) -> None:
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
+NOTHING_LEFT = {"left": [], "left_by": 0, "read": False}
+
+
 def test_nothing_trained_says_what_was_looked_for(project: Project) -> None:
     project.write("train.py", "print('hello')\n")
     done = project.run("train.py", "--runs", "2")
     assert done.code == 125
-    assert unusable(done) == {"kind": "no-training", "imported": []}
+    assert unusable(done) == {"kind": "no-training", "imported": [], **NOTHING_LEFT}
     shown = project.detaudit("report", str(next((project.folder / ".detaudit").glob("2*"))))
     said = "inconclusive: run 1: no training detected (no framework was imported; looked for: a backward pass or "
     assert said in shown.out
@@ -216,7 +222,7 @@ def test_a_framework_that_trains_nothing_is_named(project: Project) -> None:
     project.write("train.py", "import torch\nprint(torch.ones(3).sum())\n")
     done = project.run("train.py", "--runs", "2")
     assert done.code == 125
-    assert unusable(done) == {"kind": "no-training", "imported": [f"torch {version('torch')}"]}
+    assert unusable(done) == {"kind": "no-training", "imported": [f"torch {version('torch')}"], **NOTHING_LEFT}
 
 
 def test_an_isolated_python_is_not_mistaken_for_its_recorded_child(project: Project, seeded: str) -> None:
@@ -289,9 +295,19 @@ FAILS_ONCE = """
 """
 
 
-def test_a_failed_run_beside_matching_ones_is_inconclusive(project: Project) -> None:
+def test_a_run_that_fails_beside_matching_ones_has_another_result(project: Project) -> None:
     project.write("train.py", FAILS_ONCE.replace("SEED", "0"))
     done = project.run("train.py", "--runs", "3")
+    assert done.code == 1
+    group = done.json["groups"][0]
+    assert group["distinct_results"] == 2
+    difference = group["first_difference"]
+    assert (difference["stage"], difference["runs"]) == ("exit", [1, 2])
+    assert difference["output"]["values"] == ["1", "0"]
+    assert group["runs"][0]["errors"] == [{"kind": "failed", "exit_code": 1}]
+    for path in project.folder.glob("run-*"):
+        path.unlink()
+    done = project.run("train.py", "--runs", "3", "--compare", "training")
     assert done.code == 125
     assert unusable(done) == {"kind": "failed", "exit_code": 1}
     assert done.json["groups"][0]["distinct_results"] == 1

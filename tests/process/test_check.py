@@ -93,6 +93,7 @@ def test_from_the_first_baseline_to_a_regression(trained: Project) -> None:
         "at_end": False,
         "call": False,
         "also": [],
+        "output": None,
     }
     assert gate["detail"]["explanation"]["likely"] == ["code"]  # not a kernel: the runs match each other
     assert lock.read_bytes() == written

@@ -79,6 +79,7 @@ def test_another_seed(trained: Project) -> None:
         "at_end": False,
         "call": False,
         "also": [],
+        "output": None,
     }
     likely = ["seeds", "initialization-order"]
     assert done.json["explanation"] == {"matching": [], "likely": likely, "gap": None}
@@ -93,19 +94,20 @@ def test_another_learning_rate(trained: Project) -> None:
     assert done.json["first_difference"] == {
         "rank": 0,
         "step": 1,
-        "stage": "update",
-        "site": None,
+        "stage": "hyperparameters",
+        "site": "lr 0.1 and 0.2",
         "at_end": False,
         "call": False,
         "also": [],
+        "output": None,
     }
-    matching, likely = ["rng", "batch", "forward"], ["backward-kernel", "optimizer", "race"]
+    matching, likely = ["rng", "batch", "forward"], ["hyperparameters"]
     assert done.json["explanation"] == {"matching": matching, "likely": likely, "gap": None}
     first, second = (pair for pair in done.json["losses"] if pair["step"] <= 2 and pair["rank"] == 0)
     assert first["distance"] == 0.0 < second["distance"]
     assert {pair["rank"] for pair in done.json["losses"]} == {0, 1}  # as recorded, and as printed
     markdown = trained.detaudit("compare", "moved", "after", "--format", "markdown")
-    assert (markdown.code, "**different**: the weights first differ at step 1" in markdown.out) == (1, True)
+    assert (markdown.code, "**different**: the hyperparameters first differ at step 1" in markdown.out) == (1, True)
 
 
 def test_a_baseline(trained: Project) -> None:

@@ -7,7 +7,7 @@ from detaudit.auditor import advice
 from detaudit.auditor.bisect.controlled_trials import ControlledTrials
 from detaudit.auditor.bisect.sensitivity import Effect
 from detaudit.launch.plan import Settings
-from detaudit.model import EffectExample, NextStep, Purpose, Stage, VariationEffect, Varied, VaryOutcome
+from detaudit.model import EffectExample, NextStep, Purpose, Status, VariationEffect, Varied, VaryOutcome
 from detaudit.recipe.flags import Catalogue
 from detaudit.recipe.recipes import Recipe
 from detaudit.recipe.variations import Variation
@@ -40,7 +40,8 @@ def _effect(effect: Effect, row: Variation, trials: ControlledTrials, catalogue:
 def _example(effect: Effect, trials: ControlledTrials) -> EffectExample:
     group = trials.named(effect.found.name).group.result()
     found = group.first_difference
-    if found is not None and found.stage is not Stage.EXIT:
+    if found is not None:
+        run = next((run for run in group.runs if run.id == found.runs[1] and run.status is Status.FAILED), None)
         return EffectExample(
             trial=group.recipe.name,
             runs=found.runs,
@@ -49,6 +50,8 @@ def _example(effect: Effect, trials: ControlledTrials) -> EffectExample:
             step=found.step,
             stage=found.stage,
             explanation=found.explanation,
+            errors=run.errors if run is not None else (),
+            last_line=run.stderr_tail[-1] if run is not None and run.stderr_tail else "",
         )
     run = trials.failed(effect.varied)
     number = run.id if run is not None else 0

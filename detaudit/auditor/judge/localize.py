@@ -80,8 +80,11 @@ def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergenc
     if base is None or not found:
         return None
     run, first = min(found, key=lambda pair: pair[1].order)
+    reference = run.reference or base.id
+    ended = all(one.finished for one in runs if one.id in (reference, run.id))
+    trained = ended or first.stage not in OUTPUTS  # else one failed or did not train, and no training was compared
     return Divergence(
-        runs=(run.reference or base.id, run.id),
+        runs=(reference, run.id),
         rank=first.rank,
         step=first.step,
         stage=first.stage,
@@ -90,5 +93,5 @@ def divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergenc
         call=first.call,
         also=first.also,
         output=first.output,
-        explanation=of_difference(first, recorded),
+        explanation=of_difference(first, recorded if trained else ()),
     )

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.judge import comparer, pairing
 from detaudit.model import Difference, OutputDifference, OutputKind, Outputs, Run, RunRecord, Stage, Status
-from detaudit.model.outputs import EXIT_STATUS
+from detaudit.model.outputs import EXIT_STATUS, Compare
 from detaudit.outputs.compare import differences, first_deciding
 
 
@@ -54,14 +54,15 @@ class Results:
     @property
     def numbers(self) -> dict[int, int]:
         """The number of each run's result, from 1, in the order of the runs."""
-        found = dict(sorted(self.by_run.items()))
-        order = {result: number for number, result in enumerate(dict.fromkeys(found.values()), 1)}
-        return {run: order[result] for run, result in found.items()}
+        in_order = dict(sorted(self.by_run.items()))
+        order = {result: number for number, result in enumerate(dict.fromkeys(in_order.values()), 1)}
+        return {run: order[result] for run, result in in_order.items()}
 
     @property
     def outputs_compared(self) -> bool:
-        """Whether what left the runs is compared, of those that went to their end."""
-        return self.record is not None and self.record.outputs is not None
+        """Whether all that left the runs is compared, of those that went to their end."""
+        outputs = self.record.outputs if self.record is not None else None
+        return outputs is not None and outputs.rules.compare is Compare.RESULT
 
     def add(self, run: Run, processes: Sequence[Process], record: RunRecord, shown: str) -> Run:
         """Take in a run, and return it with its first difference. ``shown`` is its result if nothing was recorded."""
@@ -98,10 +99,13 @@ class Results:
     def _between(self, first: "_Ended", new: "_Ended", run: Run) -> Run:
         if first.exit_code is None or new.exit_code is None:
             return run
-        difference = _exit_status(first.exit_code, new.exit_code)
-        if difference is None and not new.exit_code and first.outputs is not None and new.outputs is not None:
-            self._note_outputs(run.id, first.outputs, new.outputs, first.run)
-            difference = comparer.of_output(first_deciding(first.outputs, new.outputs))
+        ours, theirs = first.outputs, new.outputs
+        compare = {one.rules.compare for one in (ours, theirs) if one is not None}
+        difference = None if Compare.TRAINING in compare else _exit_status(first.exit_code, new.exit_code)
+        succeeded = not first.exit_code and not new.exit_code
+        if difference is None and succeeded and ours is not None and theirs is not None:
+            self._note_outputs(run.id, ours, theirs, first.run)
+            difference = comparer.of_output(first_deciding(ours, theirs))
         if difference is None:
             return run
         for one in (first, new):
