@@ -308,6 +308,7 @@ _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
 _DIGIT_RUN = re.compile("[0-9]+")
 _ANY_DIGIT = re.compile("[0-9]")
 _LONGEST_HEADER = 400
+_MANY = 3
 _LINKS = frozenset(
     ("to", "of", "from", "and", "vs", "at", "is", "or", "by", "was", "are", "be", "the", "a", "an", "versus")
 )
@@ -374,6 +375,7 @@ class _Shape:
     digest: int
     columns: tuple[_Cell, ...] = ()
     row_of: int = 0
+    leading: tuple[int, ...] = ()
 
 
 def _shape(line: str) -> _Shape:
@@ -411,7 +413,8 @@ def _shape(line: str) -> _Shape:
     row_of = _row_of(line, slots)
     if row_of and _RULE.search(line):
         slots = [replace(slot, rules=len(_RULE.findall(line, 0, slot.start))) for slot in slots]
-    return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), row_of)
+    leading = () if row_of else _leading(line, slots)
+    return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), row_of or len(leading), leading)
 
 
 def _columns(line: str) -> tuple[_Cell, ...]:
@@ -444,6 +447,23 @@ def _row_of(line: str, slots: list[_Slot]) -> int:
     if _RULE.search(first):
         return sum(1 for cell in _RULE.split(line) if cell.strip())
     return len(slots) + 1 if line.isascii() and _COLUMN.search(first) else 0
+
+
+def _leading(line: str, slots: list[_Slot]) -> tuple[int, ...]:
+    """Return which numbers a row of a table begins with that has a text in its last column, () if it is none.
+
+    Of two with a slash between them, as a profile has counts of calls, the first one counts.
+    """
+    found: list[int] = []
+    end = 0
+    for place, slot in enumerate(slots):
+        between = line[end : slot.start]
+        if between.strip() and (between != "/" or not found):
+            break
+        if between != "/":
+            found.append(place)
+        end = slot.end
+    return tuple(found) if len(found) >= _MANY and line[end : end + 1] == " " else ()
 
 
 def _slot(found: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
@@ -560,7 +580,7 @@ class _Parser:
         if shape.columns:
             self._columns[len(shape.columns)] = shape.columns
         elif shape.row_of and (columns := _table(self._columns, shape.row_of, len(slots))):
-            slots = _labeled(slots, columns, len(line))
+            slots = _of_row(slots, shape.leading, columns, len(line))
         words = shape.words
         if shape.spans:
             words = _filled(words.split("\1"), [line[start:end] for start, end in shape.spans])
@@ -601,12 +621,23 @@ def _table(known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: int) -> 
     return known.get(columns) or (known.get(columns - 1) if columns == slots else None)
 
 
-_MANY = 3
 _SHIFTED = 2
 """Characters by which a column may be shifted, because a name before it is wider than its column."""
 
 _SHARE = "utilization"
 """What the percentages beside a column of times are called."""
+
+
+def _of_row(
+    slots: tuple[_Slot, ...], leading: tuple[int, ...], columns: tuple[_Cell, ...], length: int
+) -> tuple[_Slot, ...]:
+    """Return the slots of a row of a table with the labels of its columns, of its leading ones if there are any."""
+    if not leading:
+        return _labeled(slots, columns, length)
+    # The name of the last column, which is that of the text, may follow after one blank.
+    cells = (*columns[:-1], replace(columns[-1], name=columns[-1].name.partition(" ")[0]))
+    found = dict(zip(leading, _labeled(tuple(slots[place] for place in leading), cells, length), strict=True))
+    return tuple(found.get(place, slot) for place, slot in enumerate(slots))
 
 
 def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) -> tuple[_Slot, ...]:
@@ -1116,6 +1147,7 @@ class _Plan:
     is_plain: bool
     columns: tuple[_Cell, ...]
     row_of: int
+    leading: tuple[int, ...]
 
 
 class _BytesParser:
@@ -1217,7 +1249,7 @@ class _BytesParser:
     def _of_table(self, plan: _Plan, template: bytes, columns: tuple[_Cell, ...]) -> _Plan:
         labeled = self._plans.get((template, columns))
         if labeled is None:
-            slots = _labeled(plan.slots, columns, len(template))
+            slots = _of_row(plan.slots, plan.leading, columns, len(template))
             labeled = replace(plan, slots=slots)
             self._plans[template, columns] = labeled
         return labeled
@@ -1247,4 +1279,5 @@ def _plan(shape: _Shape, text: str) -> _Plan:
         is_plain=bool(slots) and not shape.row_of and not words and all(slot.result for slot in slots),
         columns=shape.columns,
         row_of=shape.row_of,
+        leading=shape.leading,
     )
