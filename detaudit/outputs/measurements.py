@@ -375,7 +375,7 @@ _SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+[ ,]*){2,}", re.IGNORECASE)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s?([a-z]+)", re.IGNORECASE)
 _ISO = re.compile(
     r"(\d{4})[-/.]?(\d\d)[-/.]?(\d\d)"
-    r"(?:[T _-]{0,3}(\d\d)[-:.h]?(\d\d)(?:[-:.m]?(\d\d)(?:[.,]\d{1,9})?)?)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?"
+    r"(?:[T _-]{0,3}(\d\d)[-:.h]?(\d\d)(?:[-:.m]?(\d\d)(?:[.,]\d{1,9}){0,2})?)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?"
 )
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

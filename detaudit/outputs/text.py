@@ -241,6 +241,7 @@ _TOKEN = re.compile(
     rf"""
     (?P<prefix>
       ^[IWEFDC][0-9]{{4}}[ ][0-9]{{2}}:[0-9]{{2}}:[0-9]+\.[0-9]+[ ]+[0-9]+(?=[ ]\S+:[0-9]+\])  # glog
+      | ^[IWEFDC][0-9]{{10}}\.[0-9]+(?:[ ][0-9]+){{0,3}}(?=\])
       | ^\S+:[0-9]+:[0-9]+[ ]\[[0-9]+\](?=[ ]NCCL)
       | ^\[?\s*[0-9]+(?:\.[0-9]+)?\s*\]?(?=\s*(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\b)
     )
@@ -253,7 +254,7 @@ _TOKEN = re.compile(
       )
       | (?P<date>
         (?<![0-9A-Za-z.])(?<![0-9]-)[0-9]{{4}}[-/.][0-9]{{2}}[-/.][0-9]{{2}}
-          (?:[T _/-]{{1,3}}[0-9]{{2}}[-:.][0-9]{{2}}(?:[-:.][0-9]{{2}}(?:[.,][0-9]{{1,9}})?)?)?
+          (?:[T _/-]{{1,3}}[0-9]{{2}}[-:.][0-9]{{2}}(?:[-:.][0-9]{{2}}(?:[.,][0-9]{{1,9}}){{0,2}})?)?
           (?:Z|[ ]?[+-][0-9]{{2}}:?[0-9]{{2}}|[ ]UTC)?(?![\w])
         | (?<![0-9A-Za-z])[0-9]{{8}}[-_T]?[0-9]{{4,6}}(?:[-_][0-9a-z]{{8}}\b)?(?![0-9A-Za-z])
         | \b[0-9]{{1,2}}[ -]{_MONTHS}[ -][0-9]{{4}}(?:[ ]{_DAY_TIME})?
@@ -412,7 +413,7 @@ def _shape(line: str) -> _Shape:
     words = _AROUND.sub("\0", words).strip()
     row_of = _row_of(line, slots)
     if row_of and _RULE.search(line):
-        slots = [replace(slot, rules=len(_RULE.findall(line, 0, slot.start))) for slot in slots]
+        slots = [replace(slot, rules=_alone(line, slot)) for slot in slots]
     leading = () if row_of else _leading(line, slots)
     return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), row_of or len(leading), leading)
 
@@ -437,6 +438,8 @@ def _row_of(line: str, slots: list[_Slot]) -> int:
 
     It has nothing but numbers, but for a text in the first column.
     """
+    if len(_RULE.findall(line)) >= _MANY and any(_alone(line, slot) for slot in slots):
+        return sum(1 for cell in _RULE.split(line) if cell.strip())
     if not slots or any(
         map(str.isalpha, "".join(line[a.end : b.start] for a, b in pairwise(slots)) + line[slots[-1].end :])
     ):
@@ -444,9 +447,13 @@ def _row_of(line: str, slots: list[_Slot]) -> int:
     first = line[: slots[0].start]
     if not any(map(str.isalpha, first)):
         return len(slots)
-    if _RULE.search(first):
-        return sum(1 for cell in _RULE.split(line) if cell.strip())
     return len(slots) + 1 if line.isascii() and _COLUMN.search(first) else 0
+
+
+def _alone(line: str, slot: _Slot) -> int:
+    """Return how many vertical rules are before a number that is alone in its cell, 0 if there is something else."""
+    before, after = _RULE.split(line[: slot.start])[-1], _RULE.split(line[slot.end :])[0]
+    return 0 if before.strip() or after.strip() else len(_RULE.findall(line, 0, slot.start))
 
 
 def _leading(line: str, slots: list[_Slot]) -> tuple[int, ...]:
@@ -624,6 +631,7 @@ def _table(known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: int) -> 
 _SHIFTED = 2
 """Characters by which a column may be shifted, because a name before it is wider than its column."""
 
+_PERCENT = re.compile(r"%|(?:percent(?:age)?|pct|share)\s*(?:%|\(%\))?", re.IGNORECASE)
 _SHARE = "utilization"
 """What the percentages beside a column of times are called."""
 
@@ -649,8 +657,9 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
     index, cells = max(0, len(slots) - len(columns)), columns[max(0, len(columns) - len(slots)) :]
     found = list(slots[:index])
     ruled = {cell.rules: cell for cell in columns if cell.rules}
-    if ruled and len({slot.rules for slot in slots} & ruled.keys()) == len(slots):
-        index, found, cells = 0, [], tuple(ruled[slot.rules] for slot in slots)
+    if ruled and any(slot.rules in ruled for slot in slots):
+        unnamed = _Cell("", 0, 0)
+        index, found, cells = 0, [], tuple(ruled.get(slot.rules, unnamed) for slot in slots)
     elif len(slots) != len(columns) and not any(
         all(
             slot.start < cell.end + shift + _SHIFTED and cell.start + shift < slot.end + _SHIFTED
@@ -661,9 +670,12 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
         return slots
     column = ""
     for slot, cell in zip(slots[index:], cells, strict=True):
-        shares = cell.name == "%" and bool(column) and not meaning_of(column).is_result
+        if not cell.name:
+            found.append(slot)
+            continue
+        shares = bool(_PERCENT.fullmatch(cell.name) and column) and not meaning_of(column).is_result
         column = _SHARE if shares else cell.name
-        if len(cells) < len(columns):
+        if len(cells) < len(columns) or slot.rules:
             slot = replace(slot, label="")
         if slot.label or slot.kind == _MASKED:
             found.append(slot)
