@@ -24,7 +24,8 @@ def _words(text: str) -> frozenset[str]:
 
 # Heads: what a clock or a meter shows.
 _CLOCK = _words(
-    "time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
+    "tottime cumtime percall"
+    " time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
     " duration durations dur took takes spent uptime ttft tpot stopwatch timedelta cputime usertime realtime"
 )
 _ALONE = _words("time times duration durations")  # without another word, they may also be a column of the data
@@ -197,6 +198,7 @@ _TIME_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _PER = re.compile(
     rf"(?<=\w)\s?/\s?(?=(?:{_TIME_UNIT})(?![^\W\d_]))|(?<![^\W_])({_TIME_UNIT})\s?/\s?(?=\w)", re.IGNORECASE
 )
+_IN_SECONDS = re.compile(r"(?<=\w)\s*[(\[]s[)\]]")
 _PARTS_OF_PATH = re.compile(r"[./,:\\\[\]]+|\s-\s")
 _KNOWN = (
     _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _NEUTRAL | _OF_RUNS | _OF_DATA | _NUMBER_OF_RUN
@@ -221,6 +223,7 @@ def words(name: str) -> list[str]:
 def meaning_of(name: str) -> Meaning:
     """Return what a name says of its value."""
     text = _PER.sub(lambda match: (match[1] or "") + " per ", name[-400:])
+    text = _IN_SECONDS.sub(" seconds ", text)
     parts = [found for part in _PARTS_OF_PATH.split(text) if (found := words(part))]
     while len(parts) > 1 and len(parts[-1]) == 1 and parts[-1][0] in _EXTENSIONS:
         parts.pop()
@@ -256,6 +259,14 @@ def _of_words(key: list[str]) -> Meaning:
         return Meaning(_Of.AMOUNT)
     head, others = _head(key)
     return _of_head(head, others, key) or (_DATA if known & _OF_DATA else RESULT)
+
+
+def is_digest(name: str) -> bool:
+    """Return whether a name is that of a hash or a seed, which has no identifier in it."""
+    return not _SEEDS.isdisjoint(words(name)) or bool(_HASH.search(name))
+
+
+_HASH = re.compile(r"(?<![A-Za-z])(?:md5|sha-?[0-9]+|crc-?[0-9]+)(?![0-9])", re.IGNORECASE)
 
 
 def _rate(key: list[str]) -> Meaning | None:
@@ -364,7 +375,7 @@ _SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+[ ,]*){2,}", re.IGNORECASE)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s?([a-z]+)", re.IGNORECASE)
 _ISO = re.compile(
     r"(\d{4})[-/.]?(\d\d)[-/.]?(\d\d)"
-    r"(?:[T _-]{0,3}(\d\d)[-:.h]?(\d\d)(?:[-:.m]?(\d\d)(?:[.,]\d{1,9})?)?)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?"
+    r"(?:[T _-]{0,3}(\d\d)[-:.h]?(\d\d)(?:[-:.m]?(\d\d)(?:[.,]\d{1,9}){0,2})?)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?"
 )
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -378,6 +389,9 @@ _C_TIME = re.compile(  # Tue Nov 25 08:12:33 2026; Nov25_08-12-33; 25 Nov 2026 0
 _MAIL_TIME = re.compile(rf"{_DAY_NAME}(\d{{1,2}})[ -]{_MONTH}[ -](\d{{4}})(?:[ T]+{_TIME})?", re.IGNORECASE)
 _NUMERIC_DATE = re.compile(rf"(\d\d?)[/.](\d\d?)[/.](\d{{2}}|\d{{4}})(?:,?\s+{_TIME})?")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_BARE_UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?![0-9A-Za-z])")
+"""A random UUID without hyphens: https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-4"""
+
 _REPR = re.compile(r"<[^<>]* at 0x[0-9a-f]+>", re.IGNORECASE)
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b", re.IGNORECASE)
 _TEMPORARY = re.compile(
@@ -427,7 +441,7 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
     seconds = _clock(value)
     if seconds is not None:
         return _clock_role(meaning, seconds, value, facts)
-    if _is_own(value, facts):
+    if _is_own(value, facts) and not is_digest(name):
         return Role.IDENTIFIER
     if meaning.of in (_Of.NAME, _Of.NUMBER) and _SLUG.fullmatch(value):
         return Role.IDENTIFIER
@@ -664,7 +678,7 @@ def masked(text: str, facts: RunFacts) -> str:
     for name, first in facts.numbered:
         if name in text:
             text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?!\w)", lambda _, first=first: first, text)  # type: ignore[misc]
-    for pattern in (_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID):
+    for pattern in (_UUID, _BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID):
         text = pattern.sub(MASK, text)
     text = _RUN_STAMP.sub(lambda found: MASK if _is_stamp(found[0], facts) else found[0], text)
     return _STAMP_IN_NAME.sub(lambda found: MASK if _is_stamp(found[0], facts) else found[0], text)

@@ -241,6 +241,7 @@ _TOKEN = re.compile(
     rf"""
     (?P<prefix>
       ^[IWEFDC][0-9]{{4}}[ ][0-9]{{2}}:[0-9]{{2}}:[0-9]+\.[0-9]+[ ]+[0-9]+(?=[ ]\S+:[0-9]+\])  # glog
+      | ^[IWEFDC][0-9]{{10}}\.[0-9]+(?:[ ][0-9]+){{0,3}}(?=\])
       | ^\S+:[0-9]+:[0-9]+[ ]\[[0-9]+\](?=[ ]NCCL)
       | ^\[?\s*[0-9]+(?:\.[0-9]+)?\s*\]?(?=\s*(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\b)
     )
@@ -253,7 +254,7 @@ _TOKEN = re.compile(
       )
       | (?P<date>
         (?<![0-9A-Za-z.])(?<![0-9]-)[0-9]{{4}}[-/.][0-9]{{2}}[-/.][0-9]{{2}}
-          (?:[T _/-]{{1,3}}[0-9]{{2}}[-:.][0-9]{{2}}(?:[-:.][0-9]{{2}}(?:[.,][0-9]{{1,9}})?)?)?
+          (?:[T _/-]{{1,3}}[0-9]{{2}}[-:.][0-9]{{2}}(?:[-:.][0-9]{{2}}(?:[.,][0-9]{{1,9}}){{0,2}})?)?
           (?:Z|[ ]?[+-][0-9]{{2}}:?[0-9]{{2}}|[ ]UTC)?(?![\w])
         | (?<![0-9A-Za-z])[0-9]{{8}}[-_T]?[0-9]{{4,6}}(?:[-_][0-9a-z]{{8}}\b)?(?![0-9A-Za-z])
         | \b[0-9]{{1,2}}[ -]{_MONTHS}[ -][0-9]{{4}}(?:[ ]{_DAY_TIME})?
@@ -308,6 +309,7 @@ _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
 _DIGIT_RUN = re.compile("[0-9]+")
 _ANY_DIGIT = re.compile("[0-9]")
 _LONGEST_HEADER = 400
+_MANY = 3
 _LINKS = frozenset(
     ("to", "of", "from", "and", "vs", "at", "is", "or", "by", "was", "are", "be", "the", "a", "an", "versus")
 )
@@ -374,6 +376,7 @@ class _Shape:
     digest: int
     columns: tuple[_Cell, ...] = ()
     row_of: int = 0
+    leading: tuple[int, ...] = ()
 
 
 def _shape(line: str) -> _Shape:
@@ -410,8 +413,9 @@ def _shape(line: str) -> _Shape:
     words = _AROUND.sub("\0", words).strip()
     row_of = _row_of(line, slots)
     if row_of and _RULE.search(line):
-        slots = [replace(slot, rules=len(_RULE.findall(line, 0, slot.start))) for slot in slots]
-    return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), row_of)
+        slots = [replace(slot, rules=_alone(line, slot)) for slot in slots]
+    leading = () if row_of else _leading(line, slots)
+    return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), row_of or len(leading), leading)
 
 
 def _columns(line: str) -> tuple[_Cell, ...]:
@@ -434,6 +438,8 @@ def _row_of(line: str, slots: list[_Slot]) -> int:
 
     It has nothing but numbers, but for a text in the first column.
     """
+    if len(_RULE.findall(line)) >= _MANY and any(_alone(line, slot) for slot in slots):
+        return sum(1 for cell in _RULE.split(line) if cell.strip())
     if not slots or any(
         map(str.isalpha, "".join(line[a.end : b.start] for a, b in pairwise(slots)) + line[slots[-1].end :])
     ):
@@ -441,9 +447,30 @@ def _row_of(line: str, slots: list[_Slot]) -> int:
     first = line[: slots[0].start]
     if not any(map(str.isalpha, first)):
         return len(slots)
-    if _RULE.search(first):
-        return sum(1 for cell in _RULE.split(line) if cell.strip())
     return len(slots) + 1 if line.isascii() and _COLUMN.search(first) else 0
+
+
+def _alone(line: str, slot: _Slot) -> int:
+    """Return how many vertical rules are before a number that is alone in its cell, 0 if there is something else."""
+    before, after = _RULE.split(line[: slot.start])[-1], _RULE.split(line[slot.end :])[0]
+    return 0 if before.strip() or after.strip() else len(_RULE.findall(line, 0, slot.start))
+
+
+def _leading(line: str, slots: list[_Slot]) -> tuple[int, ...]:
+    """Return which numbers a row of a table begins with that has a text in its last column, () if it is none.
+
+    Of two with a slash between them, as a profile has counts of calls, the first one counts.
+    """
+    found: list[int] = []
+    end = 0
+    for place, slot in enumerate(slots):
+        between = line[end : slot.start]
+        if between.strip() and (between != "/" or not found):
+            break
+        if between != "/":
+            found.append(place)
+        end = slot.end
+    return tuple(found) if len(found) >= _MANY and line[end : end + 1] == " " else ()
 
 
 def _slot(found: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
@@ -560,7 +587,7 @@ class _Parser:
         if shape.columns:
             self._columns[len(shape.columns)] = shape.columns
         elif shape.row_of and (columns := _table(self._columns, shape.row_of, len(slots))):
-            slots = _labeled(slots, columns, len(line))
+            slots = _of_row(slots, shape.leading, columns, len(line))
         words = shape.words
         if shape.spans:
             words = _filled(words.split("\1"), [line[start:end] for start, end in shape.spans])
@@ -601,12 +628,24 @@ def _table(known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: int) -> 
     return known.get(columns) or (known.get(columns - 1) if columns == slots else None)
 
 
-_MANY = 3
 _SHIFTED = 2
 """Characters by which a column may be shifted, because a name before it is wider than its column."""
 
+_PERCENT = re.compile(r"%|(?:percent(?:age)?|pct|share)\s*(?:%|\(%\))?", re.IGNORECASE)
 _SHARE = "utilization"
 """What the percentages beside a column of times are called."""
+
+
+def _of_row(
+    slots: tuple[_Slot, ...], leading: tuple[int, ...], columns: tuple[_Cell, ...], length: int
+) -> tuple[_Slot, ...]:
+    """Return the slots of a row of a table with the labels of its columns, of its leading ones if there are any."""
+    if not leading:
+        return _labeled(slots, columns, length)
+    # The name of the last column, which is that of the text, may follow after one blank.
+    cells = (*columns[:-1], replace(columns[-1], name=columns[-1].name.partition(" ")[0]))
+    found = dict(zip(leading, _labeled(tuple(slots[place] for place in leading), cells, length), strict=True))
+    return tuple(found.get(place, slot) for place, slot in enumerate(slots))
 
 
 def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) -> tuple[_Slot, ...]:
@@ -618,8 +657,9 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
     index, cells = max(0, len(slots) - len(columns)), columns[max(0, len(columns) - len(slots)) :]
     found = list(slots[:index])
     ruled = {cell.rules: cell for cell in columns if cell.rules}
-    if ruled and len({slot.rules for slot in slots} & ruled.keys()) == len(slots):
-        index, found, cells = 0, [], tuple(ruled[slot.rules] for slot in slots)
+    if ruled and any(slot.rules in ruled for slot in slots):
+        unnamed = _Cell("", 0, 0)
+        index, found, cells = 0, [], tuple(ruled.get(slot.rules, unnamed) for slot in slots)
     elif len(slots) != len(columns) and not any(
         all(
             slot.start < cell.end + shift + _SHIFTED and cell.start + shift < slot.end + _SHIFTED
@@ -630,9 +670,12 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
         return slots
     column = ""
     for slot, cell in zip(slots[index:], cells, strict=True):
-        shares = cell.name == "%" and bool(column) and not meaning_of(column).is_result
+        if not cell.name:
+            found.append(slot)
+            continue
+        shares = bool(_PERCENT.fullmatch(cell.name) and column) and not meaning_of(column).is_result
         column = _SHARE if shares else cell.name
-        if len(cells) < len(columns):
+        if len(cells) < len(columns) or slot.rules:
             slot = replace(slot, label="")
         if slot.label or slot.kind == _MASKED:
             found.append(slot)
@@ -1116,6 +1159,7 @@ class _Plan:
     is_plain: bool
     columns: tuple[_Cell, ...]
     row_of: int
+    leading: tuple[int, ...]
 
 
 class _BytesParser:
@@ -1217,7 +1261,7 @@ class _BytesParser:
     def _of_table(self, plan: _Plan, template: bytes, columns: tuple[_Cell, ...]) -> _Plan:
         labeled = self._plans.get((template, columns))
         if labeled is None:
-            slots = _labeled(plan.slots, columns, len(template))
+            slots = _of_row(plan.slots, plan.leading, columns, len(template))
             labeled = replace(plan, slots=slots)
             self._plans[template, columns] = labeled
         return labeled
@@ -1247,4 +1291,5 @@ def _plan(shape: _Shape, text: str) -> _Plan:
         is_plain=bool(slots) and not shape.row_of and not words and all(slot.result for slot in slots),
         columns=shape.columns,
         row_of=shape.row_of,
+        leading=shape.leading,
     )

@@ -399,3 +399,24 @@ def test_lines_that_are_too_different_to_be_read_are_open() -> None:
         a, b = (recorded("\n".join(side).encode()) for side in (lines, other))
         assert compare(a, recorded("\n".join(lines).encode()), STDOUT, A, A) == []
         assert [one.kind for one in compare(a, b, STDOUT, A, A)] == [OutputKind.AMBIGUOUS]
+
+
+def test_columns_are_told_by_their_rules() -> None:
+    row = "| {:<9} | {:<6} | {:<5} | {:<5} |"
+    table = [row.format("Action", "Mean (s)", "Calls", "Total (s)"), row.format("Total", "-", "10", "{}")]
+    a, b = ("\n".join(table).format(value) for value in ("0.1234", "0.2345"))
+    assert serious(differences(a, b)) == []
+    assert serious(differences(a, a.replace("10 ", "11 "))) == [(OutputKind.VALUE, "line 2, Calls", ("10", "11"))]
+
+
+def test_identities_of_threads_are_those_of_a_run() -> None:
+    line = "<_MainThread(MainThread, started {})>"
+    assert serious(differences(line.format(140379565321088), line.format(140379565329280))) == []
+
+
+def test_a_row_may_end_in_a_text() -> None:
+    head = "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)"
+    row = "      3/1    {}    0.000    0.002    0.000 module.py:1482(_call)"
+    a, b = (f"{head}\n{row.format(value)}" for value in ("0.001", "0.011"))
+    assert serious(differences(a, b)) == []
+    assert serious(differences(a, a.replace("3/1", "4/1"))) == [(OutputKind.VALUE, "line 2, ncalls", ("3", "4"))]

@@ -263,7 +263,8 @@ class _Values:
             self._add_text(part)
             return
         role = self._role(part, data)
-        if part.dtype == TEXT and part.text and role in (Role.RESULT, Role.IDENTIFIER):
+        named = part.dtype == TEXT and part.text and not measurements.is_digest(part.name)
+        if named and role in (Role.RESULT, Role.IDENTIFIER):
             text = measurements.masked(part.text, self._facts)
             if role is Role.RESULT or (text != part.text and text.strip(measurements.MASK)):
                 role, data = Role.RESULT, Digested(_digest(text))

@@ -173,7 +173,7 @@ def test_a_variation_with_which_it_fails_has_an_effect(tmp_path: Path) -> None:
     (effect,) = audit.sensitive_to or ()
     assert effect.variation == FILL
     example = effect.example
-    assert (example.step, example.stage, example.explanation) == (None, None, None)
+    assert (example.step, example.stage) == (0, Stage.EXIT)
     assert (example.runs, example.values) == ((1, 2), ("MALLOC_PERTURB_=192",))
     assert (example.errors, example.last_line) == ((Failed(exit_code=1),), "UnicodeDecodeError: no such byte")
 

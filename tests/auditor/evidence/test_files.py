@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from detaudit.auditor.evidence import files, formats
 from detaudit.auditor.evidence.files import Budget, BudgetSpentError, read
-from detaudit.auditor.evidence.formats import BROKEN, Part, apart, protobuf
-from detaudit.model.outputs import File, Role, RunFacts, Value
+from detaudit.auditor.evidence.formats import BROKEN, Part, apart, documents, protobuf
+from detaudit.model.outputs import File, OutputKind, Outputs, Role, RunFacts, Value
+from detaudit.outputs import compare
 from detaudit.redact import HIDDEN
 
 NOW = 1_800_000_000.0
@@ -240,3 +241,82 @@ def test_a_model_of_torch_in_a_pickle(tmp_path: Path, protocol: int) -> None:
     changed = {*first.values} ^ {*found(2.0).values}
     assert len({value.name for value in changed}) == 1
     assert all("bias" in value.name for value in changed)
+
+
+def text_file(folder: Path, name: str, text: str, facts: RunFacts = FACTS) -> File:
+    (folder / name).write_text(text)
+    return read(folder / name, name, facts)
+
+
+def between(ours: File, theirs: File) -> list[tuple[OutputKind, str]]:
+    found = compare.differences(Outputs(files=(ours,)), Outputs(files=(theirs,)))
+    return [(one.kind, one.at) for one in found if one.decides or one.open]
+
+
+LATER = RunFacts(started=NOW + 100, ended=NOW + 160, names=("/work/two",))
+AT, AT_LATER = (time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(NOW + shift)) for shift in (30, 130))
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "theirs", "differences"),
+    [
+        ("train.log", f"{AT},123 loss 0.5\n", f"{AT_LATER},456 loss 0.5\n", []),
+        ("train.log", f"{AT} loss 0.5\n", f"{AT_LATER} loss 0.6\n", [(OutputKind.VALUE, "line 1, loss")]),
+        ("train.log", "a 1\nb 2\n", "b 2\na 1\n", []),
+        ("notes", f"{AT} started\n", f"{AT_LATER} ended\n", [(OutputKind.AMBIGUOUS, "line 1")]),
+        ("split.txt", "a.png\nb.png\n", "b.png\na.png\n", [(OutputKind.VALUE, "line 1")]),
+        ("notes.txt", "the best epoch\n", "the worst epoch\n", [(OutputKind.VALUE, "line 1")]),
+        ("notes.txt", "took 3.5 s, loss 0.5\n", "took 3.6 s, loss 0.5\n", []),
+        ("scores.csv", f"# written {AT}\nid,score\n1,0.5\n", f"# written {AT_LATER}\nid,score\n1,0.5\n", []),
+        ("out.txt", "0.5\n", "0.6\n", [(OutputKind.AMBIGUOUS, "line 1, value")]),
+        ("loss.txt", "0.5\n", "0.6\n", [(OutputKind.VALUE, "line 1, value")]),
+        ("loss", f"{NOW * 1000:.0f} 0.5 2\n", f"{(NOW + 130) * 1000:.0f} 0.5 2\n", []),
+        ("a.json", '{"text": "process 4242 took 3.5 s"}', '{"text": "process 4343 took 3.6 s"}', []),
+        ("a.json", '{"text": "a score of 3"}', '{"text": "a score of 4"}', [(OutputKind.VALUE, "text, a score of")]),
+        ("a.json", '{"hex": "2f1d6b9a8c4e4f0ab1c2d3e4f5a6b7c8"}', '{"hex": "3f1d6b9a8c4e4f0ab1c2d3e4f5a6b7c8"}', []),
+        (
+            "a.json",
+            '{"md5": "2f1d6b9a8c4e4f0ab1c2d3e4f5a6b7c8"}',
+            '{"md5": "3f1d6b9a8c4e4f0ab1c2d3e4f5a6b7c8"}',
+            [(OutputKind.VALUE, "md5")],
+        ),
+        ("a.json", '{"best": "runs/version_0/a"}', '{"best": "runs/version_1/a"}', []),
+        ("a.json", '{"best": "runs/version_0/a"}', '{"best": "runs/version_1/b"}', [(OutputKind.VALUE, "best")]),
+    ],
+)
+def test_texts_are_read_as_printed_lines(
+    name: str, ours: str, theirs: str, differences: list[tuple[OutputKind, str]], tmp_path: Path
+) -> None:
+    one, two = text_file(tmp_path, name, ours), text_file(tmp_path, name, theirs, LATER)
+    assert between(one, two) == differences
+    thin = compare.thinned(Outputs(files=(one,))), compare.thinned(Outputs(files=(two,)))
+    decides = any(kind is OutputKind.VALUE for kind, _ in differences)
+    assert any(one.decides for one in compare.differences(*thin)) is decides
+
+
+def test_lines_of_a_log_are_named_by_those_that_they_belong_to(tmp_path: Path) -> None:
+    ours = text_file(tmp_path, "a.log", "loss 0.5\nlr 1\nepoch 2\n")
+    theirs = text_file(tmp_path, "a.log", "lr 1\nloss 0.7\nepoch 2\n")
+    (found,) = compare.differences(Outputs(files=(ours,)), Outputs(files=(theirs,)))
+    assert (found.kind, found.at, found.values, found.more) == (OutputKind.VALUE, "line 1, loss", ("0.5", "0.7"), 0)
+
+
+def test_what_follows_many_lines_is_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MOST_SINGLE", 2)
+    lines = [f"{{at}} step {step} loss 0.{step}" for step in range(9)]
+    one = text_file(tmp_path, "a.log", "\n".join(lines).replace("{at}", AT))
+    equal = text_file(tmp_path, "a.log", "\n".join([*lines[:3], *lines[:2:-1]]).replace("{at}", AT_LATER), LATER)
+    other = text_file(tmp_path, "a.log", "\n".join(lines).replace("{at}", AT_LATER).replace("0.8", "0.9"), LATER)
+    assert between(one, equal) == []
+    assert between(one, other) == [(OutputKind.VALUE, "lines 3 to 9")]
+
+
+def test_the_order_of_many_lines_counts_where_it_is_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MOST_SINGLE", 1)
+    one, two = (text_file(tmp_path, "split.txt", text) for text in ("a\nb\nc\n", "a\nc\nb\n"))
+    assert between(one, two) == [(OutputKind.VALUE, "lines 2 to 3")]
+
+
+def test_secrets_in_lines_are_not_shown(tmp_path: Path) -> None:
+    file = text_file(tmp_path, "notes.txt", "api_key=1234567890 loss 0.5\n")
+    assert not any("1234567890" in value.shown for value in file.values)

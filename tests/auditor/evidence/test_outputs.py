@@ -10,11 +10,20 @@ import pytest
 from detaudit.auditor.evidence import outputs
 from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import Hello, Left, Wrote
-from detaudit.auditor.evidence.outputs import Change, Changes, Collector, Databases, changes_of, is_ignored
+from detaudit.auditor.evidence.outputs import (
+    Change,
+    Changes,
+    Collector,
+    Databases,
+    changes_of,
+    is_ignored,
+    numbered,
+)
 from detaudit.launch.changes import Prefixes, Stamps, stamps
 from detaudit.launch.changes import written as scanned
 from detaudit.model.outputs import File, FileBudget, ListedFile, OutputRules, RunFacts, Unread
 from detaudit.outputs import compare
+from detaudit.outputs.measurements import masked
 from detaudit.recipe.outputs import Listed
 
 NONE_LISTED = Listed({}, ())
@@ -228,3 +237,36 @@ def test_of_a_database_only_the_rows_that_were_added_count(tmp_path: Path, how: 
     (first,) = collect(Collector(), fresh.parent, str(fresh))
     assert found.added_only is (how == "added to")
     assert (found.values == first.values) is (how == "added to")
+
+
+def test_rows_that_are_appended_to_a_table_have_names(tmp_path: Path) -> None:
+    table = tmp_path / "history.csv"
+    table.write_text("model,loss\nmlp,0.5\n")
+    before = stamps(tmp_path, tmp_path / "none")
+    with table.open("a") as file:
+        file.write("mlp,0.25\n")
+    changed = scanned(before, stamps(tmp_path, tmp_path / "none"))
+    changes = changes_of(changed, before, [process(line(table, append=True, size=19))])
+    (found,) = Collector().collect(tmp_path, changes, (), listed=NONE_LISTED, facts=FACTS).files
+    assert [(value.name, value.shown) for value in found.values if value.name.startswith("row")] == [
+        ("row 1, model", "mlp"),
+        ("row 1, loss", "0.25"),
+    ]
+
+
+def test_what_a_run_makes_and_appends_to_again_did_not_exist_before(tmp_path: Path) -> None:
+    before = stamps(tmp_path, tmp_path / "none")
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"epoch": 1}\n{"epoch": 2}\n')
+    changed = scanned(before, stamps(tmp_path, tmp_path / "none"))
+    changes = changes_of(changed, before, [process(line(log, append=True, size=13))])
+    assert changes.files == (Change(str(log), existed=False),)
+
+
+def test_folders_of_a_series_count_as_the_first() -> None:
+    cwd = Path("/w")
+    before = {"/w/runs", "/w/runs/exp", "/w/runs/lr_0.1"}
+    after = {*before, "/w/runs/exp2", "/w/runs/lr_0.2", "/w/other3"}
+    assert numbered(before, after, cwd) == (("runs/exp2", "runs/exp"),)
+    facts = RunFacts(started=0, ended=1, numbered=(("runs/exp2", "runs/exp"),))
+    assert masked("saved to runs/exp2, not runs/exp21", facts) == "saved to runs/exp, not runs/exp21"

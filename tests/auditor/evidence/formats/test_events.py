@@ -176,3 +176,10 @@ def test_a_damaged_event_file_is_refused_or_read(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
 ) -> None:
     is_refused_or_read(written(tmp_path_factory.mktemp("a") / "a", mutated(FILE, changes)))
+
+
+def test_events_without_a_version_are_read(tmp_path: Path) -> None:
+    data = scalar("loss", 1, 0.5, time=1.8e9) + scalar("loss", 2, 0.4, time=1.8e9)
+    path = written(tmp_path / "events", data)
+    assert events.is_events(data, path)
+    assert not events.is_events(record(b"\x09" + b"a" * 30), path)
