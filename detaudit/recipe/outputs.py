@@ -24,7 +24,11 @@ _HASH_IN_NAME = re.compile(r"-([a-f0-9]{8,64})(?=\.)")  # torch.hub.HASH_REGEX, 
 _HEX = re.compile(r"[0-9a-f]+")
 _PIECE = 2**20
 
-Check = Literal["", "temporary", "cache-tag", "virtual-environment", "core-dump", "content-hash", "empty-or-number"]
+_TRACE = re.compile(rb"\s*\{(?s:.*)\"traceEvents\"\s*:")
+_START_OF_TRACE = 2**16
+Check = Literal[
+    "", "temporary", "cache-tag", "virtual-environment", "core-dump", "content-hash", "empty-or-number", "trace"
+]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -78,6 +82,8 @@ class Listed:
                 return head.startswith(_ELF) and int.from_bytes(head[16:18], order) == _CORE
             case "content-hash":
                 return _names_its_content(path)
+            case "trace":
+                return bool(_TRACE.match(_head(path, _START_OF_TRACE)))
             case "empty-or-number":
                 return len(text := _head(path, 64)) < 64 and (not text.strip() or text.strip().isdigit())
 
