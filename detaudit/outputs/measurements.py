@@ -701,7 +701,7 @@ def masked(text: str, facts: RunFacts) -> str:
 
 
 _STAMP_IN_NAME = re.compile(
-    r"(?<!\d)\d{4}-\d\d-\d\d(?:[T/_ -]{1,2}\d\d[-:.]\d\d(?:[-:.]\d\d(?:[.,]\d+)?)?)?(?!\d)"
+    r"(?<!\d)\d{4}-\d\d-\d\d(?:[T/_ -]{1,2}\d\d[-:.]\d\d(?:[-:.]\d\d(?:[.,]\d+){0,2})?)?(?!\d)"
     r"|(?<![A-Za-z])(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\d\d_\d\d-\d\d-\d\d"
     r"|(?<!\d)1\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?(?!\d)"
 )

@@ -757,8 +757,9 @@ class FileLines:
         """Return what a line says; blanks count if it has no values."""
         line = self._parser.line(line)
         parsed = self._parser.parse(line.strip())
+        has_mark = parsed.text[:8].lstrip("[(").startswith(MASK)
         if not parsed.slots:
-            return FileLine(line, ())
+            return FileLine(line, (), has_mark)
         bare = bool(self._label) and not any(map(str.isalpha, parsed.words))
         values = []
         for slot, (role, text) in zip(parsed.slots, parsed.values, strict=True):
@@ -773,7 +774,7 @@ class FileLines:
             first.kind == _MASKED
             or ((first.kind != _NUMBERS or first.label == "timestamp") and parsed.values[0][0] is Role.MEASUREMENT)
         )
-        return FileLine(parsed.words, tuple(values), begins)
+        return FileLine(parsed.words, tuple(values), begins or has_mark)
 
     def sums(self, lines: Sequence[str], in_order: bool) -> tuple[str, str, str]:
         """Return the digests of the words, of the results, and of what may be results, of many lines."""
