@@ -219,6 +219,9 @@ def words(name: str) -> list[str]:
     return found
 
 
+_IDS = (["id"], ["uuid"], ["ident"])
+
+
 @lru_cache(maxsize=65536)
 def meaning_of(name: str) -> Meaning:
     """Return what a name says of its value."""
@@ -230,6 +233,8 @@ def meaning_of(name: str) -> Meaning:
     if not parts:
         return NOTHING
     while len(parts) > 1 and all(word in _NEUTRAL or word in _UNITS or word in _BYTES for word in parts[-1]):
+        parts[-2:] = [parts[-2] + parts[-1]]
+    if len(parts) > 1 and parts[-1] in _IDS:
         parts[-2:] = [parts[-2] + parts[-1]]
     *parents, key = parts
     meaning = _of_words(key)
@@ -259,6 +264,11 @@ def _of_words(key: list[str]) -> Meaning:
         return Meaning(_Of.AMOUNT)
     head, others = _head(key)
     return _of_head(head, others, key) or (_DATA if known & _OF_DATA else RESULT)
+
+
+def says_nothing(name: str) -> bool:
+    """Return whether a name is one of any quantity, such as that of a column of values."""
+    return all(word in _NEUTRAL for word in words(name))
 
 
 def is_digest(name: str) -> bool:
@@ -337,8 +347,12 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
 
 def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
     """Return the meaning of a name without a word for a quantity, by its unit or as a number of the run."""
+    while len(key) > 1 and key[-1] in _NEUTRAL and not _UNITS.keys().isdisjoint(key[:-1]):
+        key = key[:-1]  # seconds.mean
     last = key[-1]
-    if last in _NUMBER_OF_RUN or (last in ("id", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN):
+    if last in _NUMBER_OF_RUN or (
+        last in ("id", "ident", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN
+    ):
         return Meaning(_Of.NUMBER)
     if last in _UNITS:
         whose = [word for word in key if word not in _UNITS and word not in _NEUTRAL]
@@ -481,6 +495,8 @@ def is_whole(text: str) -> bool:
 
 def number_role(meaning: Meaning, value: float, whole: bool, facts: RunFacts) -> Role:
     """Return what a number is that is named so."""
+    if not whole and facts.started - 1 <= value <= facts.ended + 1 and value >= 1e9 and not meaning.of_data:
+        return Role.MEASUREMENT  # a clock: nothing else is in so small a range
     if meaning.of is _Of.RESULT or not math.isfinite(value) or (meaning.by_parent and whole):
         return Role.RESULT
     if meaning.of in (_Of.NUMBER, _Of.NAME):
@@ -685,7 +701,7 @@ def masked(text: str, facts: RunFacts) -> str:
 
 
 _STAMP_IN_NAME = re.compile(
-    r"(?<!\d)\d{4}-\d\d-\d\d(?:[T/_ -]{1,2}\d\d[-:.]\d\d(?:[-:.]\d\d(?:[.,]\d+)?)?)?(?!\d)"
+    r"(?<!\d)\d{4}-\d\d-\d\d(?:[T/_ -]{1,2}\d\d[-:.]\d\d(?:[-:.]\d\d(?:[.,]\d+){0,2})?)?(?!\d)"
     r"|(?<![A-Za-z])(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\d\d_\d\d-\d\d-\d\d"
     r"|(?<!\d)1\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?(?!\d)"
 )

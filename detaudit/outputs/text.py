@@ -56,8 +56,8 @@ _CONTROL = re.compile(
     r"|[\x00-\x08\x0a-\x1f\x7f]"
 )
 _UNFINISHED = re.compile(
-    rb"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)|\r|[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?"
-    rb"|[\xf0-\xf4][\x80-\xbf]{0,2})\Z"
+    rb"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)|\r|\x1b?(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?"
+    rb"|[\xf0-\xf4][\x80-\xbf]{0,2}))\Z"
 )
 
 
@@ -303,6 +303,7 @@ _OPENERS = " \t|│┃:=>~≈\"'([{<$@"
 _WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
 _DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-\u2013\u2014]\s|\s{2,}|\t|\. ")
 _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
+_UNIT_IN_BRACKETS = re.compile(r"\s*[(\[](ms|s|secs?|seconds?|min|minutes?|h|hours?|MB|GB|MiB|GiB)[)\]]$")
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
 _RULE = re.compile("[|│┃]")
 _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
@@ -506,7 +507,9 @@ def _meaning(label: str) -> Meaning:
 
 def _label(before: str, previous: str, depth: int) -> str:
     """Return the words that a number is labeled with: the last ones before it."""
-    text = before.rstrip(_OPENERS)
+    text = _UNIT_IN_BRACKETS.sub(
+        lambda found: " seconds" if found[1] == "s" else f" {found[1]}", before.rstrip(_OPENERS)
+    )
     while found := _WRAPPER.search(text):
         text = text[: found.start()].rstrip(_OPENERS)
     label = _DELIMITER.split(text)[-1].strip(" -+*#>")
@@ -675,7 +678,7 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
             continue
         shares = bool(_PERCENT.fullmatch(cell.name) and column) and not meaning_of(column).is_result
         column = _SHARE if shares else cell.name
-        if len(cells) < len(columns) or slot.rules:
+        if (len(cells) < len(columns) or slot.rules) and not measurements.says_nothing(column):
             slot = replace(slot, label="")
         if slot.label or slot.kind == _MASKED:
             found.append(slot)
@@ -754,8 +757,9 @@ class FileLines:
         """Return what a line says; blanks count if it has no values."""
         line = self._parser.line(line)
         parsed = self._parser.parse(line.strip())
+        has_mark = parsed.text[:8].lstrip("[(").startswith(MASK)
         if not parsed.slots:
-            return FileLine(line, ())
+            return FileLine(line, (), has_mark)
         bare = bool(self._label) and not any(map(str.isalpha, parsed.words))
         values = []
         for slot, (role, text) in zip(parsed.slots, parsed.values, strict=True):
@@ -770,7 +774,7 @@ class FileLines:
             first.kind == _MASKED
             or ((first.kind != _NUMBERS or first.label == "timestamp") and parsed.values[0][0] is Role.MEASUREMENT)
         )
-        return FileLine(parsed.words, tuple(values), begins)
+        return FileLine(parsed.words, tuple(values), begins or has_mark)
 
     def sums(self, lines: Sequence[str], in_order: bool) -> tuple[str, str, str]:
         """Return the digests of the words, of the results, and of what may be results, of many lines."""

@@ -25,7 +25,11 @@ _HEX = re.compile(r"[0-9a-f]+")
 _PIECE = 2**20
 _LONGEST_NUMBERS = 2**12
 
-Check = Literal["", "temporary", "cache-tag", "virtual-environment", "core-dump", "content-hash", "empty-or-number"]
+_TRACE = re.compile(rb"\s*\{(?s:.*)\"traceEvents\"\s*:")
+_START_OF_TRACE = 2**16
+Check = Literal[
+    "", "temporary", "cache-tag", "virtual-environment", "core-dump", "content-hash", "empty-or-number", "trace"
+]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,6 +83,8 @@ class Listed:
                 return head.startswith(_ELF) and int.from_bytes(head[16:18], order) == _CORE
             case "content-hash":
                 return _names_its_content(path)
+            case "trace":
+                return bool(_TRACE.match(_head(path, _START_OF_TRACE)))
             case "empty-or-number":
                 text = _head(path, _LONGEST_NUMBERS)  # each run may add its own
                 return len(text) < _LONGEST_NUMBERS and all(word.isdigit() for word in text.split())

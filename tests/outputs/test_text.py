@@ -420,3 +420,10 @@ def test_a_row_may_end_in_a_text() -> None:
     a, b = (f"{head}\n{row.format(value)}" for value in ("0.001", "0.011"))
     assert serious(differences(a, b)) == []
     assert serious(differences(a, a.replace("3/1", "4/1"))) == [(OutputKind.VALUE, "line 2, ncalls", ("3", "4"))]
+
+
+def test_a_table_may_have_names_in_its_rows() -> None:
+    table = "| metric | value |\n|---|---|\n| training time (s) | {} |\n| accuracy | {} |"
+    assert serious(differences(table.format(1.25, 0.5), table.format(1.75, 0.5))) == []
+    found = differences(table.format(1.25, 0.5), table.format(1.25, 0.6))
+    assert serious(found) == [(OutputKind.VALUE, "line 4, accuracy", ("0.5", "0.6"))]

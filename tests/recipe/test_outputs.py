@@ -37,6 +37,7 @@ def write(path: Path, data: bytes = b"") -> Path:
         ("lightning_logs/version_0/hparams.yaml", b"", None),
         ("runs/events.out.tfevents.1.host.2.0", b"", None),
         ("runs/events.out.tfevents.1.host.profile-empty", b"", "tensorboard-profile"),
+        ("a.json", b'{"schemaVersion": 1, "traceEvents": [', "trace"),
         ("core.12", b"\x7fELF" + bytes([2, 1, 1]) + bytes(9) + b"\x04\x00", "core-dump"),
         ("core.12", b"a result", None),
         ("train.lock", b"", "lock-files"),

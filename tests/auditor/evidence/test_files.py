@@ -261,6 +261,7 @@ AT, AT_LATER = (time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(NOW + shift)) for
     ("name", "ours", "theirs", "differences"),
     [
         ("train.log", f"{AT},123 loss 0.5\n", f"{AT_LATER},456 loss 0.5\n", []),
+        ("a.txt", f"{AT},1,1 {{/work/one/a.py}} loss 0.5\n", f"{AT_LATER},456,456 {{/work/two/a.py}} loss 0.5\n", []),
         ("train.log", f"{AT} loss 0.5\n", f"{AT_LATER} loss 0.6\n", [(OutputKind.VALUE, "line 1, loss")]),
         ("train.log", "a 1\nb 2\n", "b 2\na 1\n", []),
         ("notes", f"{AT} started\n", f"{AT_LATER} ended\n", [(OutputKind.AMBIGUOUS, "line 1")]),
@@ -287,7 +288,8 @@ AT, AT_LATER = (time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(NOW + shift)) for
 def test_texts_are_read_as_printed_lines(
     name: str, ours: str, theirs: str, differences: list[tuple[OutputKind, str]], tmp_path: Path
 ) -> None:
-    one, two = text_file(tmp_path, name, ours), text_file(tmp_path, name, theirs, LATER)
+    facts = RunFacts(started=NOW, ended=NOW + 60, names=("/work/one",))
+    one, two = text_file(tmp_path, name, ours, facts), text_file(tmp_path, name, theirs, LATER)
     assert between(one, two) == differences
     thin = compare.thinned(Outputs(files=(one,))), compare.thinned(Outputs(files=(two,)))
     decides = any(kind is OutputKind.VALUE for kind, _ in differences)
