@@ -15,9 +15,17 @@ def test_audit_json_has_its_documented_keys(project: Project, unseeded: str) -> 
     done = project.run(unseeded, "--runs", "2", "--out", "results")
     audit = done.json
     assert set(audit) >= {"kind", "schema_version", "command", "environment", "verdict", "groups"}
-    assert (audit["kind"], audit["schema_version"]) == ("run", "1.2")
+    assert (audit["kind"], audit["schema_version"]) == ("run", "2.0")
     group = audit["groups"][0]
-    assert set(group) >= {"recipe", "verdict", "distinct_results", "confidence", "runs", "first_difference"}
+    assert set(group) >= {
+        "recipe",
+        "verdict",
+        "distinct_results",
+        "confidence",
+        "runs",
+        "first_difference",
+        "output_differences",
+    }
     assert group["recipe"] == {"name": "none", "seed": 0, "flags": []}
     run = group["runs"][0]
     assert set(run) >= {"id", "status", "exit_code", "wall_s", "steps", "ranks"}

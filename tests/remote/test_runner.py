@@ -13,7 +13,7 @@ from detaudit.errors import EngineError
 from detaudit.launch import Slot
 from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs
-from detaudit.model import Audit, Status, Verdict
+from detaudit.model import Audit, Stage, Status, Verdict
 from detaudit.model.problems import RunLost
 from detaudit.remote.engine import Job, Lost, Refused, Returned
 from detaudit.remote.plan import Plan, plan_of, read_plan
@@ -148,7 +148,9 @@ def test_a_training_that_fails_is_a_finding_and_not_repeated(tmp_path: Path, don
 
     engine = FakeEngine(answer, 1)
     (group,) = audited(tmp_path, engine).groups
-    assert group.verdict is Verdict.INCONCLUSIVE
+    assert group.verdict is Verdict.NONDETERMINISTIC
+    assert group.first_difference is not None
+    assert (group.first_difference.stage, group.first_difference.runs) == (Stage.EXIT, (1, 2))
     assert [job.run for job in engine.jobs] == [1, 2, 3]
 
 

@@ -1,12 +1,15 @@
 """Nothing is looked for among all optimizers that were made before, as long as the latest one answers."""
 
+import sys
 import threading
+import types
 import weakref
 from typing import Any
 
 import pytest
 
 from detaudit.recorder.adapters.torch.steps import Steps, ThreadSteps
+from detaudit.recorder.adapters.torch.successors import successors
 
 torch = pytest.importorskip("torch")
 
@@ -52,3 +55,22 @@ def test_gradients_of_other_threads_are_not_touched() -> None:
     assert [*threads.owned(threads.main)] == [ours.weight]
     assert [*threads.owned(other)] == [theirs.weight, ours.weight, theirs.weight]
     assert len({id(weight) for weight in threads.owned()}) == 3
+
+
+def test_what_a_last_update_made_is_in_variables_and_not_in_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Holder:
+        def __init__(self, tensor: Any) -> None:
+            self.tensor = tensor
+
+    class Cached(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("cache", torch.rand(2), persistent=False)
+
+    main = types.ModuleType("__main__")
+    for kind in (Holder, Cached):
+        monkeypatch.setattr(kind, "__module__", "__main__")
+    leaf, made, within = (torch.zeros(2) for _ in range(3))
+    vars(main).update(leaf=leaf, model=Cached(), made=[made], holder=Holder(within), other=torch.zeros(3))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert [id(one) for one in successors(torch, [leaf])] == [id(made), id(within)]

@@ -22,15 +22,18 @@ def successors(torch: Any, leaves: Sequence[Any]) -> list[Any]:
     known = {id(leaf) for leaf in leaves}
     main = sys.modules.get("__main__")
     found = []
-    for value in _values(vars(main) if main is not None else {}):
+    for value in _values(vars(main) if main is not None else {}, torch.nn.Module):
         if isinstance(value, torch.Tensor) and id(value) not in known and (tuple(value.shape), value.dtype) in kinds:
             known.add(id(value))
             found.append(value)
     return found
 
 
-def _values(variables: dict[str, Any]) -> Iterator[Any]:
-    """Yield the values in nested collections, and in objects of classes of the script, in their order."""
+def _values(variables: dict[str, Any], recorded: type) -> Iterator[Any]:
+    """Yield the values in nested collections, and in objects of classes of the script, in their order.
+
+    What is in ``recorded`` objects, the modules, is recorded already, but for buffers that no checkpoint has.
+    """
     waiting = [value for name, value in reversed(list(variables.items())) if not name.startswith("__")]
     seen: set[int] = set()
     while waiting and len(seen) < _MOST:
@@ -42,6 +45,8 @@ def _values(variables: dict[str, Any]) -> Iterator[Any]:
             waiting += reversed(list(value.values()))
         elif isinstance(value, (list, tuple)):
             waiting += reversed(value)
+        elif isinstance(value, recorded):
+            continue
         elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
             waiting += reversed(list(vars(value).values()))
         else:
