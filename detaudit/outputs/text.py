@@ -840,6 +840,8 @@ class _Comparison:
         self.ours.begin()
         self.theirs.begin()
         one, two = self._differing(a, b)
+        if Counter(line.words for line in one) != Counter(line.words for line in two) and _same_pieces(one, two):
+            return []  # several writers tore them apart differently
         alike: defaultdict[str, tuple[list[_Parsed], list[_Parsed]]] = defaultdict(lambda: ([], []))
         for side, lines in enumerate((one, two)):
             for line in lines:
