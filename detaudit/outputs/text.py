@@ -761,7 +761,7 @@ class FileLines:
         if not parsed.slots:
             return FileLine(line, (), has_mark)
         bare = bool(self._label) and not any(map(str.isalpha, parsed.words))
-        values = []
+        values: list[tuple[str, Role, str]] = []
         for slot, (role, text) in zip(parsed.slots, parsed.values, strict=True):
             label = "" if slot.kind == _MASKED else slot.label.strip(_OPENERS)
             if bare and not values and len(parsed.slots) > 1 and _SINCE_1970.match(text):
