@@ -435,3 +435,9 @@ def test_torn_lines_that_look_like_whole_ones_are_put_together() -> None:
     assert serious(differences(a, b)) == []
     assert serious(differences(a, b.replace("step 1", "step 4"))) != []
     assert serious(differences("a 1\nb 2\n", "a 2\nb 1\n")) != []
+
+
+def test_the_name_of_a_column_says_more_than_that_of_a_row() -> None:
+    table = "| Action | Mean time (s) | Calls |\n| MyTimer.reset | {} | {} |"
+    assert serious(differences(table.format("1.4e-06", 3), table.format("1.5e-06", 3))) == []
+    assert serious(differences(table.format("1.4e-06", 3), table.format("1.4e-06", 4))) != []
