@@ -276,7 +276,7 @@ def is_digest(name: str) -> bool:
     return not _SEEDS.isdisjoint(words(name)) or bool(_HASH.search(name))
 
 
-_HASH = re.compile(r"(?<![A-Za-z])(?:md5|sha-?[0-9]+|crc-?[0-9]+)(?![0-9])", re.IGNORECASE)
+_HASH = re.compile(r"(?<![A-Za-z])(?:md|sha-?|crc-?)[0-9*]+(?![0-9])", re.IGNORECASE)
 
 
 def _rate(key: list[str]) -> Meaning | None:

@@ -678,13 +678,15 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
             continue
         shares = bool(_PERCENT.fullmatch(cell.name) and column) and not meaning_of(column).is_result
         column = _SHARE if shares else cell.name
+        of_row = slot.meaning if slot.label else NOTHING
         if (len(cells) < len(columns) or slot.rules) and not measurements.says_nothing(column):
             slot = replace(slot, label="")
         if slot.label or slot.kind == _MASKED:
             found.append(slot)
             continue
         meaning = meaning_of(column)
-        if slot.meaning is not NOTHING and not slot.meaning.is_result:  # it has a unit
+        known = of_row is not NOTHING and not meaning.is_result  # the name of the row says less than the column
+        if slot.meaning is not NOTHING and not slot.meaning.is_result and not known:  # it has a unit
             meaning = slot.meaning
         result = slot.kind == _NUMBERS and (meaning.is_result or slot.digits == (0, 0))
         seconds = meaning.shortest_s * slot.scale
@@ -761,7 +763,7 @@ class FileLines:
         if not parsed.slots:
             return FileLine(line, (), has_mark)
         bare = bool(self._label) and not any(map(str.isalpha, parsed.words))
-        values = []
+        values: list[tuple[str, Role, str]] = []
         for slot, (role, text) in zip(parsed.slots, parsed.values, strict=True):
             label = "" if slot.kind == _MASKED else slot.label.strip(_OPENERS)
             if bare and not values and len(parsed.slots) > 1 and _SINCE_1970.match(text):
@@ -840,6 +842,8 @@ class _Comparison:
         self.ours.begin()
         self.theirs.begin()
         one, two = self._differing(a, b)
+        if Counter(line.words for line in one) != Counter(line.words for line in two) and _same_pieces(one, two):
+            return []  # several writers tore them apart differently
         alike: defaultdict[str, tuple[list[_Parsed], list[_Parsed]]] = defaultdict(lambda: ([], []))
         for side, lines in enumerate((one, two)):
             for line in lines:

@@ -427,3 +427,17 @@ def test_a_table_may_have_names_in_its_rows() -> None:
     assert serious(differences(table.format(1.25, 0.5), table.format(1.75, 0.5))) == []
     found = differences(table.format(1.25, 0.5), table.format(1.25, 0.6))
     assert serious(found) == [(OutputKind.VALUE, "line 4, accuracy", ("0.5", "0.6"))]
+
+
+def test_torn_lines_that_look_like_whole_ones_are_put_together() -> None:
+    a = "worker 0 step 1 done\nworker 2 step 3 done\nworker 1 step 3 done\n"
+    b = "worker 0 worker 2 step 3 done\nstep 1 done\nworker 1 step 3 done\n"
+    assert serious(differences(a, b)) == []
+    assert serious(differences(a, b.replace("step 1", "step 4"))) != []
+    assert serious(differences("a 1\nb 2\n", "a 2\nb 1\n")) != []
+
+
+def test_the_name_of_a_column_says_more_than_that_of_a_row() -> None:
+    table = "| Action | Mean time (s) | Calls |\n| MyTimer.reset | {} | {} |"
+    assert serious(differences(table.format("1.4e-06", 3), table.format("1.5e-06", 3))) == []
+    assert serious(differences(table.format("1.4e-06", 3), table.format("1.4e-06", 4))) != []

@@ -93,7 +93,7 @@ def _with_paths(node: Any) -> Iterator[str]:
             yield from _with_paths(one)
     elif isinstance(node, dict):
         simple = {key: value for key, value in node.items() if not isinstance(value, dict)}
-        if {"path", "file", "files", "paths", "stream"} & simple.keys() or ("kind" in node and len(simple) > 1):
+        if {"path", "file", "files", "paths", "stream", "site"} & simple.keys() or ("kind" in node and len(simple) > 1):
             yield " ".join(json.dumps(value, ensure_ascii=False).strip('"') for value in simple.values() if value)[:300]
         for value in node.values():
             yield from _with_paths(value)

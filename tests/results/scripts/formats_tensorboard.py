@@ -20,5 +20,5 @@ with tf.io.TFRecordWriter(f"logs/events.out.tfevents.{time.time():.0f}.node.{os.
         history = model.fit(x, tf.reduce_sum(x, 1), verbose=0, shuffle=False)
         summary = tf.compat.v1.Summary()
         summary.value.add(tag="train/loss", simple_value=history.history["loss"][0])
-        summary.value.add(tag="val/loss", simple_value=random.random())
+        summary.value.add(tag="val/loss", simple_value=random.SystemRandom().random())
         writer.write(tf.compat.v1.Event(wall_time=time.time(), step=epoch, summary=summary).SerializeToString())
