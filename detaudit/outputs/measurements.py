@@ -96,7 +96,7 @@ _OF_RUNS = _words(
     " wallclock time timing timer resource resources peak nvml smi physical virtual resident stepping pre post"
     " gc garbage cell notebook experiment pipeline transform augmentation collate transfer h2d d2h h d copy torch"
     " tf jax python pytorch loop inner outer validation_ sanity check fetch prefetch queue get put one single"
-    " date day created_at event_loop tick full memory throughput latency wandb mlflow"
+    " date day created_at event_loop tick full memory throughput latency wandb mlflow made written meta metadata"
 )
 
 # A quantity of the data or the model. It decides, whatever else is in the name.
@@ -446,6 +446,8 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
         return Role.RESULT
     number = _NUMBER.fullmatch(value)
     if number is not None and not _ISO_LIKE.fullmatch(value):
+        if is_whole(value) and value.isdecimal() and _is_own_number(float(value), facts) and not is_digest(name):
+            return Role.IDENTIFIER  # whatever its name: two runs hardly count to their own numbers by chance
         return _number_role(meaning, number, facts)
     if meaning.of_data:
         return Role.RESULT
@@ -506,9 +508,12 @@ def number_role(meaning: Meaning, value: float, whole: bool, facts: RunFacts) ->
     if meaning.alone and value > longest(facts) and _fits(meaning, value, facts) and not _is_epoch(value, facts):
         return Role.OPEN
     if not _fits(meaning, value, facts):
-        own = whole and value >= _LEAST_OWN_NUMBER and (int(value) in facts.pids or int(value) in facts.ports)
-        return Role.IDENTIFIER if own else Role.RESULT
+        return Role.IDENTIFIER if whole and _is_own_number(value, facts) else Role.RESULT
     return Role.MEASUREMENT if meaning.sure else Role.OPEN
+
+
+def _is_own_number(value: float, facts: RunFacts) -> bool:
+    return value >= _LEAST_OWN_NUMBER and (int(value) in facts.pids or int(value) in facts.ports)
 
 
 @lru_cache(maxsize=65536)
@@ -536,7 +541,7 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
 
 def _bare_role(value: float, whole: bool, facts: RunFacts) -> Role:
     if whole:
-        if value >= _LEAST_OWN_NUMBER and (int(value) in facts.pids or int(value) in facts.ports):
+        if _is_own_number(value, facts):
             return Role.IDENTIFIER
         return Role.OPEN if value >= 1e9 and _is_epoch(value, facts) else Role.RESULT
     if value >= 1e9:

@@ -94,7 +94,7 @@ class _Screen:
         if self._cursor is None and not data.translate(None, _PLAIN):
             self._append(data)
         elif data:
-            self._draw(data.decode("utf-8", "surrogateescape"))
+            self._draw(data.decode("utf-8", "replace"))
 
     def _append(self, data: bytes) -> None:
         pieces = data.split(b"\n")
@@ -113,7 +113,7 @@ class _Screen:
 
     def _draw(self, data: str) -> None:
         """Write with controls. Rows are texts meanwhile, so that columns are characters."""
-        rows = [row.decode("utf-8", "surrogateescape") for row in self._rows]
+        rows = [row.decode("utf-8", "replace") for row in self._rows]
         y, x = self._cursor or (len(rows) - 1, len(rows[-1]))
         at = 0
         for found in _CONTROL.finditer(data):
@@ -128,7 +128,7 @@ class _Screen:
 
     def _keep(self, rows: list[str]) -> int:
         above = len(rows) - ROWS - 1
-        self._final([row.encode("utf-8", "surrogateescape") for row in rows[:above]])
+        self._final([row.encode() for row in rows[:above]])
         del rows[:above]
         self._first = max(0, self._first - above)
         return above
@@ -138,7 +138,7 @@ class _Screen:
             rows[y : y + 1] = [rows[y][:LONGEST_LINE], rows[y][LONGEST_LINE:]]
             y, x = y + 1, max(0, x - LONGEST_LINE)
         self._cursor = None if (y, x) == (len(rows) - 1, len(rows[-1])) else (y, x)
-        self._rows = [row.encode("utf-8", "surrogateescape") for row in rows]
+        self._rows = [row.encode() for row in rows]
         above = min(len(rows) - ROWS - 1, y)
         if above > 0:
             self._final(self._rows[:above])

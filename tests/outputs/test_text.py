@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from detaudit.model.outputs import DECIDING, OPEN, STDERR, STDOUT, OutputDifference, OutputKind, RunFacts, Text
@@ -74,6 +74,7 @@ PRINTED = st.lists(
 )
 
 
+@example("\x1b[2Kab", b"\xc2\x00\x80", [9])
 @given(PRINTED.map("".join), st.binary(max_size=20), st.lists(st.integers(0, 200)))
 def test_how_output_is_cut_into_pieces_does_not_matter(printed: str, garbage: bytes, cuts: list[int]) -> None:
     data = printed.encode("utf-8", "surrogatepass") + garbage + printed.encode("utf-8", "surrogatepass")
