@@ -903,7 +903,7 @@ class _Comparison:
                 )
                 hidden = bool(slot.label) and redact.is_secret(slot.label)
                 shown = (redact.HIDDEN,) * 2 if hidden else (_cut(text.strip()), _cut(other.strip()))
-                self._note(_KINDS[worst], at, (shown[0], shown[1]))
+                self._note(_KINDS[worst], redact.text(at), (shown[0], shown[1]))
 
     def _words(self, a: list[_Parsed], b: list[_Parsed]) -> None:
         """Note the lines that only one has, unless writers only tore them apart differently."""

@@ -24,7 +24,7 @@ from detaudit.launch.changes import Prefixes, Stamps
 from detaudit.model import Artifact
 from detaudit.model.encoding import encode
 from detaudit.model.outputs import File, ListedFile, OutputRules, Outputs, RunFacts, Unread
-from detaudit.outputs import compare
+from detaudit.outputs import compare, text
 from detaudit.outputs.file_names import matched
 from detaudit.recipe.outputs import Listed
 
@@ -360,16 +360,18 @@ def is_ignored(shown: str, patterns: Iterable[str]) -> bool:
 
 
 def keep(outputs: Outputs, folder: Path) -> None:
-    """Write what was read to the folder of the run. Raises StorageError if that fails."""
-    store.write(folder / KEPT, encode(outputs))
+    """Write what left a run to its folder, which has what it printed already. Raises StorageError if that fails."""
+    store.write(folder / KEPT, encode(msgspec.structs.replace(outputs, stdout=None, stderr=None)))
 
 
 def kept(folder: Path) -> Outputs | None:
     """Return what left a run, None if nothing was kept."""
     try:
-        return msgspec.json.decode((folder / KEPT).read_bytes(), type=Outputs)
+        found = msgspec.json.decode((folder / KEPT).read_bytes(), type=Outputs)
     except (OSError, *UNREADABLE):
         return None
+    stdout, stderr = text.load(folder)
+    return msgspec.structs.replace(found, stdout=stdout, stderr=stderr)
 
 
 def listed(outputs: Outputs) -> tuple[Artifact, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from detaudit import redact
 from detaudit.auditor.evidence import effective_settings, seeds
 from detaudit.auditor.evidence.environment import has_gpu
 from detaudit.auditor.evidence.event_logs import Process
@@ -20,6 +21,7 @@ from detaudit.model import (
     Divergence,
     Group,
     Machine,
+    OutputDifference,
     Reason,
     Replicas,
     Run,
@@ -100,6 +102,9 @@ class GroupInProgress:
                 self._settings.append((run.id, effective_settings.held_once(settings, first)))
         elif run.status in (Status.FAILED, Status.NOT_RECORDED):
             run = self._results.add_unproven(run, record.outputs)
+        first = run.first_difference
+        if first is not None and first.output is not None:
+            run = replace(run, first_difference=replace(first, output=self._concealed(first.output)))
         self._crowding.add(run, threads, processes, self._plan.spec(run.id).env)
         self._runs.append(run)
         self._known = None
@@ -108,6 +113,14 @@ class GroupInProgress:
     def settle(self, state: LeftState) -> None:
         """Note what runs read that earlier ones had left, and what the last run, which started without it, showed."""
         self._state, self._known = state, None
+
+    def _concealed(self, found: OutputDifference) -> OutputDifference:
+        """Return a difference without the secrets that the runs are given, whoever printed them."""
+        spec = self._plan.spec(1)
+        at, (a, b) = found.at, found.values
+        for secret in redact.secrets(spec.argv, spec.env):
+            at, a, b = (text.replace(secret, redact.HIDDEN) for text in (at, a, b))
+        return replace(found, at=at, values=(a, b))
 
     @property
     def record(self) -> RunRecord | None:
@@ -172,7 +185,7 @@ class GroupInProgress:
             reason=(once or self._reason(furthest, planned)) if found is Verdict.INCONCLUSIVE else None,
             varied=self._varied(),
             not_varied=dict(self._plan.varying.not_varied),
-            output_differences=tuple(self._results.output_differences),
+            output_differences=tuple(map(self._concealed, self._results.output_differences)),
             outputs_compared=self._results.outputs_compared,
             through=None if to_the_end else max((run.through or 0 for run in self._runs if run.finished), default=None),
             planned_runs=planned,
