@@ -102,9 +102,9 @@ class GroupInProgress:
                 self._settings.append((run.id, effective_settings.held_once(settings, first)))
         elif run.status in (Status.FAILED, Status.NOT_RECORDED):
             run = self._results.add_unproven(run, record.outputs)
-        first = run.first_difference
-        if first is not None and first.output is not None:
-            run = replace(run, first_difference=replace(first, output=self._concealed(first.output)))
+        differs = run.first_difference
+        if differs is not None and differs.output is not None:
+            run = replace(run, first_difference=replace(differs, output=self._concealed(differs.output)))
         self._crowding.add(run, threads, processes, self._plan.spec(run.id).env)
         self._runs.append(run)
         self._known = None
