@@ -232,7 +232,7 @@ def meaning_of(name: str) -> Meaning:
         parts.pop()
     if not parts:
         return NOTHING
-    while len(parts) > 1 and all(word in _NEUTRAL or word in _UNITS or word in _BYTES for word in parts[-1]):
+    while len(parts) > 1 and _says_nothing(parts[-1]):
         parts[-2:] = [parts[-2] + parts[-1]]
     if len(parts) > 1 and parts[-1] in _IDS:
         parts[-2:] = [parts[-2] + parts[-1]]
@@ -247,6 +247,12 @@ def meaning_of(name: str) -> Meaning:
         if above.of in (_Of.DURATION, _Of.RATE, _Of.AMOUNT) and parents[-1] != ["memory"]:  # timings/conv
             return replace(above, sure=False, by_parent=True)
     return meaning
+
+
+def _says_nothing(key: list[str]) -> bool:
+    """Whether a part of a name has neither a quantity nor whose it is: ``mean``, ``ms``; ``elapsed`` says a time."""
+    neutral = all(word in _NEUTRAL or word in _UNITS or word in _BYTES for word in key)
+    return neutral and _CLOCK.isdisjoint(key)
 
 
 def _of_words(key: list[str]) -> Meaning:

@@ -306,6 +306,9 @@ _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _UNIT_IN_BRACKETS = re.compile(r"\s*[(\[](ms|s|secs?|seconds?|min|minutes?|h|hours?|MB|GB|MiB|GiB)[)\]]$")
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
 _RULE = re.compile("[|│┃]")
+_BYTES = re.compile(r"[kmgt]i?b|b|bytes", re.IGNORECASE)
+_EXTREME = re.compile(r"max(imum)?|min(imum)?|peak|total|used|free|current|now|", re.IGNORECASE)
+_MEMORY = re.compile(r"\b(mem|memory|rss|v?ram)\b", re.IGNORECASE)
 _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
 _DIGIT_RUN = re.compile("[0-9]+")
 _ANY_DIGIT = re.compile("[0-9]")
@@ -481,6 +484,8 @@ def _slot(found: re.Match[str], start: int, end: int, kind: str, label: str, lin
         return _Slot(start, end, kind, label, meaning_of(label), result=True)
     unit = (found["unit"] or "").strip()
     meaning = with_unit(_meaning(label), unit)
+    if _BYTES.fullmatch(unit) and _EXTREME.fullmatch(label.strip(_OPENERS)) and _MEMORY.search(line):
+        meaning = meaning_of("memory")  # memory: 200 MB (max 233.8 MiB)
     digits = found.span("digits")
     whole = measurements.is_whole(found["digits"])
     if unit.lower() in ("mib", "gib") and _OF_ALL.search(line, max(0, start - 12), end + 14):
