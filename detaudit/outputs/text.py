@@ -945,7 +945,11 @@ def _same_pieces(a: list[_Parsed], b: list[_Parsed]) -> bool:
     if _tokens(a) == _tokens(b):
         return True
     texts = tuple([_visible(line) for line in side] for side in (a, b))
-    return all(_tiled(side, other) for side, other in (texts, texts[::-1]))
+    if max(map(len, texts)) > _MOST_TORN:
+        return False
+    lines = {line for side in texts for line in side if line}
+    whole = [Counter(piece for line in side for piece in _untorn(line, lines)) for side in texts]
+    return whole[0] == whole[1]
 
 
 def _tokens(lines: list[_Parsed]) -> Counter[str]:
@@ -969,21 +973,21 @@ def _visible(line: _Parsed) -> str:
 _MOST_TORN = 200
 
 
-def _tiled(lines: list[str], others: list[str]) -> bool:
-    """Return whether all lines together are whole other lines, one after another, as when line ends come late."""
-    text = "".join(lines)
-    left = Counter(others)
-    if sum(map(len, others)) != len(text) or len(others) > _MOST_TORN or len(lines) > _MOST_TORN:
-        return False
-    at = 0
-    while at < len(text):
-        fits = [one for one in left if left[one] and one and text.startswith(one, at)]
-        if not fits:
-            return False
-        longest = max(fits, key=len)
-        left[longest] -= 1
-        at += len(longest)
-    return True
+def _untorn(line: str, lines: set[str]) -> list[str]:
+    """Return the other lines that a line consists of, as when line ends come late; the line itself if it is one."""
+    ends: dict[int, tuple[int, str]] = {0: (0, "")}  # where a piece ends, with where it begins
+    for at in range(len(line)):
+        if at in ends:
+            for piece in lines:
+                if len(piece) < len(line) and line.startswith(piece, at):
+                    ends.setdefault(at + len(piece), (at, piece))
+    if len(line) not in ends or not line:
+        return [line] if line else []
+    pieces, at = [], len(line)
+    while at:
+        at, piece = ends[at]
+        pieces.append(piece)
+    return pieces
 
 
 # Digests

@@ -280,6 +280,13 @@ def test_torn_lines_are_put_together(a: str, b: str) -> None:
     assert not serious(differences(a, b))
 
 
+def test_line_ends_that_come_late_tear_nothing_that_differs() -> None:
+    a = "worker 0 step 1\nworker 1 step 2\nworker 1 step 1\nworker 0 step 2\n"
+    b = "worker 1 step 1worker 0 step 2\n\nworker 0 step 1worker 1 step 2\n\n"
+    assert not serious(differences(a, b))
+    assert serious(differences(a, b.replace("step 2", "step 3")))
+
+
 def test_torn_lines_with_another_word_differ() -> None:
     assert serious(differences("hello from 0\nhello from 1\n", "hello from 0hello from 2\n\n"))
 
