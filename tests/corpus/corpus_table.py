@@ -24,10 +24,16 @@ class Audited(NamedTuple):
     named: str
 
 
+def expected(label: Mapping[str, Any], recipe: str) -> str:
+    """Return the letters of the verdicts that are right: those of the result, if it is not that of the training."""
+    letters: str = label.get("result", label)[recipe]
+    return letters
+
+
 def right(label: Mapping[str, Any], audits: Sequence[Audited]) -> bool:
     """Return whether every verdict is the label's; a rare difference may be missed, a match never."""
     return not any(
-        letter != label[recipe] and not (label.get("rare") and (label[recipe], letter) == ("N", "D"))
+        letter not in expected(label, recipe) and not (label.get("rare") and (label[recipe], letter) == ("N", "D"))
         for audited in audits
         for recipe, letter in zip(RECIPES, audited.letters, strict=False)
     )
@@ -77,7 +83,7 @@ def _row(script: str, audits: Sequence[Audited], label: Mapping[str, Any], measu
     cells = []
     for place, recipe in enumerate(RECIPES):
         letters = "".join(audited.letters[place : place + 1] for audited in audits)
-        cells.append(letters if set(letters) == {label[recipe]} else f"**{letters}**")
+        cells.append(letters if set(letters) <= {*expected(label, recipe)} else f"**{letters}**")
     fix = ", ".join(label.get("fix", ())) or ("" if label["cause"] == "control" else "an edit")
     named = next((audited.named for audited in audits if audited.named), "")
     return f"| {script} | {label['cause']} | {_alone(measured)} | {' | '.join(cells)} | {fix} | {named} |"
