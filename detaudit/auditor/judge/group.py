@@ -104,7 +104,9 @@ class GroupInProgress:
             run = self._results.add_unproven(run, record.outputs)
         differs = run.first_difference
         if differs is not None and differs.output is not None:
-            run = replace(run, first_difference=replace(differs, output=self._concealed(differs.output)))
+            runs = (run.reference or next(iter(self._results.by_run)), run.id)
+            output = replace(self._concealed(differs.output), runs=runs)
+            run = replace(run, first_difference=replace(differs, output=output))
         self._crowding.add(run, threads, processes, self._plan.spec(run.id).env)
         self._runs.append(run)
         self._known = None
