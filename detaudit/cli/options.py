@@ -235,7 +235,7 @@ compared_options = _all_of(
            help="What decides: the training, the files, the printed text and the exit status, or the training and "
            "the tensors in files alone."),
     option("--ignore", "ignore", group=COMPARED, multiple=True, metavar="GLOB",
-           help="Leave files out, also of what --artifact names. Repeatable."),
+           help="Leave files out, named ones too. Repeatable."),
     option("--ignore-text", "ignore_text", group=COMPARED, multiple=True, metavar="REGEX", callback=_regexes,
            help="Leave out what matches in printed lines. Repeatable."),
     option("--redact", "redact", group=COMPARED, multiple=True, metavar="NAME",
