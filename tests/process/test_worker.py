@@ -48,7 +48,7 @@ def test_the_report_is_that_of_run(project: Project, seeded: str) -> None:
     assert (found.code, here.code) == (0, 0), found.err
     assert fingerprints(found.json) == fingerprints(here.json)
     (group,), (local,) = found.json["groups"], here.json["groups"]
-    for key in ("verdict", "stages", "confidence", "flags", "sources", "file_differences", "recipe"):
+    for key in ("verdict", "stages", "confidence", "flags", "sources", "output_differences", "recipe"):
         assert group[key] == local[key], key
     assert "machines" not in group or not group["machines"]
     assert not list(project.folder.joinpath("shared").glob(".*")), "nothing half-written is left"

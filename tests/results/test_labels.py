@@ -65,7 +65,7 @@ def test_an_audit_is_right_if_it_names_what_the_label_names(
 
 def test_what_is_said_of_single_runs_names_no_difference() -> None:
     difference = {"path": "out.csv", "kind": "value", "at": "row 1, target", "values": ["3.1", "3.2"]}
-    group = {"runs": [{"saved": [{"path": "kept.csv"}]}], "file_differences": [difference], "verdict": "x"}
+    group = {"runs": [{"saved": [{"path": "kept.csv"}]}], "output_differences": [difference], "verdict": "x"}
     report = {"groups": [group], "warnings": [{"kind": "leftover-files-read", "paths": ["split.json"]}]}
     named = audit.named(report)
     assert any("out.csv" in text and "row 1, target" in text for text in named)
