@@ -45,9 +45,9 @@ def differences(a: Outputs, b: Outputs) -> tuple[OutputDifference, ...]:
     return tuple(sorted(found, key=lambda one: (not one.decides, not one.open)))
 
 
-def first_deciding(a: Outputs, b: Outputs) -> OutputDifference | None:
+def deciding(found: Iterable[OutputDifference]) -> OutputDifference | None:
     """Return the first difference that decides, None if there is none."""
-    return next((one for one in differences(a, b) if one.decides), None)
+    return next((one for one in found if one.decides), None)
 
 
 def _undecided(one: OutputDifference) -> OutputDifference:

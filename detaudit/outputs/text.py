@@ -902,13 +902,16 @@ class _Comparison:
         """Note the values in which two lines differ."""
         for slot, (role, text), (other_role, other) in zip(a.slots, a.values, b.values, strict=True):
             if text != other:
-                worst = min(role, other_role, key=_RANK.index)
-                at = f"line {a.number}" + (
-                    f", {slot.label.strip(_OPENERS)}" if slot.label and slot.kind != _MASKED else ""
-                )
-                hidden = bool(slot.label) and redact.is_secret(slot.label)
+                kind = _KINDS[min(role, other_role, key=_RANK.index)]
+                known = self.found.get(kind)
+                if known is not None:
+                    self.found[kind] = msgspec.structs.replace(known, more=known.more + 1)
+                    continue
+                label = slot.label.strip(_OPENERS) if slot.kind != _MASKED else ""
+                at = f"line {a.number}, {label}" if label else f"line {a.number}"
+                hidden = redact.is_secret(slot.label)
                 shown = (redact.HIDDEN,) * 2 if hidden else (_cut(text.strip()), _cut(other.strip()))
-                self._note(_KINDS[worst], redact.text(at), (shown[0], shown[1]))
+                self._note(kind, redact.text(at), (shown[0], shown[1]))
 
     def _words(self, a: list[_Parsed], b: list[_Parsed]) -> None:
         """Note the lines that only one has, unless writers only tore them apart differently."""
@@ -917,16 +920,12 @@ class _Comparison:
         kind = OutputKind.WORDS if self.stream == STDOUT else OutputKind.STDERR_LINES
         first, second = (_cut(side[0].text) if side else "" for side in (a, b))
         at = f"line {(a or b)[0].number}"
-        self._note(kind, at, (first, second), only_run=0 if a and b else 1 if a else 2, count=max(len(a), len(b)))
+        self._note(kind, at, (first, second), only_run=0 if a and b else 1 if a else 2, more=max(len(a), len(b)) - 1)
 
-    def _note(self, kind: OutputKind, at: str, values: tuple[str, str], only_run: int = 0, count: int = 1) -> None:
-        known = self.found.get(kind)
-        if known is None:
-            self.found[kind] = OutputDifference(
-                path=self.stream, kind=kind, at=at, values=values, only_run=only_run, more=count - 1
-            )
-        else:
-            self.found[kind] = msgspec.structs.replace(known, more=known.more + count)
+    def _note(self, kind: OutputKind, at: str, values: tuple[str, str], only_run: int = 0, more: int = 0) -> None:
+        self.found[kind] = OutputDifference(
+            path=self.stream, kind=kind, at=at, values=values, only_run=only_run, more=more
+        )
 
 
 def _cut(line: str) -> str:

@@ -30,7 +30,7 @@ from detaudit.model import (
     digits,
 )
 from detaudit.model.outputs import STDERR, STDOUT
-from detaudit.outputs.compare import differences, first_deciding
+from detaudit.outputs.compare import deciding, differences
 
 
 def first_difference(
@@ -51,7 +51,7 @@ def _first_output(a: RunRecord, b: RunRecord) -> Difference | None:
     """Return where what left two runs differs and decides, None if it does not, or was not kept of both."""
     if a.outputs is None or b.outputs is None:
         return None
-    return of_output(first_deciding(a.outputs, b.outputs))
+    return of_output(deciding(differences(a.outputs, b.outputs)))
 
 
 def open_output(a: RunRecord, b: RunRecord) -> OutputDifference | None:

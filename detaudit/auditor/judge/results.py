@@ -9,7 +9,7 @@ from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.judge import comparer, pairing
 from detaudit.model import Difference, OutputDifference, OutputKind, Outputs, Run, RunRecord, Stage, Status
 from detaudit.model.outputs import EXIT_STATUS, Compare
-from detaudit.outputs.compare import differences, first_deciding
+from detaudit.outputs.compare import deciding, differences
 
 
 class _Ended(NamedTuple):
@@ -33,6 +33,7 @@ class Results:
         self._found: list[str] = []
         self._runs: list[int] = []
         self._outputs: dict[str, list[Outputs]] = {}
+        self._compared: list[tuple[Outputs, Outputs, tuple[OutputDifference, ...]]] = []
         self._unproven: list[_Ended] = []
         self._proven: _Ended | None = None
         self._processes: Sequence[Process] = ()
@@ -66,6 +67,7 @@ class Results:
 
     def add(self, run: Run, processes: Sequence[Process], record: RunRecord, shown: str) -> Run:
         """Take in a run, and return it with its first difference. ``shown`` is its result if nothing was recorded."""
+        self._compared.clear()
         if self.record is None:
             self.record, self._processes = record, processes
         if self._proven is None or self._proven.outputs is None:
@@ -85,6 +87,7 @@ class Results:
 
         Its exit status and what left it are compared with those of the first run. Return it with what differs first.
         """
+        self._compared.clear()
         new = _ended(run, outputs)
         first = self._proven or (self._unproven[0] if self._unproven else None)
         self._unproven.append(new)
@@ -105,7 +108,7 @@ class Results:
         succeeded = not first.exit_code and not new.exit_code
         if difference is None and succeeded and ours is not None and theirs is not None:
             self._note_outputs(run.id, ours, theirs, first.run)
-            difference = comparer.of_output(first_deciding(ours, theirs))
+            difference = comparer.of_output(deciding(self._differences(ours, theirs)))
         if difference is None:
             return run
         for one in (first, new):
@@ -120,8 +123,17 @@ class Results:
         known = {(one.path, one.kind) for one in self.output_differences}
         runs = (reference or self._reference or self._runs[0], run)
         self.output_differences += [
-            replace(one, runs=runs) for one in differences(ours, theirs) if (one.path, one.kind) not in known
+            replace(one, runs=runs) for one in self._differences(ours, theirs) if (one.path, one.kind) not in known
         ]
+
+    def _differences(self, ours: Outputs, theirs: Outputs) -> tuple[OutputDifference, ...]:
+        """Return in what the outputs of the run that is taken in differ from others, which is only compared once."""
+        for a, b, known in self._compared:
+            if a is ours and b is theirs:
+                return known
+        found = differences(ours, theirs)
+        self._compared.append((ours, theirs, found))
+        return found
 
     def _identity(self, record: RunRecord) -> str:
         """Return a text that is equal for runs with the same results, as far as they were run."""
@@ -139,7 +151,8 @@ class Results:
         if outputs is None:
             return trained
         kinds = self._outputs.setdefault(trained, [])
-        number = next((n for n, one in enumerate(kinds) if first_deciding(one, outputs) is None), len(kinds))
+        alike = (n for n, one in enumerate(kinds) if deciding(self._differences(one, outputs)) is None)
+        number = next(alike, len(kinds))
         if number == len(kinds):
             kinds.append(outputs)
         return f"{trained} {number}"
