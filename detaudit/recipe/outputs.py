@@ -46,9 +46,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Listed:
-    """Decides which row of the table a file is of, if any.
+    """Decides which row of the table each file of a run is of, if any.
 
-    ``env`` are the variables of the run, which say where its temporary files are.
+    ``env`` are the variables of the run, which say where its temporary files are. A file is looked into once.
     """
 
     def __init__(self, env: Mapping[str, str], rows: Sequence[Row] | None = None) -> None:
@@ -56,6 +56,7 @@ class Listed:
         chosen = next((env[name] for name in ("TMPDIR", "TEMP", "TMP") if env.get(name)), "")
         self._temporary = os.path.realpath(chosen or tempfile.gettempdir())
         self._marked: dict[tuple[str, str], bool] = {}
+        self._known: dict[tuple[str, str], Row | None] = {}
 
     def row(self, path: str, cwd: str = "") -> Row | None:
         """Return the row of a file that exists, None if it is compared.
@@ -63,9 +64,11 @@ class Listed:
         ``path`` is absolute, without links. What is below ``cwd`` counts by its path there alone: a training may itself
         be in a folder with the name of a cache.
         """
-        below = bool(cwd) and _is_below(path, cwd)
-        shown = os.path.relpath(path, cwd) if below else path.lstrip(os.sep)
-        return next((row for row in self._rows if self._matches(row, path, shown.split(os.sep), below)), None)
+        if (path, cwd) not in self._known:
+            below = bool(cwd) and _is_below(path, cwd)
+            parts = (os.path.relpath(path, cwd) if below else path.lstrip(os.sep)).split(os.sep)
+            self._known[path, cwd] = next((row for row in self._rows if self._matches(row, path, parts, below)), None)
+        return self._known[path, cwd]
 
     def _matches(self, row: Row, path: str, parts: Sequence[str], below: bool) -> bool:
         if (row.folders or row.names) and not _is_named(row, parts):

@@ -299,10 +299,11 @@ class Collector:
     def named(self, files: Iterable[File]) -> tuple[File, ...]:
         """Return the files of a run, in the order in which they were written, with the names they are compared by."""
         found = {file.path: file for file in files}
-        names = matched(self._digests, {path: compare.digest(file) for path, file in found.items()})
-        named = tuple(msgspec.structs.replace(file, name=names[path]) for path, file in found.items())
-        self._digests |= {file.name: compare.digest(file) for file in named if file.name not in self._digests}
-        return named
+        digests = {path: compare.digest(file) for path, file in found.items()}
+        names = matched(self._digests, digests)
+        for path, digest in digests.items():
+            self._digests.setdefault(names[path], digest)
+        return tuple(msgspec.structs.replace(file, name=names[path]) for path, file in found.items())
 
 
 @contextmanager

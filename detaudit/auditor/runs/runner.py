@@ -209,8 +209,8 @@ class Runner:
                 scanned = written(before, after)
             with self._reading:
                 processes = event_logs.read_run(spec.folder, self._known)
-                changes = changes_of(scanned, before, processes, prefixes, databases)
-                read = self._take_state(number, spec, processes, changes, native, carry_on=carry_on)
+                changes, listed = changes_of(scanned, before, processes, prefixes, databases), Listed(spec.env)
+                read = self._take_state(number, spec, processes, changes, listed, native, carry_on=carry_on)
                 used = threads(outcome.threads, processes) if spec.slot.name else 0
                 through = _through(followed.until, processes, early=outcome.ended)
                 if limits.same_length and not followed.differs:
@@ -224,7 +224,7 @@ class Runner:
                     return Result(run, processes, compared(spec, processes), used)
                 unhooked = watch.look(spec.folder)
                 facts = facts_of(spec, processes, started, ended_at, numbered(before.folders, after.folders, spec.cwd))
-                left = self._collect(spec, changes, read, unhooked.named, facts)
+                left = self._collect(spec, changes, listed, read, unhooked.named, facts)
                 left = msgspec.structs.replace(left, exit_code=outcome.exit_code)
                 keep(left, spec.folder)
         run = self._trained_nothing(judge(number, spec, outcome, processes, unhooked, left), spec, processes, read)
@@ -254,6 +254,7 @@ class Runner:
         spec: RunSpec,
         processes: Sequence[event_logs.Process],
         changes: Changes,
+        listed: Listed,
         native: Collection[str],
         *,
         carry_on: bool,
@@ -269,7 +270,7 @@ class Runner:
             for line in sorted(process.read, key=lambda line: line.at)
             if line.at <= wrote.get(line.path, line.at)
         ]
-        listed, out, cwd = Listed(spec.env), os.path.realpath(self._settings.out) + os.sep, os.path.realpath(spec.cwd)
+        out, cwd = os.path.realpath(self._settings.out) + os.sep, os.path.realpath(spec.cwd)
         stays = []
         for change in changes.files:
             row = listed.row(change.path, cwd)
@@ -295,6 +296,7 @@ class Runner:
         self,
         spec: RunSpec,
         changes: Changes,
+        listed: Listed,
         read: Sequence[ReadFile],
         named: Collection[str],
         facts: RunFacts,
@@ -309,9 +311,7 @@ class Runner:
         left = [one.path for one in self._left.left if one.by.recipe == same] if read else []  # what it found done
         unchanged = [path for path in (*(one.left.path for one in read), *left) if path not in changed]
         python = self._settings.target.python
-        files = self._collector.collect(
-            spec.cwd, changes, unchanged, named, listed=Listed(spec.env), facts=facts, python=python
-        )
+        files = self._collector.collect(spec.cwd, changes, unchanged, named, listed=listed, facts=facts, python=python)
         return msgspec.structs.replace(printed, files=files.files, unread=files.unread, listed=files.listed)
 
     def _trained_nothing(
