@@ -117,15 +117,15 @@ def test_a_file_that_cannot_be_read_settles_nothing(project: Project) -> None:
     assert (code, group["first_difference"]["stage"]) == (1, "artifact")
 
 
-LOGGED = "open('log.csv', 'w').write(str(chance)); print('chance', chance)"
+LOGGED = "open('log.csv', 'w').write(f'chance {chance}'); print('chance', chance)"
 
 
 def test_files_without_tensors_and_printed_text_decide(project: Project) -> None:
     code, group = audit(project, LOGGED)
     assert code == 1
-    assert first_saved(group) == ("log.csv", "line 1")
+    assert first_saved(group) == ("log.csv", "line 1, chance")
     found = [(one["path"], one["kind"], one["at"], one["runs"]) for one in group["output_differences"]]
-    assert found == [("log.csv", "value", "line 1", [1, 2]), ("stdout", "value", "line 1, chance", [1, 2])]
+    assert found == [("log.csv", "value", "line 1, chance", [1, 2]), ("stdout", "value", "line 1, chance", [1, 2])]
     assert all(one["values"][0] != one["values"][1] for one in group["output_differences"])
     code, group = audit(project, LOGGED, "--ignore", "log.csv")
     assert (code, group["first_difference"]["stage"]) == (1, "printed")
