@@ -37,7 +37,7 @@ BLOCK = 1000
 
 MOST_BLOCKS = 2048
 LONGEST_LINE = 2**16
-"""Bytes after which a line is taken for several."""
+"""Characters after which a line is taken for several."""
 
 ROWS = 48
 """Rows above the last one that a cursor can go back to."""
@@ -222,9 +222,12 @@ def _write(rows: list[str], y: int, x: int, text: str) -> int:
 
 
 def _parts(piece: bytes) -> Iterator[bytes]:
-    yield piece[:LONGEST_LINE]
-    for at in range(LONGEST_LINE, len(piece), LONGEST_LINE):
-        yield piece[at : at + LONGEST_LINE]
+    if len(piece) <= LONGEST_LINE:
+        yield piece
+        return
+    text = piece.decode("utf-8", "replace")
+    for at in range(0, len(text), LONGEST_LINE):
+        yield text[at : at + LONGEST_LINE].encode()
 
 
 # Lines
@@ -826,7 +829,7 @@ _KINDS = {
     Role.GENERATOR: OutputKind.GENERATOR,
 }
 _RANK = list(_KINDS)
-_MOST_SHOWN = 160
+_MOST_SHOWN, _BEFORE = 160, 20
 _ORDER = [OutputKind.VALUE, OutputKind.AMBIGUOUS, OutputKind.WORDS]
 
 
@@ -910,17 +913,17 @@ class _Comparison:
                 label = slot.label.strip(_OPENERS) if slot.kind != _MASKED else ""
                 at = f"line {a.number}, {label}" if label else f"line {a.number}"
                 hidden = redact.is_secret(slot.label)
-                shown = (redact.HIDDEN,) * 2 if hidden else (_cut(text.strip()), _cut(other.strip()))
-                self._note(kind, redact.text(at), (shown[0], shown[1]))
+                shown = (redact.HIDDEN, redact.HIDDEN) if hidden else _shown(text.strip(), other.strip())
+                self._note(kind, redact.text(at), shown)
 
     def _words(self, a: list[_Parsed], b: list[_Parsed]) -> None:
         """Note the lines that only one has, unless writers only tore them apart differently."""
         if not (a or b) or _same_pieces(a, b):
             return
         kind = OutputKind.WORDS if self.stream == STDOUT else OutputKind.STDERR_LINES
-        first, second = (_cut(side[0].text) if side else "" for side in (a, b))
+        shown = _shown(a[0].text if a else "", b[0].text if b else "")
         at = f"line {(a or b)[0].number}"
-        self._note(kind, at, (first, second), only_run=0 if a and b else 1 if a else 2, more=max(len(a), len(b)) - 1)
+        self._note(kind, at, shown, only_run=0 if a and b else 1 if a else 2, more=max(len(a), len(b)) - 1)
 
     def _note(self, kind: OutputKind, at: str, values: tuple[str, str], only_run: int = 0, more: int = 0) -> None:
         self.found[kind] = OutputDifference(
@@ -928,9 +931,17 @@ class _Comparison:
         )
 
 
-def _cut(line: str) -> str:
-    shown = redact.text(line.replace(MASK, "…").encode("utf-8", "replace").decode())
-    return shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
+def _shown(a: str, b: str) -> tuple[str, str]:
+    """Return two texts without secrets; long ones from shortly before they differ."""
+    a, b = (redact.text(one.replace(MASK, "…").encode("utf-8", "replace").decode()) for one in (a, b))
+    start = next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0) - _BEFORE
+    if start > 0 and max(len(a), len(b)) > _MOST_SHOWN:
+        a, b = f"…{a[start:]}", f"…{b[start:]}"
+    return _cut(a), _cut(b)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
 
 def _is_progress(line: _Parsed) -> bool:

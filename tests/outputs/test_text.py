@@ -75,6 +75,7 @@ PRINTED = st.lists(
 
 
 @example("\x1b[2Kab", b"\xc2\x00\x80", [9])
+@example("\t\xe9\u2588 \U00010000", b"\x00     \x80\x80\x80\x80\x80\x80\x80\x80", [12])
 @given(PRINTED.map("".join), st.binary(max_size=20), st.lists(st.integers(0, 200)))
 def test_how_output_is_cut_into_pieces_does_not_matter(printed: str, garbage: bytes, cuts: list[int]) -> None:
     data = printed.encode("utf-8", "surrogatepass") + garbage + printed.encode("utf-8", "surrogatepass")
@@ -238,6 +239,12 @@ def test_lines_of_stderr_are_listed_but_their_numbers_decide() -> None:
     assert (found.kind, found.decides, found.open) == (OutputKind.STDERR_LINES, False, False)
     (found,) = differences("loss 0.3", "loss 0.4", STDERR)
     assert found.decides
+
+
+def test_long_texts_are_shown_from_before_they_differ() -> None:
+    numbers = ", ".join(f"{number / 7:.6f}" for number in range(1500))
+    (found,) = differences(f"loss: [{numbers}, 0.5]", f"loss: [{numbers}, 0.25]")
+    assert (found.kind, found.values) == (OutputKind.VALUE, ("…0000, 214.142857, 0.5]", "…0000, 214.142857, 0.25]"))
 
 
 def test_secrets_are_not_shown() -> None:
