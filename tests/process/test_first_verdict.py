@@ -22,7 +22,7 @@ def test_two_runs_that_differ_are_known_though_none_ends(project: Project) -> No
     assert [run["status"] for run in group["runs"]] == ["ended"] * 3
     assert len({run["through"] for run in group["runs"]}) == 1
     assert group["distinct_results"] == 3
-    assert re.search(r"^none: run 2 differs from an earlier run by step \d+$", done.err, re.MULTILINE)
+    assert re.search(r"^without flags: run 2 differs from an earlier run by step \d+$", done.err, re.MULTILINE)
 
 
 def test_what_the_script_overrides_is_known_though_it_never_ends(project: Project) -> None:

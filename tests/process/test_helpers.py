@@ -51,7 +51,10 @@ def test_compile_workers_loaders_and_servers_are_no_ranks(project: Project, tmp_
     assert done.code == 0, done.out
     run = done.json["groups"][0]["runs"][0]
     assert [(rank["rank"], rank["steps"]) for rank in run["ranks"]] == [(0, 4)]
-    assert run["warnings"] == done.json["warnings"] == []
+    assert run["warnings"] == []
+    # The code that torch compiled was kept for run 2: a run without it shows that it changes nothing.
+    assert [one["kind"] for one in done.json["warnings"]] == ["state-checked"]
+    assert done.json["groups"][0]["left_state"]["outcome"] == "same"
     event_logs = [path.read_text() for path in (project.folder / "results/runs/none/1/logs").iterdir()]
     assert len(event_logs) >= 4  # the script, the killed helper, and two loaders at the least
     assert sum('"k":"bye"' not in log for log in event_logs) >= 1

@@ -180,7 +180,7 @@ WORKERS = """
             return 8
 
         def __getitem__(self, index):
-            return Noise()(torch.ones(4))
+            return Noise()(torch.full((4,), float(index)))
 
     if __name__ == "__main__":
         torch.manual_seed(0)
@@ -216,7 +216,7 @@ KERAS = """
     model.compile("sgd", "mse", metrics=["mae"])
     x, y = np.ones((8, 3), "f4"), np.ones((8, 2), "f4")
     loaded(tf.constant([1.0, 3.0]))                                 # 1
-    loaded.signatures["serving_default"](x=tf.constant([1.0, 3.0]))  # 2
+    loaded.signatures["serving_default"](x=tf.constant([2.0, 3.0]))  # 2
     model(x)                                                        # 3
     model.predict(x, verbose=0)                                     # 4
     model.evaluate(x, y, verbose=0)                                 # 5

@@ -122,7 +122,8 @@ def test_trained_models_are_compared(session: pytest.Pytester) -> None:
     (transcript,) = re.findall(r"```\n(@pytest.mark.*?)```", (ROOT / "docs" / "pytest.md").read_text(), re.DOTALL)
     assert transcript.strip() in out
     assert "FAILED test_training.py::test_without_a_seed" in out
-    assert "compared: init, rng, forward, update; the value returned by the test; not recorded: batch, backward" in out
+    compared = "compared: init, rng, forward, update; the value returned by the test; printed text; the exit status"
+    assert f"{compared}; not recorded: batch, backward" in out
 
 
 def test_an_inconclusive_test_fails_with_the_output_of_the_run(session: pytest.Pytester) -> None:
