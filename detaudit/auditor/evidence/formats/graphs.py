@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from detaudit.auditor.evidence.formats import Part, Start, extents, number, opaque, pieces, text, unique
 from detaudit.auditor.evidence.formats.protobuf import BYTES, VARINT, Span, fields, signed, spans, varint
+from detaudit.auditor.evidence.formats.tensorflow import object_graph
 
 MOST_MESSAGE = 64 * 2**20
 """Bytes of a message that is read at once."""
@@ -206,4 +207,15 @@ def _take_node(node: memoryview, operations: list[bytes], constants: list[bytes]
                 value = bytes(found.get(2, b""))
     operations.append(operation)
     if operation == b"Const":
-        constants.append(len(value).to_bytes(8, "little") + value)
+        constants.append(len(value).to_bytes(8, "little") + _constant(value))
+
+
+def _constant(value: bytes) -> bytes:
+    """Return a message AttrValue, without the order of the objects if its tensor is the text that describes them."""
+    for tensor in (one for one in fields(value) if one.number == 8):
+        for described in (one for one in fields(tensor.data) if one.number == 8 and one.kind == BYTES):
+            try:
+                return object_graph(described.data) or value
+            except ValueError:
+                return value
+    return value

@@ -5,6 +5,7 @@ The table is LevelDB's (https://github.com/google/leveldb/blob/main/doc/table_fo
 mark: it is one if the index beside it says so. The index has types and shapes, and the shard the bytes.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from detaudit.auditor.evidence.formats import Part, Start, opaque, pieces, text, unique
-from detaudit.auditor.evidence.formats.protobuf import fields, signed, varint
+from detaudit.auditor.evidence.formats.protobuf import BYTES, fields, signed, varint
 
 MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
 """How a table ends."""
@@ -24,6 +25,10 @@ MOST_TEXTS = 64 * 2**20
 
 _FOOTER = 48
 _SHARD = re.compile(r"(.+)\.data-(\d{5})-of-(\d{5})")
+
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_OF_KERAS = re.compile(r"_all_variables/\d+/")
+"""Copies of a model's variables in the order of their addresses (keras/src/export/saved_model_export_archive.py)."""
 
 _TEXTS = "texts"
 _DTYPES = {1: "f4", 2: "f8", 3: "i4", 4: "u1", 5: "i2", 6: "i1", 7: _TEXTS, 8: "c8", 9: "i8", 10: "b1", 14: "bf16"}
@@ -69,16 +74,35 @@ def _of_shard(path: Path) -> Iterator[Part]:
     if found is None or index is None:
         raise ValueError("it is no shard of a checkpoint")
     with path.open("rb") as file:
-        for entry in _entries(index):
-            if entry.shard != int(found[2]):
+        entries = [entry for entry in _entries(index) if entry.shard == int(found[2])]
+        copied = (
+            {_sha256(file, entry) for entry in entries if not _OF_KERAS.match(entry.name)}
+            if any(_OF_KERAS.match(entry.name) for entry in entries)
+            else set()
+        )
+        for entry in entries:
+            if _OF_KERAS.match(entry.name) and _sha256(file, entry) in copied:
                 continue
             file.seek(entry.offset)
             if entry.dtype == _TEXTS:
                 if entry.size > MOST_TEXTS:
                     raise ValueError("a tensor of texts is too large")
-                yield opaque(entry.name, _texts(b"".join(pieces(file, entry.size)), entry.shape))
+                texts = b"".join(pieces(file, entry.size))
+                if entry.name == _OBJECT_GRAPH and entry.shape == ():
+                    length, at = varint(texts, 0)
+                    yield opaque(entry.name, object_graph(texts[at + 4 :][:length]))
+                else:
+                    yield opaque(entry.name, _texts(texts, entry.shape))
             else:
                 yield Part(entry.name, pieces(file, entry.size), f"<{entry.dtype}", entry.shape)
+
+
+def _sha256(file: IO[bytes], entry: _Entry) -> bytes:
+    digest = hashlib.sha256(f"{entry.dtype} {entry.shape} ".encode())
+    file.seek(entry.offset)
+    for piece in pieces(file, entry.size):
+        digest.update(piece)
+    return digest.digest()
 
 
 def _texts(data: bytes, shape: tuple[int, ...]) -> bytes:
@@ -91,6 +115,26 @@ def _texts(data: bytes, shape: tuple[int, ...]) -> bytes:
         length, at = varint(data, at)
         lengths += length.to_bytes(8, "little")
     return bytes(lengths) + data[at + 4 :]
+
+
+def object_graph(data: bytes | memoryview) -> bytes:
+    """Return the objects of a message TrackableObjectGraph in an order of their own: theirs depends on hashes.
+
+    See tensorflow/core/protobuf/trackable_object_graph.proto. Raises ValueError if it is none.
+    """
+    objects = []
+    for one in fields(data):
+        if one.number != 1 or one.kind != BYTES:
+            raise ValueError("it is no graph of objects")
+        names = []
+        for field in fields(one.data):
+            if field.kind == BYTES:  # children, attributes and slots of an optimizer, whose other fields number objects
+                texts = [inner.text for inner in fields(field.data) if inner.kind == BYTES]
+                if any(_OF_KERAS.match(one) for one in texts):
+                    texts = [_OF_KERAS.pattern]
+                names.append(f"{field.number} {texts}".encode())
+        objects.append(b"\1".join(sorted(names)))
+    return b"\2".join(sorted(objects))
 
 
 def _entries(index: Path) -> Iterator[_Entry]:
