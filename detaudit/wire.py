@@ -93,9 +93,10 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     The script trained, or may have trained, by ``call``, which the recorder of this framework cannot follow.
 ``trouble``: ``where, error``
     The recorder failed, and the script went on.
-``bye``: ``how``
+``bye``: ``how, started``
     The process ended in an orderly way, or with ``how`` ``task`` a task that it did for a pool. If something was
-    trained after the last such line, the event log is incomplete.
+    trained after the last such line, the event log is incomplete. ``started`` is how many threads and programs it
+    started, forks included: each may print lines between those of the others.
 
 Floats are written as ``float.hex()`` text, which keeps every bit and can spell NaN.
 

@@ -8,6 +8,7 @@ Of a long output the first lines are kept. All after them are digested: a digest
 lines, so that their order does not count and blocks can be added up.
 """
 
+import bisect
 import hashlib
 import math
 import os
@@ -715,9 +716,10 @@ def compare(
 ) -> list[OutputDifference]:
     """Return in what two texts differ, what decides first: one difference for each kind, with how many more there are.
 
-    The order of lines does not count, and neither do empty lines, how numbers are aligned, and how often a line of
-    progress was printed again. ``ignored`` matches are removed from the lines that are kept; what is digested only had
-    them removed when it was recorded.
+    The order of lines counts as far as several writers cannot explain it, and unless a text is so long that it is
+    digested. Empty lines do not count, nor how numbers are aligned, and how often a line of progress was printed again.
+    ``ignored`` matches are removed from the lines that are kept; what is digested only had them removed when it was
+    recorded.
     """
     facts_a = facts_a or facts_b or _NO_FACTS
     facts_b = facts_b or facts_a
@@ -861,7 +863,49 @@ class _Comparison:
             for side, rest in enumerate(self._pairs(ours, theirs)):
                 left[side].extend(rest)
         self._words(*(sorted(side, key=lambda line: line.number) for side in left))
+        if self.stream == STDOUT and not self.found.keys() & set(_ORDER):
+            self._order(a, b, one, two)
         return _sorted(list(self.found.values()))
+
+    def _order(self, a: Sequence[str], b: Sequence[str], one: list[_Parsed], two: list[_Parsed]) -> None:
+        """Note that lines, which are the same, stand in an order that writers beside each other do not explain.
+
+        Those keep the order of their own lines: of lines that are in reverse, each needs a writer of its own. A process
+        has two, as libraries in C have a buffer of their own.
+        """
+        writers = [parser.facts.writers for parser in (self.ours, self.theirs)]
+        if not all(writers):
+            return
+        lines = (self._in_order(a, one, self.ours), self._in_order(b, two, self.theirs))
+        places: defaultdict[str | tuple[str, ...], list[int]] = defaultdict(list)
+        for place, (key, _) in reversed([*enumerate(lines[1])]):
+            places[key].append(-place)
+        if Counter(key for key, _ in lines[0]) != Counter({key: len(found) for key, found in places.items()}):
+            return
+        reverse: list[int] = []
+        for key, _ in lines[0]:
+            place = places[key].pop()
+            at = bisect.bisect_left(reverse, place)
+            reverse[at : at + 1] = [place]
+        if len(reverse) > max(writers) + 1:
+            our, their = next(pair for pair in zip(*lines, strict=True) if pair[0][0] != pair[1][0])
+            self._note(OutputKind.WORDS, f"order of lines, from line {our[1]}", _shown(a[our[1] - 1], b[their[1] - 1]))
+
+    def _in_order(
+        self, lines: Sequence[str], differing: list[_Parsed], parser: _Parser
+    ) -> list[tuple[str | tuple[str, ...], int]]:
+        """Return what each line says, and its number, without lines of progress and those that only draw."""
+        known = {line.number: line for line in differing}
+        found: list[tuple[str | tuple[str, ...], int]] = []
+        for number, text in enumerate(lines, 1):
+            line = known.get(number)
+            if line is None:
+                text = parser.line(text).strip()
+                if any(map(str.isalnum, text)):
+                    found.append((text, number))
+            elif not _is_progress(line):
+                found.append(((line.words, *line.results), number))
+        return found
 
     def _differing(self, a: Sequence[str], b: Sequence[str]) -> tuple[list[_Parsed], list[_Parsed]]:
         """Return the lines of each that the other does not have in the same words and with the same digits."""

@@ -8,7 +8,7 @@ import os
 from .. import wire
 from .adapters import ADAPTERS
 from .patches import flags
-from .process import children, imports, outputs
+from .process import children, imports, outputs, writers
 from .process.recorder import Recorder
 from .process.settings import FRAMEWORKS, SettingsRecorder
 from .randomness import system
@@ -31,6 +31,7 @@ _HOOKED_FIRST = (
     ("torch._dynamo.eval_frame", "randomness.draws", "restore_for_dynamo"),
     ("concurrent.futures._base", "randomness.completion_order", "watch_futures"),
     ("concurrent.futures.thread", "process.threads", "name_tasks"),
+    ("threading", "process.writers", "watch_threads"),
     ("multiprocessing.pool", "randomness.completion_order", "watch_pool"),
     ("multiprocessing.pool", "process.tasks", "watch_pool"),
     ("concurrent.futures.process", "process.tasks", "watch_executor"),
@@ -156,3 +157,4 @@ def start() -> None:
     recorder.sink.guarded("os", lambda: _watch_system(recorder))
     recorder.sink.guarded("outputs", lambda: outputs.watch(recorder))
     recorder.sink.guarded("child", lambda: children.watch(recorder))
+    recorder.sink.guarded("writers", writers.watch_programs)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from unittest import mock
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -273,6 +274,44 @@ def test_the_order_of_several_writers_does_not_count(a: list[str], b: list[str],
     two[3] = re.sub(r"loss \S+", "loss 7.0", two[3])
     (first, *_) = serious(differences("\n".join(one), "\n".join(two)))
     assert first[0] is OutputKind.VALUE
+
+
+def of_writers(writers: int, a: Sequence[str], b: Sequence[str]) -> list[tuple[OutputKind, str, tuple[str, str]]]:
+    one, two = (msgspec.structs.replace(facts, writers=writers) for facts in (A, B))
+    ours, theirs = (recorded("\n".join(side).encode()) for side in (a, b))
+    return serious(compare(ours, theirs, STDOUT, one, two))
+
+
+@given(st.integers(1, 4), st.lists(st.integers(0, 4), min_size=20, max_size=40), st.randoms())
+@settings(max_examples=50)
+def test_writers_explain_an_order_in_which_each_keeps_its_own(
+    writers: int, turns: list[int], chance: random.Random
+) -> None:
+    # One process has two buffers, so that there is one more than there are processes and threads.
+    turns = [turn % (writers + 1) for turn in turns]
+    sides = []
+    for _ in range(2):
+        counts = [0] * (writers + 1)
+        lines = []
+        for turn in turns:
+            counts[turn] += 1
+            lines.append(f"writer {turn} line {counts[turn]} took {chance.random():.3f}s")
+        sides.append(lines)
+        chance.shuffle(turns)
+    assert not of_writers(writers, *sides)
+
+
+def test_an_order_that_no_writers_explain_is_open() -> None:
+    lines = [f"class {name}" for name in "abcd"]
+    turned = lines[::-1]
+    assert of_writers(1, lines, turned) == [
+        (OutputKind.WORDS, "order of lines, from line 1", ("class a", "class d")),
+    ]
+    assert of_writers(3, lines, turned) == of_writers(0, lines, turned) == []
+    assert of_writers(1, [*lines, "loss 0.5"], [*turned, "loss 0.6"])[0][0] is OutputKind.VALUE
+    assert not of_writers(1, ["a", "b", "a", "b"], ["b", "a", "b", "a"])
+    timed = [[f"{line} took {seconds}s" for line in side] for side, seconds in ((lines, 0.25), (turned, 0.75))]
+    assert of_writers(1, *timed)[0][1] == "order of lines, from line 1"
 
 
 @pytest.mark.parametrize(

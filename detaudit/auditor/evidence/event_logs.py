@@ -63,6 +63,7 @@ class Process:
     left: list[Left] = field(default_factory=list)
     read: list[Read] = field(default_factory=list)
     ended: bool = False
+    started: int = 0
     torn: bool = False
     replaced: bool = False
     """Whether its launcher started all ranks again later, so that what it trained counts no more."""
@@ -154,7 +155,7 @@ def _take(process: Process, growing: TrainingsSoFar, line: Line) -> None:
         case Generators():
             process.generators = process.generators or line.states
         case Bye():
-            process.ended = True
+            process.ended, process.started = True, line.started
         case Torn():
             process.torn = True
         case _ if type(line) in _LISTS:

@@ -220,9 +220,10 @@ class Read(Line, frozen=True, tag="read"):
 
 
 class Bye(Line, frozen=True, tag="bye"):
-    """The process, or a task that it did for a pool, ended in an orderly way."""
+    """The process, or a task that it did for a pool, ended in an orderly way, after it started threads and programs."""
 
     how: str
+    started: int = 0
 
 
 DECODER = msgspec.json.Decoder(

@@ -399,7 +399,7 @@ def numbered(before: Collection[str], after: Collection[str], cwd: Path) -> tupl
 
 def facts_of(
     spec: RunSpec,
-    processes: Iterable[Process],
+    processes: Sequence[Process],
     started: float,
     ended: float,
     series: tuple[tuple[str, str], ...] = (),
@@ -416,4 +416,5 @@ def facts_of(
         pids=frozenset(process.hello.pid for process in processes),
         names=tuple(sorted(names, key=lambda name: (-len(name), name))),
         numbered=series,
+        writers=sum(1 + process.started for process in processes) if all(one.ended for one in processes) else 0,
     )

@@ -7,6 +7,7 @@ import os
 import sys
 
 from ... import wire
+from . import writers
 from .sink import Sink
 
 TYPE_CHECKING = False
@@ -120,7 +121,7 @@ class Recorder:
     def bye(self, how: str) -> None:
         """Write the line that marks an orderly end."""
         if self.sink.started:
-            self.sink.write({"k": "bye", "how": how})
+            self.sink.write({"k": "bye", "how": how, "started": writers.started()})
 
     def _finish_before_joining_threads(self) -> None:
         # A script that hangs at exit mostly hangs while threads are joined, which is before atexit. So write earlier.
@@ -131,6 +132,7 @@ class Recorder:
     def after_fork(self) -> None:
         """Give a forked child its own event log, and forget the training of the parent."""
         self.sink.reopen()
+        writers.forget()
         self._lanes = 0
         self._start_over(0)
         for forget in self._forgetters:
