@@ -66,7 +66,8 @@ class _Entry:
 
 def _of_index(path: Path) -> Iterator[Part]:
     for entry in _entries(path):
-        yield text(entry.name, f"{entry.dtype} {entry.shape}")
+        if not _OF_KERAS.match(entry.name):  # the shard says whether those are copies
+            yield text(entry.name, f"{entry.dtype} {entry.shape}")
 
 
 def _of_shard(path: Path) -> Iterator[Part]:
