@@ -74,6 +74,18 @@ def test_what_keras_lists_by_addresses_has_no_order(tmp_path: Path, name: str, f
     assert {one for one in differing(a, b) if "_all_variables" not in one} == flipped
 
 
+def test_the_columns_of_a_pickled_table_have_their_names(tmp_path: Path) -> None:
+    with zipfile.ZipFile(FIXTURE.with_name("pandas.zip")) as archive:
+        archive.extractall(tmp_path)
+    a, again, b = (tmp_path / f"{name}.pkl" for name in ("a", "again", "b"))
+    assert differing(a, again) == {"time", "seconds", "when"}
+    assert differing(a, b) == {"loss", "time", "seconds", "when"}
+    assert {"epoch", "acc"} < values(a).keys()
+    unnamed = [file.with_name(f"{file.name}.unnamed") for file in (a, again, b)]
+    assert not differing(*unnamed[:2])
+    assert len(differing(*unnamed[1:])) == 1
+
+
 def test_a_tensor_of_a_checkpoint_has_its_bytes(saved: Path) -> None:
     found = parts(saved / "a" / "ck" / "c-1.data-00000-of-00001")[1]
     (weights,) = [(b"".join(one.pieces), one.dtype, one.shape) for one in found if one.name.startswith("m/w/")]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from detaudit.auditor.evidence.formats import Part, extents, number, opaque, text
-from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent
+from detaudit.auditor.evidence.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
 
 MOST_TEXT = 2**27
 """Characters of names and texts, each as often as it is met."""
@@ -129,6 +129,9 @@ def _inside(keys: Keys, value: Any) -> list[tuple[Keys, Any]] | None:
             return [*made, *_state(keys, value), *_listed(keys, value.items), *_keyed(keys, value.pairs)]
         case Call(arguments=tuple([first, *_])) if _called(value).startswith(_REBUILD):
             return [(keys, value.function), (keys, first), *_listed(keys, value.arguments)[1:]]
+        case Call(arguments=(blocks, axes)) if _called(value) == _BLOCKS and (columns := _columns(blocks, axes)):
+            above = keys[:-1] if keys[-1:] == ("_mgr",) else keys
+            return [*(((*above, column), one) for column, one in columns), *_listed((*above, "axes"), axes)]
         case Call():
             called = [(keys, one) for one in (value.function, value.arguments) if one is not None]
             return [*called, *_state(keys, value), *_listed(keys, value.items), *_keyed(keys, value.pairs)]
@@ -140,6 +143,78 @@ def _inside(keys: Keys, value: Any) -> list[tuple[Keys, Any]] | None:
             return None
 
 
+# A table of pandas: arrays of several columns of one type each, and the names of the columns.
+# See BlockManager.__reduce__ and _unpickle_block in pandas/_libs/internals.pyx.
+
+
+def _columns(blocks: Any, axes: Any) -> list[tuple[str, Any]] | None:
+    """Return the columns of a table with their names, None if it is not as pandas writes it now.
+
+    Columns that share an array too large to be kept are one block, named by its place; so are those without names.
+    """
+    if not (isinstance(blocks, tuple) and isinstance(axes, list | tuple) and axes):
+        return None
+    names = _names(axes[0])
+    found: list[tuple[str, Any]] = []
+    for block_number, block in enumerate(blocks):
+        match block:
+            case Call(arguments=(values, Call(arguments=(int(first), int(end), int(step))), int())) if step > 0:
+                placed = names[first:end:step]
+            case _:
+                return None
+        rows = [values] if len(placed) == 1 else _rows(values, len(placed))
+        if rows is None or not placed:
+            found.append((f"block {block_number}", block))
+        else:
+            found += [(name, _dates(row)) for name, row in zip(placed, rows, strict=True)]
+    return found
+
+
+def _names(axis: Any) -> list[str]:
+    """Return the texts of an index, which are in the first list of texts within it."""
+    rest, seen = [axis], 0
+    while rest and seen < _MOST_CANONICAL:
+        value = rest.pop()
+        seen += 1
+        match value:
+            case list() if value and all(isinstance(one, str) for one in value):
+                return value
+            case Call():
+                rest += [value.items, value.state, value.arguments]
+            case list() | tuple():
+                rest += reversed(value)
+            case Mapping():
+                rest += [one for _, one in reversed(value.pairs)]
+    return []
+
+
+def _rows(values: Any, count: int) -> list[Array] | None:
+    """Return the rows of an array of numbers whose bytes are known."""
+    if not (isinstance(values, Call) and _is_array(values)):
+        return None
+    part = _array("", values)
+    data = b"".join(part.pieces)
+    if part.dtype.endswith(" F") or part.shape[:1] != (count,) or len(part.shape) != 2:
+        return None
+    size = item_size(part.dtype) * part.shape[1]
+    if len(data) != size * count:
+        return None
+    parts = [data[at : at + size] for at in range(0, len(data), size)] if size else [b""] * count
+    return [Array(part.dtype, part.shape[1:], digest_of([one]), one) for one in parts]
+
+
+def _dates(values: Any) -> Any:
+    """Return the numbers of an array of dates or durations, as a clock has them; other values as they are."""
+    match values:
+        case Call(state=(_, Call() as array, *_)) if _is_array(array):
+            part = _array("", array)
+            if part.dtype[1:3] in ("M8", "m8"):
+                data = b"".join(part.pieces)
+                return Array(f"{part.dtype[0]}i8", part.shape, digest_of([data]), data)
+    return values
+
+
+_BLOCKS = "pandas.core.internals.managers BlockManager"
 _SUBCLASS = "torch._tensor _rebuild_from_type_v2"
 _RECONSTRUCTORS = ("copy_reg _reconstructor", "copyreg _reconstructor")
 
