@@ -185,6 +185,8 @@ def _names(axis: Any) -> list[str]:
                 rest += reversed(value)
             case Mapping():
                 rest += [one for _, one in reversed(value.pairs)]
+            case _:
+                continue
     return []
 
 
