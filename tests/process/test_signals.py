@@ -1,5 +1,7 @@
 """What a signal handler of the script raises while the recorder is at work, such as a timeout, reaches the script."""
 
+import json
+
 import pytest
 
 from tests.process.conftest import Project
@@ -142,3 +144,81 @@ def test_no_line_of_the_recorder_keeps_it_from_the_script(project: Project, kind
     files, _, lost = recorded.stdout.partition(" ")
     assert int(files) > 10, recorded.stderr
     assert lost == "[]\n"
+
+
+NESTED = """
+    import faulthandler, os, sys, threading
+
+    faulthandler.dump_traceback_later(100, exit=True)
+    import torch
+
+    torch.set_num_threads(1)
+
+    def training(seed, inputs):
+        torch.manual_seed(seed)
+        parts = torch.nn.Linear(inputs, 80), torch.nn.BatchNorm1d(80), torch.nn.Linear(80, 1)
+        model = torch.nn.Sequential(*parts)
+        optimizer, x = torch.optim.SGD(model.parameters(), lr=0.01), torch.randn(16, inputs)
+
+        def step():
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+
+        return model, step
+
+    (model, step), (other, handled), (_, beside) = training(0, 20), training(1, 30), training(2, 40)
+    last = training(3, 50)[0].eval()
+
+    def handle():
+        with open("beats.txt", "a") as file:
+            print("beat", file=file)
+        torch.save(other.state_dict(), "other.pt")
+        with torch.enable_grad():
+            last(torch.ones(1, 50))
+            torch.nn.Linear(50, 30)(torch.ones(1, 50))  # which is freed
+            handled()
+
+    def traced(reached):
+        '''Take a step at whose lines in the recorder ``reached`` is called with each line.'''
+        def trace(frame, event, arg):
+            file = frame.f_code.co_filename
+            if event in ("line", "call") and "detaudit" in file and file != __file__:
+                reached((os.path.basename(file), frame.f_lineno))
+            return trace
+        sys.settrace(trace)
+        try:
+            step()
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=beside)
+    thread.start()
+    thread.join()
+    step()
+    seen = {}
+    traced(lambda line: seen.setdefault(line))
+    for line in list(seen):
+        def reached(now):
+            if now == line:
+                sys.settrace(None)
+                faulthandler.dump_traceback_later(20, exit=True)
+                handle()
+        traced(reached)
+    for _ in range(1000 - len(seen)):
+        step()
+    print(sum([one.double().sum().item() for one in model.parameters()]).hex())
+    print(len({file for file, _ in seen}), len(seen), file=sys.stderr)
+"""
+
+
+def test_a_signal_handler_may_come_at_any_line_of_the_recorder_and_use_torch(project: Project) -> None:
+    project.write("train.py", NESTED)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert (recorded.returncode, recorded.stdout) == (0, bare.stdout), recorded.stderr
+    files, lines = map(int, recorded.stderr.split())
+    assert (files > 10, 200 < lines < 1000) == (True, True)
+    (log,) = (project.folder / "logs").glob("*.jsonl")
+    written = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line for line in written if line["k"] in ("trouble", "undigested")] == []
+    assert [line["how"] for line in written if line["k"] == "bye"] == ["exit"]

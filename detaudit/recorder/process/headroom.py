@@ -15,7 +15,7 @@ class _Headroom:
 
     def forget(self) -> None:
         """Start over in a forked child, which has no other threads of its parent."""
-        self._lock, self._entered = threading.Lock(), 0
+        self._lock, self._entered = threading.RLock(), 0  # a signal handler may come back to it
 
     def __enter__(self) -> None:
         with self._lock:

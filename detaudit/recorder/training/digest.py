@@ -75,7 +75,7 @@ class NumpyDigest:
     def __init__(self, np: ModuleType) -> None:
         self._np: Any = np
         self._keys = np.frombuffer(_key_bytes(), dtype="<u8") | np.uint64(1)
-        self._buffer = np.empty(CHUNK, dtype=np.uint64)
+        self._buffers = [np.empty(CHUNK, dtype=np.uint64)]  # a signal handler or a destructor may need another one
         self._half = np.uint64(32)  # NumPy would convert a number of Python for each chunk
 
     def words(self, array: Any) -> int:
@@ -89,13 +89,15 @@ class NumpyDigest:
 
     def _sums(self, words: Any) -> Iterable[int]:
         np = self._np
+        free = self._buffers.pop() if self._buffers else np.empty(CHUNK, dtype=np.uint64)
         for start in range(0, words.size, CHUNK):
             chunk = words[start : start + CHUNK]
-            buffer = self._buffer[: chunk.size]
+            buffer = free[: chunk.size]
             np.right_shift(chunk, self._half, out=buffer)
             np.bitwise_xor(buffer, chunk, out=buffer)
             np.multiply(buffer, self._keys[: chunk.size], out=buffer)
             yield int(np.add.reduce(buffer))
+        self._buffers.append(free)
 
     def total(self, array: Any) -> float:
         """Return the sum of all elements in float64, in a fixed order (the real part of complex ones)."""

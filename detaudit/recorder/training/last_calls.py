@@ -44,7 +44,7 @@ class LastCalls:
     def __init__(self, reader: FrameworkReader, digested: Callable[[Sequence[Any]], str]) -> None:
         self._reader, self._digested = reader, digested
         self._here = threading.local()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may call models, or update weights
         self._beside: list[_ThreadCalls] = []
         self._main_trains = False
         self._drop()

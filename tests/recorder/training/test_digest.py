@@ -270,3 +270,27 @@ def test_numpy_adds_chunks_of_the_same_size() -> None:
 
     assert NumpyDigest(Counting()).total(np.ones(4 * CHUNK + 3)) == 4 * CHUNK + 3  # type: ignore[arg-type]
     assert sizes == [4 * CHUNK, 3]
+
+
+class Interrupted:
+    """NumPy, in the middle of whose multiplications a signal handler or a destructor digests something else."""
+
+    def __init__(self) -> None:
+        self.digest: NumpyDigest | None = None
+        self.depth = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def multiply(self, *args: Any, **kwargs: Any) -> None:
+        np.multiply(*args, **kwargs)
+        if self.digest is not None and self.depth < 3:
+            self.depth += 1
+            self.digest.words(np.full(2 * CHUNK, self.depth, dtype=np.uint64))
+            self.depth -= 1
+
+
+def test_a_digest_may_be_interrupted_by_others() -> None:
+    interrupted, data = Interrupted(), np.arange(3 * CHUNK, dtype=np.uint64)
+    interrupted.digest = NumpyDigest(interrupted)  # type: ignore[arg-type]
+    assert interrupted.digest.words(data) == NUMPY.words(data)
