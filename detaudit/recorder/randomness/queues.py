@@ -58,7 +58,10 @@ def watch(queue: Any, recorder: Recorder) -> None:
             if putters is None:
                 putters = self.__dict__[_PUTTERS] = _Putters()
             if putters.left:
-                sink.guarded("Queue.put", lambda: putters.put(self._qsize()))
+                try:  # not by sink.guarded: a signal handler that puts an item too waits for this one for ever
+                    putters.put(self._qsize())
+                except Exception as error:
+                    sink.trouble("Queue.put", error)
 
         return _put
 
