@@ -519,7 +519,17 @@ def number_role(meaning: Meaning, value: float, whole: bool, facts: RunFacts) ->
 
 
 def _is_own_number(value: float, facts: RunFacts) -> bool:
+    """Return whether a whole number is a process, a port, or a thread, which is the address of what describes it."""
+    if any(first <= value < last for first, last in _STACKS):
+        return int(value) % _ALIGNED == 0
     return value >= _LEAST_OWN_NUMBER and (int(value) in facts.pids or int(value) in facts.ports)
+
+
+_STACKS = ((0x7E0000000000, 0x800000000000), (0xFE0000000000, 0x1000000000000))
+"""Where Linux maps memory on x86-64 and on 64-bit ARM: the numbers of ``threading.get_ident`` and of log records."""
+
+_ALIGNED = 64
+"""What glibc aligns the description of a thread to."""
 
 
 @lru_cache(maxsize=65536)

@@ -173,6 +173,8 @@ id|123e4567-e89b-12d3-a456-426614174000
 fn|<function f at 0x7f12345678>
 model|<torch.nn.Linear object at 0x7f1234567890>
 |0x7f1234567890
+|139644129278848
+thread|281473456789696
 file|/tmp/tmpab12cd_x
 file|/tmp/tmpab12cd_x/model.pt
 dir|outputs/2025-11-25/08-12-33
@@ -300,6 +302,8 @@ weight_decay|0.01
 momentum|0.9
 clock_loss|0.3
 cat|17
+|139644129278849
+samples_seen|39644129278848
 words_count|40
 num_gpus|2
 ids|3
