@@ -39,6 +39,9 @@ MOST_JSON = 2 * 2**20
 
 MOST_SERIES = 2000
 
+_LONGEST_WORD = 4096
+"""Characters of a text without blanks in which what only stands for a run is looked for."""
+
 MOST_SHOWN = 200
 """Characters of a number or a text that is shown."""
 
@@ -263,7 +266,7 @@ class _Values:
             self._add_text(part)
             return
         role = self._role(part, data)
-        named = part.dtype == TEXT and part.text and not measurements.is_digest(part.name)
+        named = part.dtype == TEXT and 0 < len(part.text) <= _LONGEST_WORD and not measurements.is_digest(part.name)
         if named and role in (Role.RESULT, Role.IDENTIFIER):
             text = measurements.masked(part.text, self._facts)
             if role is Role.RESULT or (text != part.text and text.strip(measurements.MASK)):
