@@ -24,6 +24,17 @@ PAGES = {
 CALLS = [(block.place, call) for page in PAGES.values() for block in page for call in calls(block)]
 SHORT = [name for name, page in PAGES.items() if any(block.runs and not block.full for block in page)]
 LONG = [name for name, page in PAGES.items() if any(block.runs and block.full for block in page)]
+LENGTHY = {
+    "docs/how-to/another-machine.md",
+    "docs/how-to/ci.md",
+    "docs/how-to/dataloader-workers.md",
+    "docs/how-to/once-in-twenty-runs.md",
+    "docs/how-to/resume.md",
+    "docs/how-to/takes-a-day.md",
+    "docs/tutorial.md",
+}
+"""Pages whose short commands take half a minute and more together, so that only ``make test-pages`` runs them."""
+
 NOT_HERE = [block for page in PAGES.values() for block in page if block.not_here]
 
 
@@ -80,7 +91,9 @@ class Reader:
         assert lost is None, f"the page shows {lost!r}: {where}"
 
 
-@pytest.mark.parametrize("page", SHORT)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.pages] if page in LENGTHY else []) for page in SHORT]
+)
 def test_the_commands_of_a_page_do_what_it_shows(page: str, tmp_path: Path) -> None:
     Reader(tmp_path).does([block for block in PAGES[page] if not block.full])
 
