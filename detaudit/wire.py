@@ -74,13 +74,14 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     process and framework replaces earlier ones). ``tensors`` has ``[class, name, buffer, dtype, shape, digest]``
     for each tensor, in no fixed order. ``class`` is that of the module that holds it, ``buffer`` is false for a
     parameter. ``outputs`` is as of ``final``, and only there if nothing but threads of the process trained.
-``wrote``: ``path, append, size, changed, folder, at, spent``
+``wrote``: ``path, append, size, changed, folder, at, spent, seen``
     The script opened this file for writing, or renamed, linked or cut it. One that is new and below the working
-    directory has no line. ``append`` says that it was only extended so far, ``size`` and ``changed`` (nanoseconds since
-    1970) are what it was before, -1 and 0 if it did not exist. A second line says that it was also overwritten. With
-    ``folder``, the script made or renamed a folder: all files that are in it at the end are meant. ``at`` is when, in
-    nanoseconds of the system's monotonic clock. With ``spent``, there is no path: the process wrote to so many files
-    that further ones have no line.
+    directory, or another folder that the auditor searches, has no line. ``append`` says that it was only extended so
+    far, ``size`` and ``changed`` (nanoseconds since 1970) are what it was before, -1 and 0 if it did not exist. A
+    second line says that it was also overwritten. With ``folder``, the script made or renamed a folder: all files that
+    are in it at the end are meant. ``at`` is when, in nanoseconds of the system's monotonic clock. With ``spent``,
+    there is no path: the process wrote to so many files that further ones have no line. With ``seen`` too, those are
+    files in such folders that existed before and that it wrote from their start, which have a quota of their own.
 ``left``: ``path, new``
     At the end: a file in the folder of temporary files that the script wrote and that is still there; ``new`` says that
     it did not exist before.
@@ -204,8 +205,9 @@ ENV_PAD = "DETAUDIT_PAD"
 KNOWN_FILES = "known-files"
 """A file beside the folder of the event logs, which the auditor writes before the run.
 
-It has three lists, separated by two bytes of zero, and their entries by one: the working directory of the run, parts of
-paths whose files are only listed, and the files that earlier runs left.
+It has three lists, separated by two bytes of zero, and their entries by one: the working directory of the run and other
+folders that the auditor searches before and after it, parts of paths whose files are only listed, and the files that
+earlier runs left.
 """
 
 LOGS = "logs"

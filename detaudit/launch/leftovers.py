@@ -2,9 +2,10 @@
 
 import contextlib
 import os
+import select
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from detaudit import private, wire
 from detaudit.errors import StorageError
 
 MOST_WATCHED = 8000
-"""Files that inotify watches; the recorder knows them all, and misses only what native code reads."""
+"""Files that inotify watches, or folders with more files. What Python reads of them, the recorder says too."""
 
 MOST_KNOWN = 100_000
+"""Files that the recorder and inotify know."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +47,23 @@ class ReadFile:
 
 
 class Watching:
-    """The files that earlier runs left, from just before a run until its end."""
+    """The files that earlier runs left, from just before a run until its end.
+
+    Each has a watch of its own. If they are too many for that, their folders have, which miss what is read by another
+    name of a file. ``complete`` says that no read of native code is missed.
+    """
 
     def __init__(self, known: Sequence[str]) -> None:
-        self.known = frozenset(known)
-        self._watch = _new_watch()
-        started = self._watch is not None and self._watch.start(known[:MOST_WATCHED])
-        self.complete = started and len(known) <= MOST_WATCHED
+        self._watch = _new_watch(known) if known else None
+        self.complete = not known or (self._watch is not None and self._watch.complete)
 
     def stop(self) -> frozenset[str]:
         """Return the files whose first access was a read, as far as inotify says."""
-        return frozenset(self._watch.stop()) if self._watch is not None else frozenset()
+        if self._watch is None:
+            return frozenset()
+        found = frozenset(self._watch.stop())
+        self.complete = self._watch.complete
+        return found
 
 
 class LeftoverFiles:
@@ -69,8 +77,14 @@ class LeftoverFiles:
         self._left: dict[str, LeftFile] = {}
         self._folders: set[str] = set()
         self._lock = threading.Lock()
+        self._watchings: list[Watching] = []
+        self._all_known = True
         self.reads: list[ReadFile] = []
-        self.complete = True
+
+    @property
+    def complete(self) -> bool:
+        """Whether no read of a file that an earlier run left was missed."""
+        return self._all_known and all(watching.complete for watching in self._watchings)
 
     @property
     def left(self) -> tuple[LeftFile, ...]:
@@ -78,13 +92,15 @@ class LeftoverFiles:
         with self._lock:
             return tuple(one for one in self._left.values() if os.path.lexists(one.path))
 
-    def before_run(self, live: Path, cwd: Path, listed: Iterable[str]) -> Watching:
+    def before_run(self, live: Path, searched: Iterable[str], listed: Iterable[str]) -> Watching:
         """Tell the recorder of a run, whose event logs are below ``live``, what earlier ones left, and watch it.
 
-        ``listed`` are parts of paths that need not be recorded. Raises StorageError if that fails.
+        ``searched`` are its working directory and other folders that are searched before and after the run, and
+        ``listed`` parts of paths that need not be recorded. Raises StorageError if that fails.
         """
-        known = [one.path for one in self.left][:MOST_KNOWN]
-        parts = ([os.path.realpath(cwd)], listed, known)
+        left = self.left
+        known = [one.path for one in left[:MOST_KNOWN]]
+        parts = (searched, listed, known)
         data = b"\0\0".join(b"\0".join(map(os.fsencode, part)) for part in parts)
         try:
             private.make_folder(live)
@@ -93,7 +109,9 @@ class LeftoverFiles:
         except OSError as error:
             raise StorageError.of(f"write to {live}", error) from error
         watching = Watching(known)
-        self.complete = self.complete and (watching.complete or not known)
+        with self._lock:
+            self._all_known = self._all_known and len(left) <= MOST_KNOWN
+            self._watchings.append(watching)
         return watching
 
     def after_run(
@@ -161,40 +179,76 @@ def _all_in(folder: str, created: set[str]) -> bool:
 
 
 class _Watch:
-    """One inotify watch for each file, and the first relevant event of each."""
+    """The first access of each file, by an inotify watch of each, or of each folder that they are in.
 
-    def __init__(self) -> None:
+    A thread reads the events, because the kernel keeps only so many. ``complete`` says that none is missing.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
         import inotify_simple
 
-        self._library = inotify_simple
-        self._flags = inotify_simple.flags
-        self._inotify = inotify_simple.INotify()
-        self._paths: dict[int, str] = {}
+        flags = inotify_simple.flags
+        self._reading = flags.ACCESS | flags.CLOSE_NOWRITE
+        self._overflow = flags.Q_OVERFLOW
+        self._wanted = frozenset(paths)
+        self._read_first: dict[str, bool] = {}
+        changed = self._reading | flags.MODIFY
+        of_file = changed | flags.DELETE_SELF | flags.MOVE_SELF
+        in_folder = changed | flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
+        self._new = inotify_simple.INotify
+        self._inotify = self._new()
+        self._watched: dict[int, str] = {}
+        self._path_of: Callable[[str, str], str] = lambda path, name: path
+        self.complete = len(paths) <= MOST_WATCHED and self._add(paths, of_file)
+        if not self.complete:
+            self._inotify.close()
+            self._inotify, self._path_of = self._new(), os.path.join
+            folders = list(dict.fromkeys(map(os.path.dirname, paths)))
+            self.complete = self._add(folders[:MOST_WATCHED], in_folder) and len(folders) <= MOST_WATCHED
+        self._ended, self._end = os.pipe()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
 
-    def start(self, paths: Iterable[str]) -> bool:
-        flags, complete = self._flags, True
-        mask = flags.ACCESS | flags.CLOSE_NOWRITE | flags.MODIFY | flags.DELETE_SELF | flags.MOVE_SELF
+    def _add(self, paths: Iterable[str], mask: int) -> bool:
+        """Watch these; return whether that could be done."""
+        self._watched.clear()
+        complete = True
         for path in paths:
             try:
-                self._paths[self._inotify.add_watch(path, mask)] = path
+                self._watched[self._inotify.add_watch(path, mask)] = path
             except FileNotFoundError:
                 continue
             except OSError:
                 complete = False
         return complete
 
-    def stop(self) -> list[str]:
-        read_first: dict[int, bool] = {}
+    def _follow(self) -> None:
+        ready = select.poll()
+        ready.register(self._inotify.fileno(), select.POLLIN)
+        ready.register(self._ended, select.POLLIN)
+        while all(descriptor != self._ended for descriptor, _ in ready.poll()):
+            self._take()
+
+    def _take(self) -> None:
         for event in self._inotify.read(timeout=0):
-            read_first.setdefault(event.wd, bool(event.mask & (self._flags.ACCESS | self._flags.CLOSE_NOWRITE)))
-        read = [self._paths[wd] for wd, was_read in read_first.items() if was_read and wd in self._paths]
+            if event.mask & self._overflow:
+                self.complete = False
+            path = self._path_of(self._watched.get(event.wd, ""), event.name)
+            if path in self._wanted:
+                self._read_first.setdefault(path, bool(event.mask & self._reading))
+
+    def stop(self) -> list[str]:
+        os.close(self._end)
+        self._thread.join()
+        self._take()
+        os.close(self._ended)
         self._inotify.close()  # with all its watches
-        return read
+        return [path for path, read in self._read_first.items() if read]
 
 
-def _new_watch() -> _Watch | None:
+def _new_watch(paths: Sequence[str]) -> _Watch | None:
     if sys.platform != "linux":
         return None
     with contextlib.suppress(OSError):
-        return _Watch()
+        return _Watch(paths)
     return None

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from pathlib import Path
 from typing import Literal
 
@@ -57,6 +57,9 @@ class Listed:
         self._temporary = os.path.realpath(chosen or tempfile.gettempdir())
         self._marked: dict[tuple[str, str], bool] = {}
         self._known: dict[tuple[str, str], Row | None] = {}
+        self._in_folder: dict[str, tuple[list[Row], list[Row]]] = {}
+        last = {name.rpartition("/")[2] for row in self._rows for name in row.names}
+        self._named = re.compile("|".join(map(translate, sorted(last))) or r"(?!)")
 
     def row(self, path: str, cwd: str = "") -> Row | None:
         """Return the row of a file that exists, None if it is compared.
@@ -66,12 +69,22 @@ class Listed:
         """
         if (path, cwd) not in self._known:
             below = bool(cwd) and _is_below(path, cwd)
-            parts = (os.path.relpath(path, cwd) if below else path.lstrip(os.sep)).split(os.sep)
-            self._known[path, cwd] = next((row for row in self._rows if self._matches(row, path, parts, below)), None)
+            parts = (path[len(cwd.rstrip(os.sep)) :] if below else path).lstrip(os.sep).split(os.sep)
+            by_folder, possible = self._rows_in(parts[:-1])
+            rows = possible if self._named.match(parts[-1]) else by_folder
+            self._known[path, cwd] = next((row for row in rows if self._matches(row, path, parts, below)), None)
         return self._known[path, cwd]
 
+    def _rows_in(self, folders: Sequence[str]) -> tuple[list[Row], list[Row]]:
+        """Return the rows of which a file in such a folder may be whatever its name, and those with names too."""
+        key = os.sep.join(folders)
+        if key not in self._in_folder:
+            by_folder = [row for row in self._rows if not (row.folders or row.names) or _has_folder(row, folders)]
+            self._in_folder[key] = by_folder, [row for row in self._rows if row.names or row in by_folder]
+        return self._in_folder[key]
+
     def _matches(self, row: Row, path: str, parts: Sequence[str], below: bool) -> bool:
-        if (row.folders or row.names) and not _is_named(row, parts):
+        if row.names and not _has_folder(row, parts[:-1]) and not _has_name(row, parts):
             return False
         match row.check:
             case "":
@@ -124,12 +137,13 @@ def folder_parts(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(found + [f"/{one[:-1]}" for row in plain for one in row.folders if re.fullmatch(r"[^][*?/]+\*", one)])
 
 
-def _is_named(row: Row, parts: Sequence[str]) -> bool:
-    for folder in row.folders:
-        wanted = folder.split("/")
-        if any(_alike(parts[at : at + len(wanted)], wanted) for at in range(len(parts) - len(wanted))):
-            return True
-    return any(_alike(parts[-len(wanted) :], wanted) for name in row.names for wanted in [name.split("/")])
+def _has_name(row: Row, parts: Sequence[str]) -> bool:
+    return any(_alike(parts[-len(name) :], name) for name in (one.split("/") for one in row.names))
+
+
+def _has_folder(row: Row, folders: Sequence[str]) -> bool:
+    patterns = [folder.split("/") for folder in row.folders]
+    return any(_alike(folders[at : at + len(one)], one) for one in patterns for at in range(len(folders)))
 
 
 def _alike(parts: Sequence[str], patterns: Sequence[str]) -> bool:

@@ -1,5 +1,6 @@
 """Which files a run left, which of them a later one read, and what must be gone for a run to start without them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def test_the_first_access_of_a_file_tells_a_read_from_a_write(tmp_path: Path) ->
     files = LeftoverFiles()
     read, rewritten, unused = (write(tmp_path / name) for name in ("read", "rewritten", "unused"))
     files.after_run(FIRST, (), [(read, False), (rewritten, True), (unused, False)])
-    watching = files.before_run(tmp_path / "live", tmp_path, ["/cache/"])
+    watching = files.before_run(tmp_path / "live", [str(tmp_path)], ["/cache/"])
     if not watching.complete:
         pytest.skip("inotify is unavailable")
     Path(rewritten).write_text("2")
@@ -71,10 +72,68 @@ def test_folders_of_everybody_are_not_put_aside(tmp_path: Path, monkeypatch: pyt
 
 
 def test_without_inotify_reads_of_native_code_are_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_new_watch", lambda: None)
+    monkeypatch.setattr(module, "_new_watch", lambda paths: None)
     files, path = LeftoverFiles(), write(tmp_path / "a")
-    assert files.before_run(tmp_path / "live", tmp_path, ()).stop() == frozenset()
+    assert files.before_run(tmp_path / "live", (), ()).stop() == frozenset()
     assert files.complete
     files.after_run(FIRST, (), [(path, False)])
-    files.before_run(tmp_path / "live", tmp_path, ())
+    files.before_run(tmp_path / "live", (), ())
+    assert not files.complete
+
+
+@pytest.mark.launches
+def test_more_files_than_can_be_watched_are_watched_by_their_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_WATCHED", 3)
+    files = LeftoverFiles()
+    paths = [write(tmp_path / "made" / name) for name in ("read", "rewritten", "replaced", "removed", "unused")]
+    files.after_run(FIRST, (), [(path, False) for path in paths])
+    watching = files.before_run(tmp_path / "live", (), ())
+    if not watching.complete:
+        pytest.skip("inotify is unavailable")
+    write(tmp_path / "made" / "new")
+    Path(tmp_path, "made", "new").rename(paths[2])
+    Path(paths[1]).write_text("2")
+    Path(paths[3]).unlink()
+    write(Path(paths[3]))
+    for path in paths[:4]:
+        Path(path).read_text()
+    os.listdir(tmp_path / "made")
+    os.stat(paths[4])
+    assert watching.stop() == {paths[0]}
+    assert files.complete
+    files.after_run(FIRST, (), [(write(tmp_path / str(number) / "a"), False) for number in range(3)])
+    files.before_run(tmp_path / "live", (), ()).stop()
+    assert not files.complete
+
+
+@pytest.mark.launches
+def test_no_access_is_missed_because_there_were_many(tmp_path: Path) -> None:
+    files = LeftoverFiles()
+    rewritten, read = write(tmp_path / "rewritten"), write(tmp_path / "read")
+    files.after_run(FIRST, (), [(rewritten, False), (read, False)])
+    watching = files.before_run(tmp_path / "live", (), ())
+    if not watching.complete:
+        pytest.skip("inotify is unavailable")
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    if most > 2**17:
+        pytest.skip("the kernel keeps too many events to have them all")
+    for _ in range(most // 2 + 1):  # each is written, then read, which are two events
+        Path(rewritten).write_text("2")
+        Path(rewritten).read_text()
+    Path(read).read_text()
+    assert watching.stop() == {read}
+    assert files.complete
+
+
+@pytest.mark.launches
+def test_more_files_than_the_recorder_knows_may_have_been_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_KNOWN", 1)
+    files = LeftoverFiles()
+    files.after_run(FIRST, (), [(write(tmp_path / name), False) for name in ("a", "b")])
+    watching = files.before_run(tmp_path / "live", (), ())
+    watching.stop()
+    if not watching.complete:
+        pytest.skip("inotify is unavailable")
     assert not files.complete

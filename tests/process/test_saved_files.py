@@ -246,3 +246,34 @@ open(HOME + "/log.txt", "a").write("one more run\\n")
 """
     code, group = audit(project, script, env=env)
     assert (code, group["verdict"]) == (0, "deterministic")
+
+
+MANY = """
+(recorded,) = [module for name, module in sys.modules.items() if name.endswith(".recorder.process.outputs")]
+recorded._MOST = 10
+os.makedirs(FOLDER, exist_ok=True)
+first = not os.path.exists(FOLDER + "/13.txt")
+for number in range(30):
+    with open(f"{FOLDER}/{number}.txt", "w") as file:
+        file.write(f"score {0.5 + (number == 13 and not first and CHANGES):.6f}\\n")
+"""
+
+
+@pytest.mark.parametrize("where", ["below", "elsewhere, made by the run", "elsewhere"])
+@pytest.mark.parametrize("changes", [False, True])
+def test_more_files_than_are_recorded_decide_where_they_are_searched(
+    project: Project, where: str, changes: bool
+) -> None:
+    home = project.folder.parent / "home"
+    folder = project.folder / "features" if where == "below" else home / ".cache" / "features"
+    (home if where != "elsewhere" else folder).mkdir(parents=True)
+    (project.folder.parent / "temporary").mkdir()
+    env = {"HOME": str(home), "TMPDIR": str(project.folder.parent / "temporary")}
+    code, group = audit(project, f"import sys\nFOLDER, CHANGES = {str(folder)!r}, {changes}\n{MANY}", env=env)
+    if where == "elsewhere":
+        assert (code, group["verdict"]) == (125, "inconclusive")
+    elif changes:
+        assert (code, group["verdict"]) == (1, "nondeterministic")
+        assert "features/13.txt" in group["first_difference"]["site"]
+    else:
+        assert (code, group["verdict"]) == (0, "deterministic")

@@ -192,7 +192,10 @@ class Trouble(Line, frozen=True, tag="trouble"):
 
 
 class Wrote(Line, frozen=True, tag="wrote"):
-    """The process wrote to a file or made a folder, or (``spent``) to so many that further ones have no line."""
+    """The process wrote to a file or made a folder, or (``spent``) to so many that further ones have no line.
+
+    If those are ``seen``, they existed before, and the auditor searches their folders.
+    """
 
     path: str
     append: bool = False
@@ -201,6 +204,7 @@ class Wrote(Line, frozen=True, tag="wrote"):
     folder: bool = False
     at: int = 0
     spent: bool = False
+    seen: bool = False
 
 
 class Left(Line, frozen=True, tag="left"):

@@ -106,15 +106,15 @@ def read(
     budget: Budget | None = None,
     secret_names: Collection[str] = (),
     python: str = "",
-    known: Mapping[str, File] | None = None,
+    known: Mapping[tuple[str, str], File] | None = None,
     without: Rows | None = None,
 ) -> File:
     """Return what is in a file, which is called ``shown``.
 
     Values below a key that is the name of a secret, or one of ``secret_names``, are not shown. ``python`` is an
-    interpreter that may have a library that is missing here. ``known`` are files that were read before, by their
-    ``sha256``: one with the same bytes is not read again. Of a database, these rows are left out: ``without``. Raises
-    OSError if the file cannot be opened, BudgetSpentError if the budget does not suffice.
+    interpreter that may have a library that is missing here. ``known`` are files that were read before, by what
+    ``known_as`` returns: one with the same bytes and such a name is not read again. Of a database, these rows are left
+    out: ``without``. Raises OSError if the file cannot be opened, BudgetSpentError if the budget does not suffice.
     """
     budget = budget or Budget()
     budget.begin()
@@ -125,8 +125,9 @@ def read(
             digest.update(piece)
             size += len(piece)
     sha256 = digest.hexdigest()
-    if known and sha256 in known and without is None:
-        return msgspec.structs.replace(known[sha256], path=shown, name=shown)
+    same = known.get(known_as(shown, sha256)) if known and not without else None
+    if same is not None:
+        return msgspec.structs.replace(same, path=shown, name=shown)
     by, problem, values = formats.BYTES, "", _Values(PurePath(shown), facts, frozenset(secret_names))
     token = apart.interpreter.set(python)
     try:
@@ -151,6 +152,11 @@ def read(
         by = LOG
     kept = values.kept() if not problem else ()
     return File(path=shown, name=shown, sha256=sha256, size=size, by=by, values=kept, problem=problem[:_MOST_PROBLEM])
+
+
+def known_as(shown: str, sha256: str) -> tuple[str, str]:
+    """Return what two files of the same values have in common: their names, on which roles rest, but for numbers."""
+    return _series(PurePath(shown).name), sha256
 
 
 def _guessed(found: Format, path: Path, size: int, budget: Budget, values: "_Values") -> tuple[Format, "_Values"]:

@@ -40,6 +40,7 @@ MOST_DATABASE = 2**26
 """Bytes of a database whose rows are noted before a run."""
 
 _SQLITE = b"SQLite format 3\0"  # https://www.sqlite.org/fileformat2.html#magic_header_string
+_LEAST_DATABASE = 512  # a page of it
 
 _SHOWN = 3
 _SYSTEM = ("/dev/", "/proc/", "/sys/", "/run/")
@@ -67,7 +68,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """The files that a run wrote, in this order, and the folders that it made; ``spent`` if some were not recorded."""
+    """The files that a run wrote, in this order, and the folders that it made; ``spent`` if nobody knows some."""
 
     files: tuple[Change, ...] = ()
     folders: tuple[str, ...] = ()
@@ -78,7 +79,8 @@ class _Recorded:
     """What the processes of a run recorded of the files that they wrote, by path.
 
     ``first`` is the line that was written first, ``appended`` says whether all of them only appended to it, and
-    ``left`` whether a temporary file that is still there is new.
+    ``left`` whether a temporary file that is still there is new. ``spent`` says that files have no line, and
+    ``seen_spent`` that files have none that existed before, in a folder that is searched.
     """
 
     def __init__(self, processes: Iterable[Process]) -> None:
@@ -86,7 +88,7 @@ class _Recorded:
         self.appended: dict[str, bool] = {}
         self.left: dict[str, bool] = {}
         self.folders: dict[str, None] = {}
-        self.spent = False
+        self.spent = self.seen_spent = False
         for process in processes:
             for line in process.wrote:
                 self._take(line)
@@ -94,7 +96,8 @@ class _Recorded:
                 self.left[left.path] = self.left.get(left.path, False) or left.new
 
     def _take(self, line: Wrote) -> None:
-        self.spent = self.spent or line.spent
+        self.spent = self.spent or (line.spent and not line.seen)
+        self.seen_spent = self.seen_spent or (line.spent and line.seen)
         if line.folder:
             self.folders[line.path] = None
         elif line.path:
@@ -110,13 +113,18 @@ def changes_of(
     processes: Iterable[Process],
     prefixes: Prefixes | None = None,
     databases: Mapping[str, Rows] | None = None,
+    *,
+    complete: bool = True,
 ) -> Changes:
     """Return what a run wrote: files that the auditor ``scanned`` as changed, and what its processes recorded.
 
-    ``before``, ``prefixes`` and ``databases`` say what was there before. A name that was renamed or removed since
-    counts no more, and of several names of one file the first counts.
+    ``before``, ``prefixes`` and ``databases`` say what was there before; ``complete`` says that the search after the
+    run ended, which then has all that the recorder left out of what it searched. A name that was renamed or removed
+    since counts no more, and of several names of one file the first counts.
     """
     recorded, changed = _Recorded(processes), frozenset(scanned)
+    if recorded.seen_spent:  # what has no line may have been overwritten by more of the same
+        prefixes = None
     found: dict[tuple[int, int], tuple[tuple[int, bytes], Change]] = {}
     made = (path for folder in recorded.folders for path in _in(folder))
     for path in dict.fromkeys((*scanned, *recorded.first, *recorded.left, *made)):
@@ -140,7 +148,8 @@ def changes_of(
         order = now.st_mtime_ns, os.fsencode(path)
         found.setdefault((now.st_dev, now.st_ino), (order, Change(path, existed, kept, rows)))
     ordered = tuple(change for _, change in sorted(found.values(), key=lambda one: one[0]))
-    return Changes(ordered, tuple(recorded.folders), recorded.spent)
+    spent = recorded.spent or (recorded.seen_spent and not (before.complete and complete))
+    return Changes(ordered, tuple(recorded.folders), spent)
 
 
 def _kept(path: str, now: os.stat_result, before: Stamps, recorded: _Recorded, prefixes: Prefixes | None) -> int:
@@ -167,7 +176,7 @@ class Databases:
                 continue
             stamp = now.st_mtime_ns, now.st_size, now.st_ino
             if path not in self._known or self._known[path][0] != stamp:
-                self._known[path] = stamp, _rows(path) if now.st_size <= MOST_DATABASE else {}
+                self._known[path] = stamp, _rows(path) if _LEAST_DATABASE <= now.st_size <= MOST_DATABASE else {}
             found[path] = self._known[path][1]
         return {path: rows for path, rows in found.items() if rows}
 
@@ -212,7 +221,7 @@ class Collector:
     rules: OutputRules = field(default_factory=OutputRules)
     _digests: dict[str, str] = field(default_factory=dict)
     _last: dict[str, File] = field(default_factory=dict)
-    _known: dict[str, File] = field(default_factory=dict)
+    _known: dict[tuple[str, str], File] = field(default_factory=dict)
 
     def collect(
         self,
@@ -289,7 +298,8 @@ class Collector:
                 found[name] = File(path=name, name=name, sha256="", size=size, problem=problem)
             else:
                 found[name] = msgspec.structs.replace(file, added_only=shown[name].added_only)
-        self._known = {file.sha256: file for file in found.values() if not file.added_only}
+        whole = (file for file in found.values() if file.sha256 and not file.added_only)
+        self._known = {files.known_as(file.path, file.sha256): file for file in whole}
         if not missed:
             return found, None
         names = tuple(name for name, _ in missed[:_SHOWN])
@@ -331,9 +341,10 @@ def _size(change: Change) -> int:
 
 def shown_path(path: str, cwd: Path) -> str:
     """Return a path as people name it, relative to the working directory if it is below."""
-    for folder in (str(cwd), os.path.realpath(cwd)):
-        if path.startswith(f"{folder.rstrip(os.sep)}{os.sep}"):
-            return os.path.relpath(path, folder)
+    for real in (False, True):
+        folder = (os.path.realpath(cwd) if real else str(cwd)).rstrip(os.sep) + os.sep
+        if path.startswith(folder):
+            return os.path.normpath(path[len(folder) :])
     return path
 
 

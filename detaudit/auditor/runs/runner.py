@@ -195,7 +195,7 @@ class Runner:
                 self._first_folders = before.folders if before.complete and not self._settings.isolate else None
             known = [one.path for one in self._left.left]
             prefixes, databases = Prefixes(known), self._databases.before(dict.fromkeys((*_databases(before), *known)))
-            watching = self._watching(spec)
+            watching = self._watching(spec, before)
             watch = self._watch(spec, space)
             after, scanned = before, list[str]()
             native: Collection[str] = ()
@@ -209,7 +209,8 @@ class Runner:
                 scanned = written(before, after)
             with self._reading:
                 processes = event_logs.read_run(spec.folder, self._known)
-                changes, listed = changes_of(scanned, before, processes, prefixes, databases), Listed(spec.env)
+                listed = Listed(spec.env)
+                changes = changes_of(scanned, before, processes, prefixes, databases, complete=after.complete)
                 read = self._take_state(number, spec, processes, changes, listed, native, carry_on=carry_on)
                 used = threads(outcome.threads, processes) if spec.slot.name else 0
                 through = _through(followed.until, processes, early=outcome.ended)
@@ -236,17 +237,23 @@ class Runner:
         self._until = self._until and Until(step=step)
         self._trained_by = self._trained_by or training_processes(processes)
 
+    @property
+    def _searches(self) -> bool:
+        return self._settings.files or not self._settings.isolate
+
     def _stamps(self, spec: RunSpec) -> Stamps:
-        wanted = self._settings.files or not self._settings.isolate
         results = self._settings.out
-        if not wanted:
+        if not self._searches:
             return Stamps({})
         found = stamps(spec.cwd, results if not spec.cwd.is_relative_to(results) else Path(), sorted(self._folders))
         self._unsearched = self._unsearched or not found.complete
         return found
 
-    def _watching(self, spec: RunSpec) -> Watching:
-        return self._left.before_run(spec.live, spec.cwd, folder_parts(load_outputs()))
+    def _watching(self, spec: RunSpec, before: Stamps) -> Watching:
+        """Watch what earlier runs left; what a search like that ``before`` finds afterwards is not recorded."""
+        more = sorted(self._folders) if self._searches and before.complete else []
+        searched = [os.path.realpath(spec.cwd), *more]
+        return self._left.before_run(spec.live, searched, folder_parts(load_outputs()))
 
     def _take_state(
         self,

@@ -1,7 +1,7 @@
 """Record which files this process writes, and which files of earlier runs it reads, where the auditor cannot see it.
 
-The auditor lists the working directory before and after a run, so of what is there only files that existed before are
-written to the event log.
+The auditor searches the working directory, and folders that earlier runs made, before and after a run, so of what is
+there only files that existed before are written to the event log.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from .recorder import Recorder
 
-_MOST = 10_000
-_MOST_REMOVED = 100_000
+_MOST = 100_000
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 _SYSTEM = ("/dev/", "/proc/", "/sys/", "/run/")
 _LIBRARY = os.path.realpath(os.path.dirname(os.__file__)) + os.sep
@@ -35,9 +34,11 @@ class _Outputs:
 
     def __init__(self, recorder: Recorder, logs: str) -> None:
         self._sink = recorder.sink
-        folder, listed, known = _told(os.path.join(os.path.dirname(logs), wire.KNOWN_FILES))
-        self._cwd = os.path.realpath(folder or os.getcwd()) + os.sep
-        self._device = os.stat(self._cwd).st_dev
+        searched, listed, known = _told(os.path.join(os.path.dirname(logs), wire.KNOWN_FILES))
+        searched = [os.path.realpath(folder) + os.sep for folder in searched or [os.getcwd()]]
+        self._cwd = searched[0]
+        self._devices = {folder: os.stat(folder).st_dev for folder in searched if os.path.isdir(folder)}
+        self._searched = tuple(self._devices)
         self._listed = (*_PACKAGES, *listed)
         self._dropped = (*_SYSTEM, _LIBRARY, os.path.dirname(os.path.realpath(logs)) + os.sep)
         chosen = [os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]
@@ -49,7 +50,7 @@ class _Outputs:
         self._made: set[str] = set()
         self._left: dict[str, bool] = {}
         self._removed: set[str] = set()
-        self._lines = 0
+        self._lines = {False: 0, True: 0}
 
     def path_of(self, file: Any, descriptor: Any = -1) -> str:
         """Return the path of a file, with the links of its folder resolved; "" of what is no path."""
@@ -96,10 +97,11 @@ class _Outputs:
         if path.startswith(self._temporary) and not path.startswith(self._cwd):
             if len(self._left) < _MOST:  # most of them are removed again
                 self._left[path] = size < 0
-        elif size >= 0 or not self._is_scanned(path):
+        elif (not (searched := self._is_searched(path))) or size >= 0:
             self._written[path] = append
             before = {"append": append, "size": size, "changed": changed}
-            self._write({"k": "wrote", "path": path, **before, "at": time.monotonic_ns()})
+            line = {"k": "wrote", "path": path, **before, "at": time.monotonic_ns()}
+            self._write(line, seen=searched and not append)
 
     def made(self, path: str) -> None:
         """Note that a folder is about to come to be: what is in it at the end was written by this run."""
@@ -111,7 +113,9 @@ class _Outputs:
             self._folder(path)
 
     def _folder(self, path: str) -> None:
-        if path not in self._made and not self._is_dropped(path + os.sep) and not self._is_scanned(path):
+        if path in self._made or self._is_dropped(path + os.sep):
+            return
+        if not (path.startswith(self._cwd) and self._is_searched(path)):
             self._made.add(path)
             self._write({"k": "wrote", "path": path, "folder": True, "at": time.monotonic_ns()})
 
@@ -126,7 +130,7 @@ class _Outputs:
 
     def removed(self, path: str) -> None:
         """Note that a file is about to be removed: if it is written again, it existed before."""
-        if path and path not in self._written and len(self._removed) < _MOST_REMOVED and not self._is_dropped(path):
+        if path and path not in self._written and len(self._removed) < _MOST and not self._is_dropped(path):
             self._removed.add(path)
 
     def read(self, path: str, frame: FrameType | None) -> None:
@@ -149,7 +153,7 @@ class _Outputs:
 
     def forget(self) -> None:
         """Leave what the parent wrote to its own event log."""
-        self._lines = 0
+        self._lines = {False: 0, True: 0}
         self._left.clear()
 
     def _before(self, path: str) -> tuple[int, int]:
@@ -157,7 +161,7 @@ class _Outputs:
             found = os.lstat(path)
         except OSError as error:
             handlers.pass_on(error)
-            return (0, 0) if path in self._removed or len(self._removed) >= _MOST_REMOVED else (-1, 0)
+            return (0, 0) if path in self._removed or len(self._removed) >= _MOST else (-1, 0)
         return found.st_size, found.st_ctime_ns
 
     def _is_dropped(self, path: str) -> bool:
@@ -166,26 +170,31 @@ class _Outputs:
         shown = path[len(self._cwd) - 1 :] if path.startswith(self._cwd) else path
         return any([part in shown for part in self._listed])
 
-    def _is_scanned(self, path: str) -> bool:
-        """Whether the auditor finds a file that is new by itself: it does not look at other file systems."""
-        if not path.startswith(self._cwd):
+    def _is_searched(self, path: str) -> bool:
+        """Whether the auditor finds by itself that a file changed: it does not look at other file systems."""
+        if not path.startswith(self._searched):
             return False
         try:
-            return os.stat(os.path.dirname(path)).st_dev == self._device
+            device = os.stat(os.path.dirname(path)).st_dev
+            return any([path.startswith(folder) and one == device for folder, one in self._devices.items()])
         except OSError as error:
             handlers.pass_on(error)
             return True  # the folder does not exist either
 
-    def _write(self, line: dict[str, object]) -> None:
-        self._lines += 1
-        if self._lines <= _MOST:
+    def _write(self, line: dict[str, object], *, seen: bool = False) -> None:
+        """Write a line; those of changes that are ``seen`` by the auditor too have a quota of their own."""
+        self._lines[seen] += 1
+        if self._lines[seen] <= _MOST:
             self._sink.write(line)
-        elif self._lines == _MOST + 1:
-            self._sink.write({"k": "wrote", "path": "", "spent": True})
+        elif self._lines[seen] == _MOST + 1:
+            self._sink.write({"k": "wrote", "path": "", "spent": True, "seen": seen})
 
 
-def _told(path: str) -> tuple[str, list[str], list[str]]:
-    """Return the folder of the run, parts of paths that are only listed, and the files that earlier runs left."""
+def _told(path: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the folders that are searched, parts of paths that are only listed, and the files that earlier runs left.
+
+    The folder of the run is the first.
+    """
     try:
         with open(path, "rb") as file:
             parts = [os.fsdecode(part).split("\0") for part in file.read().split(b"\0\0")]
@@ -193,9 +202,9 @@ def _told(path: str) -> tuple[str, list[str], list[str]]:
         handlers.pass_on(error)
         parts = []
     if len(parts) != 3:
-        return "", [], []
-    (folder, *_), listed, known = parts
-    return folder, [part for part in listed if part], [part for part in known if part]
+        return [], [], []
+    searched, listed, known = [[part for part in one if part] for one in parts]
+    return searched, listed, known
 
 
 _outputs: list[_Outputs] = []

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detaudit.auditor.evidence import files, formats
-from detaudit.auditor.evidence.files import Budget, BudgetSpentError, read
-from detaudit.auditor.evidence.formats import BROKEN, Part, apart, documents, protobuf
+from detaudit.auditor.evidence.files import Budget, BudgetSpentError, known_as, read
+from detaudit.auditor.evidence.formats import BROKEN, Part, Rows, apart, documents, protobuf
 from detaudit.model.outputs import File, OutputKind, Outputs, Role, RunFacts, Value
 from detaudit.outputs import compare
 from detaudit.redact import HIDDEN
@@ -157,11 +157,17 @@ def test_the_interpreter_is_asked_only_while_its_files_are_read(
     assert (asked, apart.interpreter.get()) == (["/usr/bin/python3"], "")
 
 
-def test_the_same_bytes_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = saved(tmp_path, {"w": 1})
+def test_the_same_bytes_are_not_read_again_below_a_name_that_means_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = saved(tmp_path, {"w": 1}, "w-1.any")
+    known = {known_as(first.path, first.sha256): first}
     monkeypatch.setattr(formats, "format_of", None)
-    again = saved(tmp_path, {"w": 1}, "other.any", known={first.sha256: first})
-    assert (again.path, again.values) == ("other.any", first.values)
+    assert saved(tmp_path, {"w": 1}, "seconds-2.any", known=known).problem
+    nothing: tuple[Rows | None, ...] = None, {}
+    for without in nothing:
+        again = saved(tmp_path, {"w": 1}, "w-2.any", known=known, without=without)
+        assert (again.path, again.values) == ("w-2.any", first.values)
 
 
 def test_an_empty_file_has_no_values_but_a_digest(tmp_path: Path) -> None:

@@ -124,6 +124,23 @@ def test_a_recorder_that_ran_out_of_lines_is_said(tmp_path: Path) -> None:
     assert unread == Unread(budget=FileBudget())
 
 
+@pytest.mark.parametrize(("before", "after", "spent"), [(True, True, False), (False, True, True), (True, False, True)])
+def test_a_complete_search_has_what_the_recorder_left_out_of_it(before: bool, after: bool, spent: bool) -> None:
+    lines = [process(line("", spent=True, seen=True))]
+    assert changes_of((), Stamps({}, before), lines, complete=after).spent is spent
+    assert changes_of((), Stamps({}), [*lines, process(line("", spent=True))]).spent
+
+
+def test_what_has_no_line_may_have_been_overwritten_by_more_of_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("1")
+    before, prefixes = stamps(tmp_path, tmp_path / "none"), Prefixes([str(path)])
+    path.write_text("11")
+    changed = scanned(before, stamps(tmp_path, tmp_path / "none"))
+    for lines, kept in (([], 1), ([process(line("", spent=True, seen=True))], 0)):
+        assert changes_of(changed, before, lines, prefixes).files == (Change(str(path), existed=True, kept=kept),)
+
+
 def test_what_was_read_is_kept(tmp_path: Path) -> None:
     found = Collector().collect(tmp_path, new(save(tmp_path / "a.npy", 1)), (), listed=NONE_LISTED, facts=FACTS)
     outputs.keep(found, tmp_path)

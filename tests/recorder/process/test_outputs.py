@@ -25,10 +25,11 @@ class Place:
         for one in (self.cwd, self.out, self.temporary, self.live / "logs"):
             one.mkdir(parents=True)
         self.known: list[Path] = []
+        self.searched: list[Path] = []
 
     def run(self, script: str, cwd: Path | None = None) -> list[dict[str, Any]]:
         """Run a script, and return the lines about files."""
-        parts = [[str(self.cwd)], ["/.triton/cache/"], map(str, self.known)]
+        parts = [[str(self.cwd), *map(str, self.searched)], ["/.triton/cache/"], map(str, self.known)]
         told = b"\0\0".join(b"\0".join(map(os.fsencode, part)) for part in parts)
         (self.live / wire.KNOWN_FILES).write_bytes(told)
         head = f"import os, shutil, sqlite3\nOUT, TMP = {str(self.out)!r}, {str(self.temporary)!r}\n"
@@ -114,12 +115,76 @@ def test_dropped_paths_do_not_spend_the_quota(place: Place) -> None:
     assert [Path(line["path"]).name for line in lines] == ["a"]
 
 
+SMALL_QUOTA = """
+    import sys
+    (outputs,) = [module for name, module in sys.modules.items() if name.endswith(".recorder.process.outputs")]
+    outputs._MOST = 10
+"""
+
+
 def test_that_the_quota_is_spent_is_said_once(place: Place) -> None:
-    lines = place.run("""
-        for number in range(10010):
-            os.close(os.open(f'{OUT}/{number}.txt', os.O_WRONLY | os.O_CREAT))
-    """)
-    assert [bool(line.get("spent")) for line in lines] == [False] * 10_000 + [True]
+    lines = place.run(
+        SMALL_QUOTA
+        + """
+    for number in range(20):
+        open(f'{OUT}/{number}.txt', 'w')
+    """
+    )
+    assert [line.get("spent", False) for line in lines] == [False] * 10 + [True]
+    assert not lines[-1]["seen"]
+
+
+def test_what_the_auditor_sees_too_does_not_spend_the_quota_of_other_files(place: Place) -> None:
+    (place.out / "made").mkdir()
+    place.searched = [place.out / "made"]
+    for number in range(20):
+        (place.cwd / f"{number}.txt").touch()
+        (place.out / "made" / f"{number}.txt").touch()
+    lines = place.run(
+        SMALL_QUOTA
+        + """
+    for number in range(20):
+        open(f'{number}.txt', 'w')
+        open(f'{OUT}/made/{number}.txt', 'w')
+        open(f'{OUT}/made/new-{number}.txt', 'w')
+    for number in range(10):
+        open(f'{OUT}/{number}.txt', 'w')
+    """
+    )
+    said = [line for line in lines if line.get("spent")]
+    assert [line["seen"] for line in said] == [True]
+    assert sum(Path(line["path"]).parent == place.out for line in lines) == 10
+    assert not [line for line in lines if "new" in line["path"]]
+
+
+def test_what_is_appended_to_spends_the_quota_of_other_files(place: Place) -> None:
+    for number in range(20):
+        (place.cwd / f"{number}.txt").write_text("1")
+    lines = place.run(
+        SMALL_QUOTA
+        + """
+    for number in range(20):
+        open(f'{number}.txt', 'a')
+    """
+    )
+    assert [line.get("spent", False) for line in lines] == [False] * 10 + [True]
+    assert not lines[-1]["seen"]
+
+
+def test_reads_of_earlier_runs_have_a_line_when_the_quota_is_spent(place: Place) -> None:
+    (place.cwd / "left").write_text("1")
+    place.known = [place.cwd / "left"]
+    for number in range(20):
+        (place.cwd / f"{number}.txt").touch()
+    lines = place.run(
+        SMALL_QUOTA
+        + """
+    for number in range(20):
+        open(f'{number}.txt', 'w')
+    open('left')
+    """
+    )
+    assert [Path(line["path"]).name for line in lines if line["k"] == "read"] == ["left"]
 
 
 @pytest.mark.parametrize(

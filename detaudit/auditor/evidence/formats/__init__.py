@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -173,7 +173,13 @@ class Format:
         return found
 
     def _named(self, function: str) -> Callable[..., Any]:
-        return cast(Callable[..., Any], getattr(importlib.import_module(f"{__name__}.{self.module}"), function))
+        return _function(self.module, function)
+
+
+@cache
+def _function(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of a module here, which is imported when it is needed."""
+    return cast(Callable[..., Any], getattr(importlib.import_module(f"{__name__}.{module}"), name))
 
 
 def _begins(*marks: bytes) -> Callable[[Start], bool]:
@@ -181,8 +187,7 @@ def _begins(*marks: bytes) -> Callable[[Start], bool]:
 
 
 def _tested(module: str, name: str) -> Callable[[Start], Any]:
-    """Return a test that a module has, which is imported when it is needed."""
-    return lambda start: getattr(importlib.import_module(f"{__name__}.{module}"), name)(start)
+    return lambda start: _function(module, name)(start)
 
 
 def _is_safetensors(start: Start) -> bool:

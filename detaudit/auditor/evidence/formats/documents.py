@@ -48,6 +48,7 @@ _ESCAPED = "backslashreplace"
 # ------------------------------------------------------------------------------------------------------------- text
 
 
+@functools.lru_cache(maxsize=2)  # several formats ask
 def encoding_of(head: bytes) -> str:
     """Return the encoding of a text that begins with these bytes, ``""`` if they begin none."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
