@@ -1,5 +1,6 @@
 """Read a file that a run wrote: what it holds, value by value, and what each value is."""
 
+import functools
 import hashlib
 import math
 import re
@@ -355,7 +356,7 @@ class _Values:
         if not part.text or len(part.text) > MOST_SHOWN:
             return ""
         keys = re.split(r"[.,/:\[\]@ ]+", part.name)
-        if any(key in self._secret_names or redact.is_secret(key) for key in keys):
+        if any(key in self._secret_names or _is_secret(key) for key in keys):
             return redact.HIDDEN
         return redact.text(part.text)
 
@@ -409,6 +410,9 @@ def _labeled(lines: list[FileLine]) -> Iterator[tuple[str, Role, str]]:
             label = label or "value"
             seen[label] += 1
             yield label if seen[label] == 1 else f"{label} {seen[label]}", role, text
+
+
+_is_secret = functools.lru_cache(maxsize=2**12)(redact.is_secret)  # many values have the same keys
 
 
 def _series(name: str) -> str:

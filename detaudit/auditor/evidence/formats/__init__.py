@@ -160,7 +160,7 @@ class Format:
 
     def fits(self, start: Start) -> bool:
         """Return whether a file that begins so is of this format."""
-        return bool(self.test(start) if self.test else self._named(f"is_{self.name}")(start.head, start.path))
+        return bool(self.test(start) if self.test else self._is_of(start.head, start.path))
 
     def parts(self, path: Path) -> Iterator[Part]:
         """Yield the parts of a file, each name once.
@@ -171,6 +171,10 @@ class Format:
         read = self._named("parts" if self.test else f"{self.name}_parts")
         found: Iterator[Part] = read(path) if self.without is None else read(path, self.without)
         return found
+
+    @cached_property
+    def _is_of(self) -> Callable[[bytes, Path], Any]:
+        return self._named(f"is_{self.name}")
 
     def _named(self, function: str) -> Callable[..., Any]:
         return _function(self.module, function)
