@@ -241,12 +241,13 @@ class Collector:
         that is missing here.
         """
         left_out: list[ListedFile] = []
+        real = os.path.realpath(cwd)
         shown: dict[str, Change] = {}
         for change in changes.files:
             name = shown_path(change.path, cwd)
             if change.path in named or is_ignored(name, self.rules.ignore):
                 continue
-            row = listed.row(change.path, os.path.realpath(cwd))
+            row = listed.row(change.path, real)
             if row is None:
                 shown[name] = change
             elif len(left_out) < MOST_LISTED:
