@@ -82,8 +82,8 @@ test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out, an
 test-pages: $(VENV)/.dev ## Run every command of the documentation; some races need an idle machine (half an hour)
 	$(BIN)/python -m pytest tests/docs -m pages
 
-test-slow: $(VENV)/.dev ## Test every way to train with TensorFlow
-	$(BIN)/python -m pytest -m slow
+test-slow: $(VENV)/.dev ## Test every way to train, with TensorFlow too (an hour)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 test-ecosystem: $(VENV)/.ecosystem ## Test with Lightning, transformers, JAX and others (half an hour)
 	$(BIN)/python -m pytest tests/ecosystem -m ecosystem

@@ -98,7 +98,7 @@ OF_NESTED = "parameters = {'v': parameters['v'] + torch.seed() % 97}"
     ids=["alone", "between-steps", "at-each-step", "once", "functional", "nested"],
 )
 @pytest.mark.parametrize("differs", [False, True], ids=["equal", "differs"])
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_last_update_by_hand_counts(project: Project, code: str, last: str, steps: int, differs: bool) -> None:
     noise = last if differs else ""
     text = code.replace("{noise}", noise) if "{noise}" in code else f"{code}\n    {noise}\n"
@@ -108,7 +108,7 @@ def test_the_last_update_by_hand_counts(project: Project, code: str, last: str, 
     assert done.json["groups"][0]["runs"][0]["steps"] == steps
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_gradients_that_are_accumulated_beside_weights_without_an_optimizer_are_one_step(project: Project) -> None:
     project.write("train.py", BEGIN + ACCUMULATED)
     done = project.run("train.py", "--runs", "2")

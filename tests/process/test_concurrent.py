@@ -53,7 +53,7 @@ POOLS = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", POOLS)
 def test_equal_trainings_match_whoever_trains_them(project: Project, kind: str) -> None:
     project.write("fits.py", FIT)
@@ -64,7 +64,7 @@ def test_equal_trainings_match_whoever_trains_them(project: Project, kind: str) 
         assert sorted(rank["steps"] for rank in run["ranks"]) == [3, 3, 3, 4, 4]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_one_different_training_among_equal_ones_is_found(project: Project) -> None:
     project.write("fits.py", FIT.replace("manual_seed(seed)", "manual_seed(seed if seed != 3 else time.time_ns())"))
     project.write("train.py", POOLS["threads"])
@@ -102,7 +102,7 @@ THROWN_AWAY = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("way", THROWN_AWAY)
 @pytest.mark.parametrize("before", [0, 2])
 def test_a_probe_on_noise_before_a_step_is_no_part_of_it(project: Project, way: str, before: int) -> None:
@@ -133,7 +133,7 @@ def test_a_probe_on_noise_before_a_step_is_no_part_of_it(project: Project, way: 
         assert done.code == 0, done.out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["joblib.Parallel(2, prefer='threads')", "joblib.Parallel(2)"])
 def test_equal_fits_in_threads_and_workers_match(project: Project, threads: str) -> None:
     project.write(

@@ -88,6 +88,7 @@ WAITS = """
 """
 
 
+@pytest.mark.full
 def test_an_interrupted_bisection_goes_on_there(hosts: Hosts, tmp_path: Path) -> None:
     count, hold = tmp_path / "count", tmp_path / "hold"
     hold.touch()
@@ -124,6 +125,7 @@ machine.describe = lambda *given, **named: {**describe(*given, **named), "microc
 LOST = "import os, sys, training\nopen(COUNT, 'a').write('x')\nif os.path.getsize(COUNT) == 2:\n    open(DOWN, 'w')\n"
 
 
+@pytest.mark.slow
 def test_runs_on_two_kinds_of_machines_are_not_compared(hosts: Hosts, tmp_path: Path) -> None:
     another(hosts.folder, "b")
     with (hosts.folder / "b.home" / "sitecustomize.py").open("a") as file:

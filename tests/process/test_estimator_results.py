@@ -79,7 +79,7 @@ def code_of(name: str) -> str:
     """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*FITTED, *LATER])
 @pytest.mark.parametrize("number", ["0.5", "random.SystemRandom().random()"], ids=["equal", "differs"])
 def test_what_an_estimator_has_after_its_fit_is_compared(project: Project, name: str, number: str) -> None:
@@ -88,7 +88,7 @@ def test_what_an_estimator_has_after_its_fit_is_compared(project: Project, name:
     assert done.code == (number != "0.5"), done.out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLOCKS)
 def test_how_long_a_fit_took_is_no_result(project: Project, name: str) -> None:
     project.write("train.py", BEGIN.replace("{number}", "0.5") + code_of(name))

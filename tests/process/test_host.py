@@ -174,6 +174,7 @@ DROPPED = """
 """
 
 
+@pytest.mark.slow
 def test_a_model_that_was_dropped_is_not_kept(project: Project) -> None:
     project.write("train.py", DROPPED)
     bare, recorded = bare_and_recorded(project, "train.py")

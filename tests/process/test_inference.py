@@ -125,7 +125,7 @@ BENCHMARKS = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BENCHMARKS)
 @pytest.mark.parametrize(("last", "code"), [("", 0), ("torch.seed(); model(torch.randn_like(x))", 1)])
 def test_how_often_a_benchmark_repeats_a_call_is_no_difference(
@@ -146,7 +146,7 @@ def test_an_evaluation_in_training_mode_is_not(project: Project) -> None:
     assert "call 1, rng" in done.out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_an_evaluation_between_the_steps_is_no_result(project: Project) -> None:
     project.write("train.py", TRAINED + "    model(x)\n")
     done = project.run("train.py", "--runs", "2")
@@ -154,7 +154,7 @@ def test_an_evaluation_between_the_steps_is_no_result(project: Project) -> None:
     assert done.json["groups"][0]["runs"][0]["ranks"][0]["output_digest"]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_an_evaluation_after_the_last_update_is_a_result(project: Project) -> None:
     project.write("train.py", TRAINED + "    look()\n")
     done = project.run("train.py", "--runs", "2")
@@ -190,7 +190,7 @@ WORKERS = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_transform_in_a_worker_of_a_loader_is_no_result(tmp_path: Path) -> None:
     trained = [process for process in recorded(tmp_path, WORKERS) if process.trained]
     assert [one.trained[0].steps for one in trained] == [2]
@@ -228,14 +228,14 @@ def events(processes: list[Process]) -> list[Any]:
     return [(one.framework, one.steps) for process in processes for one in process.trained]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_outermost_calls_of_tensorflow_are_results(tmp_path: Path) -> None:
     processes = recorded(tmp_path, KERAS)
     assert events(processes) == [("tensorflow inference", 6)]
     assert processes[0].troubles == []
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(("after", "evaluated"), [("", False), ("    model.predict(x, verbose=0)\n", True)])
 def test_what_keras_predicts_after_a_fit_is_a_result(tmp_path: Path, after: str, evaluated: bool) -> None:
     processes = recorded(tmp_path, KERAS + "    model.fit(x, y, epochs=2, verbose=0)\n" + after)

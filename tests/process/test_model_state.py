@@ -105,7 +105,7 @@ SAME = """
 
 def scripts(names: Iterable[str]) -> list[object]:
     first, *rest = names
-    return [first, *[pytest.param(name, marks=pytest.mark.full) for name in rest]]
+    return [first, *[pytest.param(name, marks=pytest.mark.slow) for name in rest]]
 
 
 @pytest.mark.parametrize("name", scripts(DIFFERENT))
@@ -145,7 +145,7 @@ QUANTIZED = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "code"), [("noise(16, 4)", 1), ("torch.ones(16, 4)", 0)])
 def test_a_quantized_model_is_compared_by_its_scales(project: Project, data: str, code: int) -> None:
     project.write("train.py", dedent(NETWORK) + dedent(QUANTIZED.replace("CALIBRATION", data)))
@@ -172,7 +172,7 @@ KERAS = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(("look", "step"), [(3, 4), (1, 3), (None, None)], ids=["at the end", "between", "never"])
 def test_the_state_of_a_keras_model(project: Project, look: int | None, step: int | None) -> None:
     project.write("train.py", dedent(KERAS) + f"main({look})\n")
@@ -207,7 +207,7 @@ MODULE = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("seeded", [True, False])
 def test_a_module_of_tensorflow_that_no_optimizer_updates(project: Project, seeded: bool) -> None:
     project.write("train.py", dedent(KERAS) + dedent(MODULE).replace("SEEDED", str(seeded)))

@@ -99,6 +99,7 @@ def test_only_what_a_step_of_a_script_calls_is_repeated(project: Project) -> Non
     assert not list(project.folder.glob(".detaudit/*/runs/none/1/logs/*.bin"))
 
 
+@pytest.mark.slow
 def test_a_step_whose_operations_match_has_status_0(project: Project) -> None:
     project.write("train.py", STEP)
     code, found = scan(project, "--script", "train.py", "--at-step", "1")

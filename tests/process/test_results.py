@@ -25,7 +25,7 @@ QUICK = (
 LABELS: dict[str, dict[str, Any]] = yaml.safe_load((twice.HERE / "labels.yaml").read_text())
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_a_script_is_judged_as_labeled(name: str) -> None:
     label = LABELS[name]

@@ -172,7 +172,7 @@ for x, y in DataLoader(TensorDataset(*data()), 8, shuffle=True, num_workers=2):
 }
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
 def test_style(project: Project, style: str) -> None:
     steps, body = STYLES[style]
@@ -213,7 +213,7 @@ def test_styles_in_one_process(project: Project, styles: list[str]) -> None:
     assert (project.folder / "results" / "runs" / "none" / "1" / "stdout.log").read_text() == bare.stdout
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_three_ranks_of_torchrun_are_a_row_each(project: Project) -> None:
     project.write(
         "train.py",

@@ -45,6 +45,7 @@ def line_of(path: Path, text: str) -> int:
     return next(number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line)
 
 
+@pytest.mark.full
 def test_a_race_is_reported_with_its_operation_its_line_and_its_tensors(project: Project) -> None:
     path = project.write("train.py", RACE)
     kept = ("--dump", "kept/two.npz", "--repro", "race")

@@ -348,7 +348,7 @@ FUNCTIONAL = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("update", [IN_PLACE, THROUGH_DATA, THROUGH_THE_MODEL, FUNCTIONAL])
 @pytest.mark.parametrize(("seed", "code"), [("torch.manual_seed(1)", 0), ("torch.seed()", 1)])
 def test_a_training_by_hand_after_one_with_an_optimizer(project: Project, update: str, seed: str, code: int) -> None:

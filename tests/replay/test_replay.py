@@ -10,8 +10,8 @@ from detaudit.model import ReplayVerdict
 from tests.replay.cases import CASES, Case
 from tests.replay.harness import answer, recorded, replayed
 
-USUAL = ("read_empty", "shared")
-"""The cases of every test run; test_trace.py has a race."""
+USUAL = ("read_empty",)
+"""The case of every test run; test_trace.py has a race."""
 
 _marked = [pytest.param(one, id=one.name, marks=() if one.name in USUAL else pytest.mark.replay) for one in CASES]
 
