@@ -8,7 +8,7 @@ import stat
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
@@ -20,7 +20,7 @@ from detaudit.auditor.evidence.event_logs import Process
 from detaudit.auditor.evidence.event_records import UNREADABLE, Wrote
 from detaudit.auditor.evidence.formats import BROKEN, Rows, tables
 from detaudit.launch import RunSpec
-from detaudit.launch.changes import Prefixes, Stamps
+from detaudit.launch.changes import Prefixes, Stamp, Stamps
 from detaudit.model import Artifact
 from detaudit.model.encoding import encode
 from detaudit.model.outputs import File, ListedFile, OutputRules, Outputs, RunFacts, Unread
@@ -52,18 +52,19 @@ class Change:
 
     ``existed`` says that it was there before the run; ``kept`` is how many bytes of then are still its first ones, if
     the run only appended to it, else 0. ``rows`` are those that a database had, if all of them are still there, else
-    none.
+    none. ``older`` are the files that a log was rotated into, the oldest one first: they are compared as its beginning.
     """
 
     path: str
     existed: bool
     kept: int = 0
     rows: Rows = field(default_factory=dict)
+    older: tuple["Change", ...] = ()
 
     @property
     def added_only(self) -> bool:
         """Whether only what the run added to it is compared."""
-        return self.kept > 0 or bool(self.rows)
+        return self.kept > 0 or bool(self.rows) or any(one.added_only for one in self.older)
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,51 @@ def changes_of(
         found.setdefault((now.st_dev, now.st_ino), (order, Change(path, existed, kept, rows)))
     ordered = tuple(change for _, change in sorted(found.values(), key=lambda one: one[0]))
     spent = recorded.spent or (recorded.seen_spent and not (before.complete and complete))
-    return Changes(ordered, tuple(recorded.folders), spent)
+    return Changes(tuple(_with_rotated(ordered, before)), tuple(recorded.folders), spent)
+
+
+_ROTATED = re.compile(r"(.+\.(?:log|out|err|txt|jsonl))(?:\.(\d{1,3}))?")
+"""How logging.handlers.RotatingFileHandler and logrotate name a log and those before it: the higher, the older."""
+
+
+def _with_rotated(changes: Sequence[Change], before: Stamps) -> Iterator[Change]:
+    """Yield changes; a log and the files that it was rotated into, which each run cuts elsewhere, are one."""
+    named = {change.path: found for change in changes if (found := _ROTATED.fullmatch(change.path))}
+    logs: dict[str, list[tuple[int, Change]]] = {}
+    for change in changes:
+        if (found := named.get(change.path)) and found[1] in named:
+            logs.setdefault(found[1], []).append((int(found[2] or 0), change))
+    for change in changes:
+        found = named.get(change.path)
+        files = logs.get(found[1], []) if found else []
+        if len(files) < 2:
+            yield change
+        elif found and change.path == found[1]:
+            old = {stamp[3]: (number, stamp[2]) for number, stamp in _rotated_before(change.path, before)}
+            *older, log = [_renamed(number, one, old) for number, one in sorted(files, key=lambda file: -file[0])]
+            yield replace(log, older=tuple(older))
+
+
+def _rotated_before(log: str, before: Stamps) -> Iterator[tuple[int, Stamp]]:
+    for number in range(1000):
+        stamp = before.files.get(f"{log}.{number}" if number else log)
+        if stamp is not None:
+            yield number, stamp
+        elif number > 1:
+            return
+
+
+def _renamed(number: int, change: Change, old: Mapping[int, tuple[int, int]]) -> Change:
+    """Return a file of a log with what it had before the run, when its number was no higher than now.
+
+    A higher one was removed, and its inode used again.
+    """
+    try:
+        now = os.lstat(change.path)
+    except OSError:
+        return change
+    before, size = old.get(now.st_ino, (number + 1, 0))
+    return replace(change, kept=size if before <= number and size <= now.st_size else 0)
 
 
 def _kept(path: str, now: os.stat_result, before: Stamps, recorded: _Recorded, prefixes: Prefixes | None) -> int:
@@ -321,21 +366,23 @@ class Collector:
 def _added(change: Change) -> Iterator[Path]:
     """Give the file, or one with what was appended to it, of the same name; a table keeps its names of columns."""
     path = Path(change.path)
-    if not change.kept:
+    if not change.kept and not change.older:
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="detaudit-") as folder, path.open("rb") as file:
-        file.seek(change.kept)
-        part, header = Path(folder, path.name), tables.header_of(path)
+    with tempfile.TemporaryDirectory(prefix="detaudit-") as folder:
+        part = Path(folder, path.name)
         with part.open("wb") as target:
-            target.write(header)
-            shutil.copyfileobj(file, target)
+            target.write(b"" if change.older else tables.header_of(path))
+            for one in (*change.older, change):
+                with open(one.path, "rb") as file:
+                    file.seek(one.kept)
+                    shutil.copyfileobj(file, target)
         yield part
 
 
 def _size(change: Change) -> int:
     try:
-        return max(0, os.path.getsize(change.path) - change.kept)
+        return sum(max(0, os.path.getsize(one.path) - one.kept) for one in (*change.older, change))
     except OSError:
         return 0
 

@@ -1,7 +1,9 @@
 """Which of the files that a run wrote are read, by which names they are compared, and what of them the run added."""
 
+import logging.handlers
 import os
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -287,3 +289,38 @@ def test_folders_of_a_series_count_as_the_first() -> None:
     assert numbered(before, after, cwd) == (("runs/exp2", "runs/exp"),)
     facts = RunFacts(started=0, ended=1, numbered=(("runs/exp2", "runs/exp"),))
     assert masked("saved to runs/exp2, not runs/exp21", facts) == "saved to runs/exp, not runs/exp21"
+
+
+def logged(folder: Path, lines: Sequence[str]) -> tuple[Changes, Stamps]:
+    """Write lines to a log that is rotated, as a run does, and return what changed."""
+    before = stamps(folder, folder / "none")
+    handler = logging.handlers.RotatingFileHandler(folder / "train.log", maxBytes=90, backupCount=3)
+    for text in lines:
+        handler.emit(logging.LogRecord("a", logging.INFO, "", 0, text, None, None))
+    handler.close()
+    changed = scanned(before, stamps(folder, folder / "none"))
+    return changes_of(changed, before, [process(line(path, append=True, size=0)) for path in changed]), before
+
+
+@pytest.mark.parametrize("earlier", [[], ["older line"], [f"older line {number}" for number in range(40)]])
+def test_a_log_that_each_run_cuts_elsewhere_is_one_file(tmp_path: Path, earlier: list[str]) -> None:
+    logged(tmp_path, earlier)
+    collector, files = Collector(), []
+    for loss in (0.25, 0.25, 0.25, 0.25, 0.75):
+        lines = [f"epoch {number} loss {loss if number == 9 else 0.5}" for number in range(12)]
+        changes, _ = logged(tmp_path, lines)
+        found = collector.collect(tmp_path, changes, (), listed=NONE_LISTED, facts=FACTS).files
+        files.append({file.name: file for file in found})
+    assert [list(one) for one in files] == [["train.log"]] * 5
+    *equal, other = [compare.digest(one["train.log"]) for one in files]
+    assert len(set(equal)) == 1
+    assert other not in equal
+
+
+def test_files_with_numbers_that_are_no_rotated_log_are_compared_alone(tmp_path: Path) -> None:
+    for name in ("model.pt", "model.pt.1", "only.log.1"):
+        (tmp_path / name).write_text(name)
+    names_of = [str(tmp_path / name) for name in ("model.pt", "model.pt.1", "only.log.1")]
+    found = changes_of(names_of, Stamps({}), ()).files
+    assert sorted(change.path for change in found) == names_of
+    assert not any(change.older for change in found)
