@@ -201,7 +201,11 @@ def _kept(path: str, now: os.stat_result, before: Stamps, recorded: _Recorded, p
     """Return how many bytes of a file that existed were only appended to, 0 if it may have been overwritten."""
     if (line := recorded.first.get(path)) is None:
         return prefixes.appended_to(path) if prefixes is not None else 0
-    replaced = path in before.files and before.files[path][3] != now.st_ino
+    stamp = before.files.get(path)
+    # Another one, or written by native code before it was appended to.
+    replaced = stamp is not None and (
+        stamp[3] != now.st_ino or stamp[2] != line.size or line.changed not in (0, stamp[1])
+    )
     return line.size if recorded.appended[path] and 0 < line.size <= now.st_size and not replaced else 0
 
 

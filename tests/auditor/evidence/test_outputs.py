@@ -201,7 +201,7 @@ def test_of_a_log_that_is_appended_to_only_the_end_counts(tmp_path: Path) -> Non
     assert found.sha256 == alone.sha256
 
 
-@pytest.mark.parametrize("how", ["overwritten", "by one process", "cut", "replaced"])
+@pytest.mark.parametrize("how", ["overwritten", "by one process", "cut", "replaced", "by native code", "to its size"])
 def test_a_file_that_may_have_been_overwritten_counts_as_a_whole(tmp_path: Path, how: str) -> None:
     log = tmp_path / "log.txt"
     log.write_text("before\n")
@@ -216,6 +216,8 @@ def test_a_file_that_may_have_been_overwritten_counts_as_a_whole(tmp_path: Path,
     processes = {
         "overwritten": [process(first, line(log, at=2))],
         "by one process": [process(first), process(line(log, size=7, at=2))],
+        "by native code": [process(line(log, append=True, size=9))],
+        "to its size": [process(line(log, append=True, size=7, changed=before.files[str(log)][1] + 1))],
     }.get(how, [process(first)])
     assert changes_of(changed, before, processes).files == (Change(str(log), existed=True),)
 
