@@ -864,20 +864,20 @@ class _Comparison:
                 left[side].extend(rest)
         self._words(*(sorted(side, key=lambda line: line.number) for side in left))
         if self.stream == STDOUT and not self.found.keys() & set(_ORDER):
-            self._order(a, b, one, two)
+            self._order(a, b)
         return _sorted(list(self.found.values()))
 
-    def _order(self, a: Sequence[str], b: Sequence[str], one: list[_Parsed], two: list[_Parsed]) -> None:
+    def _order(self, a: Sequence[str], b: Sequence[str]) -> None:
         """Note that lines, which are the same, stand in an order that writers beside each other do not explain.
 
         Those keep the order of their own lines: of lines that are in reverse, each needs a writer of its own. A process
         has two, as libraries in C have a buffer of their own.
         """
         writers = [parser.facts.writers for parser in (self.ours, self.theirs)]
-        if not all(writers):
+        if not all(writers) or [line.translate(_ZEROS) for line in a] == [line.translate(_ZEROS) for line in b]:
             return
-        lines = (self._in_order(a, one, self.ours), self._in_order(b, two, self.theirs))
-        places: defaultdict[str | tuple[str, ...], list[int]] = defaultdict(list)
+        lines = (self._in_order(a, self.ours), self._in_order(b, self.theirs))
+        places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for place, (key, _) in reversed([*enumerate(lines[1])]):
             places[key].append(-place)
         if Counter(key for key, _ in lines[0]) != Counter({key: len(found) for key, found in places.items()}):
@@ -891,19 +891,21 @@ class _Comparison:
             our, their = next(pair for pair in zip(*lines, strict=True) if pair[0][0] != pair[1][0])
             self._note(OutputKind.WORDS, f"order of lines, from line {our[1]}", _shown(a[our[1] - 1], b[their[1] - 1]))
 
-    def _in_order(
-        self, lines: Sequence[str], differing: list[_Parsed], parser: _Parser
-    ) -> list[tuple[str | tuple[str, ...], int]]:
-        """Return what each line says, and its number, without lines of progress and those that only draw."""
-        known = {line.number: line for line in differing}
-        found: list[tuple[str | tuple[str, ...], int]] = []
+    def _in_order(self, lines: Sequence[str], parser: _Parser) -> list[tuple[tuple[str, ...], int]]:
+        """Return what each line says, and its number.
+
+        Left out are lines of progress, those that only draw, and those with a duration or a rate, as tables are sorted
+        by it; a date, or the time at the beginning of a line, is that of a log.
+        """
+        parser.begin()
+        found: list[tuple[tuple[str, ...], int]] = []
         for number, text in enumerate(lines, 1):
-            line = known.get(number)
-            if line is None:
-                text = parser.line(text).strip()
-                if any(map(str.isalnum, text)):
-                    found.append((text, number))
-            elif not _is_progress(line):
+            line = parser.parse(parser.line(text).strip(), number)
+            measured = any(
+                role is Role.MEASUREMENT and (slot.kind == _NUMBERS or (slot.kind != _DATES and slot.start > 1))
+                for slot, (role, _) in zip(line.slots, line.values, strict=True)
+            )
+            if not measured and not _is_progress(line) and any(map(str.isalnum, line.words)):
                 found.append(((line.words, *line.results), number))
         return found
 

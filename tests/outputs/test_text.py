@@ -311,8 +311,12 @@ def test_an_order_that_no_writers_explain_is_open() -> None:
     assert of_writers(3, lines, turned) == of_writers(0, lines, turned) == []
     assert of_writers(1, [*lines, "loss 0.5"], [*turned, "loss 0.6"])[0][0] is OutputKind.VALUE
     assert not of_writers(1, ["a", "b", "a", "b"], ["b", "a", "b", "a"])
+    dated = [[f"2025-11-25 08:13:{seconds} {line}" for line in side] for side, seconds in ((lines, 11), (turned, 12))]
+    assert of_writers(1, *dated)[0][1] == "order of lines, from line 1"
     timed = [[f"{line} took {seconds}s" for line in side] for side, seconds in ((lines, 0.25), (turned, 0.75))]
-    assert of_writers(1, *timed)[0][1] == "order of lines, from line 1"
+    assert not of_writers(1, *timed)  # what took longest comes first
+    listed = [f"{line} {number}.5" for number, line in enumerate(lines)]
+    assert of_writers(1, listed, listed[::-1])[0][1] == "order of lines, from line 1"
 
 
 @pytest.mark.parametrize(
