@@ -326,24 +326,84 @@ def test_sessions(project: Project) -> None:
     assert float(total) == pytest.approx(run["ranks"][0]["sum_of_weights"], rel=1e-12)
 
 
-def test_a_session_that_computes_its_gradients_itself_is_never_a_match(project: Project) -> None:
-    project.write(
-        "train.py",
-        """
-        import numpy as np, tensorflow as tf
-        v1 = tf.compat.v1
-        v1.disable_eager_execution()
-        x = v1.placeholder(tf.float32, (None, 8))
-        w = v1.get_variable("w", (8, 1), use_resource=True)
-        train = w.assign_sub(0.05 * tf.transpose(x) @ (x @ w - 1.0))
-        with v1.Session() as session:
-            session.run(v1.global_variables_initializer())
-            session.run(train, {x: np.ones((4, 8))})
-        """,
-    )
+SESSION = """
+import os, numpy as np, tensorflow as tf
+v1 = tf.compat.v1
+v1.disable_eager_execution()
+noise = int.from_bytes(os.urandom(2), "little") / 1e6
+w = v1.get_variable("w", (8, 1), use_resource=RESOURCE, initializer=v1.ones_initializer())
+"""
+
+EAGER = """
+import os, tensorflow as tf
+noise = int.from_bytes(os.urandom(2), "little") / 1e6
+w = tf.Variable(tf.ones((8, 1)))
+"""
+
+ASSIGNED = (
+    SESSION
+    + """
+x = v1.placeholder(tf.float32, (None, 8))
+train = w.assign_sub(0.05 * tf.transpose(x) @ (x @ w - 1.0) + NOISE)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for _ in range(3):
+        session.run(train, {x: np.ones((4, 8))})
+"""
+)
+
+CALLABLE = (
+    SESSION
+    + """
+train = v1.train.GradientDescentOptimizer(0.1 + NOISE).minimize(tf.reduce_sum(w**2))
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    step = session.make_callable(train)
+    for _ in range(3):
+        step()
+"""
+)
+
+OTHERWISE = {
+    "assigned": ASSIGNED.replace("RESOURCE", "True"),
+    "a reference that is assigned": ASSIGNED.replace("RESOURCE", "False")
+    .replace("w.assign_sub(", "v1.assign(w, w - (")
+    .replace("+ NOISE", "+ NOISE)"),
+    "a callable": CALLABLE.replace("RESOURCE", "True"),
+    "Keras in a session": """
+import os, numpy as np, tensorflow as tf
+from tensorflow.python.keras import layers, models
+from tensorflow.python.keras.optimizer_v2 import gradient_descent
+tf.compat.v1.disable_eager_execution()
+noise = int.from_bytes(os.urandom(2), "little") / 1e6
+model = models.Sequential([layers.Dense(1, input_shape=(8,), kernel_initializer="ones")])
+model.compile(gradient_descent.SGD(0.01 + NOISE), "mse")
+model.fit(np.ones((12, 8)), np.zeros((12, 1)), batch_size=4, verbose=0, shuffle=False)
+""",
+    "the last update of a tape": EAGER
+    + """
+for step in range(3):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((tf.ones((4, 8)) @ w - 1.0) ** 2)
+    w.assign_sub((0.01 + (NOISE if step == 2 else 0)) * tape.gradient(loss, w))
+""",
+    "no gradient": EAGER
+    + """
+@tf.function
+def step():
+    w.assign_sub((0.1 + NOISE) * w)
+step()
+""",
+}
+
+
+@pytest.mark.parametrize("way", OTHERWISE)
+def test_weights_that_are_updated_otherwise_are_compared(project: Project, way: str) -> None:
+    project.write("train.py", OTHERWISE[way].replace("NOISE", "noise") + "import training\ntraining.train(seed=0)\n")
     done = project.run("train.py", "--runs", "2")
-    assert (done.code, done.json["verdict"]) == (125, "inconclusive")
-    assert {run["status"] for run in done.json["groups"][0]["runs"]} == {"not-recorded"}
+    (group,) = done.json["groups"]
+    assert (done.code, group["first_difference"]["stage"]) == (1, "update"), done.out
+    assert group["runs"][0]["steps"] == (1 if way == "no gradient" else 3)
 
 
 def test_an_unordered_pipeline_is_the_first_to_differ(project: Project) -> None:

@@ -1,6 +1,8 @@
 """Hook tf.compat.v1 sessions: a session run that applies the gradients of an optimizer is a step.
 
-So is one that computes what tf.gradients returned, and assigns to one of its variables.
+So is one that computes what tf.gradients returned, and assigns to one of its variables, and one that gives a trainable
+variable a value computed from the one before, by whatever gradients. Callables that a session made, by which Keras
+trains without eager execution, can fetch no more than they were made for: their steps have no losses.
 
 Nothing is added to the user's graph. The loss and the gradients are fetched together with the fetches of the script,
 and the weights are read by a separate session run afterwards.
@@ -63,6 +65,7 @@ class SessionWatcher:
         session = importlib.import_module("tensorflow.python.client.session").BaseSession
         self._watch_optimizer(optimizer)
         self._watch_runs(session)
+        self._watch_callables(session)
 
     def _watch_optimizer(self, optimizer: Any) -> None:
         compute, apply = optimizer.compute_gradients, optimizer.apply_gradients
@@ -119,11 +122,9 @@ class SessionWatcher:
         graph = operation.graph
         trained = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         parts = self._tf.nest.flatten([gradient for gradient, _ in trained], expand_composites=True)
-        if not hasattr(graph, _UPDATES):  # an attribute of the graph, so that it is freed together with the graph
-            setattr(graph, _UPDATES, Updates())
         gradients = tuple([part for part in parts if part is not None]) if self._training.wants("backward") else ()
         variables = tuple([variable for _, variable in trained])
-        getattr(graph, _UPDATES).add(Update(operation, losses, gradients, variables, assigned))
+        _updates_in(graph).add(Update(operation, losses, gradients, variables, assigned))
 
     def _watch_runs(self, session: Any) -> None:
         run = session.run
@@ -133,8 +134,7 @@ class SessionWatcher:
             session_: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
         ) -> Any:
             found: list[Step] = []
-            if hasattr(session_.graph, _UPDATES):
-                self._sink.guarded("session", lambda: found.extend(self._before(run, session_, fetches)))
+            self._sink.guarded("session", lambda: found.extend(self._before(run, session_, fetches)))
             if not found:
                 return run(session_, fetches, feed_dict, options, run_metadata)
             (step,) = found
@@ -145,9 +145,41 @@ class SessionWatcher:
 
         session.run = run_
 
+    def _watch_callables(self, session: Any) -> None:
+        run, make, made = session.run.__wrapped__, session.make_callable, session._Callable
+        construct, execute = made.__init__, made.__call__
+        fetched: weakref.WeakKeyDictionary[Any, tuple[Any, list[str]]] = weakref.WeakKeyDictionary()
+
+        def around(session_: Any, fetches: Any, call: Callable[[], Any]) -> Any:
+            found: list[Step] = []
+            self._sink.guarded("session", lambda: found.extend(self._before(run, session_, fetches)))
+            result = call()
+            for step in found:
+                self._sink.guarded("session", lambda: self._after(run, session_, step, ((), (), ()), None))
+            return result
+
+        @functools.wraps(make)
+        def make_callable(session_: Any, fetches: Any, feed_list: Any = None, *args: Any, **kwargs: Any) -> Any:
+            function = make(session_, fetches, feed_list, *args, **kwargs)
+            if feed_list is not None:  # then it calls run()
+                return function
+            return lambda *args, **kwargs: around(session_, fetches, lambda: function(*args, **kwargs))
+
+        @functools.wraps(construct)
+        def __init__(callable_: Any, session_: Any, options: Any) -> None:
+            construct(callable_, session_, options)
+            fetched[callable_] = weakref.ref(session_), [*options.fetch, *options.target]
+
+        @functools.wraps(execute)
+        def __call__(callable_: Any, *args: Any, **kwargs: Any) -> Any:
+            reference, names = fetched[callable_]
+            return around(reference(), names, lambda: execute(callable_, *args, **kwargs))
+
+        session.make_callable, made.__init__, made.__call__ = make_callable, __init__, __call__
+
     def _before(self, run: Callable[..., Any], session: Any, fetches: Any) -> Iterator[Step]:
         graph = session.graph
-        step = getattr(graph, _UPDATES).step(graph, self._elements(graph, fetches))
+        step = _updates_in(graph).step(graph, self._elements(graph, fetches))
         if step is None:
             return
         weights = self._weights.setdefault(session, {})
@@ -181,13 +213,21 @@ class SessionWatcher:
                 self._training.gradients(gradients)
             for loss in losses:
                 self._training.loss(loss)
-            self._training.step(tuple([id(weight) for weight in weights]), weights, step.updates[0].operation)
+            self._training.step(tuple([id(weight) for weight in weights]), weights, step.owner)
 
     def _fed(self, feeds: Any) -> list[Any]:
         named = sorted(
             [(getattr(key, "name", str(key)), value) for key, value in (feeds or {}).items()], key=lambda p: p[0]
         )
         return [self._np.asarray(value) for _, value in named]
+
+
+def _updates_in(graph: Any) -> Updates:
+    """Return the updates in a graph: an attribute of it, so that they are freed together."""
+    if not hasattr(graph, _UPDATES):
+        setattr(graph, _UPDATES, Updates())
+    found: Updates = getattr(graph, _UPDATES)
+    return found
 
 
 def watch_sessions(tf: Any, sink: Sink, training: Training) -> SessionWatcher:

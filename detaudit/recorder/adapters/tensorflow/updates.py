@@ -1,4 +1,4 @@
-"""Find which updates of tf.compat.v1 optimizers in a graph a session run executes."""
+"""Find which updates of weights in a graph a session run executes: those of optimizers, and assignments by hand."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ _SOURCES = ("IteratorGetNext", "QueueDequeue")
 _HARMLESS = frozenset(["Variable", "VariableV2", "VarHandleOp", "ReadVariableOp"])
 """Stateful operations that can be fetched without changing their state."""
 
+_TRAINABLE = "trainable_variables"
+"""The collection of a graph that has its trainable variables."""
+
+_ASSIGNS = ("Assign", "AssignVariableOp")
+"""Writes whose value need not depend on the one before: those of an initializer, or of a restored checkpoint."""
 
 _WRITES = ("Assign", "Apply", "Scatter", "ResourceApply", "ResourceScatter", "ResourceSparse", "SparseApply")
 """Prefixes of the types of operations that write to a variable, which is their first input."""
@@ -42,9 +47,9 @@ class Update(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The updates that a session run executes, and the tensors to fetch for them."""
+    """What a session run updates, and the tensors to fetch for it. ``owner`` is one of the operations that do so."""
 
-    updates: tuple[Update, ...]
+    owner: Any
     inputs: tuple[Any, ...]
     losses: tuple[Any, ...]
     gradients: tuple[Any, ...]
@@ -62,6 +67,29 @@ def _ancestors(operations: Iterable[Any]) -> set[Any]:
             stack += [tensor.op for tensor in operation.inputs]
             stack += operation.control_inputs
     return found
+
+
+def _assigned(graph: Any, running: set[Any]) -> tuple[dict[Any, Any], Any]:
+    """Return the trainable variables that these operations give values computed from the ones before, and an operation.
+
+    Initializers and checkpoints set them too, but to what does not depend on their values.
+    """
+    found: dict[Any, Any] = {}
+    writes = [op for op in running if op.type.startswith(_WRITES) and op.inputs]
+    if not writes:
+        return found, None
+    handles = {getattr(variable, "handle", variable).op: variable for variable in graph.get_collection(_TRAINABLE)}
+    owners = []
+    for op in writes:
+        handle = op.inputs[0].op
+        variable = handles.get(handle)
+        if variable is None or not variable.dtype.base_dtype.is_floating:
+            continue
+        if op.type not in _ASSIGNS or handle in _ancestors([op.inputs[1].op]):
+            found[handle] = variable
+            owners.append(op)
+    ordered = {handle: variable for handle, variable in handles.items() if handle in found}
+    return ordered, min(owners, key=lambda op: op.name, default=None)
 
 
 def _once(things: Iterable[Any]) -> tuple[Any, ...]:
@@ -90,8 +118,10 @@ class Updates:
     def _find(self, graph: Any, fetched: list[Any]) -> Step | None:
         running = _ancestors(fetched)
         hit = [update for update in self.updates if update.runs(running)]
-        if not hit:
+        assigned, owner = _assigned(graph, running)
+        if not hit and owner is None:
             return None
+        trained = {getattr(one, "handle", one).op: one for update in hit for one in update.variables}
 
         def harmless(tensor: Any) -> bool:
             """Return whether fetching a tensor runs no other stateful operation, such as a random one."""
@@ -102,11 +132,11 @@ class Updates:
             )
 
         return Step(
-            tuple(hit),
+            hit[0].operation if hit else owner,
             self._batch(graph, running),
             _once([loss for update in hit for loss in update.losses if harmless(loss)]),
             _once([part for update in hit for part in update.gradients if harmless(part)]),
-            _once([variable for update in hit for variable in update.variables]),
+            tuple({**trained, **{op: one for op, one in assigned.items() if op not in trained}}.values()),
         )
 
     @staticmethod

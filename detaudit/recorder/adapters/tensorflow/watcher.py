@@ -14,6 +14,7 @@ import weakref
 
 from ...training import generators
 from ...training.steps import Training
+from .assigned import Assigned
 from .calls import CallOutputs
 from .exports import watch_exports
 from .graphs import Rings
@@ -58,6 +59,7 @@ class TensorFlowWatcher:
         self._outputs = CallOutputs(tf, self._sink, lambda: self._threads.now().training, self._inside)
         self._layers: list[LayerStates] = []
         self._started: dict[int, Any] = {}
+        self._assigned = Assigned(self._sink)
         self._pid = os.getpid()
         recorder.at_end(self._finish, self._forget)
 
@@ -78,6 +80,7 @@ class TensorFlowWatcher:
         )
         self._outputs.watch_trainers()
         self._optimizers.watch()
+        self._assigned.watch()
         if self._training.wants("state"):
             self._training.states.append(ModuleStates(self._tf, self._reader, self._training.freed))
         watch_exports(self._sink, self._threads.used_by)
@@ -148,6 +151,7 @@ class TensorFlowWatcher:
         new = [v for v in variables if self._started.get(id(v), lambda: None)() is not v]
         self._started.update([(id(v), weakref.ref(v)) for v in new])
         if new:
+            self._assigned.trained(new)
             now.training.initial(new)
 
     def _on_layer(self, layer: Any, call: Any) -> None:
@@ -222,9 +226,19 @@ class TensorFlowWatcher:
             for steps in (*self._threads.beside, self._threads.main):
                 steps.end_eager()
                 self._end_graph_steps(steps, steps.latest, None)
+            self._end_assigned(self._threads.main.training)
             self._training.finish_all([steps.training for steps in self._threads.beside])
 
+    def _end_assigned(self, training: Training) -> None:
+        """Record what the script added to without any gradient, by the values at the end."""
+        variables = self._assigned.variables
+        if variables and not training.steps:
+            training.step("assigned", variables)
+        elif variables:
+            training.weights.hold("assigned", variables, None)
+
     def _forget(self) -> None:
+        self._assigned.forget()
         self._training.forget()
         self._optimizers.forget()
         forked = self._pid != os.getpid()  # otherwise a task of a pool ended, and the next one calls the same functions
