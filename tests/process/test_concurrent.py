@@ -161,6 +161,39 @@ def test_equal_fits_in_threads_and_workers_match(project: Project, threads: str)
     assert sum(rank["steps"] for rank in done.json["groups"][0]["runs"][0]["ranks"]) == 4
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("library", ["joblib", "sklearn.utils.parallel"])
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_one_different_fit_in_workers_of_the_script_is_found(project: Project, library: str, backend: str) -> None:
+    project.write(
+        "fits.py",
+        """
+        import os
+        from sklearn.datasets import load_iris
+        from sklearn.linear_model import SGDClassifier
+        x, y = load_iris(return_X_y=True)
+        def fit(seed):
+            seed = int.from_bytes(os.urandom(4), "little") if seed == 2 else seed
+            SGDClassifier(random_state=seed, max_iter=3, tol=None).fit(x, y)
+        """,
+    )
+    project.write(
+        "train.py",
+        f"""
+        import fits
+        from {library} import Parallel, delayed
+        if __name__ == "__main__":
+            fits.SGDClassifier(random_state=0, max_iter=3, tol=None).fit(fits.x, fits.y)
+            Parallel(2, backend="{backend}")(delayed(fits.fit)(seed) for seed in range(4))
+        """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    (group,) = done.json["groups"]
+    assert (done.code, group["first_difference"]["site"]) == (1, "SGDClassifier.fit"), done.out
+    for run in group["runs"]:
+        assert [rank["steps"] for rank in run["ranks"]] == [1] * 5
+
+
 IN_THREADS = {
     "fit": """
         class Wait(keras.callbacks.Callback):

@@ -15,5 +15,12 @@ ADAPTERS = {
     "jax.experimental.pjit": "jax.updates",
     "jax.experimental.shard_map": "jax.updates",
     "jax.scipy.optimize": "jax.updates",
+    "chainer.optimizer": "unfollowed",
+    "gensim.models.word2vec": "unfollowed",
+    "mxnet.gluon.trainer": "unfollowed",
+    "prophet.forecaster": "unfollowed",
+    "statsmodels.base.model": "unfollowed",
+    "surprise.prediction_algorithms.algo_base": "unfollowed",
+    "tinygrad.nn.optim": "unfollowed",
 }
 """Module that a script imports, and the module here that hooks it."""

@@ -13,13 +13,16 @@ from ..fit_hooks import FitMethod, hook_functions, read_when_freed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from types import ModuleType
     from typing import Any
 
     from ...process.recorder import Recorder
 
 _METHODS = ("fit", "partial_fit", "fit_transform", "fit_predict")
+
+_OUTSIDE = "_detaudit_outside"
+"""The attribute of a function for joblib that was delayed outside of any fit."""
 
 _FUNCTIONS = ("cross_validate", "cross_val_predict", "learning_curve", "validation_curve", "permutation_test_score")
 """Functions of model_selection that fit copies of an estimator and return its scores."""
@@ -69,14 +72,30 @@ class SklearnWatcher:
             found.fn = FitMethod(found.fn, self._fits)
 
     def _tasks(self, parallel: Any) -> None:
-        # What scikit-learn runs in threads and processes belongs to the fit that asked for it.
+        # What scikit-learn runs in threads and processes belongs to the fit that asked for it. What a script runs by
+        # the same functions outside of any fit is marked, because it is called where nobody knows.
         def make(function: Callable[..., Any]) -> Callable[..., Any]:
             def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+                if getattr(self, _OUTSIDE, False):
+                    return function(self, *args, **kwargs)
                 return fits.within(function, self, *args, **kwargs)
 
             return __call__
 
+        def outside(tasks: Iterable[Any]) -> Iterator[Any]:
+            for task in tasks:
+                if isinstance(task[0], parallel._FuncWrapper):
+                    setattr(task[0], _OUTSIDE, True)
+                yield task
+
+        def make_all(function: Callable[..., Any]) -> Callable[..., Any]:
+            def __call__(self: Any, iterable: Any) -> Any:
+                return function(self, iterable if fits.inside.now else outside(iterable))
+
+            return __call__
+
         replace(parallel._FuncWrapper, "__call__", make)
+        replace(parallel.Parallel, "__call__", make_all)
 
     def _unpickling(self, cloudpickle: Any) -> None:
         # An instance that comes back from a worker sets the methods of its class in this process to the original ones.

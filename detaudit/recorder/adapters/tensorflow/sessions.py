@@ -154,8 +154,8 @@ class SessionWatcher:
             found: list[Step] = []
             self._sink.guarded("session", lambda: found.extend(self._before(run, session_, fetches)))
             result = call()
-            for step in found:
-                self._sink.guarded("session", lambda: self._after(run, session_, step, ((), (), ()), None))
+            if found:
+                self._sink.guarded("session", lambda: self._after(run, session_, found[0], ((), (), ()), None))
             return result
 
         @functools.wraps(make)

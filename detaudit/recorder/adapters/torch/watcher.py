@@ -13,6 +13,7 @@ from ...training.outputs import values_in
 from ...training.steps import Training
 from ..hyperparameters import STAGE, Hyperparameters
 from .compiling import never_compile
+from .graphs import CudaGraphs
 from .hooks import Hooks
 from .inputs import Calls, data_in
 from .modules import ModuleStates, in_loader_worker
@@ -50,6 +51,7 @@ class TorchWatcher:
         self._threads = ThreadSteps(self._training)
         self._scaled = ScaledLosses(torch, self._sink, self._threads)
         self._own = OwnGradients(self._reader)
+        self._graphs = CudaGraphs(torch, self._sink)
         self._optimizers: weakref.WeakKeyDictionary[Any, tuple[int, Steps]] = weakref.WeakKeyDictionary()
         self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
         self._any_optimizer = False
@@ -79,6 +81,8 @@ class TorchWatcher:
             raise AttributeError(f"cannot record losses: torch {torch.__version__} has no _engine_run_backward")
         self._own.install(hooks)
         before, after = hooks.within(self._before_backward), hooks.within(self._after_backward)
+        captured = self._graphs.capturing
+        self._graphs.watch(hooks.anywhere(self._before_replay), hooks.anywhere(self._after_replay))
         folder, in_progress = os.path.dirname(torch.__file__) + os.sep, self._reader.gradients_in_progress
 
         def run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -87,6 +91,8 @@ class TorchWatcher:
                     in_progress() > 1
                 ):  # what it computes is part of the function that the outer transform differentiates
                     return run(t_outputs, *args, **kwargs)
+                if captured():
+                    self._graphs.differentiated(t_outputs, self._reader)
                 before(t_outputs, calling_line(folder, sys._getframe(1)))
                 result = run(t_outputs, *args, **kwargs)
                 after(result, kwargs.get("accumulate_grad"))
@@ -153,14 +159,16 @@ class TorchWatcher:
         """Return a hook that leaves out what a function does while torch.func.grad differentiates it."""
 
         def observe(*args: Any) -> None:
-            if not self._reader.gradients_in_progress():
+            if self._graphs.capturing():
+                self._graphs.stepped(args[0])
+            elif not self._reader.gradients_in_progress():
                 hook(*args)
 
         never_compile(self._torch, observe, callees=True)
         return observe
 
     def _before_backward(self, outputs: Any, line: tuple[CodeType, int] | None) -> None:
-        if self._torch._C._current_graph_task_id() != -1:
+        if self._inside_backward():
             return  # inside another backward pass: checkpoint recomputation
         losses = [output for output in outputs if isinstance(output, self._torch.Tensor)]
         steps = self._threads.now()
@@ -271,6 +279,30 @@ class TorchWatcher:
         self._training.outputs.updated()
         steps.forget_leaves()
         now.stepping = False
+
+    def _before_replay(self, leaves: list[Any], _: Any) -> None:
+        if leaves and not self._inside_backward():
+            self._end_undetected_step(self._threads.now())
+
+    def _after_replay(self, leaves: list[Any], optimizers: list[Any]) -> None:
+        """Record the steps that were captured in a CUDA graph, which no hook sees when it is replayed: their weights.
+
+        Weights without an optimizer may be updated in the graph or after it. Those whose optimizer steps after the
+        replay are left to it, and a graph that is replayed within a backward pass to that.
+        """
+        if self._inside_backward():
+            return
+        for optimizer in optimizers:
+            self._after_step(optimizer)
+        unowned = self._threads.unowned(leaves)
+        steps = self._threads.now()
+        if optimizers or len(unowned) < len(leaves):
+            steps.by_hand.update([(id(leaf), leaf) for leaf in unowned])
+        elif unowned:
+            steps.training.step(("replayed", *map(id, unowned)), unowned)
+
+    def _inside_backward(self) -> bool:
+        return bool(self._torch._C._current_graph_task_id() != -1)
 
     def _plain_number(self, value: Any) -> Any:
         """Return what is recorded of a hyperparameter that is no number, such as a learning rate in a tensor."""
