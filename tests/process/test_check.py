@@ -280,3 +280,35 @@ def test_an_interruption_reports_what_had_finished(trained: Project) -> None:
     assert "interrupted" in out
     assert "small" in out
     assert not (trained.folder / "detaudit.lock.json").exists()
+
+
+def test_the_lock_file_of_toy_trainings_is_small(project: Project) -> None:
+    pytest.importorskip("torch")
+    project.write(
+        "train.py",
+        """
+        import sys
+        import torch
+        torch.manual_seed(int(sys.argv[1]))
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(20):
+            x = torch.randn(16, 8)
+            loss = torch.nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            print("step", step, "loss", loss.item())
+        torch.save(model.state_dict(), f"{sys.argv[1]}.pt")
+        with open(f"{sys.argv[1]}.csv", "w") as file:
+            file.writelines(f"{number},{float(value)}\\n" for number, value in enumerate(model(torch.randn(500, 8))))
+        """,
+    )
+    audits = "".join(f"  toy{seed}: {{command: train.py {seed}, runs: 2}}\n" for seed in range(3))
+    project.write("detaudit.yaml", f"audits:\n{audits}")
+    assert check(project, "--update").code == 0
+    lock = project.folder / "detaudit.lock.json"
+    assert lock.stat().st_size <= 10_000
+    assert max(map(len, lock.read_text().splitlines())) < 1000
+    same = check(project)
+    assert (same.code, states(same)["same as baseline"]) == (0, "passed")
