@@ -42,6 +42,12 @@ def sentence(check: Check) -> str:
 
 
 def gate_details(check: Check) -> Iterator[list[Block]]:
+    """Yield what is known of the gates, each below its heading; see details_of_gates."""
+    for one, gate, found in details_of_gates(check):
+        yield [Heading(f"{one.name}, {gate.name}: {status(gate)}"), *found]
+
+
+def details_of_gates(check: Check) -> Iterator[tuple[CheckedAudit, Gate, list[Block]]]:
     """Yield what is known about each gate that did not pass, or that passed with a reservation.
 
     That is a changed environment, a step after which runs were ended, or how rare a difference would go unnoticed.
@@ -54,8 +60,7 @@ def gate_details(check: Check) -> Iterator[list[Block]]:
                 changes = words.changes(gate.environment_changes, MOST_CHANGES, "in check.json")
                 lines = [gates.sentence(gate.detail), *sure, *_sources(one, gate), *changes]
                 stderr = _stderr(one, gate)
-                heading = Heading(f"{one.name}, {gate.name}: {status(gate)}")
-                yield [heading, Items(lines), *([stderr] if stderr else [])]
+                yield one, gate, [Items(lines), *([stderr] if stderr else [])]
 
 
 def surety(one: CheckedAudit, gate: Gate) -> list[str]:
