@@ -92,7 +92,7 @@ def test_what_a_bisection_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line._text() == "trial-1: run 1 of 2  without flags  step 0  0 s"
     line.group_started("trial-3", 2)
     line.trial_started(("a", "b", "c"), 2)
-    assert line._text() == "trial-3: run 1 of 2  with a, b and 1 more, 2 tried before  step 0  0 s"
+    assert line._text() == "trial-3: run 1 of 2  with a, b, c, 2 tried before  step 0  0 s"
 
 
 def test_runs_that_go_further_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
