@@ -3,7 +3,7 @@
 import dataclasses
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -11,7 +11,21 @@ from msgspec.structs import replace
 from detaudit import redact, wire
 from detaudit.launch.interpreter import other_python
 from detaudit.launch.plan import Settings
-from detaudit.model import Culprit, FlagOutcome, Group, NextStep, Purpose, Run, Source, Stage, Status, Verdict, Warning
+from detaudit.model import (
+    Audit,
+    Check,
+    Culprit,
+    FlagOutcome,
+    Group,
+    NextStep,
+    Purpose,
+    Run,
+    Source,
+    Stage,
+    Status,
+    Verdict,
+    Warning,
+)
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 from detaudit.recipe.variations import ALL, load_variations
 
@@ -147,6 +161,43 @@ def _spread(group: Group) -> bool:
     """Whether several ranks first differ in their updates, and what each computed before that was not recorded."""
     found = group.first_difference
     return found is not None and bool(found.also) and found.stage is Stage.UPDATE and Stage.BACKWARD not in group.stages
+
+
+def in_folder(report: Audit | Check, folder: Path) -> Audit | Check:
+    """Return a report whose suggested commands name the results ``folder`` where it is now, if it was moved."""
+    if isinstance(report, Check):
+        audits = [(one, in_folder(one.audit, folder / one.name)) for one in report.audits]
+        moved = {old: str(folder / one.name) for one in report.audits if (old := _own_folder(one.audit))}
+        checked = tuple(replace(one, audit=audit) for one, audit in audits)
+        return replace(report, audits=checked, next_steps=_renamed(report.next_steps, moved))
+    old = _own_folder(report)
+    return replace(report, next_steps=_renamed(report.next_steps, {old: str(folder)})) if old else report
+
+
+def _own_folder(audit: Audit) -> str:
+    """Return the results folder of an audit as its suggested commands name it, ``""`` if none does."""
+    options = {Purpose.PRINT_AGAIN: "report", Purpose.RESUME: "--resume"}
+    for step in audit.next_steps:
+        words = shlex.split(step.command)
+        before = options.get(step.purpose, "")
+        if before in words[:-1]:
+            return words[words.index(before) + 1]
+    return ""
+
+
+def _renamed(steps: Sequence[NextStep], folders: Mapping[str, str]) -> tuple[NextStep, ...]:
+    """Return commands in which words that are one of these folders, or in one, name its new place."""
+
+    def renamed(word: str) -> str:
+        old = next((one for one in folders if word == one or word.startswith(f"{one}/")), None)
+        return word if old is None else folders[old] + word.removeprefix(old)
+
+    return tuple(
+        replace(step, command=shlex.join(map(renamed, words)))
+        if (words := shlex.split(step.command)) != [*map(renamed, words)]
+        else step
+        for step in steps
+    )
 
 
 def resume_step(settings: Settings) -> tuple[NextStep, ...]:

@@ -177,6 +177,11 @@ class Auditor:
         return True
 
     @property
+    def files(self) -> frozenset[str]:
+        """The user's source files that the runs loaded, as people name them."""
+        return self._audit.files
+
+    @property
     def recording(self) -> Recording | None:
         """What the first finished run recorded, None if there is none."""
         return self._audit.recording

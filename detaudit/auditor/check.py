@@ -1,7 +1,7 @@
 """Run one check: run each audit that a project defines, and judge it at its gates."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from detaudit.auditor import advice, store
 from detaudit.auditor.audit import Auditor
 from detaudit.auditor.baseline import gates, lockfile, recordings
+from detaudit.auditor.bisect import earlier_audits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.resume import stop_and_resume
 from detaudit.auditor.runs.runner import MakeRunner, Runner
@@ -33,8 +34,10 @@ from detaudit.model import (
     Verdict,
     blocks,
 )
+from detaudit.model.sources import COMPLETION, SEEDING
 from detaudit.model.times import now
-from detaudit.model.warnings import BaselineNotWritten
+from detaudit.model.warnings import BaselineNotWritten, BaselineWithoutAudit
+from detaudit.recipe.flags import SEARCHED, load_catalogue
 from detaudit.recipe.project import NamedAudit
 
 
@@ -54,7 +57,11 @@ class CheckRequest:
 
 
 class Checker:
-    """Runs one check. After an interruption, ``result`` has what finished before it."""
+    """Runs one check. After an interruption, ``result`` has what finished before it.
+
+    An ``update`` writes no baseline of a training that differed in an earlier audit of the same code, unless it is to
+    ``force`` that. ``defined`` are the names of all audits that the project has, also of those that are not checked.
+    """
 
     def __init__(
         self,
@@ -65,8 +72,12 @@ class Checker:
         update: bool,
         launcher: Launcher,
         observer: Observer,
+        *,
+        force: bool = False,
+        defined: Collection[str] = (),
     ) -> None:
         self._requests, self._command, self._out, self._lock, self._update = requests, command, out, lock, update
+        self._force, self._defined = force, {*defined, *(one.name for one in requests)}
         self._launcher, self._observer = launcher, observer
         self._started = now()
         self._baselines: Mapping[str, Recording] = lockfile.read_lock(lock) if lock.exists() else {}
@@ -80,22 +91,30 @@ class Checker:
         store.prepare(self._out)
         for one in self._requests:
             self._observer.audit_started(one.name)
+            if known := self._baselines.get(one.name):
+                self._observer.last_step(known.run.steps)
             auditor = Auditor(one.settings, self._launcher, self._observer, one.make_runner)
             try:
                 audit = auditor.run()
                 recording = auditor.recording
-                gates_ = self._gates(one, audit.groups[0], recording)
+                gates_ = self._gates(one, audit.groups[0], recording, auditor.files)
             except KeyboardInterrupt:
                 self._audits.append(CheckedAudit(name=one.name, audit=auditor.result(interrupted=True), gates=()))
                 raise
             self._audits.append(CheckedAudit(name=one.name, audit=audit, gates=gates_))
-            if recording is not None and audit.verdict is Verdict.DETERMINISTIC:
+            passed = gates_[0].status is GateStatus.PASSED
+            if recording is not None and audit.verdict is Verdict.DETERMINISTIC and passed:
                 self._recordings[one.name] = recording
         self._keep()
         return self.result()
 
-    def _gates(self, one: CheckRequest, group: Group, recording: Recording | None) -> tuple[Gate, ...]:
+    def _gates(
+        self, one: CheckRequest, group: Group, recording: Recording | None, files: Collection[str]
+    ) -> tuple[Gate, ...]:
         found = [gates.repeatable(group)]
+        if self._update and not self._force and found[0].status is GateStatus.PASSED:
+            earlier = earlier_audits.nondeterministic(one.settings, files, group.recipe)
+            found = [gates.differed_earlier(group, advice.shown(earlier))] if earlier is not None else found
         if one.audit.baseline and not self._update:
             found.append(gates.same_as_baseline(one.audit, group, recording, self._baselines.get(one.name)))
         if one.resume is not None:
@@ -126,6 +145,7 @@ class Checker:
         """Return the check so far."""
         warnings = [replace(warning, audit=one.name) for one in self._audits for warning in one.audit.warnings]
         not_written = [BaselineNotWritten(audit=name) for name in self._not_written]
+        orphans = [BaselineWithoutAudit(audit=name) for name in sorted({*self._baselines} - self._defined)]
         return Check(
             schema_version=SCHEMA_VERSION,
             command=self._command,
@@ -133,7 +153,7 @@ class Checker:
             audits=tuple(self._audits),
             lock_file=advice.shown(self._lock),
             lock_changes=self._changes,
-            warnings=(*dict.fromkeys(warnings), *not_written),
+            warnings=(*dict.fromkeys(warnings), *not_written, *orphans),
             next_steps=tuple(self._next_steps()),
             interrupted=interrupted,
             started=self._started,
@@ -145,8 +165,7 @@ class Checker:
             states = {gate.name: gate.status for gate in checked.gates}
             repeatable, baseline = states.get(GateName.REPEATABLE), states.get(GateName.BASELINE)
             if repeatable is GateStatus.FAILED:
-                command = advice.command(one.settings, verb="bisect")
-                yield NextStep(command=command, purpose=Purpose.BISECT, audit=one.name)
+                yield from self._after_difference(one, checked.audit.groups[0])
             if baseline in (GateStatus.FAILED, GateStatus.INCOMPARABLE):
                 lock, out = (shlex.quote(advice.shown(path)) for path in (self._lock, one.settings.out))
                 command = f"detaudit compare {lock}#{one.name} {out}"
@@ -158,6 +177,30 @@ class Checker:
                 yield NextStep(command=update, purpose=Purpose.ACCEPT_BASELINE, audit=one.name)
             if baseline is GateStatus.INCONCLUSIVE and one.name not in self._baselines:
                 yield NextStep(command=update, purpose=Purpose.CREATE_BASELINE, audit=one.name)
+
+    def _after_difference(self, one: CheckRequest, group: Group) -> Iterator[NextStep]:
+        """Yield the commands that follow from runs that differ: a trace, and a bisection if a flag may fix it."""
+        settings = one.settings
+        (recipe,) = settings.recipes
+        if not settings.artifacts and settings.loss_pattern is None:  # a trace compares neither
+            traced = advice.command(settings, *(recipe.options if recipe.flags else ()), verb="trace")
+            yield NextStep(command=traced, purpose=Purpose.TRACE, audit=one.name)
+        if flag_may_exist(group):
+            bisected = advice.command(settings, verb="bisect")
+            yield NextStep(command=bisected, purpose=Purpose.BISECT, audit=one.name)
+
+
+def flag_may_exist(group: Group) -> bool:
+    """Whether a flag of the catalogue may make the runs of a group match.
+
+    None does if all lines that were observed to differ pass a seed or an order of their own, which no flag overrides.
+    """
+    observed = [source for source in group.sources if not source.suspect]
+    flags = [flag for flag in load_catalogue() if flag.action in SEARCHED and flag.id not in group.recipe.flags]
+    return not observed or any(
+        any(flag.matches.matches(source) for flag in flags) if source.kind in COMPLETION else source.kind not in SEEDING
+        for source in observed
+    )
 
 
 def _trained_steps(part: Training) -> int:

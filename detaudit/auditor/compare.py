@@ -34,6 +34,7 @@ from detaudit.model import (
     Weight,
     WeightPair,
 )
+from detaudit.model.outputs import Outputs
 from detaudit.model.warnings import (
     FrameworksDiffer,
     PartNotShared,
@@ -45,6 +46,7 @@ from detaudit.model.warnings import (
     TensorLayoutsDiffer,
     WeightsSampled,
 )
+from detaudit.outputs import compare as outputs
 
 Layout = list[tuple[str, tuple[int, ...]]]
 
@@ -96,6 +98,7 @@ def compare(
         steps_compared=max((one.steps for one in shared.values()), default=0),
         through=min((step for side in sides if (step := side.through) is not None), default=None),
         open=undecided,
+        output_differences=_output_differences(*(side.run.outputs for side in (ours, theirs))),
         warnings=(*dict.fromkeys(warnings), *_warnings(a, b, names), *not_shared, *_rank_warnings(matched)),
         next_steps=_next_steps(command) if differs else (),
     )
@@ -108,7 +111,14 @@ def _verdict(differs: Difference | None, undecided: OutputDifference | None) -> 
 
 
 def _side(name: str, side: Recording) -> ComparedSide:
-    return ComparedSide(name=name, recipe=side.recipe, ranks=side.run.ranks, command=side.command)
+    return ComparedSide(
+        name=name, recipe=side.recipe, ranks=side.run.ranks, command=side.command, environment=side.environment
+    )
+
+
+def _output_differences(a: Outputs | None, b: Outputs | None) -> tuple[OutputDifference, ...]:
+    """Return in what left both runs they differ, nothing if that was not kept of both."""
+    return outputs.differences(a, b) if a is not None and b is not None else ()
 
 
 def _common(a: Recording, b: Recording) -> tuple[Recording, Recording, list[Warning]]:

@@ -84,6 +84,11 @@ class AuditInProgress:
         return self._read[1]
 
     @property
+    def files(self) -> frozenset[str]:
+        """The user's source files that the runs loaded, as people name them."""
+        return frozenset(self._files)
+
+    @property
     def recording(self) -> Recording | None:
         """What the first finished run recorded, None if there is none."""
         if self._first is None:

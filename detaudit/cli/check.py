@@ -19,6 +19,7 @@ from detaudit.cli.elsewhere import check_elsewhere, refuse_beside_engine, refuse
 from detaudit.cli.execute import Shown, execute
 from detaudit.cli.help import Command
 from detaudit.cli.options import (
+    RUNS,
     engine_option,
     format_option,
     ignored_text,
@@ -52,6 +53,7 @@ _EXAMPLES = (
     ("run all audits of the project, as in CI", "detaudit check"),
     ("write the baselines of one of them, to be committed", "detaudit check digits --update"),
     ("ask only whether the runs match", "detaudit check --gate repeatable"),
+    ("be surer: more runs of each audit", "detaudit check --runs 20"),
     ("several runs of an audit at once", "detaudit check --jobs 2"),
     ("on other machines", "detaudit check --engine ssh:node1,node2"),
     ("a report for a CI system", "detaudit check --format junit > detaudit.xml"),
@@ -61,6 +63,8 @@ _EXAMPLES = (
 @click.command(cls=Command, options_metavar="[OPTIONS]", examples=_EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.audits)
 @option("--update", group=_GATES, is_flag=True, help="Write new baselines from these runs and list what changed.")
+@option("--force", group=_GATES, is_flag=True,
+        help="With --update: write a baseline also if runs of the same code differed in an earlier audit.")  # fmt: skip
 @option("--gate", "gates", group=_GATES, multiple=True, type=click.Choice([gate.option for gate in GateName]),
         metavar="GATE", help="Run only this gate. Repeatable. [default: all]")  # fmt: skip
 @option("--config", group=_FILES, type=_FILE, metavar="FILE",
@@ -68,6 +72,8 @@ _EXAMPLES = (
         "pyproject.toml]")  # fmt: skip
 @option("--lock", group=_FILES, type=_FILE, default=LOCK, show_default=True, metavar="FILE",
         help="Baseline file; commit it.")  # fmt: skip
+@option("--runs", group=RUNS, type=click.IntRange(1), metavar="N",
+        help="Number of runs of each audit. [default: those of its configuration, or 3]")  # fmt: skip
 @jobs_options
 @engine_option
 @spread_option
@@ -78,6 +84,8 @@ _EXAMPLES = (
 def command(
     names: tuple[str, ...],
     update: bool,
+    force: bool,
+    runs: int | None,
     gates: tuple[str, ...],
     config: Path | None,
     lock: Path,
@@ -97,7 +105,12 @@ def command(
     Exit status: 0 all passed, 1 one failed, 125 inconclusive.
     """
     mark, folder = new_results(out)
-    audits = _gated(project.select(project.read(config or project.find(Path())), names), gates, update)
+    if force and not update:
+        raise UsageError("--force was given without --update", "Add --update, or leave it out.")
+    defined = project.read(config or project.find(Path()))
+    audits = _gated(project.select(defined, names), gates, update)
+    if runs is not None:
+        audits = {name: msgspec.structs.replace(audit, runs=runs) for name, audit in audits.items()}
     catalogue = load_catalogue()
     requests = [
         _request(name, audit, catalogue, folder, mark, jobs_of(jobs, devices, audit.runs), here=engine is None)
@@ -108,7 +121,8 @@ def command(
 
     def check(requests: Sequence[CheckRequest], launcher: Launcher) -> int:
         def make_job(observer: Observer) -> Checker:
-            return Checker(requests, command_line(), folder, lock.resolve(), update, launcher, observer)
+            words, baselines = command_line(), lock.resolve()
+            return Checker(requests, words, folder, baselines, update, launcher, observer, force=force, defined=defined)
 
         def save(check: Check) -> None:
             store.write(folder / store.CHECK, to_json(check))

@@ -72,7 +72,7 @@ class ProgressLine(Observer):
 
     def audit_started(self, name: str) -> None:
         """See Observer."""
-        self._audit = f"{name}, "
+        self._audit, self._recipe, self._of = f"{name}, ", "", 0
 
     def group_started(self, recipe: str, runs: int) -> None:
         """See Observer."""

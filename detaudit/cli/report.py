@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from detaudit import redact
-from detaudit.auditor import store
+from detaudit.auditor import advice, store
 from detaudit.auditor.figures.collect import figures
 from detaudit.cli import complete
 from detaudit.cli.errors import print_error
@@ -43,8 +43,8 @@ def command(folder: Path | None, last: bool, output: Path | None, places: tuple[
         raise UsageError("name a results folder, or pass --last", "detaudit report .detaudit/20261121-145042-24652d70")
     destinations = [destination(text) for text in dict.fromkeys(places)]
     place = store.newest() if folder is None else folder
-    report = store.load_report(place)
     results = place if place.is_dir() else place.parent
+    report = advice.in_folder(store.load_report(place), Path(advice.shown(results.absolute())))
     if output is None:
         print_report(report, format_, results)
     else:

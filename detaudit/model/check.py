@@ -73,6 +73,13 @@ class RunsInconclusive(Fact, frozen=True, kw_only=True):
     reason: Reason | None
 
 
+class RunsDifferedEarlier(Fact, frozen=True, kw_only=True):
+    """The runs match, and those of an earlier audit of the same code, in ``folder``, differed."""
+
+    runs: int
+    folder: str
+
+
 class NoBaseline(Fact, frozen=True, kw_only=True):
     """There is no baseline yet."""
 
@@ -162,6 +169,7 @@ GateDetail: TypeAlias = (
     RunsMatch
     | RunsGaveDifferentResults
     | RunsInconclusive
+    | RunsDifferedEarlier
     | NoBaseline
     | RunsMustMatch
     | MatchesBaseline

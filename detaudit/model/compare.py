@@ -51,12 +51,16 @@ class WeightPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two that are compared; ``name`` is what was typed for it, ``command`` what recorded it."""
+    """One of the two that are compared; ``name`` is what was typed for it, ``command`` what recorded it.
+
+    ``environment`` has what may change results, by name.
+    """
 
     name: str
     recipe: AppliedRecipe
     ranks: tuple[RankRecord, ...]
     command: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="compare"):
@@ -65,7 +69,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     ``last_equal_step`` is the last step before the first difference that both recorded (a baseline keeps some steps
     only), null if there is none; ``differing_weights`` are tensors of the final weights, of ``weights_compared``;
     ``stages`` were recorded on both sides, at ``steps_compared`` steps; ``through`` is the last step if either
-    was ended there. ``open`` is what left the two runs and differs so that nobody can say whether their results do.
+    was ended there. ``open`` is what left the two runs and differs so that nobody can say whether their results do;
+    ``output_differences`` are all in what left them, what decides first.
     """
 
     schema_version: str
@@ -84,5 +89,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     steps_compared: int = 0
     through: int | None = None
     open: OutputDifference | None = None
+    output_differences: tuple[OutputDifference, ...] = ()
     warnings: tuple[Warning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()

@@ -175,6 +175,10 @@ class BaselineNotWritten(_Warning, frozen=True, kw_only=True):
     """No baseline was written because the runs were not shown to match."""
 
 
+class BaselineWithoutAudit(_Warning, frozen=True, kw_only=True):
+    """The lock file has a baseline of this name, and the project has no such audit any more."""
+
+
 class SameRecording(_Warning, frozen=True, kw_only=True):
     """Both recordings are one and the same."""
 
@@ -262,6 +266,7 @@ Warning: TypeAlias = (  # the term for it, in the report and here
     | OutputsUndecided
     | InstrumentedRunUnusable
     | BaselineNotWritten
+    | BaselineWithoutAudit
     | SameRecording
     | RecipesDiffer
     | _OfRanks

@@ -42,19 +42,32 @@ def sentence(check: Check) -> str:
 
 
 def gate_details(check: Check) -> Iterator[list[Block]]:
+    """Yield what is known of the gates, each below its heading; see details_of_gates."""
+    for one, gate, found in details_of_gates(check):
+        yield [Heading(f"{one.name}, {gate.name}: {status(gate)}"), *found]
+
+
+def details_of_gates(check: Check) -> Iterator[tuple[CheckedAudit, Gate, list[Block]]]:
     """Yield what is known about each gate that did not pass, or that passed with a reservation.
 
-    That is a changed environment, or a step after which runs were ended.
+    That is a changed environment, a step after which runs were ended, or how rare a difference would go unnoticed.
     """
     for one in check.audits:
         for gate in one.gates:
             ended = isinstance(gate.detail, RunsMatch | MatchesBaseline) and gate.detail.through is not None
-            if gate.status is not GateStatus.PASSED or gate.environment_changes or ended:
+            sure = surety(one, gate)
+            if gate.status is not GateStatus.PASSED or gate.environment_changes or ended or sure:
                 changes = words.changes(gate.environment_changes, MOST_CHANGES, "in check.json")
-                lines = [gates.sentence(gate.detail), *_sources(one, gate), *changes]
+                lines = [gates.sentence(gate.detail), *sure, *_sources(one, gate), *changes]
                 stderr = _stderr(one, gate)
-                heading = Heading(f"{one.name}, {gate.name}: {status(gate)}")
-                yield [heading, Items(lines), *([stderr] if stderr else [])]
+                yield one, gate, [Items(lines), *([stderr] if stderr else [])]
+
+
+def surety(one: CheckedAudit, gate: Gate) -> list[str]:
+    """Return how rare a difference the matching runs of a gate would have caught."""
+    if gate.name is not GateName.REPEATABLE or gate.status is not GateStatus.PASSED:
+        return []
+    return [line for group in one.audit.groups if (line := words.evidence_line(group))]
 
 
 def _sources(one: CheckedAudit, gate: Gate) -> list[str]:

@@ -60,7 +60,8 @@ def recordings(found: Comparison) -> Table:
     """Return a table of the final fingerprints, without the column of ranks if neither side has several."""
     table = Table(RECORDINGS, [_recording(letter, rank) for letter, side in _sides(found) for rank in side.ranks])
     table = run_table.of_calls(table) if run_table.calls_only((*found.a.ranks, *found.b.ranks)) else table
-    return table if max(len(found.a.ranks), len(found.b.ranks)) > 1 else run_table.without_ranks(table)
+    several = max(len(found.a.ranks), len(found.b.ranks)) > 1
+    return run_table.of_parts(table) if several else run_table.without_ranks(table)
 
 
 def _recording(letter: str, rank: RankRecord) -> list[str]:
@@ -185,6 +186,13 @@ def stages_line(found: Comparison) -> str:
 def environment_lines(found: Comparison) -> list[str]:
     """Return how the environments differ."""
     return words.changes(found.environment_changes, MOST_CHANGES, "(--format json)")
+
+
+def outputs_lines(found: Comparison) -> list[str]:
+    """Return each file and stream that differs, and whether that decides."""
+    read = [one for one in found.output_differences if one.unread is None]
+    unread = [f"not read: {outputs.unread(one.unread)}" for one in found.output_differences if one.unread is not None]
+    return [outputs.what(one) + outputs.reservation(one) for one in read] + unread
 
 
 def weights_line(found: Comparison) -> str:

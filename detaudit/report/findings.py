@@ -24,7 +24,8 @@ from detaudit.model import (
     VariationBisection,
     Verdict,
 )
-from detaudit.report import bisection, comparison, traced, variations, words
+from detaudit.model.check import RunsMustMatch
+from detaudit.report import bisection, checks, comparison, traced, variations, words
 from detaudit.report.messages import culprits, gates, problems, sources
 from detaudit.report.places import in_repository, script_in, script_of
 from detaudit.report.plain import line, plain
@@ -52,8 +53,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A rule (see rules.py) that a training keeps or breaks.
 
     ``suite`` is the audit; ``message`` is one line, ``detail`` what else is known. ``seconds`` is how long its runs
-    took. ``culprit`` is the line of the user's code that may be why, None if none is known; ``script`` is the audited
-    file, relative to the root of the repository.
+    took. ``compared`` is false of a gate that could not compare, which found nothing wrong. ``culprit`` is the line of
+    the user's code that may be why, None if none is known; ``script`` is the audited file, relative to the root of the
+    repository.
     """
 
     rule: str
@@ -65,6 +67,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     culprit: Location | None = None
     script: str | None = None
+    compared: bool = True
 
     @property
     def place(self) -> tuple[str, int] | None:
@@ -215,17 +218,19 @@ def _trace(audit: Trace) -> Finding:
 def _gate(checked: CheckedAudit, gate: Gate) -> Finding:
     groups = checked.audit.groups
     own = groups if gate.name is GateName.REPEATABLE else ()
-    details = [text for group in own for text in words.details(group)]
+    sure = checks.surety(checked, gate)
+    details = [text for group in own for text in words.details(group) if text not in sure]
     return Finding(
         rule=_GATES[gate.name],
         suite=checked.name,
         name=gate.name,
         status=_status(gate),
-        message=gates.sentence(gate.detail),
+        message="; ".join([gates.sentence(gate.detail), *sure]),
         detail=_joined([*details, *words.changes(gate.environment_changes)]),
         seconds=_seconds(own) if own else None,
         culprit=_culprit(next(iter(own), None)),
         script=script_of(checked.audit.command),
+        compared=gate.status is not GateStatus.INCOMPARABLE and not isinstance(gate.detail, RunsMustMatch),
     )
 
 

@@ -14,15 +14,21 @@ _COMMANDS = {
     Outcome.WARNED: "warning",
     Outcome.PASSED: "notice",
 }
-"""The worst first; GitHub shows ten of each per step."""
+"""GitHub shows ten of each per step."""
 
 
 def render(report: Report) -> str:
     """See Reporter.render."""
-    order = list(_COMMANDS)
-    lines = [_annotation(found) for found in sorted(findings(report), key=lambda found: order.index(found.status))]
+    order = ["error", "warning", "notice"]
+    found = sorted(findings(report), key=lambda one: (order.index(_level(one)), list(_COMMANDS).index(one.status)))
+    lines = [_annotation(one) for one in found]
     lines += [_command("warning", {"title": "detaudit"}, line(warnings.sentence(one))) for one in report.warnings]
     return "".join(f"{text}\n" for text in lines)
+
+
+def _level(found: Finding) -> str:
+    """Return the command for a finding. What was not compared is no error in anything: the exit status blocks."""
+    return _COMMANDS[found.status] if found.compared else "notice"
 
 
 def _annotation(found: Finding) -> str:
@@ -33,7 +39,7 @@ def _annotation(found: Finding) -> str:
         properties = {"file": found.script}
     properties["title"] = f"detaudit: {found.suite}: {found.name}"
     more = found.detail if found.status is not Outcome.PASSED else ""
-    return _command(_COMMANDS[found.status], properties, f"{found.message}\n{more}".strip())
+    return _command(_level(found), properties, f"{found.message}\n{more}".strip())
 
 
 def _command(name: str, properties: dict[str, str], message: str) -> str:

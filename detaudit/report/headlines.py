@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from detaudit.model import Audit, Check, Group, Report, Verdict, exit_code
+from detaudit.model import Audit, Check, Comparison, Group, Report, Verdict, exit_code
 from detaudit.model.number import count
 from detaudit.report import words
 from detaudit.report.messages import evidence
@@ -116,6 +116,16 @@ ENVIRONMENT = {
 def environment(found: dict[str, object]) -> list[tuple[str, str]]:
     """Return the environment of an audit, without what is empty."""
     return [(name, text) for key, name in ENVIRONMENT.items() if (text := _listed(found.get(key)))]
+
+
+def environments(found: Comparison) -> list[tuple[str, str]]:
+    """Return what may change results, of each side if it differs."""
+    a, b = found.a.environment, found.b.environment
+    rows = []
+    for name in sorted({*a, *b}):
+        ours, theirs = a.get(name, "none"), b.get(name, "none")
+        rows.append((name, ours if ours == theirs else f"A: {ours}; B: {theirs}"))
+    return rows
 
 
 def _listed(value: object) -> str:

@@ -126,6 +126,7 @@ def _check(check: Check) -> list[Section]:
 def _comparison(found: Comparison) -> list[Section]:
     changes, tensors = comparison.environment_lines(found), comparison.weights_line(found)
     first = f"; first {comparison.MOST_WEIGHTS}" if len(found.differing_weights) > comparison.MOST_WEIGHTS else ""
+    files = comparison.outputs_lines(found)
     explained = (comparison.explanation(found), comparison.losses_line(found))
     return [
         section(Text(comparison.heading(found)), comparison.recordings(found)),
@@ -135,6 +136,7 @@ def _comparison(found: Comparison) -> list[Section]:
             Text([line for line in explained if line]),
             Notes([comparison.stages_line(found)]),
         ),
+        section(Text(["files and printed text that differ:"] if files else []), Items(files)),
         section(Text(["environments differ:"] if changes else []), Items(changes)),
         section(Text([f"{tensors}{first}:"] if tensors else []), comparison.weights(found)),
     ]

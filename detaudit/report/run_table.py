@@ -10,7 +10,8 @@ from detaudit.report.marks import letters
 from detaudit.report.messages import differences, statuses
 from detaudit.report.messages.wording import duration
 
-COLUMNS = ("RUN", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERENCE")
+RANK, PART = "RANK", "PART"
+COLUMNS = ("RUN", RANK, "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERENCE")
 MARKED = "runs with the same letter have the same result"
 
 
@@ -23,12 +24,18 @@ def table(group: Group) -> Table:
         found = _of_ended(found)
     if calls_only(rank for run in group.runs for rank in run.ranks):
         found = of_calls(found)
-    return found if any(len(run.ranks) > 1 for run in group.runs) else without_ranks(found)
+    return of_parts(found) if any(len(run.ranks) > 1 for run in group.runs) else without_ranks(found)
+
+
+def of_parts(found: Table) -> Table:
+    """Return a table whose column of ranks is one of parts if not all in it are numbers, as for a file or a fit."""
+    names = [row[list(found.headers).index(RANK)] for row in found.rows]
+    return found if all(name.isdigit() for name in names if name) else _renamed(found, RANK, PART)
 
 
 def without_ranks(found: Table) -> Table:
     """Return a table without its column of ranks."""
-    return without(found, "RANK")
+    return without(found, RANK)
 
 
 def calls_only(ranks: Iterable[RankRecord]) -> bool:

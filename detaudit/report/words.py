@@ -13,6 +13,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.number import count
+from detaudit.model.reasons import OutputsOpen
 from detaudit.report import machines, probes, run_table
 from detaudit.report.blocks import Stderr
 from detaudit.report.messages import (
@@ -55,7 +56,7 @@ def sentence(group: Group) -> str:
         case Verdict.MACHINE_DEPENDENT:
             return machines.sentence(group)
         case Verdict.INCONCLUSIVE:
-            reason = problems.reason(group.reason) if group.reason else "nothing to compare"
+            reason = _reason(group) if group.reason else "nothing to compare"
             through = f" through step {group.through:,}" if group.through is not None else ""
             matching = f"; the {group.compared:,} finished runs are bit-identical{through}"
             return reason + (matching if group.compared > 1 else "")
@@ -69,7 +70,16 @@ def _only_outputs(group: Group) -> str:
     found = group.first_difference
     if found is None or found.output is None or all(stage in UNHOOKED for stage in found.explanation.matching):
         return ""
-    return outputs.trainings_match(found.output)
+    deciding = [one for one in group.output_differences if one.decides]
+    return outputs.trainings_match(found.output, outputs.names(deciding, found.output))
+
+
+def _reason(group: Group) -> str:
+    """Return why a group is inconclusive, with all files that are open."""
+    if isinstance(group.reason, OutputsOpen):
+        others = [one for one in group.output_differences if one.open]
+        return outputs.open_reason(group.reason.first, group.reason.more, outputs.names(others, group.reason.first))
+    return problems.reason(group.reason) if group.reason else ""
 
 
 def evidence_line(group: Group) -> str:
@@ -93,8 +103,9 @@ def where(group: Group) -> str:
 
 def source_lines(found: Sequence[Source]) -> list[str]:
     """Return the first lines of the user's code that may be why."""
-    lines = [sources.with_place(source) for source in found[:MOST_SOURCES]]
-    more = len(found) - MOST_SOURCES
+    most = MOST_SOURCES + (len(found) == MOST_SOURCES + 1)  # a line that says that one more is left out is as long
+    lines = [sources.with_place(source) for source in found[:most]]
+    more = len(found) - most
     return lines + ([f"and {more:,} more in audit.json"] if more > 0 else [])
 
 
@@ -187,6 +198,7 @@ def _replicas_line(group: Group) -> str:
 
 def changes(found: Sequence[Change], most: int | None = None, listed_in: str = "") -> list[str]:
     """Return how two environments differ, at most ``most`` changes; ``listed_in`` is where the others are."""
+    most = None if most is not None and len(found) == most + 1 else most
     lines = [f"{one.name}: {one.a or 'none'} → {one.b or 'none'}" for one in found[:most]]
     more = len(found) - len(lines)
     return lines + ([f"and {more:,} more {listed_in}"] if more > 0 else [])

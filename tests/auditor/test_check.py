@@ -1,29 +1,49 @@
 """A whole check, with a fake launcher instead of real runs."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detaudit.auditor.baseline.lockfile import read_lock
-from detaudit.auditor.check import Checker, CheckRequest
+import msgspec
+
+from detaudit.auditor.baseline.lockfile import read_lock, write_lock
+from detaudit.auditor.check import Checker, CheckRequest, flag_may_exist
 from detaudit.auditor.runs.observer import Observer
 from detaudit.launch.slots import divide
-from detaudit.model import Check, CheckVerdict, GateName, GateStatus, NextStep, Purpose
-from detaudit.model.warnings import BaselineNotWritten
+from detaudit.model import Check, CheckVerdict, GateName, GateStatus, NextStep, Purpose, Source, SourceKind
+from detaudit.model.warnings import BaselineNotWritten, BaselineWithoutAudit
 from detaudit.recipe.project import NamedAudit
 from tests.auditor.fakes import FakeLauncher, run, settings, training
 
+TRACE = NextStep(command="detaudit trace train.py --python python", purpose=Purpose.TRACE, audit="train")
 BISECT = NextStep(command="detaudit bisect train.py --python python", purpose=Purpose.BISECT, audit="train")
 UPDATE = "detaudit check train --update"
 
 
-def check(folder: Path, *ends: str, update: bool = False, **options: Any) -> Check:
+class Told(Observer):
+    """Notes what the progress line knows of the last step, by audit."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, int]] = []
+
+    def audit_started(self, name: str) -> None:
+        self.steps.append((name, 0))
+
+    def last_step(self, step: int) -> None:
+        self.steps[-1] = (self.steps[-1][0], step)
+
+
+def check(folder: Path, *ends: str, update: bool = False, force: bool = False, **options: Any) -> Check:
     """Check one audit, whose runs end with these weights, against the lock file in ``folder``."""
     number = len(list(folder.glob("check*")))
     (inside := folder / f"check{number}").mkdir()
-    request = CheckRequest("train", NamedAudit(command="train.py"), settings(inside, runs=len(ends), **options))
+    recipes = options.pop("recipes", None)
+    found = settings(inside, runs=len(ends), **options)
+    found = replace(found, recipes=recipes) if recipes else found
+    request = CheckRequest("train", NamedAudit(command="train.py"), found)
     launcher = FakeLauncher(*[run(training(end)) for end in ends])
     out, lock = inside / "results", folder / "detaudit.lock.json"
-    return Checker([request], ("detaudit", "check"), out, lock, update, launcher, Observer()).run()
+    return Checker([request], ("detaudit", "check"), out, lock, update, launcher, Observer(), force=force).run()
 
 
 def statuses(found: Check) -> dict[GateName, GateStatus]:
@@ -68,12 +88,64 @@ def test_after_a_regression_the_steps_are_compared_or_the_baseline_is_replaced(t
     )
 
 
-def test_runs_that_differ_are_bisected_and_never_become_a_baseline(tmp_path: Path) -> None:
+def test_runs_that_differ_are_traced_and_bisected_and_never_become_a_baseline(tmp_path: Path) -> None:
     found = check(tmp_path, "a", "b")
     assert found.verdict is CheckVerdict.FAILED
     assert statuses(found) == {GateName.REPEATABLE: GateStatus.FAILED, GateName.BASELINE: GateStatus.INCONCLUSIVE}
-    assert found.next_steps == (BISECT,)
+    assert found.next_steps == (TRACE, BISECT)
     found = check(tmp_path, "a", "b", update=True)
-    assert found.next_steps == (BISECT,)
+    assert found.next_steps == (TRACE, BISECT)
     assert found.warnings == (BaselineNotWritten(audit="train"),)
     assert not (tmp_path / "detaudit.lock.json").exists()
+
+
+def test_a_bisection_is_offered_only_where_a_flag_may_help(tmp_path: Path) -> None:
+    group = check(tmp_path, "a", "b").audits[0].audit.groups[0]
+
+    def among(*kinds: SourceKind, call: str = "random.seed", suspect: bool = False) -> bool:
+        lines = tuple(Source(file="train.py", line=1, kind=kind, call=call, suspect=suspect) for kind in kinds)
+        return flag_may_exist(msgspec.structs.replace(group, sources=lines))
+
+    assert among()
+    assert among(SourceKind.UNSEEDED)
+    assert among(SourceKind.CLOCK, SourceKind.UNSEEDED)
+    assert among(SourceKind.CLOCK, suspect=True)
+    assert not among(SourceKind.CLOCK)
+    assert not among(SourceKind.PROCESS_ID, SourceKind.COMPLETION_ORDER, call="concurrent.futures.as_completed")
+    assert among(SourceKind.COMPLETION_ORDER_OPTION, call="DataLoader(in_order=False)")
+
+
+def test_a_trace_has_the_recipe_of_the_audit_and_none_is_offered_for_files(tmp_path: Path) -> None:
+    request = settings(tmp_path, "seeds", runs=2)
+    recipe = msgspec.structs.replace(request.recipes[0], options=("--recipe", "seeds"))
+    found = check(tmp_path, "a", "b", recipes=(recipe,))
+    assert found.next_steps[0].command == "detaudit trace train.py --recipe seeds --python python"
+    group = found.audits[0].audit.groups[0]
+    one = CheckRequest("train", NamedAudit(command="train.py"), replace(request, artifacts=("model.pt",)))
+    checker = Checker([one], (), tmp_path / "out", tmp_path / "lock", False, FakeLauncher(), Observer())
+    assert [step.purpose for step in checker._after_difference(one, group)] == [Purpose.BISECT]
+
+
+def test_a_baseline_that_no_audit_has_is_named(tmp_path: Path) -> None:
+    check(tmp_path, "a", "a", update=True)
+    lock = tmp_path / "detaudit.lock.json"
+    write_lock(lock, {**read_lock(lock), "renamed": read_lock(lock)["train"]})
+    found = check(tmp_path, "a", "a")
+    assert (found.verdict, found.warnings) == (CheckVerdict.PASSED, (BaselineWithoutAudit(audit="renamed"),))
+
+
+def test_the_steps_of_an_audit_are_known_from_its_own_baseline(tmp_path: Path) -> None:
+    lock = tmp_path / "detaudit.lock.json"
+
+    def steps(update: bool, *names: str) -> list[tuple[str, int]]:
+        (folder := tmp_path / f"{'-'.join(names)}{update}").mkdir()
+        requests, told = [], Told()
+        for name in names:
+            (inside := folder / name).mkdir()
+            requests.append(CheckRequest(name, NamedAudit(command="train.py"), settings(inside, runs=2)))
+        launcher = FakeLauncher(*[run(training(steps=len(name))) for name in names for _ in "12"])
+        Checker(requests, ("detaudit", "check"), folder / "results", lock, update, launcher, told).run()
+        return told.steps
+
+    steps(True, "long", "medium")
+    assert steps(False, "new", "medium", "long") == [("new", 0), ("medium", 6), ("long", 4)]

@@ -5,10 +5,13 @@ from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from detaudit.report import html
 from tests.browser.chromium import Chromium
 from tests.browser.conftest import COMMANDS
+from tests.report.checks import CHECK
 
 pytestmark = pytest.mark.full
 
@@ -36,6 +39,17 @@ def test_a_page_is_no_wider_than_its_window(name: str, width: int, pages: dict[s
         browser.open(pages[name], width=width, theme=theme)
         browser.screenshot(SHOTS / f"{name}-{width}-{theme}.png")
         assert browser.run("document.documentElement.scrollWidth") <= width
+
+
+def test_the_navigation_of_many_audits_fits_on_a_phone(tmp_path: Path, browser: Chromium) -> None:
+    audits = tuple(msgspec.structs.replace(CHECK.audits[0], name=f"audit-number-{number}") for number in range(12))
+    page = tmp_path / "check.html"
+    page.write_text(html.render(msgspec.structs.replace(CHECK, audits=audits)))
+    browser.open(page, width=390)
+    nav = "document.querySelector('nav')"
+    assert browser.run(f"{nav}.scrollWidth <= {nav}.clientWidth")
+    assert browser.run(f"[...{nav}.children].every(link => link.getBoundingClientRect().right <= 390)")
+    assert browser.run("document.documentElement.scrollWidth") <= 390
 
 
 def test_final_losses_fit_on_a_phone(pages: dict[str, Path], browser: Chromium) -> None:

@@ -92,7 +92,7 @@ def test_what_a_bisection_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line._text() == "trial-1: run 1 of 2  without flags  step 0  0 s"
     line.group_started("trial-3", 2)
     line.trial_started(("a", "b", "c"), 2)
-    assert line._text() == "trial-3: run 1 of 2  with a, b and 1 more, 2 tried before  step 0  0 s"
+    assert line._text() == "trial-3: run 1 of 2  with a, b, c, 2 tried before  step 0  0 s"
 
 
 def test_runs_that_go_further_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +125,27 @@ def test_a_difference_is_reported_once(monkeypatch: pytest.MonkeyPatch, capsys: 
     line.differs(1201)
     line.differs(1202)
     assert capsys.readouterr().err == "seeds: run 3 differs from an earlier run by step 1,201\n"
+
+
+def test_an_audit_does_not_take_the_steps_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, line = Clock(monkeypatch), ProgressLine(silent=True)
+    line.audit_started("long")
+    line.group_started("none", 2)
+    line.run_started(1, None)
+    line.run_finished(run(steps=9000, wall_s=600.0))
+    line.audit_started("new")
+    line.group_started("none", 2)
+    line.run_started(1, None)
+    clock.now += 1
+    line.progress(3, None)
+    assert line._text() == "new, none: run 1 of 2  step 3  1 s"
+    line.audit_started("short")
+    line.last_step(40)
+    line.group_started("none", 2)
+    line.run_started(1, None)
+    clock.now += 1
+    line.progress(3, None)
+    assert line._text() == "short, none: run 1 of 2  step 3 of 40  1 s"
 
 
 def test_runs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 from typing import Any
@@ -122,7 +123,52 @@ def test_runs_that_differ_fail_and_write_no_baseline(project: Project) -> None:
     assert not (project.folder / "detaudit.lock.json").exists()
     warning = {"kind": "baseline-not-written", "audit": "small", "recipe": "", "run": 0, "recording": ""}
     assert done.json["warnings"] == [warning]
-    assert [step["command"] for step in done.json["next_steps"]] == ["detaudit bisect train.py"]
+    steps = [step["command"] for step in done.json["next_steps"]]
+    assert steps == ["detaudit trace train.py", "detaudit bisect train.py"]
+    annotations = project.detaudit("check", "--format", "github", "--quiet").out.splitlines()
+    assert [line.split(" ")[0] for line in annotations if "same as baseline" in line] == ["::notice"]
+    assert [line.split(" ")[0] for line in annotations if "repeatable" in line] == ["::error"]
+
+
+def test_an_update_refuses_a_training_that_differed_before(trained: Project) -> None:
+    flaky = TRAIN.replace("RATE", "0.1 + len(os.environ.get('LUCK', '')) * os.getpid()")
+    trained.write("train.py", flaky)
+    assert trained.detaudit("run", "train.py", "--runs", "2", env={"LUCK": "1"}).code == 1
+    lock = trained.folder / "detaudit.lock.json"
+    refused = check(trained, "--update")
+    assert (refused.code, states(refused), lock.exists()) == (125, {"repeatable": "inconclusive"}, False)
+    detail = refused.json["audits"][0]["gates"][0]["detail"]
+    (differed,) = (path.parent.name for path in trained.folder.glob(".detaudit/*/audit.json"))
+    assert detail == {"kind": "runs-differed-earlier", "runs": 2, "folder": f".detaudit/{differed}"}
+    assert [one["kind"] for one in refused.json["warnings"]] == ["baseline-not-written"]
+
+    forced = check(trained, "--update", "--force")
+    assert (forced.code, states(forced), lock.exists()) == (0, {"repeatable": "passed"}, True)
+    lock.unlink()
+    assert check(trained, env={"LUCK": "1"}).code == 1
+    shutil.rmtree(trained.folder / ".detaudit" / differed)
+    assert check(trained, "--update").code == 125  # runs of a check differed
+    trained.write("train.py", flaky + "# edited\n")
+    assert (check(trained, "--update").code, lock.exists()) == (0, True)
+
+
+def test_more_runs_and_what_they_prove(trained: Project) -> None:
+    trained.write("detaudit.yaml", ONE + "    baseline: false\n  other: {command: train.py, baseline: false}\n")
+    done = trained.detaudit("check", "--runs", "4")
+    assert done.code == 0
+    assert done.out.count("all 4 runs are bit-identical") == 2
+    assert done.out.count("4 runs would catch a difference that shows up in 64% of runs or more (95% confidence)") == 2
+
+
+def test_a_baseline_of_an_audit_that_is_gone_is_named(trained: Project) -> None:
+    assert check(trained, "--update").code == 0
+    trained.write("detaudit.yaml", ONE.replace("small", "tiny") + "  other: {command: train.py}\n")
+    done = trained.detaudit("check", "tiny", "--gate", "repeatable")
+    assert done.code == 0
+    assert [line for line in done.out.splitlines() if line.startswith("warning: ")] == [
+        "warning: small: the lock file has a baseline of this name, but the project has no such audit; "
+        "nothing checks it"
+    ]
 
 
 def test_a_run_that_was_stopped_and_resumed(trained: Project) -> None:
@@ -208,6 +254,7 @@ def test_a_script_that_fails_is_inconclusive(trained: Project) -> None:
         ({}, ["--gate", "resume"], "no audit has the gate resume"),
         ({"detaudit.yaml": ONE + "    baseline: false\n"}, ["--gate", "baseline"], "no audit has the gate baseline"),
         ({}, ["--gate", "repeatable", "--update"], "Add --gate baseline."),
+        ({}, ["--force"], "--force was given without --update"),
     ],
 )
 def test_a_mistake_is_reported_with_a_hint(
@@ -233,3 +280,35 @@ def test_an_interruption_reports_what_had_finished(trained: Project) -> None:
     assert "interrupted" in out
     assert "small" in out
     assert not (trained.folder / "detaudit.lock.json").exists()
+
+
+def test_the_lock_file_of_toy_trainings_is_small(project: Project) -> None:
+    pytest.importorskip("torch")
+    project.write(
+        "train.py",
+        """
+        import sys
+        import torch
+        torch.manual_seed(int(sys.argv[1]))
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(20):
+            x = torch.randn(16, 8)
+            loss = torch.nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            print("step", step, "loss", loss.item())
+        torch.save(model.state_dict(), f"{sys.argv[1]}.pt")
+        with open(f"{sys.argv[1]}.csv", "w") as file:
+            file.writelines(f"{number},{float(value)}\\n" for number, value in enumerate(model(torch.randn(500, 8))))
+        """,
+    )
+    audits = "".join(f"  toy{seed}: {{command: train.py {seed}, runs: 2}}\n" for seed in range(3))
+    project.write("detaudit.yaml", f"audits:\n{audits}")
+    assert check(project, "--update").code == 0
+    lock = project.folder / "detaudit.lock.json"
+    assert lock.stat().st_size <= 10_000
+    assert max(map(len, lock.read_text().splitlines())) < 1000
+    same = check(project)
+    assert (same.code, states(same)["same as baseline"]) == (0, "passed")

@@ -110,6 +110,23 @@ def test_another_learning_rate(trained: Project) -> None:
     assert (markdown.code, "**different**: the hyperparameters first differ at step 1" in markdown.out) == (1, True)
 
 
+def test_files_that_differ_are_named(project: Project) -> None:
+    for number, row in enumerate(("1,0.25", "1,0.5")):
+        lines = "".join(f"open({name!r}, 'w').write('row,value\\n{row}\\n')\n" for name in ("a.csv", "b.csv", "c.csv"))
+        project.write("train.py", f"import detaudit\ndetaudit.record(loss=1.0, weights=[1.0])\n{lines}")
+        audit(project, f"out{number}")
+    done = compare(project, "out0", "out1")
+    assert (done.code, done.json["verdict"]) == (1, "different")
+    assert [one["path"] for one in done.json["output_differences"]] == ["a.csv", "b.csv", "c.csv"]
+    assert done.json["a"]["environment"]["python"] == done.json["b"]["environment"]["python"]
+    table = project.detaudit("compare", "out0", "out1").out
+    for name in ("a.csv", "b.csv", "c.csv"):
+        assert f"\n  {name} (row 1, value: 0.25 and 0.5)\n" in table
+    page = project.detaudit("compare", "out0", "out1", "--format", "html").out
+    assert '<section id="outputs">' in page
+    assert "<dt>python</dt>" in page
+
+
 def test_a_baseline(trained: Project) -> None:
     baseline = thinned(load(str(trained.folder / "before")).recording)
     write_lock(trained.folder / "detaudit.lock.json", {"digits": baseline})

@@ -33,6 +33,25 @@ def test_a_report_is_written_to_a_file_as_html_with_figures(project: Project, un
     assert "data-values=" not in gone.out
 
 
+def test_a_deterministic_page_does_not_ask_where_runs_differ(project: Project, seeded: str) -> None:
+    project.run("train.py", "--runs", "2", "--out", "out")
+    page = project.detaudit("report", "out", "--format", "html").out
+    assert "<h2>Runs</h2>" in page
+    assert "<h2>Loss</h2>" in page
+    assert "differ first" not in page
+    assert "first differ" not in page
+
+
+def test_commands_name_a_results_folder_where_it_is_now(project: Project, unseeded: str) -> None:
+    project.run("train.py", "--runs", "2", "--out", "out")
+    before = project.detaudit("report", "out").out
+    assert "detaudit report out\n" in before
+    Path(project.folder, "out").rename(project.folder / "new place")
+    after = project.detaudit("report", "new place").out
+    assert after == before.replace("detaudit report out\n", "detaudit report 'new place'\n")
+    assert "detaudit report &#39;new place&#39;" in project.detaudit("report", "new place", "--format", "html").out
+
+
 def test_a_folder_and_last_exclude_each_other(project: Project) -> None:
     for words in (("report",), ("report", "out", "--last"), ("report", "--last")):
         done = project.detaudit(*words)

@@ -86,7 +86,7 @@ def test_a_report_of_an_unseeded_training_shows_which_weights_differ(project: Pr
     done = project.detaudit("run", "train.py", "--runs", "3", "--format", "html", "--out", "out")
     assert done.code == 1
     assert (
-        "4 of 4 weights differ, first at step 1: Net.first.weight, Net.first.bias, Net.second.weight and 1 more"
+        "4 of 4 weights differ, first at step 1: Net.first.weight, Net.first.bias, Net.second.weight, Net.second.bias"
         in done.out
     )
     (table,) = re.findall(r'(?s)<table class="lad wts">.*?</table>', done.out)

@@ -12,6 +12,7 @@ from detaudit.model import (
     Check,
     CheckedAudit,
     CheckVerdict,
+    Confidence,
     Difference,
     Divergence,
     EffectExample,
@@ -43,12 +44,13 @@ from detaudit.model.check import (
     RunsMatch,
     RunsMustMatch,
 )
-from detaudit.model.warnings import BaselineNotWritten, LeftoverFilesRead
+from detaudit.model.warnings import BaselineNotWritten, BaselineWithoutAudit, LeftoverFilesRead
 from tests.report.bisections import LIKELY, a_trial
 
 
 def an_audit(script: str, stage: Stage | None) -> Audit:
-    group = a_trial(1, (), 1.5, stage)
+    sure = Confidence(level=0.95, max_differing_rate=0.95) if stage is None else None
+    group = msgspec.structs.replace(a_trial(1, (), 1.5, stage), confidence=sure)
     return Audit(
         schema_version=SCHEMA_VERSION,
         command=("detaudit", "run", script),
@@ -132,8 +134,10 @@ CHECK = Check(
     warnings=(
         LeftoverFilesRead(audit="race", files=("100% of it, cached.pt",)),
         BaselineNotWritten(audit="race"),
+        BaselineWithoutAudit(audit="renamed"),
     ),
     next_steps=(
+        NextStep(command="detaudit trace race.py", purpose=Purpose.TRACE, audit="race"),
         NextStep(command="detaudit bisect race.py", purpose=Purpose.BISECT, audit="race"),
         NextStep(command="detaudit check digits --update", purpose=Purpose.ACCEPT_BASELINE, audit="digits"),
     ),

@@ -11,6 +11,8 @@ from detaudit.model import (
     Explanation,
     LossPair,
     NextStep,
+    OutputDifference,
+    OutputKind,
     Purpose,
     RankRecord,
     Stage,
@@ -37,6 +39,7 @@ def a_side(name: str, total: float, digest: str, *flags: str, ranks: int = 1, st
             for rank in range(ranks)
         ),
         command=("detaudit", "run", "train.py", "--", "--name", "my model"),
+        environment={"python": "3.11.7", "torch": "2.13.0" if flags else "2.12.0"},
     )
 
 
@@ -70,6 +73,12 @@ COMPARISONS = {
         weights_compared=14,
         stages=STAGES,
         steps_compared=40,
+        output_differences=(
+            OutputDifference(path="submission.csv", kind=OutputKind.VALUE, at="row 3, target", values=("3.41", "3.39")),
+            OutputDifference(path="metrics.json", kind=OutputKind.ONLY_ONE, only_run=1),
+            OutputDifference(path="blob.bin", kind=OutputKind.UNREADABLE),
+            OutputDifference(path="stdout", kind=OutputKind.MEASUREMENT, at="line 7"),
+        ),
         warnings=(RecipesDiffer(a="none", b="seeds"),),
         next_steps=(
             NextStep(

@@ -119,11 +119,18 @@ def test_annotations_are_at_the_culprit_and_the_worst_come_first() -> None:
     assert [command for command, _, _ in commands] == [
         "error",
         "error",
-        "error",
-        "warning",
+        "notice",
+        "notice",
         "notice",
         "warning",
         "warning",
+        "warning",
+    ]
+    titles = [properties["title"] for command, properties, _ in commands if command == "notice"]
+    assert titles == [  # what could not be compared is no error, and comes before what passed
+        "detaudit: race: same as baseline",
+        "detaudit: digits: same as baseline",
+        "detaudit: digits: repeatable",
     ]
     places = {properties["title"]: (properties.get("file"), properties.get("line")) for _, properties, _ in commands}
     assert places["detaudit: race: repeatable"] == ("train.py", "7")

@@ -22,6 +22,8 @@ from detaudit.model import (
     Group,
     LikelyCause,
     NextStep,
+    OutputDifference,
+    OutputKind,
     Purpose,
     RankRecord,
     Replicas,
@@ -38,10 +40,11 @@ from detaudit.model import (
 )
 from detaudit.model.applicability import NoSecondLocale, TooOld
 from detaudit.model.problems import Failed
-from detaudit.model.reasons import RunUnusable
+from detaudit.model.reasons import OutputsOpen, RunUnusable
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 from detaudit.probe import Probe, ProbeDifference
-from detaudit.report import FORMATS, probes, render
+from detaudit.report import FORMATS, probes, render, run_table, words
+from detaudit.report.messages.wording import shortened
 from tests.report.bisections import BISECTIONS
 from tests.report.checks import REPORTS
 from tests.report.comparisons import COMPARISONS
@@ -217,3 +220,49 @@ def test_quoted_and_edited_code_has_colors_of_its_own() -> None:
     lines = render(ALL["traced-order"], "table").splitlines()
     found = {click.unstyle(line).strip()[0]: line[:5] for line in lines if line.startswith("\x1b[3")}
     assert {sign: found[sign] for sign in ">-+"} == {">": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}
+
+
+def test_a_column_of_ranks_has_numbers_only() -> None:
+    group = AUDITS["nondeterministic"].groups[1]
+    assert run_table.table(group).headers[:2] == ("RUN", "RANK")
+    with_file = tuple(
+        msgspec.structs.replace(
+            run, ranks=(run.ranks[0], msgspec.structs.replace(run.ranks[1], framework=Stage.ARTIFACT))
+        )
+        for run in group.runs
+    )
+    table = run_table.table(msgspec.structs.replace(group, runs=with_file))
+    assert list(table.headers[:2]) == ["RUN", "PART"]
+    assert [row[1] for row in table.rows] == ["0", "artifact"] * 2
+
+
+def differing(kind: OutputKind, *files: str) -> tuple[OutputDifference, ...]:
+    return tuple(OutputDifference(path=file, kind=kind, at="row 1") for file in files)
+
+
+def test_all_files_that_differ_are_in_the_verdict() -> None:
+    group = AUDITS["nondeterministic"].groups[0]
+    outputs = differing(OutputKind.VALUE, "a.csv", "b.csv", "c.csv", "d.csv") + differing(OutputKind.WORDS, "stdout")
+    assert group.first_difference is not None
+    first = msgspec.structs.replace(group.first_difference, stage=Stage.SAVED, output=outputs[0])
+    found = msgspec.structs.replace(group, first_difference=first, output_differences=outputs)
+    sentence = "the trainings match, a.csv differs (row 1), and so do other outputs: b.csv, c.csv, d.csv; "
+    assert words.sentence(found).startswith(sentence)
+    alone = msgspec.structs.replace(found, output_differences=outputs[:1])
+    assert words.sentence(alone).startswith("the trainings match, a.csv differs (row 1); ")
+
+
+def test_all_files_that_may_differ_are_in_the_reason() -> None:
+    outputs = differing(OutputKind.UNREADABLE, "a.bin", "b.bin", "c.bin", "d.bin")
+    group = msgspec.structs.replace(
+        AUDITS["inconclusive"].groups[0],
+        output_differences=outputs,
+        reason=OutputsOpen(first=outputs[0], more=3),
+    )
+    assert ", and 3 more differences like this (b.bin, c.bin, d.bin). " in words.sentence(group)
+
+
+def test_no_single_word_is_left_out() -> None:
+    assert shortened("abcd", most=3) == "a, b, c, d"
+    assert shortened("abcde", most=3) == "a, b, c and 2 more"
+    assert shortened("abcd", more=2, most=3) == "a, b, c and 3 more"

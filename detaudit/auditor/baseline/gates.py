@@ -31,6 +31,7 @@ from detaudit.model.check import (
     ResumeDiffers,
     ResumeMatches,
     ResumeUnusable,
+    RunsDifferedEarlier,
     RunsGaveDifferentResults,
     RunsInconclusive,
     RunsMatch,
@@ -56,13 +57,19 @@ def repeatable(group: Group) -> Gate:
     return _gate(GateName.REPEATABLE, GateStatus.FAILED, detail, first_difference=found and found.difference)
 
 
+def differed_earlier(group: Group, folder: str) -> Gate:
+    """Return that the runs of a group match, and those of an earlier audit of the same code did not."""
+    detail = RunsDifferedEarlier(runs=group.compared, folder=folder)
+    return _gate(GateName.REPEATABLE, GateStatus.INCONCLUSIVE, detail)
+
+
 def same_as_baseline(audit: NamedAudit, group: Group, now: Recording | None, then: Recording | None) -> Gate:
     """Return whether the training gave what the baseline has."""
     name = GateName.BASELINE
-    if then is None:
-        return _gate(name, GateStatus.INCONCLUSIVE, NoBaseline())
     if now is None or group.verdict is not Verdict.DETERMINISTIC:
         return _gate(name, GateStatus.INCONCLUSIVE, RunsMustMatch())
+    if then is None:
+        return _gate(name, GateStatus.INCONCLUSIVE, NoBaseline())
     requested = environment.changes(recordings.asked(then), recordings.asked(now))
     changes = (*requested, *environment.changes(then.environment, now.environment))
     names = tuple(change.name for change in changes)

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Mapping
+from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -22,6 +24,9 @@ SCHEMA_VERSION = "2.0"
 
 2.0: what left the run. Earlier layouts were never released.
 """
+
+_LINE = 300
+"""The longest line of the file whose parts have no lines of their own."""
 
 _WRITE = "Create it with `detaudit check --update`."
 
@@ -84,7 +89,36 @@ def find(path: Path, name: str) -> Recording:
 def write_lock(path: Path, audits: Mapping[str, Recording]) -> None:
     """Write a lock file. Raises StorageError if that fails."""
     lock = Lock(schema_version=SCHEMA_VERSION, audits=dict(sorted(audits.items())))
-    store.write(path, msgspec.json.format(encode(lock), indent=2) + b"\n", shared=True)
+    found = json.loads(encode(_without_defaults(lock)))
+    store.write(path, f"{_laid_out(found)}\n".encode(), shared=True)
+
+
+def _without_defaults(value: Any) -> Any:
+    """Return objects as dicts without what their classes have by default, to which they are read again."""
+    if isinstance(value, msgspec.Struct) and not value.__struct_config__.array_like:
+        fields = [(one, getattr(value, one.name)) for one in msgspec.structs.fields(value)]
+        kept = [(one, held) for one, held in fields if one.required or held != _default(one)]
+        return {one.encode_name: _without_defaults(held) for one, held in kept}
+    if isinstance(value, Mapping):
+        return {key: _without_defaults(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_defaults(one) for one in value]
+    return value
+
+
+def _default(field: msgspec.structs.FieldInfo) -> object:
+    return field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+
+
+def _laid_out(value: Any) -> str:
+    """Return JSON in which what fits into a line is on one, so that a file under version control changes by lines."""
+    compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if len(compact) <= _LINE or not isinstance(value, dict | list):
+        return compact
+    names = [f"{json.dumps(name, ensure_ascii=False)}: " for name in value] if isinstance(value, dict) else repeat("")
+    ones = value.values() if isinstance(value, dict) else value
+    lines = ",\n".join(f"{name}{_laid_out(one)}" for name, one in zip(names, ones, strict=False))
+    return f"{{\n{lines}\n}}" if isinstance(value, dict) else f"[\n{lines}\n]"
 
 
 def changes(name: str, old: Recording | None, new: Recording) -> list[LockChange]:

@@ -9,7 +9,10 @@ from detaudit.model import AppliedRecipe, Artifact, Recording, Run, RunRecord, S
 from detaudit.outputs import compare
 
 KEPT_STEPS = 64
-"""How many steps of each stage a baseline keeps, beside the powers of two."""
+"""How many steps of each stage the baseline of a long training keeps, beside the powers of two."""
+
+_STEPS_PER_KEPT = 32
+"""A shorter one keeps a step of so many: its powers of two are close to each other."""
 
 
 def recording_of(
@@ -40,7 +43,9 @@ def ended(recording: Recording, step: int) -> Recording:
 
 
 def thinned(recording: Recording) -> Recording:
-    """Return a recording with some steps only: the first two, powers of two, the last, and about KEPT_STEPS between.
+    """Return a recording with some steps only: the first two, powers of two, the last, and up to KEPT_STEPS between.
+
+    Of generators it has the first and the last step.
 
     Of what left the run it has one digest for each file and stream.
     """
@@ -50,6 +55,8 @@ def thinned(recording: Recording) -> Recording:
 
 def _thin(part: Training) -> Training:
     wanted = {stage: _kept(steps) for stage, steps in part.digests.items()}
+    if drawn := wanted.get(Stage.RNG):  # what differs later shows in the other stages
+        wanted[Stage.RNG] = [step for step in drawn if step <= 1 or step == drawn[-1]]
     digests: dict[Stage, dict[int, tuple[str, ...]]] = {stage: {} for stage in wanted}
     # Step by step, because an event log has the stages of a step together.
     for step in sorted({step for kept in wanted.values() for step in kept}):
@@ -64,7 +71,7 @@ def _kept(steps: Mapping[int, object]) -> list[int]:
     """Return the steps to keep, in the order in which they were recorded; of an event log, those that it may have."""
     held = isinstance(steps, dict)
     last = max([0, *steps]) if held else next(reversed(cast("Reversible[int]", steps)), 0)
-    stride = last // KEPT_STEPS + 1
+    stride = max(last // KEPT_STEPS + 1, _STEPS_PER_KEPT)
     kept = {last, *(2**power for power in range(last.bit_length())), *range(0, last + 1, stride)}
     return [step for step in steps if step in kept or step < 0] if held else sorted(kept)
 

@@ -7,36 +7,45 @@ from detaudit.auditor import store
 from detaudit.errors import AuditNotFoundError
 from detaudit.launch import RESULTS
 from detaudit.launch.plan import Settings
-from detaudit.model import Audit, Group
+from detaudit.model import AppliedRecipe, Check, Group
 
 _MOST = 20
 """How many of the newest audits are read."""
 
 
-def nondeterministic(settings: Settings, files: Iterable[str]) -> Path | None:
-    """Return the newest results folder of the same command in which two runs without flags differ, None without one.
+def nondeterministic(settings: Settings, files: Iterable[str], recipe: AppliedRecipe | None = None) -> Path | None:
+    """Return the newest results folder of the same command in which two runs differ, None without one.
 
-    One from before a change of the user's source ``files`` is about another script. Runs whose environment was varied
-    do not count.
+    The runs were those with the flags and the seed of ``recipe``, by default those without flags. An audit from before
+    a change of the user's source ``files`` is about another script. Runs whose environment was varied do not count.
     """
-    folder = settings.out.parent if settings.out.parent.name == RESULTS else settings.cwd / RESULTS
+    results = next((one for one in settings.out.parents if one.name == RESULTS), settings.cwd / RESULTS)
     edited = max((_time(settings.cwd / file) for file in files), default=0.0)
-    for place in store.all_results(folder)[:_MOST]:
-        if place != settings.out and _time(place / store.FILE) > edited and _differs(place, settings):
-            return place
+    for folder in store.all_results(results)[:_MOST]:
+        changed = max(_time(folder / name) for name in (store.FILE, store.CHECK))
+        own = folder == settings.out or folder in settings.out.parents
+        if not own and changed > edited and _differs(folder, settings, recipe):
+            return folder
     return None
 
 
-def _differs(place: Path, settings: Settings) -> bool:
+def _differs(folder: Path, settings: Settings, recipe: AppliedRecipe | None) -> bool:
     try:
-        found = store.load_report(place)
+        found = store.load_report(folder)
     except AuditNotFoundError:  # of another version, or damaged
         return False
-    return isinstance(found, Audit) and found.target == settings.target.words and any(map(_bare, found.groups))
+    audits = [one.audit for one in found.audits] if isinstance(found, Check) else [found]
+    same = [audit for audit in audits if audit.target == settings.target.words]
+    return any(_is_of(group, recipe) for audit in same for group in audit.groups)
 
 
-def _bare(group: Group) -> bool:
-    return group.first_difference is not None and not group.recipe.flags and not group.varied
+def _is_of(group: Group, recipe: AppliedRecipe | None) -> bool:
+    """Whether these runs differ, with the flags and the seed of a recipe, and in one environment."""
+    if group.first_difference is None or group.varied:
+        return False
+    if recipe is None or not recipe.flags:
+        return not group.recipe.flags
+    return {*group.recipe.flags} == {*recipe.flags} and group.recipe.seed == recipe.seed
 
 
 def _time(path: Path) -> float:

@@ -1,13 +1,15 @@
 """The page of a check: its gates, why some did not pass, and the runs of each audit."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from detaudit.model import Check
+from detaudit.model import Check, CheckedAudit, Excerpt, Gate, GateName, GateStatus
 from detaudit.model.figures import NO_FIGURES, Figures
 from detaudit.report import checks
-from detaudit.report.blocks import Code, section
+from detaudit.report.blocks import Block, Code, Section, plain, section
 from detaudit.report.html import run
 from detaudit.report.html.parts import Part, blocks
+from detaudit.report.plain import line as plain_line
 
 
 def overview(check: Check) -> Part | None:
@@ -15,17 +17,50 @@ def overview(check: Check) -> Part | None:
     return next(iter(blocks("gates", "Gates", [section(checks.table(check))])), None)
 
 
+@dataclass(frozen=True)
+class GateView:
+    """What is known of a gate; ``folded`` if it passed."""
+
+    title: str
+    sections: Sequence[Section]
+    excerpts: Sequence[Excerpt]
+    folded: bool
+
+
 def why(check: Check) -> Part | None:
-    """Return what is known of the gates that did not pass, None if all did."""
-    return next(iter(blocks("why", "Gates in detail", [section(*one) for one in checks.gate_details(check)])), None)
+    """Return what is known of the gates, those that passed folded; None if nothing is."""
+    found = [_gate(one, gate, said) for one, gate, said in checks.details_of_gates(check)]
+    return Part("why", "Gates in detail", "gates.html", found) if found else None
+
+
+def _gate(one: CheckedAudit, gate: Gate, said: Sequence[Block]) -> GateView:
+    passed = gate.status is GateStatus.PASSED
+    differs = gate.name is GateName.REPEATABLE and gate.status is GateStatus.FAILED
+    excerpts = [excerpt for group in one.audit.groups for excerpt in group.excerpts] if differs else []
+    title = f"{one.name}, {gate.name}: {checks.status(gate)}"
+    return GateView(plain_line(title), [section(*map(plain, said))], excerpts, passed)
 
 
 def parts(check: Check, found: Figures) -> list[Part]:
-    """Return what changed in the lock file, and the parts of each audit."""
+    """Return what changed in the lock file, and the parts of each audit, folded if all of its gates passed."""
     changes = blocks("lock", f"Updated {check.lock_file}", [section(Code(checks.lock_lines(check)))])
     audits = [
-        replace(part, id=f"{part.id}-{number}", title=f"{one.name}: {part.title}")
+        replace(part, id=f"{part.id}-{number}", title=f"{one.name}: {part.title}", folded=_passed(one))
         for number, one in enumerate(check.audits)
         for part in run.parts(one.audit, found.audits[number] if number < len(found.audits) else NO_FIGURES)
     ]
     return [*changes, *audits]
+
+
+def links(check: Check, shown: Sequence[Part]) -> list[tuple[str, str]]:
+    """Return the navigation of a page with these parts: a link for each audit, to its first part."""
+    ids = [part.id for part in shown]
+    found = [("lock", "Lock file")] if "lock" in ids else []
+    for number, one in enumerate(check.audits):
+        first = next((part for part in ids if part.endswith(f"-{number}")), None)
+        found += [(first, one.name)] if first is not None else []
+    return found
+
+
+def _passed(one: CheckedAudit) -> bool:
+    return bool(one.gates) and all(gate.status is GateStatus.PASSED for gate in one.gates)

@@ -27,6 +27,7 @@ def parts(found: Comparison, drawn: Figures) -> list[Part]:
         *_losses(drawn),
         *blocks("values", "Losses around the first difference", [section(comparison.losses(found))]),
         *blocks("weights", "Weights", [section(Text([tensors]), comparison.weights(found)) if tensors else []]),
+        *blocks("outputs", "Files and printed text that differ", [section(Items(comparison.outputs_lines(found)))]),
         *blocks("changes", "Changes of the environment", [section(Items(changes))]),
         *blocks("compared", "What was compared", [section(Notes([comparison.stages_line(found)]))]),
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from detaudit.model import Verdict
 from detaudit.model.figures import Curve, Distance, Ladder, Losses, Point
 from detaudit.report.html import groups as views
 from detaudit.report.html.charts import losses as loss_charts
@@ -19,11 +20,15 @@ from detaudit.report.messages.wording import brief
 
 
 def figure_parts(shown: Sequence[GroupView]) -> Iterator[Part]:
-    """Yield the parts with figures, and with a line for each one that is missing."""
-    ladders = [Ladders(view, view.figures.ladder) for view in shown if view.figures.ladder]
+    """Yield the parts with figures, and with a line for each one that is missing.
+
+    Nobody asks where runs differ that match.
+    """
+    differing = [view for view in shown if view.group.verdict is not Verdict.DETERMINISTIC]
+    ladders = [Ladders(view, view.figures.ladder) for view in differing if view.figures.ladder]
     if ladders:
         yield Part("ladder", "Where runs first differ", "ladder.html", ladders, figures.LADDER)
-    tables = [WeightTable(view.name, view.figures.weights) for view in shown if view.figures.weights]
+    tables = [WeightTable(view.name, view.figures.weights) for view in differing if view.figures.weights]
     if tables:
         yield Part("weights", weights.TITLE, "weights.html", tables, weights.ABOUT)
     missing = list(dict.fromkeys(figures.missing(one) for view in shown if (one := view.figures.missing)))

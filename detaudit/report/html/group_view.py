@@ -61,7 +61,9 @@ class GroupView:
     def table(self) -> Table | None:
         """All runs and ranks, if a row for each of them is not shown already."""
         found = run_table.table(self.group)
-        hidden = len(self.group.runs) > groups.MOST_RUNS or "RANK" in found.headers
+        hidden = len(self.group.runs) > groups.MOST_RUNS or not {run_table.RANK, run_table.PART}.isdisjoint(
+            found.headers
+        )
         return found if hidden and found.rows else None
 
     @property

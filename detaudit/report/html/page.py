@@ -41,11 +41,22 @@ def page(report: Report, found: Figures) -> Page:
         warnings=[line for block in every if isinstance(block, Warnings) for line in block.lines],
         interrupted=next((block.text for block in every if isinstance(block, Interrupted)), ""),
         next_steps=[step for block in every if isinstance(block, NextSteps) for step in block.steps],
-        environment=headlines.environment(report.environment) if isinstance(report, Audit) else (),
+        environment=_environment(report),
         command=shlex.join(report.command),
         overview=overview,
         why=why,
+        links=check.links(report, parts) if isinstance(report, Check) else [(part.id, part.title) for part in parts],
     )
+
+
+def _environment(report: Report) -> list[tuple[str, str]]:
+    match report:
+        case Comparison():
+            return headlines.environments(report)
+        case Check():
+            return headlines.environment(report.audits[0].audit.environment) if report.audits else []
+        case _:
+            return headlines.environment(report.environment)
 
 
 def _lede(report: Report) -> list[str]:

@@ -12,20 +12,24 @@ MOODS = {Mood.GOOD: "same", Mood.BAD: "diff", Mood.UNCLEAR: "unk"}
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a page: ``template`` draws ``data``, below the heading ``title`` and what it is ``about``."""
+    """A part of a page: ``template`` draws ``data``, below the heading ``title`` and what it is ``about``.
+
+    A ``folded`` one shows its heading until it is opened.
+    """
 
     id: str
     title: str
     template: str
     data: Any
     about: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Page:
     """A whole page; ``headline`` is the answer in one sentence, ``lede`` what it rests on.
 
-    The ``overview`` follows, then ``why`` it is so, beside the next steps.
+    The ``overview`` follows, then ``why`` it is so, beside the next steps. ``links`` are the navigation.
     """
 
     kind: str
@@ -42,6 +46,7 @@ class Page:
     command: str = ""
     overview: Part | None = None
     why: Part | None = None
+    links: Sequence[tuple[str, str]] = ()
 
 
 def blocks(name: str, title: str, sections: Sequence[Section]) -> list[Part]:

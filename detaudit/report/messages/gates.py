@@ -13,6 +13,7 @@ from detaudit.model.check import (
     ResumeDiffers,
     ResumeMatches,
     ResumeUnusable,
+    RunsDifferedEarlier,
     RunsGaveDifferentResults,
     RunsInconclusive,
     RunsMatch,
@@ -27,7 +28,7 @@ from detaudit.report.messages.wording import both, brief, every, shortened
 
 MOST_NAMES = 5
 
-_Runs: TypeAlias = RunsMatch | RunsGaveDifferentResults | RunsInconclusive | RunsMustMatch
+_Runs: TypeAlias = RunsMatch | RunsGaveDifferentResults | RunsInconclusive | RunsDifferedEarlier | RunsMustMatch
 _Baseline: TypeAlias = NoBaseline | MatchesBaseline | DiffersFromBaseline
 _Resume: TypeAlias = (
     ResumeMatches | ResumeDiffers | StopUnusable | StoppedTooLate | ResumeUnusable | StartedOver | NoWeights
@@ -51,6 +52,11 @@ def _runs(found: _Runs) -> str:
             return _different_results(found)
         case RunsInconclusive(reason=reason):
             return problems.reason(reason) if reason else "nothing to compare"
+        case RunsDifferedEarlier(runs=runs, folder=folder):
+            return (
+                f"{every(runs, 'run')} are bit-identical, but runs of the same code differed earlier ({folder}); write "
+                "the baseline all the same with --force"
+            )
         case RunsMustMatch():
             return "not compared: the runs must match each other first"
         case _:

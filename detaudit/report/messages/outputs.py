@@ -1,6 +1,7 @@
 """What differs in what left the runs: files, printed text, the exit status."""
 
 import shlex
+from collections.abc import Iterable
 
 from detaudit.model import Group, OutputDifference, OutputKind, Verdict
 from detaudit.model.number import count
@@ -24,6 +25,14 @@ def what(found: OutputDifference) -> str:
     inside = ": ".join(part for part in (found.at, _values(found)) if part)
     more = f"{inside}, and {count(found.more, 'more value')}" if found.more else inside
     return f"{found.path} ({more})" if more else found.path
+
+
+def reservation(found: OutputDifference) -> str:
+    """Return why a difference does not decide, ``""`` if it does."""
+    if found.decides:
+        return ""
+    why = f"does not decide: {_LISTED[found.kind]}" if found.kind in _LISTED else "may be a result or not"
+    return f" ({why})"
 
 
 def where(found: OutputDifference) -> str:
@@ -64,8 +73,16 @@ def settling(found: OutputDifference) -> str:
             return f"--ignore {path} leaves the file out, --artifact {path} compares its bytes"
 
 
-def open_reason(first: OutputDifference, more: int) -> str:
-    """Return why nobody can say whether the results of runs differ, and what settles it."""
+def names(found: Iterable[OutputDifference], first: OutputDifference) -> str:
+    """Return the files and streams besides that of the first difference, ``""`` if there is no other."""
+    return shortened(dict.fromkeys(one.path for one in found if one.path not in ("", first.path)), most=MOST)
+
+
+def open_reason(first: OutputDifference, more: int, others_in: str = "") -> str:
+    """Return why nobody can say whether the results of runs differ, and what settles it.
+
+    ``others_in`` names where the others are.
+    """
     match first.kind:
         case OutputKind.WORDS:
             said = f"the words on {what(first)} differ"
@@ -76,6 +93,7 @@ def open_reason(first: OutputDifference, more: int) -> str:
         case _:
             said = f"{first.path} differs and cannot be read: {first.problem}"
     others = f", and {count(more, 'more difference')} like this" if more else ""
+    others += f" ({others_in})" if more and others_in else ""
     return (
         f"the trainings match, but {said}{others}. {settling(first)}; --compare training compares the trainings alone"
     )
@@ -85,14 +103,15 @@ def unread(found: Unread) -> str:
     """Return what was not read of what a run wrote, and why."""
     if not found.count:
         return "a process opened more files than are recorded"
-    names = shortened(found.files, found.count - len(found.files))
+    files = shortened(found.files, found.count - len(found.files))
     budget = f"{duration(found.budget.seconds, 'g')} or {size(found.budget.bytes)}"
-    return f"{count(found.count, 'file')} of {size(found.size)} after {budget} ({names})"
+    return f"{count(found.count, 'file')} of {size(found.size)} after {budget} ({files})"
 
 
-def trainings_match(found: OutputDifference) -> str:
-    """Return the sentence of a verdict if only what left the runs differs."""
-    return f"the trainings match, {found.path} differs{f' ({found.at})' if found.at else ''}"
+def trainings_match(found: OutputDifference, others_in: str = "") -> str:
+    """Return the sentence of a verdict if only what left the runs differs, also in what ``others_in`` names."""
+    also = f", and so do other outputs: {others_in}" if others_in else ""
+    return f"the trainings match, {found.path} differs{f' ({found.at})' if found.at else ''}{also}"
 
 
 def notes(group: Group) -> list[str]:
@@ -101,7 +120,7 @@ def notes(group: Group) -> list[str]:
         return []
     by_kind = {kind: [what(one) for one in group.output_differences if one.kind is kind] for kind in _LISTED}
     return [
-        f"differs, and does not decide ({_LISTED[kind]}): {shortened(names, most=MOST)}"
-        for kind, names in by_kind.items()
-        if names
+        f"differs, and does not decide ({_LISTED[kind]}): {shortened(texts, most=MOST)}"
+        for kind, texts in by_kind.items()
+        if texts
     ]

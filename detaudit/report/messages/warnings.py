@@ -12,6 +12,7 @@ from detaudit.model.warnings import (
     ArtifactsSkipped,
     AuditStopped,
     BaselineNotWritten,
+    BaselineWithoutAudit,
     FilesUnsearched,
     FlagNotApplied,
     FlagOverridden,
@@ -57,6 +58,7 @@ _Runs: TypeAlias = (
     | InstrumentedRunUnusable
     | OutputsUndecided
     | BaselineNotWritten
+    | BaselineWithoutAudit
     | SlotsDiffer
 )
 _Files: TypeAlias = ArtifactsSkipped | LeftoverFilesRead | StateChecked | LeftoversUnchecked | FilesUnsearched
@@ -153,6 +155,8 @@ def _runs(found: _Runs) -> str:
             return f"an instrumented run (level {level}) was unusable: {problems.errors(errors)}"
         case BaselineNotWritten():
             return "no baseline written: the runs were not shown to match"
+        case BaselineWithoutAudit():
+            return "the lock file has a baseline of this name, but the project has no such audit; nothing checks it"
         case SlotsDiffer(slots=slots):
             return (
                 f"runs {slots} apart match (1 and {slots + 1}, 2 and {slots + 2}, …) and others differ: the training "

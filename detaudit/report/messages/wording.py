@@ -26,9 +26,12 @@ def every(number: int, noun: str) -> str:
 
 
 def shortened(words: Iterable[str], more: int = 0, most: int | None = None) -> str:
-    """Return ``a, b and 3 more``: the first ``most`` words, and how many are left out, here or (``more``) before."""
+    """Return ``a, b and 3 more``: the first ``most`` words, and how many are left out, here or (``more``) before.
+
+    A single word is never left out: what stands for it is as long.
+    """
     found = list(words)
-    shown = found[:most]
+    shown = found if most is not None and len(found) == most + 1 and not more else found[:most]
     left_out = len(found) - len(shown) + more
     return f"{', '.join(shown)} and {left_out:,} more" if left_out else ", ".join(shown)
 

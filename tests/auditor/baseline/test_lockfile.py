@@ -102,3 +102,15 @@ def test_changes() -> None:
 def test_a_baseline_that_only_keeps_different_steps_has_changed() -> None:
     whole = recorded.recording(recorded.trained(300))
     assert lockfile.changes("a", whole, recordings.thinned(whole)) == [LockChange(audit="a")]
+
+
+def test_what_a_key_has_by_default_is_left_out_and_long_lines_have_parts(tmp_path: Path) -> None:
+    many = recording()
+    environment = {f"package-{number}": f"{number}.0" for number in range(30)}
+    many = msgspec.structs.replace(many, environment=environment, command=("train.py", "\udcff"))
+    lockfile.write_lock(tmp_path / "lock", {"a": many})
+    text = (tmp_path / "lock").read_text()
+    assert '"unplaced"' not in text
+    assert '\n"package-7": "7.0",\n' in text
+    found = lockfile.find(tmp_path / "lock", "a")
+    assert found == msgspec.structs.replace(many, command=("train.py", "\\udcff"))

@@ -14,6 +14,7 @@ from detaudit.model.figures import Curve, Figures, GroupFigures, Ladder, LadderR
 from detaudit.report import html
 from detaudit.report.html import groups
 from detaudit.report.messages import figures as captions
+from tests.report.checks import CHECK
 from tests.report.test_reporters import ALL, AUDITS
 
 GATES = {*GateName}
@@ -241,3 +242,36 @@ def test_a_page_has_the_versions_of_frameworks_and_packages_and_a_command_that_a
     assert "Packages" not in found.text
     assert "GPUs" not in found.text
     assert r"detaudit run train.py --loss-pattern 'loss (\S+)'" in found.text
+
+
+def test_a_check_has_the_code_around_what_differs_and_folds_what_passed() -> None:
+    excerpt = Excerpt(file="train.py", line=7, first=6, lines=("a = 1", "random.seed()"), digest="d")
+    digits, race = CHECK.audits
+    group = msgspec.structs.replace(race.audit.groups[0], excerpts=(excerpt,))
+    race = msgspec.structs.replace(race, audit=msgspec.structs.replace(race.audit, groups=(group,)))
+    passed = msgspec.structs.replace(digits, name="fine", gates=digits.gates[:1])
+    text = html.render(msgspec.structs.replace(CHECK, audits=(digits, race, passed)))
+    page = Elements(text)
+    assert '<div class="ln hit"><i>7</i><span>random.seed()</span></div>' in text
+    assert text.count("<summary>digits, repeatable: passed</summary>") == 1
+    assert "<summary><h2>fine: Runs</h2></summary>" in text
+    assert "<h2>digits: Runs</h2>\n" in text  # one of its gates failed
+    ids = [attributes.get("id") for tag, attributes in page.found if tag == "section"]
+    links = [attributes["href"] for tag, attributes in page.found if tag == "a" and attributes.get("href") != "#report"]
+    assert links == ["#lock", "#runs-0", "#runs-1", "#runs-2", "#environment"]  # one for each audit
+    assert {link[1:] for link in links if link} <= {*ids}
+
+
+def test_a_comparison_has_the_environment_of_both_sides() -> None:
+    text = html.render(ALL["compared-different"])
+    assert "<dt>python</dt><dd>3.11.7</dd><dt>torch</dt><dd>A: 2.12.0; B: 2.13.0</dd>" in text
+
+
+def test_figures_of_runs_that_match_do_not_ask_where_they_differ() -> None:
+    audit = AUDITS["nondeterministic"]
+    text = html.render(audit, drawn(audit.groups[0]))
+    assert "Where runs first differ" in text
+    alone = msgspec.structs.replace(audit, verdict=audit.groups[1].verdict, groups=audit.groups[1:])
+    text = html.render(alone, drawn(alone.groups[0]))
+    assert "Where runs first differ" not in text
+    assert "<h2>Loss</h2>" in text

@@ -112,7 +112,7 @@ def test_weights_that_match_do_so_as_far_as_they_were_recorded(steps: tuple[int 
             [a_row(APART, name=one) for one in "abcd"],
             4,
             0,
-            "4 of 9 weights differ, first at step 1: a, b, c and 1 more",
+            "4 of 9 weights differ, first at step 1: a, b, c, d",
         ),
         ([a_row(APART, name="w")], 3, 4, "5 of 9 weights differ, first at step 1: w and 2 more"),
     ],
