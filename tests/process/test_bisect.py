@@ -51,7 +51,7 @@ TWO_CAUSES_IN_TORCH = """
 
 
 @pytest.mark.parametrize(
-    "text", [TWO_CAUSES, pytest.param(TWO_CAUSES_IN_TORCH, marks=pytest.mark.full)], ids=["numpy", "torch"]
+    "text", [TWO_CAUSES, pytest.param(TWO_CAUSES_IN_TORCH, marks=pytest.mark.slow)], ids=["numpy", "torch"]
 )
 def test_two_flags_of_different_causes_and_the_recipe_that_sets_them(project: Project, text: str) -> None:
     project.write("train.py", text)
@@ -74,7 +74,7 @@ def test_two_flags_of_different_causes_and_the_recipe_that_sets_them(project: Pr
     assert "  by hand, before Python starts: PYTHONHASHSEED=0 python train.py\n" in shown.out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_keras_training_that_lacks_only_a_seed_needs_no_costly_flag(project: Project) -> None:
     project.write(
         "train.py",
@@ -92,7 +92,7 @@ def test_a_keras_training_that_lacks_only_a_seed_needs_no_costly_flag(project: P
     assert [one["flag"] for one in done.json["needed"]] == ["python-random-seed"]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_what_no_flag_fixes_is_reported_with_its_line(project: Project) -> None:
     project.write(
         "train.py",

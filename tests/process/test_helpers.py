@@ -42,7 +42,7 @@ TRAIN = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_compile_workers_loaders_and_servers_are_no_ranks(project: Project, tmp_path: Path) -> None:
     project.write("train.py", TRAIN)
     done = project.run(

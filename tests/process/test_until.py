@@ -135,7 +135,7 @@ def test_each_spawned_child_does_the_step(project: Project) -> None:
     assert [len(run["ranks"]) for run in done.json["groups"][0]["runs"]] == [2, 2, 2]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_compiled_step(project: Project) -> None:
     project.write("train.py", ENDLESS + '    train(model=torch.compile(torch.nn.Linear(4, 1), backend="eager"))\n')
     done = project.run("train.py", "--runs", "2", "--until", "30")
@@ -143,7 +143,7 @@ def test_a_compiled_step(project: Project) -> None:
     assert done.json["groups"][0]["through"] == 30
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_keras_fit(project: Project) -> None:
     project.write("train.py", KERAS)
     done = project.run("train.py", "--runs", "2", "--until", "25")
