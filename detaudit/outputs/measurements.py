@@ -452,7 +452,7 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
         return Role.RESULT
     number = _NUMBER.fullmatch(value)
     if number is not None and not _ISO_LIKE.fullmatch(value):
-        if is_whole(value) and value.isdecimal() and _is_own_number(float(value), facts) and not is_digest(name):
+        if is_whole(value) and value.isdecimal() and is_own_number(float(value), facts) and not is_digest(name):
             return Role.IDENTIFIER  # whatever its name: two runs hardly count to their own numbers by chance
         return _number_role(meaning, number, facts)
     if meaning.of_data:
@@ -514,11 +514,11 @@ def number_role(meaning: Meaning, value: float, whole: bool, facts: RunFacts) ->
     if meaning.alone and value > longest(facts) and _fits(meaning, value, facts) and not _is_epoch(value, facts):
         return Role.OPEN
     if not _fits(meaning, value, facts):
-        return Role.IDENTIFIER if whole and _is_own_number(value, facts) else Role.RESULT
+        return Role.IDENTIFIER if whole and is_own_number(value, facts) else Role.RESULT
     return Role.MEASUREMENT if meaning.sure else Role.OPEN
 
 
-def _is_own_number(value: float, facts: RunFacts) -> bool:
+def is_own_number(value: float, facts: RunFacts) -> bool:
     """Return whether a whole number is a process, a port, or a thread, which is the address of what describes it."""
     if any(first <= value < last for first, last in _STACKS):
         return int(value) % _ALIGNED == 0
@@ -557,7 +557,7 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
 
 def _bare_role(value: float, whole: bool, facts: RunFacts) -> Role:
     if whole:
-        if _is_own_number(value, facts):
+        if is_own_number(value, facts):
             return Role.IDENTIFIER
         return Role.OPEN if value >= 1e9 and _is_epoch(value, facts) else Role.RESULT
     if value >= 1e9:

@@ -284,7 +284,8 @@ _TOKEN = re.compile(
     )
     | (?<![A-Za-z0-9])(?=[A-Za-z])(?:
       (?P<own_word>
-        {_UUID} | (?<!_)version_[0-9]+\b | (?<=/)(?:tmp|temp)[-_.]?[a-z0-9_]{{6,12}}\b
+        (?:ThreadPoolExecutor-[0-9]+_|asyncio_|(?:Fork|ForkServer|Spawn)PoolWorker-|LokyProcess-)[0-9]+\b
+        | {_UUID} | (?<!_)version_[0-9]+\b | (?<=/)(?:tmp|temp)[-_.]?[a-z0-9_]{{6,12}}\b
         | (?:runs?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
           (?P<run>[a-z]+-[a-z]+-[0-9]+|[0-9a-f]{{32}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
       )
@@ -608,12 +609,12 @@ class _Parser:
     def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
         text = line[slot.start : slot.end]
         if slot.result:
-            return Role.RESULT, text
+            own = slot.whole and measurements.is_own_number(float(_plain(line, slot)), self.facts)
+            return Role.IDENTIFIER if own else Role.RESULT, text
         if slot.kind == _MASKED:
             return Role.IDENTIFIER, text
         if slot.kind == _NUMBERS:
-            digits = line[slot.digits[0] : slot.digits[1]].replace(",", "").replace("_", "")
-            return number_role(slot.meaning, float(digits) * slot.scale, slot.whole, self.facts), text
+            return number_role(slot.meaning, float(_plain(line, slot)) * slot.scale, slot.whole, self.facts), text
         return self.role(slot, text), text
 
     def role(self, slot: _Slot, text: str) -> Role:
@@ -625,6 +626,11 @@ class _Parser:
                 self._roles.clear()
             role = self._roles[key] = measurements.role(slot.label, text, self.facts)
         return role
+
+
+def _plain(line: str, slot: _Slot) -> str:
+    """Return the digits of a number without what groups them."""
+    return line[slot.digits[0] : slot.digits[1]].replace(",", "").replace("_", "")
 
 
 def _filled(parts: list[str], digits: list[str]) -> str:
@@ -864,17 +870,17 @@ class _Comparison:
                 left[side].extend(rest)
         self._words(*(sorted(side, key=lambda line: line.number) for side in left))
         if self.stream == STDOUT and not self.found.keys() & set(_ORDER):
-            self._order(a, b)
+            self._order(a, b, one, two)
         return _sorted(list(self.found.values()))
 
-    def _order(self, a: Sequence[str], b: Sequence[str]) -> None:
+    def _order(self, a: Sequence[str], b: Sequence[str], one: list[_Parsed], two: list[_Parsed]) -> None:
         """Note that lines, which are the same, stand in an order that writers beside each other do not explain.
 
         Those keep the order of their own lines: of lines that are in reverse, each needs a writer of its own. A process
-        has two, as libraries in C have a buffer of their own.
+        has two, as libraries in C have a buffer of their own. ``one`` and ``two`` are the lines that differ.
         """
         writers = [parser.facts.writers for parser in (self.ours, self.theirs)]
-        if not all(writers) or [line.translate(_ZEROS) for line in a] == [line.translate(_ZEROS) for line in b]:
+        if not all(writers) or self._said(a, one, self.ours) == self._said(b, two, self.theirs):
             return
         lines = (self._in_order(a, self.ours), self._in_order(b, self.theirs))
         places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -890,6 +896,12 @@ class _Comparison:
         if len(reverse) > max(writers) + 1:
             our, their = next(pair for pair in zip(*lines, strict=True) if pair[0][0] != pair[1][0])
             self._note(OutputKind.WORDS, f"order of lines, from line {our[1]}", _shown(a[our[1] - 1], b[their[1] - 1]))
+
+    @staticmethod
+    def _said(lines: Sequence[str], differing: list[_Parsed], parser: _Parser) -> list[str | tuple[str, ...]]:
+        """Return what each line says; a line that both texts have says itself."""
+        known = {line.number: (line.words, *line.results) for line in differing}
+        return [known.get(number) or parser.line(text).strip() for number, text in enumerate(lines, 1)]
 
     def _in_order(self, lines: Sequence[str], parser: _Parser) -> list[tuple[tuple[str, ...], int]]:
         """Return what each line says, and its number.

@@ -151,6 +151,11 @@ ZOO = {
     "nanogpt": ["iter 10: loss 4.2000, time «123.45¦119.02»ms, mfu «30.21¦31.02»%"],
     "reprs": ["<__main__.Net object at 0x«7f1234567890¦7fabcdefabcd»>"],
     "paths": ["saved «/work/live-1¦/work/live-2»/model.pt", "wrote /tmp/tmp«ab12cd_x¦zz98xx_1»/a"],
+    "own numbers": ["worker «4242¦5353» ready", "pool-1[«139644129278848¦139644200000000»] step 3 loss 0.3"],
+    "pool workers": [
+        "ThreadPoolExecutor-0_«1[139644129278848]¦3[139644200000000]» item 3 done",
+        "[«ForkPoolWorker-1/4242¦ForkPoolWorker-12/5353»] item 4 done",
+    ],
     "pids": ["worker pid «4242¦5353» started", "(pid=«4242¦5353») hello", "PID: «77¦88»"],
     "ports": ["listening on http://localhost:«43211¦51233»/", "master 127.0.0.1:«29500¦31022»"],
     "rates": ["«1234.5¦1300.1» images/sec", "speed «1.2k¦900» tok/s", "«45¦39» samples per second"],
@@ -315,6 +320,8 @@ def test_an_order_that_no_writers_explain_is_open() -> None:
     assert of_writers(1, *dated)[0][1] == "order of lines, from line 1"
     timed = [[f"{line} took {seconds}s" for line in side] for side, seconds in ((lines, 0.25), (turned, 0.75))]
     assert not of_writers(1, *timed)  # what took longest comes first
+    numbered = [f"fold {number}: loss 0.{number}" for number in range(4)]
+    assert of_writers(1, numbered, numbered[::-1])[0][1] == "order of lines, from line 1"
     listed = [f"{line} {number}.5" for number, line in enumerate(lines)]
     assert of_writers(1, listed, listed[::-1])[0][1] == "order of lines, from line 1"
 

@@ -150,14 +150,15 @@ def changes_of(
         found.setdefault((now.st_dev, now.st_ino), (order, Change(path, existed, kept, rows)))
     ordered = tuple(change for _, change in sorted(found.values(), key=lambda one: one[0]))
     spent = recorded.spent or (recorded.seen_spent and not (before.complete and complete))
-    return Changes(tuple(_with_rotated(ordered, before)), tuple(recorded.folders), spent)
+    appended = recorded.appended
+    return Changes(tuple(_with_rotated(ordered, before, appended)), tuple(recorded.folders), spent)
 
 
-_ROTATED = re.compile(r"(.+\.(?:log|out|err|txt|jsonl))(?:\.(\d{1,3}))?")
+_ROTATED = re.compile(r"(.+\.log)(?:\.(\d{1,3}))?")
 """How logging.handlers.RotatingFileHandler and logrotate name a log and those before it: the higher, the older."""
 
 
-def _with_rotated(changes: Sequence[Change], before: Stamps) -> Iterator[Change]:
+def _with_rotated(changes: Sequence[Change], before: Stamps, appended: Mapping[str, bool]) -> Iterator[Change]:
     """Yield changes; a log and the files that it was rotated into, which each run cuts elsewhere, are one."""
     named = {change.path: found for change in changes if (found := _ROTATED.fullmatch(change.path))}
     logs: dict[str, list[tuple[int, Change]]] = {}
@@ -170,7 +171,9 @@ def _with_rotated(changes: Sequence[Change], before: Stamps) -> Iterator[Change]
         if len(files) < 2:
             yield change
         elif found and change.path == found[1]:
-            old = {stamp[3]: (number, stamp[2]) for number, stamp in _rotated_before(change.path, before)}
+            then = _rotated_before(change.path, before)
+            # What was overwritten, which has the same inode, kept nothing.
+            old = {stamp[3]: (at, stamp[2]) for at, stamp in then if at or appended.get(change.path, True)}
             *older, log = [_renamed(number, one, old) for number, one in sorted(files, key=lambda file: -file[0])]
             yield replace(log, older=tuple(older))
 
@@ -185,16 +188,18 @@ def _rotated_before(log: str, before: Stamps) -> Iterator[tuple[int, Stamp]]:
 
 
 def _renamed(number: int, change: Change, old: Mapping[int, tuple[int, int]]) -> Change:
-    """Return a file of a log with what it had before the run, when its number was no higher than now.
+    """Return a file of a log with what it had before the run by a lower number, before it was renamed.
 
-    A higher one was removed, and its inode used again.
+    One that had a higher number was removed, and its inode used again.
     """
     try:
         now = os.lstat(change.path)
     except OSError:
         return change
-    before, size = old.get(now.st_ino, (number + 1, 0))
-    return replace(change, kept=size if before <= number and size <= now.st_size else 0)
+    before, size = old.get(now.st_ino, (number, 0))
+    if before == number:
+        return change
+    return replace(change, kept=size if before < number and size <= now.st_size else 0)
 
 
 def _kept(path: str, now: os.stat_result, before: Stamps, recorded: _Recorded, prefixes: Prefixes | None) -> int:

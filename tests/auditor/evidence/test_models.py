@@ -84,6 +84,8 @@ def test_the_columns_of_a_pickled_table_have_their_names(tmp_path: Path) -> None
     unnamed = [file.with_name(f"{file.name}.unnamed") for file in (a, again, b)]
     assert not differing(*unnamed[:2])
     assert len(differing(*unnamed[1:])) == 1
+    long = [tmp_path / f"{name}.pkl.long" for name in ("a", "again")]
+    assert differing(*long) == {"seconds"}
 
 
 def test_a_tensor_of_a_checkpoint_has_its_bytes(saved: Path) -> None:

@@ -319,10 +319,23 @@ def test_a_log_that_each_run_cuts_elsewhere_is_one_file(tmp_path: Path, earlier:
     assert other not in equal
 
 
+def test_files_named_as_a_rotated_log_that_each_run_overwrites_are_whole(tmp_path: Path) -> None:
+    collector, digests = Collector(), []
+    for second in ("0.5", "0.5", "0.7"):
+        before = stamps(tmp_path, tmp_path / "none")
+        for name, loss in (("a.log", "0.25"), ("a.log.1", second)):
+            (tmp_path / name).write_text(f"loss {loss}\n")
+        changed = scanned(before, stamps(tmp_path, tmp_path / "none"))
+        changes = changes_of(changed, before, [process(*(line(path, size=10) for path in changed))])
+        (file,) = collector.collect(tmp_path, changes, (), listed=NONE_LISTED, facts=FACTS).files
+        digests.append(compare.digest(file))
+    assert [one == digests[0] for one in digests] == [True, True, False]
+
+
 def test_files_with_numbers_that_are_no_rotated_log_are_compared_alone(tmp_path: Path) -> None:
-    for name in ("model.pt", "model.pt.1", "only.log.1"):
+    for name in ("model.pt", "model.pt.1", "only.log.1", "pred.out", "pred.out.1"):
         (tmp_path / name).write_text(name)
-    names_of = [str(tmp_path / name) for name in ("model.pt", "model.pt.1", "only.log.1")]
+    names_of = [str(path) for path in sorted(tmp_path.iterdir())]
     found = changes_of(names_of, Stamps({}), ()).files
     assert sorted(change.path for change in found) == names_of
     assert not any(change.older for change in found)

@@ -24,7 +24,7 @@ _MOST_NAME = 1000
 _SHORT = 64
 """Of more bytes than these, a digest is kept."""
 
-_SMALL = 2**16
+_SMALL = 2**19
 _ROOM = 64 * 2**20
 """Of at most so many bytes each, and so many in all, the bytes are kept too: what a clock shows has such values."""
 
