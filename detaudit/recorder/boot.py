@@ -8,7 +8,7 @@ import os
 from .. import wire
 from .adapters import ADAPTERS
 from .patches import flags
-from .process import children, imports, outputs, writers
+from .process import children, imports, outputs
 from .process.recorder import Recorder
 from .process.settings import FRAMEWORKS, SettingsRecorder
 from .randomness import system
@@ -157,4 +157,3 @@ def start() -> None:
     recorder.sink.guarded("os", lambda: _watch_system(recorder))
     recorder.sink.guarded("outputs", lambda: outputs.watch(recorder))
     recorder.sink.guarded("child", lambda: children.watch(recorder))
-    recorder.sink.guarded("writers", writers.watch_programs)

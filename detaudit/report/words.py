@@ -26,7 +26,7 @@ from detaudit.report.messages import (
     sources,
 )
 from detaudit.report.messages.flags import OUTCOMES
-from detaudit.report.messages.wording import every, shortened
+from detaudit.report.messages.wording import every, shortened, shown_first
 
 _OF_CALLS = (Stage.RNG, Stage.BATCH, Stage.OUTPUT)
 MOST_SOURCES = 5
@@ -103,9 +103,8 @@ def where(group: Group) -> str:
 
 def source_lines(found: Sequence[Source]) -> list[str]:
     """Return the first lines of the user's code that may be why."""
-    most = MOST_SOURCES + (len(found) == MOST_SOURCES + 1)  # a line that says that one more is left out is as long
-    lines = [sources.with_place(source) for source in found[:most]]
-    more = len(found) - most
+    lines = [sources.with_place(source) for source in shown_first(found, MOST_SOURCES)]
+    more = len(found) - len(lines)
     return lines + ([f"and {more:,} more in audit.json"] if more > 0 else [])
 
 
@@ -198,7 +197,6 @@ def _replicas_line(group: Group) -> str:
 
 def changes(found: Sequence[Change], most: int | None = None, listed_in: str = "") -> list[str]:
     """Return how two environments differ, at most ``most`` changes; ``listed_in`` is where the others are."""
-    most = None if most is not None and len(found) == most + 1 else most
-    lines = [f"{one.name}: {one.a or 'none'} → {one.b or 'none'}" for one in found[:most]]
+    lines = [f"{one.name}: {one.a or 'none'} → {one.b or 'none'}" for one in shown_first(found, most)]
     more = len(found) - len(lines)
     return lines + ([f"and {more:,} more {listed_in}"] if more > 0 else [])

@@ -97,8 +97,8 @@ def _without_defaults(value: Any) -> Any:
     """Return objects as dicts without what their classes have by default, to which they are read again."""
     if isinstance(value, msgspec.Struct) and not value.__struct_config__.array_like:
         fields = [(one, getattr(value, one.name)) for one in msgspec.structs.fields(value)]
-        kept = [(one, held) for one, held in fields if one.required or held != _default(one)]
-        return {one.encode_name: _without_defaults(held) for one, held in kept}
+        kept = [(one.encode_name, own) for one, own in fields if one.required or own != _default(one)]
+        return {name: _without_defaults(own) for name, own in kept}
     if isinstance(value, Mapping):
         return {key: _without_defaults(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -11,7 +11,7 @@ import sys
 import time
 
 from ... import wire
-from . import frames, handlers
+from . import frames, handlers, writers
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -229,6 +229,7 @@ def watch(recorder: Recorder) -> None:
         "os.remove": lambda file, at=-1: outputs.removed(path_of(file, at)),
         "os.mkdir": lambda path, mode, at=-1: outputs.made(path_of(path, at)),
         "sqlite3.connect": lambda file, *_: outputs.wrote(_database(path_of, file), reads=True),
+        **dict.fromkeys(writers.PROGRAMS, writers.count),  # here, because a hook is called at every event
     }
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:

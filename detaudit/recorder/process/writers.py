@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -11,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_PROGRAMS = frozenset(("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn"))
-"""Audit events, see https://docs.python.org/3/library/audit_events.html."""
+PROGRAMS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn")
+"""Audit events at which a process starts another, see https://docs.python.org/3/library/audit_events.html."""
 
 _started = [0]
 
@@ -20,6 +18,11 @@ _started = [0]
 def started() -> int:
     """Return how many threads and programs this process has started so far."""
     return _started[0]
+
+
+def count(*_: Any) -> None:
+    """Count one more."""
+    _started[0] += 1
 
 
 def forget() -> None:
@@ -32,19 +35,9 @@ def watch_threads(threading: Any, _: object) -> None:
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def start(self: Any, *args: Any, **kwargs: Any) -> Any:
-            _started[0] += 1
+            count()
             return function(self, *args, **kwargs)
 
         return start
 
     replace(threading.Thread, "start", make)
-
-
-def watch_programs() -> None:
-    """Count programs and forks."""
-
-    def hook(event: str, _: tuple[Any, ...]) -> None:
-        if event in _PROGRAMS:
-            _started[0] += 1
-
-    sys.addaudithook(hook)

@@ -1,9 +1,12 @@
 """Small pieces of sentences: lists of words, and numbers with few digits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from detaudit.model import Number
 from detaudit.model.number import count
+
+_One = TypeVar("_One")
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 24 * 3600
 
@@ -25,13 +28,15 @@ def every(number: int, noun: str) -> str:
     return f"both {noun}s" if number == 2 else f"all {count(number, noun)}"
 
 
-def shortened(words: Iterable[str], more: int = 0, most: int | None = None) -> str:
-    """Return ``a, b and 3 more``: the first ``most`` words, and how many are left out, here or (``more``) before.
+def shown_first(found: Sequence[_One], most: int | None) -> Sequence[_One]:
+    """Return the first ``most``, or all if one is left: a text that says that one more is left out is as long."""
+    return found if most is not None and len(found) == most + 1 else found[:most]
 
-    A single word is never left out: what stands for it is as long.
-    """
+
+def shortened(words: Iterable[str], more: int = 0, most: int | None = None) -> str:
+    """Return ``a, b and 3 more``: the first ``most`` words, and how many are left out, here or (``more``) before."""
     found = list(words)
-    shown = found if most is not None and len(found) == most + 1 and not more else found[:most]
+    shown = found[:most] if more else shown_first(found, most)
     left_out = len(found) - len(shown) + more
     return f"{', '.join(shown)} and {left_out:,} more" if left_out else ", ".join(shown)
 
