@@ -1,6 +1,7 @@
 """Which files a run left, which of them a later one read, and what must be gone for a run to start without them."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,20 +13,36 @@ from detaudit.launch.leftovers import LeftFile, LeftoverFiles, ReadFile, RunName
 FIRST, SECOND = RunName("none", 1), RunName("none", 2)
 
 
+def _can_watch() -> bool:
+    if sys.platform != "linux":
+        return False
+    import inotify_simple
+
+    try:
+        with inotify_simple.INotify() as inotify:
+            inotify.add_watch(os.sep, inotify_simple.flags.DELETE_SELF)
+    except OSError:
+        return False
+    return True
+
+
+needs_inotify = pytest.mark.skipif(not _can_watch(), reason="inotify is unavailable")
+
+
 def write(path: Path) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("1")
     return str(path)
 
 
+@needs_inotify
 @pytest.mark.launches
 def test_the_first_access_of_a_file_tells_a_read_from_a_write(tmp_path: Path) -> None:
     files = LeftoverFiles()
     read, rewritten, unused = (write(tmp_path / name) for name in ("read", "rewritten", "unused"))
     files.after_run(FIRST, (), [(read, False), (rewritten, True), (unused, False)])
     watching = files.before_run(tmp_path / "live", [str(tmp_path)], ["/cache/"])
-    if not watching.complete:
-        pytest.skip("inotify is unavailable")
+    assert watching.complete
     Path(rewritten).write_text("2")
     Path(rewritten).read_text()
     Path(read).read_text()
@@ -81,6 +98,7 @@ def test_without_inotify_reads_of_native_code_are_not_known(tmp_path: Path, monk
     assert not files.complete
 
 
+@needs_inotify
 @pytest.mark.launches
 def test_more_files_than_can_be_watched_are_watched_by_their_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -90,8 +108,7 @@ def test_more_files_than_can_be_watched_are_watched_by_their_folders(
     paths = [write(tmp_path / "made" / name) for name in ("read", "rewritten", "replaced", "removed", "unused")]
     files.after_run(FIRST, (), [(path, False) for path in paths])
     watching = files.before_run(tmp_path / "live", (), ())
-    if not watching.complete:
-        pytest.skip("inotify is unavailable")
+    assert watching.complete
     write(tmp_path / "made" / "new")
     Path(tmp_path, "made", "new").rename(paths[2])
     Path(paths[1]).write_text("2")
@@ -108,14 +125,14 @@ def test_more_files_than_can_be_watched_are_watched_by_their_folders(
     assert not files.complete
 
 
+@needs_inotify
 @pytest.mark.launches
 def test_no_access_is_missed_because_there_were_many(tmp_path: Path) -> None:
     files = LeftoverFiles()
     rewritten, read = write(tmp_path / "rewritten"), write(tmp_path / "read")
     files.after_run(FIRST, (), [(rewritten, False), (read, False)])
     watching = files.before_run(tmp_path / "live", (), ())
-    if not watching.complete:
-        pytest.skip("inotify is unavailable")
+    assert watching.complete
     most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if most > 2**17:
         pytest.skip("the kernel keeps too many events to have them all")
@@ -127,6 +144,7 @@ def test_no_access_is_missed_because_there_were_many(tmp_path: Path) -> None:
     assert files.complete
 
 
+@needs_inotify
 @pytest.mark.launches
 def test_more_files_than_the_recorder_knows_may_have_been_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_KNOWN", 1)
@@ -134,6 +152,5 @@ def test_more_files_than_the_recorder_knows_may_have_been_read(tmp_path: Path, m
     files.after_run(FIRST, (), [(write(tmp_path / name), False) for name in ("a", "b")])
     watching = files.before_run(tmp_path / "live", (), ())
     watching.stop()
-    if not watching.complete:
-        pytest.skip("inotify is unavailable")
+    assert watching.complete
     assert not files.complete
