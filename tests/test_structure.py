@@ -54,7 +54,7 @@ FLOORS = {
         {"audit", "bisect", "compare", "doctor", "figures", "operations", "trace"},
         {"in_progress"},
         {"baseline", "runs"},
-        {"advice", "judge"},
+        {"advice", "earlier_audits", "judge"},
         {"evidence", "source"},
         {"store"},
     ],

@@ -1,7 +1,7 @@
 """Run one audit: plan, launch, compare, localize; save after every run."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -177,9 +177,9 @@ class Auditor:
         return True
 
     @property
-    def files(self) -> frozenset[str]:
-        """The user's source files that the runs loaded, as people name them."""
-        return self._audit.files
+    def code(self) -> Mapping[str, str]:
+        """The user's source files that the runs loaded, as people name them, with their digests."""
+        return self._audit.code
 
     @property
     def recording(self) -> Recording | None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from detaudit.auditor import advice, store
+from detaudit.auditor import advice, earlier_audits, store
 from detaudit.auditor.audit import Auditor
 from detaudit.auditor.baseline import gates, lockfile, recordings
-from detaudit.auditor.bisect import earlier_audits
 from detaudit.auditor.runs.observer import Observer
 from detaudit.auditor.runs.resume import stop_and_resume
 from detaudit.auditor.runs.runner import MakeRunner, Runner
@@ -97,7 +96,7 @@ class Checker:
             try:
                 audit = auditor.run()
                 recording = auditor.recording
-                gates_ = self._gates(one, audit.groups[0], recording, auditor.files)
+                gates_ = self._gates(one, audit.groups[0], recording, auditor.code)
             except KeyboardInterrupt:
                 self._audits.append(CheckedAudit(name=one.name, audit=auditor.result(interrupted=True), gates=()))
                 raise
@@ -109,11 +108,11 @@ class Checker:
         return self.result()
 
     def _gates(
-        self, one: CheckRequest, group: Group, recording: Recording | None, files: Collection[str]
+        self, one: CheckRequest, group: Group, recording: Recording | None, code: Mapping[str, str]
     ) -> tuple[Gate, ...]:
         found = [gates.repeatable(group)]
         if self._update and not self._force and found[0].status is GateStatus.PASSED:
-            earlier = earlier_audits.nondeterministic(one.settings, files, group.recipe)
+            earlier = earlier_audits.nondeterministic(one.settings, code, group.recipe)
             found = [gates.differed_earlier(group, advice.shown(earlier))] if earlier is not None else found
         if one.audit.baseline and not self._update:
             found.append(gates.same_as_baseline(one.audit, group, recording, self._baselines.get(one.name)))

@@ -1,12 +1,13 @@
 """What an audit knows so far: it takes in runs, wherever they were started, and is a report at any time."""
 
 import copy
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from detaudit.auditor import advice
+from detaudit.auditor import advice, earlier_audits
 from detaudit.auditor.baseline import recordings
 from detaudit.auditor.evidence import environment
 from detaudit.auditor.evidence.event_logs import display_path
@@ -31,7 +32,7 @@ class AuditInProgress:
         self._groups: list[Group] = []
         self._first: tuple[AppliedRecipe, Result] | None = None
         self._plan: GroupPlan | None = None
-        self._files: set[str] = set()  # the user's source files that were loaded
+        self._code: dict[str, str] = {}
         self._read: tuple[int, tuple[Source, ...]] = (0, ())
         self.stopped: list[Warning] = []
 
@@ -70,7 +71,8 @@ class AuditInProgress:
         if self._plan is not None:
             cwd = self._plan.spec(result.run.id).cwd
             loaded = (file for one in result.processes if one.settings for file in one.settings.files)
-            self._files |= {display_path(file, cwd) for file in loaded}
+            names = {display_path(file, cwd) for file in loaded}
+            self._code |= earlier_audits.digests(self._settings.cwd, names - {*self._code})
         if self._first is None and result.run.finished:
             self._first = group.recipe, result
 
@@ -79,14 +81,14 @@ class AuditInProgress:
         """What the script reads of its machine; only runs that match ask for that, and only if nothing varied yet."""
         if self._settings.vary or not any(group.verdict is Verdict.DETERMINISTIC for group in self._groups):
             return ()
-        if self._read[0] != len(self._files):
-            self._read = len(self._files), machine_reads.reads(self._settings.cwd, sorted(self._files))
+        if self._read[0] != len(self._code):
+            self._read = len(self._code), machine_reads.reads(self._settings.cwd, sorted(self._code))
         return self._read[1]
 
     @property
-    def files(self) -> frozenset[str]:
-        """The user's source files that the runs loaded, as people name them."""
-        return frozenset(self._files)
+    def code(self) -> Mapping[str, str]:
+        """The user's source files that the runs loaded, as people name them, with their digests."""
+        return self._code
 
     @property
     def recording(self) -> Recording | None:
@@ -125,4 +127,5 @@ class AuditInProgress:
             ended=now(),
             across=settings.across,
             loss_pattern=settings.loss_pattern.pattern if settings.loss_pattern else None,
+            code=dict(sorted(self._code.items())),
         )

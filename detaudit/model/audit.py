@@ -170,7 +170,8 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
 
     ``command`` is what was typed, ``target`` what it ran, without the interpreter. ``started`` and ``ended`` are in UTC
     (ISO 8601), ``""`` in a report of an older version. ``across`` is what a difference between machines means.
-    ``loss_pattern`` is the regex of --loss-pattern, by which losses are read from the stdout of each run.
+    ``loss_pattern`` is the regex of --loss-pattern, by which losses are read from the stdout of each run. ``code`` are
+    the user's source files that the runs loaded, each with the SHA-256 of its bytes.
     """
 
     schema_version: str
@@ -186,3 +187,4 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     ended: str = ""
     across: Across = Across.FAIL
     loss_pattern: str | None = None
+    code: dict[str, str] = {}

@@ -134,6 +134,7 @@ def test_an_update_refuses_a_training_that_differed_before(trained: Project) -> 
     flaky = TRAIN.replace("RATE", "0.1 + len(os.environ.get('LUCK', '')) * os.getpid()")
     trained.write("train.py", flaky)
     assert trained.detaudit("run", "train.py", "--runs", "2", env={"LUCK": "1"}).code == 1
+    trained.write("train.py", flaky)  # the same code, as after a fresh checkout
     lock = trained.folder / "detaudit.lock.json"
     refused = check(trained, "--update")
     assert (refused.code, states(refused), lock.exists()) == (125, {"repeatable": "inconclusive"}, False)

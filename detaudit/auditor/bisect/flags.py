@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from detaudit.auditor import advice, store
-from detaudit.auditor.bisect import earlier_audits, flag_answer, priority
+from detaudit.auditor import advice, earlier_audits, store
+from detaudit.auditor.bisect import flag_answer, priority
 from detaudit.auditor.bisect.flag_rules import Rules
 from detaudit.auditor.bisect.horizon import Horizon
 from detaudit.auditor.bisect.limited_trials import LimitedTrials
@@ -124,7 +124,7 @@ class Bisector:
                 break
             self._retract()
         if self._answer is not None and self._answer.needed == ():
-            self._differed_in = earlier_audits.nondeterministic(self._question.settings, self._trials.files)
+            self._differed_in = earlier_audits.nondeterministic(self._question.settings, self._trials.code)
         self._save()
         return self.result()
 
@@ -255,6 +255,7 @@ class Bisector:
             total_runs=self._trials.total_runs,
             recipe_file=file,
             best_so_far=tuple(sorted(best)) if best is not None else None,
+            code=self._trials.code,
             differed_in=advice.shown(self._differed_in) if self._differed_in is not None else None,
         )
 

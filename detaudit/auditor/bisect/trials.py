@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from detaudit.auditor import earlier_audits
 from detaudit.auditor.bisect import costs, edited
 from detaudit.auditor.bisect.costs import Cost, Timing
 from detaudit.auditor.bisect.horizon import END, OneRun
@@ -57,6 +58,7 @@ class Trials:
         self._settings, self._runner, self._plan = settings, runner, plan
         self._observer, self._keep = observer, keep
         self._trials: dict[Flags, Trial] = {}
+        self._code: dict[str, str] = {}
         self.environment: dict[str, Any] = environment.describe()
         self._elsewhere = False
         self._timings: list[Timing] = []  # in the order of the runs
@@ -85,6 +87,14 @@ class Trials:
             return ()
         loaded = {file for one in trial.first.processes if one.settings for file in one.settings.files}
         return tuple(sorted(display_path(file, trial.plan.spec(1).cwd) for file in loaded))
+
+    @property
+    def code(self) -> dict[str, str]:
+        """These files with their digests, see ``Audit.code``."""
+        files = self.files
+        if not {*files} <= {*self._code}:
+            self._code = earlier_audits.digests(self._settings.cwd, files)
+        return self._code
 
     def named(self, name: str) -> Trial:
         """Return the trial with this name."""

@@ -1,6 +1,5 @@
 """A whole bisection, with a fake launcher: what a run records depends on the flags that are set."""
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -11,7 +10,7 @@ import msgspec
 import pytest
 
 from detaudit import wire
-from detaudit.auditor import store
+from detaudit.auditor import earlier_audits, store
 from detaudit.auditor.audit import Auditor
 from detaudit.auditor.bisect.flags import Bisector, Question
 from detaudit.launch import RunOutcome, RunSpec
@@ -283,7 +282,7 @@ def test_runs_that_match_after_an_audit_whose_runs_differed_are_no_proof(
     requested = question(tmp_path)
     cwd = requested.settings.cwd
     (cwd / "train.py").write_text("")
-    os.utime(cwd / "train.py", (1, 1) if not changed.get("edited") else (2**32, 2**32))
+    code = earlier_audits.digests(cwd, ["train.py"])
     scripts = [run(training()), run(training("same" if changed.get("same") else "other"))]
     out = cwd / ".detaudit" / "earlier"
     before = Auditor(replace(settings(tmp_path, runs=2), out=out), FakeLauncher(*scripts)).run()
@@ -291,7 +290,9 @@ def test_runs_that_match_after_an_audit_whose_runs_differed_are_no_proof(
     recipe = msgspec.structs.replace(group.recipe, flags=changed.get("flags", ()))
     group = msgspec.structs.replace(group, recipe=recipe, varied=changed.get("varied", ()))
     target = changed.get("target", before.target)
-    store.save(out, msgspec.structs.replace(before, groups=(group,), target=target))
+    store.save(out, msgspec.structs.replace(before, groups=(group,), target=target, code=code))
+    if changed.get("edited"):
+        (cwd / "train.py").write_text("# edited")
     if changed.get("damaged"):
         (out / "audit.json").write_text("{")
 
