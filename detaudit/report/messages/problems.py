@@ -201,9 +201,13 @@ def _not_recorded(found: _NotRecorded) -> str:
                 f"no training detected: run {by} left {which}, and this run {did if read else ''}trained nothing: use "
                 f"--isolate, or remove {they} before each run"
             )
+        case NoTraining(imported=()):
+            return (
+                "no training detected: none of torch, TensorFlow, JAX, scikit-learn, XGBoost, LightGBM and CatBoost was "
+                "imported, and detaudit.record() was not called"
+            )
         case NoTraining(imported=imported):
-            what = f"imported: {', '.join(imported)}" if imported else "no framework was imported"
-            return f"no training detected ({what}; looked for: {LOOKED_FOR})"
+            return f"no training detected (imported: {', '.join(imported)}; looked for: {LOOKED_FOR})"
         case FitUndigested(fit=fit, detail=detail):
             return (
                 f"what {fit}() learned cannot be compared ({detail}); leave that attribute out in the __getstate__ of "
