@@ -5,12 +5,12 @@ stage. The nodes of the trees follow. The steps themselves are still in the even
 are compared without it, and of others only the blocks are read that a tree leads to.
 """
 
+import dataclasses
 import hashlib
 import io
 import shutil
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -81,7 +81,7 @@ def fold(log: Path) -> bool:
                 return False
             else:
                 parts.append(part)
-        kept = replace(process, trainings=tuple(parts))
+        kept = dataclasses.replace(process, trainings=tuple(parts))
         head = msgspec.msgpack.encode(_Head(log.stat().st_size, len(nodes), kept, long))
         return _write(log, head, io.BytesIO(nodes))
     except (struct.error, OverflowError):
@@ -136,7 +136,7 @@ def read(log: Path, fetch: Callable[[], None] = lambda: None) -> Process | None:
             parts[place] = _training(parts[place], LoggedBlocks(origin, fetch), path, long, base)
     except (OSError, struct.error, IndexError, *UNREADABLE):
         return None
-    return replace(head.process, trainings=tuple(parts))
+    return dataclasses.replace(head.process, trainings=tuple(parts))
 
 
 def _training(training: Training, log: LoggedBlocks, path: Path, long: _Long, base: int) -> Training:

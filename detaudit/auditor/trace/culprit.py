@@ -1,7 +1,7 @@
 """From the first operation, or variable, that differs to the culprit: the line, its cause, and what fixes it."""
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
 
 from msgspec import structs
 
@@ -58,9 +58,9 @@ def of_operation(
         source = next((one for one in known.sources if one.kind is SourceKind.HYPERPARAMETER), None)
     blamed = blame_source(source, known.code, known.fixes) if source else _blame_operation(found, known)
     if of_optimizer and source is None:
-        blamed = replace(blamed, cause=Cause.HYPERPARAMETER)
+        blamed = dataclasses.replace(blamed, cause=Cause.HYPERPARAMETER)
     if found.how in _NO_FLAG:
-        blamed = replace(blamed, flags=())
+        blamed = dataclasses.replace(blamed, flags=())
     return Culprit(
         how=How.INPUT if found.brought else found.how,
         cause=blamed.cause,
