@@ -203,8 +203,8 @@ def _not_recorded(found: _NotRecorded) -> str:
             )
         case NoTraining(imported=()):
             return (
-                "no training detected: none of torch, TensorFlow, JAX, scikit-learn, XGBoost, LightGBM and CatBoost was "
-                "imported, and detaudit.record() was not called"
+                "no training detected: none of torch, TensorFlow, JAX, scikit-learn, XGBoost, LightGBM and CatBoost "
+                "was imported, and detaudit.record() was not called"
             )
         case NoTraining(imported=imported):
             return f"no training detected (imported: {', '.join(imported)}; looked for: {LOOKED_FOR})"
