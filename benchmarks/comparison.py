@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.rows import Figure, Goal, Row, Scale, median, ratios
-from detaudit.auditor import store
-from detaudit.auditor.audit import Auditor
+from detaudit import store
+from detaudit.audit import Auditor
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.launch.plan import Settings
 from detaudit.launch.target import Target
 from detaudit.model import Audit
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe
 
 TURNS = 2
 STAGES = ("rng", "batch", "forward", "update")

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.rows import Figure, Goal, Row, Scale, in_turn, median, ratios
-from detaudit.auditor.judge import array_distances, tensors
+from detaudit.judge import tensors
 
 ELEMENTS = 1_000_000
 TURNS = 5
@@ -23,7 +23,7 @@ def seconds(a: bytes, b: bytes) -> float:
 
 def without_numpy(a: bytes, b: bytes) -> float:
     """Return the CPU time of one comparison on a machine without NumPy."""
-    with mock.patch.object(array_distances, "_numpy", return_value=None):
+    with mock.patch.object(tensors, "_numpy", return_value=None):
         return seconds(a, b)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from benchmarks.rows import Figure, Goal, Row, Scale, in_turn, median, ratios
-from detaudit.auditor.evidence import files
-from detaudit.launch import changes
+from detaudit.launch import workspace
 from detaudit.model.outputs import RunFacts
+from detaudit.runs import values
 
 FILES = 20_000
 MEGABYTES = 400
@@ -56,7 +56,7 @@ def read_whole(path: Path) -> None:
 
 def read(path: Path) -> None:
     """Read a file as one that a run wrote."""
-    files.read(path, path.name, RunFacts(started=0.0, ended=60.0))
+    values.read(path, path.name, RunFacts(started=0.0, ended=60.0))
 
 
 def found(scale: Scale, folder: Path) -> Row:
@@ -65,7 +65,7 @@ def found(scale: Scale, folder: Path) -> Row:
     make_files(folder, number)
     actions = {
         "walk": timed(lambda: walk(folder)),
-        "find": timed(lambda: changes.written(changes.stamps(folder, results), changes.stamps(folder, results))),
+        "find": timed(lambda: workspace.written(workspace.stamps(folder, results), workspace.stamps(folder, results))),
     }
     turns = in_turn(scale.turns(TURNS), actions)
     return Row(

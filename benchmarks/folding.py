@@ -68,12 +68,12 @@ def fold_ranks(folder: Path, steps: int, ranks: int, differs: int) -> Iterator[d
 
     Yield the figures of each rank; those of the first TURNS have the time of decoding its event log.
     """
-    from detaudit.auditor.evidence import folded
+    from detaudit.runs import log as runs_log
 
     for rank in range(ranks):
         log = write_log(folder / "a", rank, steps, None)
-        found = {"fold": cpu_s(partial(folded.fold, log))}
-        tree = folded.tree_file(log)
+        found = {"fold": cpu_s(partial(runs_log.fold, log))}
+        tree = runs_log.tree_file(log)
         found |= {"log": log.stat().st_size / steps, "tree": tree.stat().st_size / steps}
         if rank < TURNS:
             with log.open("rb") as file:
@@ -81,7 +81,7 @@ def fold_ranks(folder: Path, steps: int, ranks: int, differs: int) -> Iterator[d
             found["packed"] = len(zlib.compress(sample, 6)) / len(sample) * found["log"]
             found["decoding"] = decoding_s(log)
         if rank == DIFFERS % ranks:
-            folded.fold(write_log(folder / "b", rank, steps, differs))
+            runs_log.fold(write_log(folder / "b", rank, steps, differs))
         else:
             log.unlink()
             (folder / "b" / "logs").mkdir(parents=True, exist_ok=True)
@@ -97,17 +97,17 @@ def bytes_read() -> int:
 
 def compare(folder: Path, differs: int) -> dict[str, float]:
     """Compare two runs by their trees, and one rank of them by its event logs."""
-    from detaudit.auditor.evidence import event_logs, folded
-    from detaudit.auditor.evidence.tree_nodes import FoldedTree
-    from detaudit.auditor.judge import comparer
-    from detaudit.auditor.judge.run_status import recorded
+    from detaudit.judge import comparer
     from detaudit.model import RunRecord
+    from detaudit.runs import log as runs_log
+    from detaudit.runs.log_pages import FoldedTree
+    from detaudit.runs.status import recorded
 
-    def record(run: str, read: Callable[[Path], list[event_logs.Process]]) -> RunRecord:
+    def record(run: str, read: Callable[[Path], list[runs_log.Process]]) -> RunRecord:
         return RunRecord(trainings=recorded(read(folder / run)))
 
     started, before = time.process_time(), bytes_read()
-    a, b = (record(run, folded.read_run) for run in "ab")
+    a, b = (record(run, runs_log.read_folded) for run in "ab")
     heads, read = bytes_read() - before, FoldedTree._read
     with mock.patch.object(FoldedTree, "_read", autospec=True, side_effect=read) as nodes:
         found = comparer.first_difference(a, b)
@@ -116,13 +116,13 @@ def compare(folder: Path, differs: int) -> dict[str, float]:
     assert found.step == differs, found
     figures = {"trees": taken, "heads": heads, "MiB": peak_mib(), "nodes": nodes.call_count, "blocks": whole}
     started = time.process_time()
-    one, two = (record(run, event_logs.read_run) for run in "ab")
+    one, two = (record(run, runs_log.read_run) for run in "ab")
     linear = comparer.first_difference(one, two)
     assert linear is not None
     assert linear.step == differs, linear
     figures["logs"] = time.process_time() - started
     tracemalloc.start()
-    kept = [record("a", event_logs.read_run)]
+    kept = [record("a", runs_log.read_run)]
     return {**figures, "held": tracemalloc.get_traced_memory()[0] / len(kept)}
 
 

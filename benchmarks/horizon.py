@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from detaudit.auditor.bisect.minimal_set import Answer
-from tests.auditor.bisect.families import EARLY, FAMILIES, LATE_AND_RARE, STEPS
-from tests.auditor.bisect.simulated import Case, Cause, case
+from detaudit.bisect.search import Answer
+from tests.bisect.families import EARLY, FAMILIES, LATE_AND_RARE, STEPS
+from tests.bisect.simulated import Case, Cause, case
 
 CASES = 600
 WHOLE_CASES = 150

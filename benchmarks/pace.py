@@ -16,7 +16,7 @@ from typing import IO
 
 from benchmarks.rows import Turns, in_turn
 from detaudit import wire
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 
 PACE = """
 import sys as _sys, time as _time

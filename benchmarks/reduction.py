@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from benchmarks.comparison import STAGES
 from benchmarks.rows import Result
-from detaudit.auditor.evidence.trainings import MOST_KNOWN
-from detaudit.auditor.evidence.tree_nodes import ENTRY
-from detaudit.model import blocks, tree
-from detaudit.model.tree import FAN_OUT, HeldTree
+from detaudit.model import blocks
+from detaudit.model.blocks import FAN_OUT, HeldTree
 from detaudit.remote.archive import MOST_BYTES
-from detaudit.remote.gather import POLL_S
+from detaudit.remote.join import POLL_S
+from detaudit.runs.log import MOST_KNOWN
+from detaudit.runs.log_pages import ENTRY
 
 RUNS, RANKS, STEPS = 1_000, 1_024, 1_000_000
 ALL = RUNS * RANKS
@@ -195,7 +195,7 @@ def simulated() -> Simulated:
     first = HeldTree(runs[0])
     for run, digests in enumerate(runs):
         other = HeldTree(digests)
-        for rank in tree.differing(first, other):
+        for rank in blocks.differing_leaves(first, other):
             found[run] = rank
             nodes += 2 * other.height
     assert found == planted

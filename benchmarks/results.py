@@ -15,7 +15,7 @@ import psutil
 from benchmarks.catalogue import FOLDER, MEASUREMENTS, Measurement
 from benchmarks.rows import Machine, Result, Scale
 from detaudit import __version__
-from detaudit.auditor.evidence import environment
+from detaudit.runs import environment
 
 RESULTS = FOLDER / "results"
 PACKAGES = ("torch", "tensorflow-cpu", "tensorflow", "keras", "numpy")

@@ -38,11 +38,10 @@ from benchmarks.reduction import (
 )
 from benchmarks.results import stored
 from benchmarks.rows import Result, number
-from detaudit.auditor.evidence.folded import SUFFIX
-from detaudit.model.blocks import BLOCK
-from detaudit.model.tree import FAN_OUT
+from detaudit.model.blocks import BLOCK, FAN_OUT
 from detaudit.remote.archive import MOST_BYTES
-from detaudit.remote.gather import POLL_S
+from detaudit.remote.join import POLL_S
+from detaudit.runs.log import SUFFIX
 
 
 def assumptions(found: Measured) -> str:

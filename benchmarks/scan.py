@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from tabulate import tabulate
 
-from detaudit.model.number import count
+from detaudit.model.fact import count
 from detaudit.model.operations import OpScan
 from detaudit.report.messages.wording import duration
 from detaudit.report.operations import HEADINGS, rows

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 import picire
 
 from benchmarks.rows import Figure, Goal, Row, Scale, median, ratios
-from detaudit.auditor.bisect.minimal_set import Search
-from detaudit.auditor.bisect.trial_results import Flags, TrialOutcome, TrialResult, WholeRuns
+from detaudit.bisect.search import Search, WholeRuns
+from detaudit.judge.policy import Flags, TrialOutcome, TrialResult
 
 MATCHES, DIFFERS = 5, 2
 GRID = [(12, 1), (12, 2), (24, 1), (24, 2), (24, 3), (40, 1), (40, 3)]

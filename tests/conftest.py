@@ -44,6 +44,6 @@ def launching_is_for_the_process_ring(request: pytest.FixtureRequest, monkeypatc
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
     # The inotify library asks ldconfig for libc when it is first used.
-    monkeypatch.setattr("detaudit.launch.leftovers._new_watch", lambda paths: None)
+    monkeypatch.setattr("detaudit.launch.workspace._new_watch", lambda paths: None)
     # The Python that trains is asked for its XLA.
-    monkeypatch.setattr("detaudit.launch.xla.libraries", lambda python: ())
+    monkeypatch.setattr("detaudit.launch.refusals.libraries", lambda python: ())

@@ -12,7 +12,7 @@ from benchmarks.reduction import DISK, RUNS, Measured, duration, height, levels,
 from benchmarks.results import stored
 from benchmarks.scale import assumptions, differences, joined, weights, wrapped
 from detaudit.model import blocks
-from detaudit.model.tree import FAN_OUT, HeldTree
+from detaudit.model.blocks import FAN_OUT, HeldTree
 
 
 def test_the_page_in_the_repository_is_that_of_the_stored_result() -> None:

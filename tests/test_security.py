@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from detaudit.recipe import yamlfile
+from detaudit.config import yamlfile
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "detaudit").rglob("*.py"))
@@ -23,7 +23,7 @@ IMPORTS = {
 
 ALLOWED = {
     "mlflow_server.py": {"import mlflow"},
-    "objects.py": {"import fsspec"},
+    "storage.py": {"import fsspec"},
     "ray_driver.py": {"import socket"},
 }
 """What three modules may do: connect to the server, or the cluster, that the user names."""

@@ -23,52 +23,77 @@ FRAMEWORKS = {
     "transformers",
 }
 
-LAYERS = {
+ROOMS = {
+    # Ground: what all may import.
     "wire": set(),
     "errors": set(),
     "compat": set(),
     "private": set(),
     "redact": set(),
-    "probe": set(),
-    "model": {"errors", "wire", "compat", "probe"},
-    "recipe": {"errors", "wire", "compat", "model"},
-    "outputs": {"errors", "redact", "compat", "model"},
-    "launch": {"errors", "wire", "private", "redact", "model", "recipe", "outputs"},
-    "auditor": {"errors", "wire", "private", "redact", "compat", "model", "probe", "recipe", "launch", "outputs"},
-    "report": {"errors", "wire", "compat", "model", "probe", "recipe", "launch"},
-    "exports": {"errors", "model", "recipe", "launch", "auditor", "report"},
-    "remote": {"errors", "wire", "private", "redact", "model", "recipe", "launch", "auditor"},
-    "cli": {"errors", "wire", "redact", "model", "recipe", "launch", "auditor", "report", "exports", "remote"},
-    "recorder": {"wire", "private", "redact"},
-    "scanner": {"recorder"},
-    "pytest_plugin": {"compat", "model", "auditor", "report"},
-    "callbacks": set(),
-    "__main__": {"cli"},
     "__init__": set(),
-}
-"""Top-level modules and folders, each with those that it may import."""
+    # Values that all rooms pass around, and what runs inside the training.
+    "model": {"compat", "errors", "wire"},
+    "recorder": {"private", "redact", "wire"},
+    "scanner": {"recorder"},
+    "callbacks": set(),
+    # What is asked for, and how what leaves a run is compared.
+    "config": {"compat", "errors", "model"},
+    "outputs": {"model", "redact"},
+    # One process and its end; the user's code, read.
+    "launch": {"config", "errors", "model", "outputs", "private", "redact", "wire"},
+    "source": {"config", "model", "redact"},
+    "store": {"errors", "launch", "model", "private"},
+    "advice": {"config", "launch", "model", "redact", "wire"},
+    "report": {"compat", "config", "errors", "launch", "model", "wire"},
+    # What runs left, read; then judged.
+    "runs": {"config", "errors", "launch", "model", "outputs", "private", "redact", "store", "wire"},
+    "earlier_audits": {"errors", "launch", "model", "store"},
+    "judge": {"compat", "config", "errors", "launch", "model", "outputs", "redact", "runs", "source", "wire"},
+    "doctor": {"config", "launch", "model", "runs"},
+    # Runs started, and recordings compared.
+    "runner": {"config", "judge", "launch", "model", "outputs", "runs"},
+    "baseline": {"config", "errors", "judge", "model", "outputs", "runs", "store"},
+    "compare": {"errors", "judge", "model", "outputs", "runs"},
+    # The jobs behind the commands.
+    "audit": {
+        "advice", "baseline", "earlier_audits", "errors", "judge", "launch", "model", "runner", "runs", "source",
+        "store",
+    },
+    "bisect": {
+        "advice", "config", "earlier_audits", "errors", "judge", "launch", "model", "runner", "runs", "source", "store",
+    },
+    "trace": {
+        "advice", "config", "judge", "launch", "model", "private", "runner", "runs", "source", "store", "wire",
+    },
+    "check": {
+        "advice", "audit", "baseline", "config", "earlier_audits", "judge", "launch", "model", "runner", "runs",
+        "store",
+    },
+    # Leaves, which only the command line names.
+    "ops": {"errors", "judge", "launch", "model", "private", "runner", "runs", "store", "wire"},
+    "remote": {
+        "audit", "config", "errors", "judge", "launch", "model", "private", "redact", "runner", "runs", "store", "wire",
+    },
+    "exports": {"config", "errors", "launch", "model", "report", "store"},
+    "pytest_plugin": {"compat", "judge", "model", "report", "store"},
+    "cli": {
+        "advice", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "errors", "exports", "judge",
+        "launch", "model", "ops", "redact", "remote", "report", "runner", "runs", "store", "trace", "wire",
+    },
+    "__main__": {"cli"},
+}  # fmt: skip
+"""Files and folders of the package, each with those that it may import, which are above it here."""
 
-FLOORS = {
-    "auditor": [
-        {"check"},
-        {"audit", "bisect", "compare", "doctor", "figures", "operations", "trace"},
-        {"in_progress"},
-        {"baseline", "runs"},
-        {"advice", "earlier_audits", "judge"},
-        {"evidence", "source"},
-        {"store"},
-    ],
-    "recorder": [
-        {"bootstrap"},
-        {"boot"},
-        {"patches", "probes", "replay", "watch"},
-        {"adapters"},
-        {"randomness"},
-        {"training"},
-        {"process"},
-    ],
-}
-"""Rooms of a folder, the top floor first. A room imports only from the floors below its own."""
+RECORDER = [
+    {"bootstrap"},
+    {"boot"},
+    {"patches", "probes", "replay", "watch"},
+    {"adapters"},
+    {"randomness"},
+    {"training"},
+    {"process"},
+]
+"""Rooms of the recorder, the top floor first. A room imports only from the floors below its own."""
 
 TRAINERS = {
     "keras.py": {"keras", "tf_keras"},
@@ -77,7 +102,7 @@ TRAINERS = {
 }
 """A callback is a subclass of its trainer's own class, and only a training that uses this trainer imports it."""
 
-FASTER = {"array_distances.py": {"numpy"}}
+FASTER = {"tensors.py": {"numpy"}}
 """A module that is faster with NumPy, if it is installed."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -129,13 +154,20 @@ def test_imports_run_one_way(path: Path) -> None:
         if first == "detaudit" and rest:
             other = rest.split(".")[0]
             # `from detaudit import __version__` is everybody's.
-            assert other in LAYERS[own] | {own, "__version__"}, f"{path} imports {name}"
+            assert other in ROOMS[own] | {own, "__version__"}, f"{path} imports {name}"
 
 
-@pytest.mark.parametrize("folder", FLOORS)
-def test_rooms_import_only_from_the_floors_below(folder: str) -> None:
-    found = rooms(PACKAGE / folder)
-    floors = {room: number for number, floor in enumerate(FLOORS[folder]) for room in floor}
+def test_the_rooms_are_in_the_order_of_their_imports() -> None:
+    assert set(ROOMS) == {layer(path) for path in MODULES}, "each room has a line"
+    before: set[str] = set()
+    for room, imports in ROOMS.items():
+        assert imports <= before, room
+        before.add(room)
+
+
+def test_rooms_of_the_recorder_import_only_from_the_floors_below() -> None:
+    found = rooms(PACKAGE / "recorder")
+    floors = {room: number for number, floor in enumerate(RECORDER) for room in floor}
     assert set(floors) == set(found) - {"__init__"}, "each room has a floor"
     arrows = {(room, other) for room in floors for other in found[room]}
     assert not {(room, other) for room, other in arrows if floors[room] >= floors[other]}

@@ -7,14 +7,10 @@ from typing import Any
 
 import click
 
-from detaudit import redact
-from detaudit.auditor import store
-from detaudit.auditor.bisect import edited
-from detaudit.auditor.bisect.flags import Bisector, Question
-from detaudit.auditor.bisect.variations import VariationBisector, VaryQuestion
-from detaudit.auditor.judge.confidence import ERROR_RATE
-from detaudit.auditor.runs.observer import Observer
-from detaudit.auditor.runs.runner import MakeRunner, Runner
+from detaudit import redact, store
+from detaudit.bisect import trials
+from detaudit.bisect.flags import Bisector, Question
+from detaudit.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.cli import complete
 from detaudit.cli.elsewhere import options_of, search_elsewhere
 from detaudit.cli.execute import Shown, audit
@@ -30,13 +26,15 @@ from detaudit.cli.options import (
     vary_option,
 )
 from detaudit.cli.settings import settings_of
+from detaudit.config.flags import SEARCHED, Catalogue, Flag, load_catalogue
+from detaudit.config.recipes import DEFAULT_SEED, load_recipe
+from detaudit.config.variations import ALL
 from detaudit.errors import UsageError
+from detaudit.judge.verdict import ERROR_RATE
 from detaudit.launch import Launcher
 from detaudit.launch.local import LocalLauncher
 from detaudit.model import Bisection, Group, VariationBisection
-from detaudit.recipe.flags import SEARCHED, Catalogue, Flag, load_catalogue
-from detaudit.recipe.recipes import DEFAULT_SEED, load_recipe
-from detaudit.recipe.variations import ALL
+from detaudit.runner import MakeRunner, Observer, Runner
 
 _OVER = ("flags", "variations")
 
@@ -133,7 +131,7 @@ def _resumed(ctx: click.Context, folder: Path) -> tuple[dict[str, Any], Question
             "cannot resume a bisection that used --artifact: the files of its runs are gone",
             "Start it again without --resume.",
         )
-    edited.refuse_edited(folder)
+    trials.refuse_edited(folder)
     question = _question(**options)
     settings = replace(question.settings, out=folder.resolve(), command=earlier.command)
     return options, replace(question, settings=settings), earlier.groups

@@ -9,11 +9,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from detaudit.auditor import advice, store
-from detaudit.auditor.baseline.lockfile import LOCK
-from detaudit.auditor.check import Checker, CheckRequest
-from detaudit.auditor.evidence import artifacts
-from detaudit.auditor.runs.observer import Observer
+from detaudit import advice, store
+from detaudit.check import Checker, CheckRequest
 from detaudit.cli import complete
 from detaudit.cli.elsewhere import check_elsewhere, refuse_beside_engine, refuse_spread
 from detaudit.cli.execute import Shown, execute
@@ -32,18 +29,21 @@ from detaudit.cli.options import (
 )
 from detaudit.cli.output import print_python
 from detaudit.cli.settings import command_line, jobs_of, loss_regex, new_results, refuse_unfinished
+from detaudit.config import choice, project
+from detaudit.config.flags import Catalogue, load_catalogue
+from detaudit.config.options import Until
+from detaudit.config.project import NamedAudit
+from detaudit.config.recipes import Recipe, load_recipe
 from detaudit.errors import UsageError
 from detaudit.launch import Launcher
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs
 from detaudit.launch.target import Target, resolve_target
-from detaudit.launch.until import Until
 from detaudit.model import Check, Compare, FileBudget, GateName, OutputRules, to_json
-from detaudit.recipe import machine, project
-from detaudit.recipe.flags import Catalogue, load_catalogue
-from detaudit.recipe.project import NamedAudit
-from detaudit.recipe.recipes import Recipe, load_recipe
+from detaudit.runner import Observer
+from detaudit.runs import files
+from detaudit.store import LOCK
 
 _FILE, _FILES = click.Path(dir_okay=False, path_type=Path), "Files"
 
@@ -166,7 +166,7 @@ def _request(
         recipe = load_recipe(
             audit.recipe,
             catalogue,
-            devices=machine.devices(),
+            devices=choice.devices(),
             seed=audit.seed,
             add=audit.flags,
             remove=audit.no_flags,
@@ -213,7 +213,7 @@ def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str, jobs: Job
         isolate=audit.isolate or jobs.apart,
         jobs=jobs,
         loss_pattern=loss_regex(audit.loss_pattern),
-        artifacts=artifacts.check(audit.artifacts),
+        artifacts=files.check(audit.artifacts),
         files=audit.files,
         outputs=_outputs(audit),
         env=audit.env,

@@ -28,14 +28,14 @@ def files(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
 
 def recipes(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
     """Complete names of recipes, or the file of one."""
-    from detaudit.recipe.recipes import names, read_recipe
+    from detaudit.config.recipes import names, read_recipe
 
     return _named(begun, {name: read_recipe(name).title for name in names()}) or _files(begun)
 
 
 def flags(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
     """Complete flags."""
-    from detaudit.recipe.flags import load_catalogue
+    from detaudit.config.flags import load_catalogue
 
     return _named(begun, {flag.id: flag.title for flag in load_catalogue()})
 
@@ -47,7 +47,7 @@ def recipes_and_flags(ctx: click.Context, option: click.Parameter, begun: str) -
 
 def variations(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
     """Complete names of variations, and ``all``."""
-    from detaudit.recipe.variations import ALL, load_variations
+    from detaudit.config.variations import ALL, load_variations
 
     return _named(begun, {ALL: "", **{one.id: one.title for one in load_variations()}})
 
@@ -62,7 +62,7 @@ def stages(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
 
 def audits(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
     """Complete names of the project's audits."""
-    from detaudit.recipe import project
+    from detaudit.config import project
 
     given = ctx.params.get("names") or ()
     try:
@@ -79,10 +79,10 @@ def results(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
 
 def recordings(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
     """Complete results folders, the newest first, and baselines."""
-    from detaudit.auditor.baseline import lockfile
+    from detaudit import baseline, store
 
     try:
-        baselines = [f"{lockfile.LOCK}#{name}" for name in lockfile.read_lock(Path(lockfile.LOCK))]
+        baselines = [f"{store.LOCK}#{name}" for name in baseline.read_lock(Path(store.LOCK))]
     except DetauditError:
         baselines = []
     return _named(begun, dict.fromkeys([*_results(), *baselines], "")) or _files(begun)
@@ -90,7 +90,7 @@ def recordings(ctx: click.Context, option: click.Parameter, begun: str) -> Items
 
 def _results() -> Iterable[str]:
     """Return the results folders in the working directory, the newest first: their names begin with the time."""
-    from detaudit.auditor import store
+    from detaudit import store
 
     return map(str, store.all_results())
 

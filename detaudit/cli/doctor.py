@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
-from detaudit.auditor.doctor import diagnose
 from detaudit.cli.help import Command
 from detaudit.cli.options import format_option, python_option
 from detaudit.cli.screen import width
-from detaudit.launch.interpreter import training_python
-from detaudit.recipe import machine
-from detaudit.recipe.flags import load_catalogue
-from detaudit.report import doctor
+from detaudit.config import choice
+from detaudit.config.flags import load_catalogue
+from detaudit.doctor import diagnose
+from detaudit.launch.target import training_python
+from detaudit.report import catalogue
 
 _EXAMPLES = (
     ("risks on this machine, before anything runs", "detaudit doctor"),
@@ -22,9 +22,9 @@ _EXAMPLES = (
 
 @click.command(cls=Command, examples=_EXAMPLES)
 @python_option
-@format_option(doctor.FORMATS)
+@format_option(catalogue.DOCTOR_FORMATS)
 def command(python: str | None, format_: str) -> None:
     """Show what affects determinism on this machine: hardware, versions, settings and risks."""
     interpreter = python or training_python(Path.cwd())
-    found = diagnose(shutil.which(interpreter) or interpreter, load_catalogue(), machine.devices())
-    click.echo(doctor.render(found, format_, width()), nl=False)
+    found = diagnose(shutil.which(interpreter) or interpreter, load_catalogue(), choice.devices())
+    click.echo(catalogue.render(found, format_, width()), nl=False)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from detaudit import redact
 from detaudit.launch import RunSpec
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 from detaudit.model import Run
-from detaudit.model.number import count
+from detaudit.model.fact import count
 from detaudit.report.messages import problems, statuses
 from detaudit.report.messages.wording import duration
 from detaudit.report.plain import row

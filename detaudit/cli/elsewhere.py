@@ -8,21 +8,20 @@ from typing import Any
 
 import msgspec
 
-from detaudit.auditor.audit import Auditor
-from detaudit.auditor.check import CheckRequest
-from detaudit.auditor.runs.runner import MakeRunner
+from detaudit.audit import Auditor
+from detaudit.check import CheckRequest
 from detaudit.cli.execute import Shown, audit
+from detaudit.config.flags import Flag
 from detaudit.errors import UsageError
 from detaudit.launch import Launcher, Slot
 from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs
 from detaudit.launch.workspace import repository_root
-from detaudit.recipe.flags import Flag
-from detaudit.remote import state
+from detaudit.remote import plan as state
 from detaudit.remote.engines import connect
-from detaudit.remote.plan import Plan, plan_of
+from detaudit.remote.plan import Plan, Snapshot, plan_of, snapshot
 from detaudit.remote.runner import Carrier, Elsewhere
-from detaudit.remote.snapshot import Snapshot, snapshot
+from detaudit.runner import MakeRunner
 
 ON_EACH = 2
 """Runs of a machine, at least, if they are spread: one does not show whether it repeats its result."""

@@ -20,8 +20,8 @@ def print_error(error: DetauditError, arguments: Sequence[str] = ()) -> None:
     """Print the message of an error, below it the words or the line that it is about, then its hint."""
     # --help has to answer without loading what reports need.
     from detaudit.cli import pointer
-    from detaudit.report.fill import filled
     from detaudit.report.plain import plain
+    from detaudit.report.terminal import filled
 
     columns = width(sys.stderr)
     message = plain(redact.text(error.message) + _why(error))
@@ -64,8 +64,7 @@ def _why(error: DetauditError) -> str:
     if not isinstance(error, NothingToCompareError) or not error.facts:
         return ""
     # The command line imports this module for every command, and --help has to answer without loading the model.
-    from detaudit.model.problems import RunError
-    from detaudit.model.reasons import Reason
+    from detaudit.model.problems import Reason, RunError
     from detaudit.report.messages import problems
 
     reasons = [problems.reason(one) for one in error.facts if isinstance(one, Reason)]

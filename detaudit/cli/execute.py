@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from detaudit.auditor import store
-from detaudit.auditor.runs.observer import Observer
+from detaudit import store
 from detaudit.cli.errors import print_error
 from detaudit.cli.output import print_python, print_report
 from detaudit.cli.progress import ProgressLine
 from detaudit.errors import StorageError
 from detaudit.launch.plan import Settings
-from detaudit.launch.processes import Reaper
-from detaudit.launch.shield import shielded
+from detaudit.launch.processes import Reaper, shielded
 from detaudit.model import Audit, Check, exit_code
+from detaudit.runner import Observer
 
 R = TypeVar("R", bound=Audit | Check, covariant=True)
 

@@ -71,7 +71,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """See click.Group.resolve_command. Raises UnknownNameError for a command that does not exist."""
         if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            from detaudit.recipe.names import unknown  # --help has to answer without it
+            from detaudit.config.yamlfile import unknown  # --help has to answer without it
 
             raise unknown("command", args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
@@ -116,6 +116,6 @@ def _fitted(command: str, width: int, space: str) -> str:
     """Return a command in lines that fit."""
     if len(space + command) <= width:
         return space + command
-    from detaudit.report.fill import command as broken  # --help has to answer without it
+    from detaudit.report.terminal import command as broken  # --help has to answer without it
 
     return broken(command, width, space)

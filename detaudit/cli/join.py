@@ -7,17 +7,16 @@ from pathlib import Path
 
 import click
 
-from detaudit.auditor import store
+from detaudit import store
 from detaudit.cli.help import Command
 from detaudit.cli.options import RUNS, across_option, format_option, option, out_option, quiet_option
 from detaudit.cli.output import print_report
 from detaudit.cli.places import read_plan_at
 from detaudit.cli.settings import new_results
+from detaudit.config.options import Until
 from detaudit.errors import UsageError
-from detaudit.launch.until import Until
 from detaudit.model import Across, exit_code
-from detaudit.remote.gather import Gatherer
-from detaudit.remote.join import join
+from detaudit.remote.join import Gatherer, join
 from detaudit.remote.storage import open_storage
 
 _EXAMPLES = (

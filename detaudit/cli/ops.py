@@ -11,21 +11,19 @@ from pathlib import Path
 import click
 import msgspec
 
-from detaudit.auditor import store
-from detaudit.auditor.operations.progress import Watcher
-from detaudit.auditor.operations.scan import SCAN, Request, Scanner, read_request
+from detaudit import store
 from detaudit.cli import complete
 from detaudit.cli.ops_script import AT_STEP, recorded, refuse
 from detaudit.cli.options import TargetCommand, format_option, option, out_option, python_option, quiet_option
 from detaudit.cli.screen import width
 from detaudit.errors import UsageError
-from detaudit.launch import versions
-from detaudit.launch.interpreter import outer_environment, training_python
+from detaudit.launch import target
 from detaudit.launch.local import LocalLauncher
-from detaudit.launch.processes import Reaper
-from detaudit.launch.shield import shielded
-from detaudit.model.number import count
-from detaudit.report import operations as show
+from detaudit.launch.processes import Reaper, shielded
+from detaudit.launch.target import outer_environment, training_python
+from detaudit.model.fact import count
+from detaudit.ops.scan import SCAN, Request, Scanner, Watcher, read_request
+from detaudit.report import operations
 
 _EXAMPLES = (
     ("which operations of torch differ on this machine?", "detaudit ops"),
@@ -84,7 +82,7 @@ class _Progress(Watcher):
         help="Resume an interrupted scan from its results folder.")  # fmt: skip
 @python_option
 @out_option
-@format_option(show.FORMATS)
+@format_option(operations.FORMATS)
 @quiet_option
 def command(
     framework: str | None,
@@ -156,7 +154,7 @@ def _carry_out(request: Request, folder: Path, mark: str, quiet: bool, format_: 
                 found = scanner.result(interrupted=True)
         finally:
             progress.close()
-    click.echo(show.render(found, format_, width()), nl=False)
+    click.echo(operations.render(found, format_, width()), nl=False)
     if found.interrupted:
         click.echo(f"resume with: detaudit ops --resume {scanner.out}", err=True)
     return found.exit_code
@@ -164,7 +162,7 @@ def _carry_out(request: Request, folder: Path, mark: str, quiet: bool, format_: 
 
 def _installed(python: str) -> str:
     """Return the framework that this Python has. Raises UsageError if it has neither."""
-    _, packages = versions.installed(python)
+    _, packages = target.installed(python)
     names = {name.removesuffix("-cpu") for name in packages}
     for framework in (_TORCH, _TENSORFLOW):
         if framework in names:

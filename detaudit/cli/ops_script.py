@@ -7,17 +7,17 @@ from pathlib import Path
 import msgspec
 
 from detaudit import wire
-from detaudit.auditor.operations import step
-from detaudit.auditor.operations.scan import Request
 from detaudit.cli.output import print_python
 from detaudit.cli.progress import ProgressLine
 from detaudit.cli.settings import settings_of
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.processes import Reaper
 from detaudit.model import Compare
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe
+from detaudit.ops import scan
+from detaudit.ops.scan import Request
 
 AT_STEP = 2
 """The step that is recorded by default: the first one also has what is done once."""
@@ -69,8 +69,8 @@ def recorded(
     settings = replace(settings, out=folder)
     print_python([settings.target], quiet)
     with ProgressLine(quiet) as progress, Reaper(settings.mark):
-        log, about = step.record(settings, at_step, LocalLauncher(), progress)
-    device = step.device(step.read(log)[0]) if log else request.device
+        log, about = scan.record(settings, at_step, LocalLauncher(), progress)
+    device = scan.device(scan.read(log)[0]) if log else request.device
     return msgspec.structs.replace(
         request, python=settings.target.python, device=device, dtypes=(), script=about, log=str(log or "")
     )

@@ -11,11 +11,11 @@ import click
 from detaudit import wire
 from detaudit.cli import complete
 from detaudit.cli.help import Command, Option
+from detaudit.config.options import Until
+from detaudit.config.recipes import MAX_SEED
+from detaudit.config.yamlfile import unknown
 from detaudit.errors import UsageError
-from detaudit.launch.until import Until
 from detaudit.model import Across, Compare, FileBudget, OutputRules
-from detaudit.recipe.names import unknown
-from detaudit.recipe.recipes import MAX_SEED
 from detaudit.report import FORMATS
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from detaudit.auditor import advice, store
-from detaudit.auditor.figures.collect import figures
+from detaudit import advice, store
 from detaudit.cli.errors import print_error
 from detaudit.cli.screen import width
 from detaudit.errors import StorageError
-from detaudit.launch.interpreter import pytest_without_plugin
-from detaudit.launch.target import Target
+from detaudit.judge.figures import figures
+from detaudit.launch.target import Target, pytest_without_plugin
 from detaudit.model import Report
 from detaudit.model.figures import NO_FIGURES
 from detaudit.report import DRAWN, render

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from detaudit.auditor import store
+from detaudit import store
 from detaudit.cli.options import (
     COMPARED,
     OUTPUT,
@@ -22,10 +22,10 @@ from detaudit.cli.options import (
     until_option,
 )
 from detaudit.cli.settings import recipes_of, settings_of
+from detaudit.config.flags import DEVICES
 from detaudit.errors import UsageError
-from detaudit.model.enums import Records
-from detaudit.recipe.flags import DEVICES
-from detaudit.remote import state
+from detaudit.model.stage import Records
+from detaudit.remote import plan as state
 from detaudit.remote.plan import plan_of, to_file
 
 _EXAMPLES = (

@@ -9,8 +9,8 @@ import click
 from rich.cells import cell_len
 
 from detaudit import redact
-from detaudit.report.fill import LEAST
 from detaudit.report.plain import row
+from detaudit.report.terminal import LEAST
 
 _INDENT = "  "
 _CUT = "…"

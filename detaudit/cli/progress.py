@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from detaudit.auditor.runs.observer import Observer
 from detaudit.cli.each_run import finished, started
 from detaudit.cli.screen import width
 from detaudit.launch import RunSpec
 from detaudit.model import OutputDifference, Run
-from detaudit.model.number import count
-from detaudit.report.fill import filled
+from detaudit.model.fact import count
 from detaudit.report.messages import outputs
 from detaudit.report.messages.wording import about, duration, shortened
 from detaudit.report.plain import line
+from detaudit.report.terminal import filled
+from detaudit.runner import Observer
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -6,9 +6,9 @@ from detaudit.cli import complete
 from detaudit.cli.help import DEFAULT_GROUP, Command, Group
 from detaudit.cli.options import format_option, option
 from detaudit.cli.screen import width
-from detaudit.recipe import machine
-from detaudit.recipe.flags import DEVICES, FRAMEWORKS, Catalogue, load_catalogue
-from detaudit.recipe.recipes import load_recipe, names, read_recipe
+from detaudit.config import choice
+from detaudit.config.flags import DEVICES, FRAMEWORKS, Catalogue, load_catalogue
+from detaudit.config.recipes import load_recipe, names, read_recipe
 from detaudit.report import catalogue as show
 
 _EXAMPLES = (
@@ -58,4 +58,4 @@ def show_one(name: str, format_: str) -> None:
 
 def _known(name: str, catalogue: Catalogue) -> show.Known:
     """Return a recipe as it is applied on this machine."""
-    return read_recipe(name), load_recipe(name, catalogue, devices=machine.devices())
+    return read_recipe(name), load_recipe(name, catalogue, devices=choice.devices())

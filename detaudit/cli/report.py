@@ -5,9 +5,7 @@ from pathlib import Path
 
 import click
 
-from detaudit import redact
-from detaudit.auditor import advice, store
-from detaudit.auditor.figures.collect import figures
+from detaudit import advice, redact, store
 from detaudit.cli import complete
 from detaudit.cli.errors import print_error
 from detaudit.cli.help import Command
@@ -15,9 +13,10 @@ from detaudit.cli.options import OUTPUT, format_option, option
 from detaudit.cli.output import print_report, rendered
 from detaudit.errors import DetauditError, UsageError
 from detaudit.exports import Destination, destination
+from detaudit.exports.tracked import tracked
+from detaudit.judge.figures import figures
 from detaudit.model import Audit, Check, to_json
 from detaudit.report import render
-from detaudit.report.tracked import tracked
 
 _EXAMPLES = (
     ("the newest report again", "detaudit report --last"),

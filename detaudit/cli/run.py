@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from detaudit.auditor.audit import Auditor
+from detaudit.audit import Auditor
 from detaudit.cli.elsewhere import audit_elsewhere, refuse_spread
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
@@ -24,12 +24,12 @@ from detaudit.cli.options import (
     vary_option,
 )
 from detaudit.cli.settings import recipes_of, settings_of
+from detaudit.config import choice
+from detaudit.config.flags import DEVICES
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
 from detaudit.model import Across
-from detaudit.recipe import machine
-from detaudit.recipe.flags import DEVICES
 
 _EXAMPLES = (
     ("is it deterministic?", "detaudit run train.py"),
@@ -81,6 +81,6 @@ def _settings(
 ) -> Settings:
     if full and options["until"] is not None:
         raise UsageError("--full cannot be combined with --until, which ends all runs", "Remove one of them.")
-    loaded = recipes_of(recipes, options, machine.devices() if options["here"] else DEVICES)
+    loaded = recipes_of(recipes, options, choice.devices() if options["here"] else DEVICES)
     stepwise = not (full or options["until"] or options["vary"])
     return replace(settings_of(after_dashes, loaded, runs, **options), stepwise=stepwise)

@@ -8,21 +8,19 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from detaudit import redact
-from detaudit.auditor import store
-from detaudit.auditor.evidence import artifacts, printed
+from detaudit import redact, store
 from detaudit.cli.options import output_rules
+from detaudit.config.flags import Device, load_catalogue
+from detaudit.config.options import Until
+from detaudit.config.recipes import Recipe, load_recipe
+from detaudit.config.variations import load_variations, select
 from detaudit.errors import UsageError
-from detaudit.launch.offers import offered
 from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs, cpu_quota, divide
 from detaudit.launch.target import Target, resolve_target
-from detaudit.launch.until import Until
-from detaudit.launch.vary import Varying
-from detaudit.recipe.flags import Device, load_catalogue
-from detaudit.recipe.recipes import Recipe, load_recipe
-from detaudit.recipe.variations import load_variations, select
+from detaudit.launch.vary import Varying, offered
 from detaudit.report.messages import applicability
+from detaudit.runs import files, printed
 
 
 def command_line() -> tuple[str, ...]:
@@ -124,7 +122,7 @@ def settings_of(
         isolate_root=options["isolate_root"],
         stages=options["stages"],
         loss_pattern=loss_regex(options["loss_pattern"]),
-        artifacts=artifacts.check(options["artifacts_"]),
+        artifacts=files.check(options["artifacts_"]),
         files=not options["no_files"],
         outputs=output_rules(options),
         vary=vary,

@@ -7,9 +7,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from detaudit.auditor.runs.runner import MakeRunner, Runner
-from detaudit.auditor.trace.replay import ReplayRequest
-from detaudit.auditor.trace.tracer import Tracer, TraceRequest
 from detaudit.cli import complete
 from detaudit.cli.elsewhere import options_of, search_elsewhere
 from detaudit.cli.execute import Shown, audit
@@ -25,12 +22,15 @@ from detaudit.cli.options import (
     vary_option,
 )
 from detaudit.cli.settings import settings_of
+from detaudit.config import choice
+from detaudit.config.flags import DEVICES, load_catalogue
+from detaudit.config.recipes import load_recipe
 from detaudit.errors import UsageError
 from detaudit.launch import Launcher
 from detaudit.launch.local import LocalLauncher
-from detaudit.recipe import machine
-from detaudit.recipe.flags import DEVICES, load_catalogue
-from detaudit.recipe.recipes import load_recipe
+from detaudit.runner import MakeRunner, Runner
+from detaudit.trace.replay import ReplayRequest
+from detaudit.trace.tracer import Tracer, TraceRequest
 
 _ON_CPU = "torch-on-cpu"
 _UNSUPPORTED = ("stages", "loss_pattern", "artifacts_")
@@ -118,7 +118,7 @@ def _request(
     loaded = load_recipe(
         recipe,
         catalogue,
-        devices=machine.devices() if here else DEVICES,
+        devices=choice.devices() if here else DEVICES,
         seed=options["seed"],
         add=[*options["flags"], *on_cpu],
         remove=options["no_flags"],

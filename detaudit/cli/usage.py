@@ -42,7 +42,7 @@ def error(found: click.ClickException, arguments: Sequence[str] = ()) -> UsageEr
 
 
 def _no_such_option(found: click.NoSuchOption, ctx: click.Context | None, arguments: Sequence[str]) -> UsageError:
-    from detaudit.recipe.names import nearest  # --help has to answer without it
+    from detaudit.config.yamlfile import nearest  # --help has to answer without it
 
     options = [name for param in ctx.command.get_params(ctx) for name in param.opts] if ctx is not None else []
     known = {name.lstrip("-"): name for name in options}  # dashes make all options alike
@@ -64,7 +64,7 @@ def _after_dashes(option: str, arguments: Sequence[str]) -> str:
 
 
 def _bad_value(found: click.BadParameter, ctx: click.Context | None) -> UsageError:
-    from detaudit.recipe.names import nearest
+    from detaudit.config.yamlfile import nearest
 
     hint = _help(ctx)
     param = found.param

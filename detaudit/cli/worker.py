@@ -14,7 +14,7 @@ from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.processes import Reaper
 from detaudit.model import Run
-from detaudit.model.number import count
+from detaudit.model.fact import count
 from detaudit.remote.storage import open_storage
 from detaudit.remote.worker import SCRATCH, Worker, store
 from detaudit.report.messages import problems, statuses

@@ -9,11 +9,10 @@ from itertools import islice, zip_longest
 from typing import TypeVar
 
 from detaudit.errors import UsageError
-from detaudit.exports.tracking import KeptRun, Server, Value
+from detaudit.exports import KeptRun, Server, Value
+from detaudit.exports.tracked import IN_ARTIFACTS, TrackedAudit, TrackedRun
 from detaudit.model import Status
-from detaudit.report.headlines import seconds
-from detaudit.report.tracked import IN_ARTIFACTS, TrackedAudit
-from detaudit.report.tracked_runs import TrackedRun
+from detaudit.report.groups import seconds
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ from mlflow.entities import Metric, Param, RunTag, ViewType  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 
 from detaudit.errors import ExportError, UsageError  # noqa: E402
-from detaudit.exports.tracking import KeptRun, Value  # noqa: E402
+from detaudit.exports import KeptRun, Value  # noqa: E402
 
 _PAGE = 1000
 _OF_TRAINING = {"mlflow.experimentKind": "custom_model_development"}
@@ -52,7 +52,7 @@ def connect(uri: str) -> "MLflowServer":
 
 
 class MLflowServer:
-    """See detaudit.exports.tracking.Server."""
+    """See detaudit.exports.Server."""
 
     def __init__(self, client: MlflowClient, uri: str) -> None:
         self._client, self._uri = client, uri

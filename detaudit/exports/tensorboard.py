@@ -1,14 +1,62 @@
-"""Writes the losses of runs, and the report on them, to event files that TensorBoard reads."""
+"""Event files for TensorBoard."""
 
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from detaudit.auditor import store
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+from tensorboard.compat.proto.types_pb2 import DT_STRING
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+from detaudit import store
 from detaudit.errors import StorageError, UsageError
-from detaudit.exports import event_files
+from detaudit.exports.tracked import Points, TrackedAudit
 from detaudit.launch.plan import folder_name
-from detaudit.report.headlines import seconds
-from detaudit.report.tracked import TrackedAudit
+from detaudit.report.groups import seconds
+
+# Encodes curves and texts as event files of TensorBoard, by its own package alone, without TensorFlow or torch.
+
+
+_VERSION = "brain.Event:2"
+
+
+def curves(found: Mapping[str, Points], at: float) -> bytes:
+    """Return a file with curves by name. ``at`` is the time of all its events, in seconds since 1970."""
+    return _file(_scalars(found, at), at)
+
+
+def text(name: str, markdown: str, at: float) -> bytes:
+    """Return a file with a text in Markdown."""
+    shown = TensorProto(
+        dtype=DT_STRING,
+        string_val=[markdown.encode(errors="backslashreplace")],
+        tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)]),
+    )
+    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
+    value = Summary.Value(tag=name, metadata=metadata, tensor=shown)
+    return _file([Event(wall_time=at, summary=Summary(value=[value]))], at)
+
+
+def _scalars(found: Mapping[str, Points], at: float) -> Iterator[Event]:
+    for name, points in found.items():
+        for step, value in points:
+            summary = Summary(value=[Summary.Value(tag=name, simple_value=value)])
+            yield Event(wall_time=at, step=step, summary=summary)
+
+
+def _file(events: Iterable[Event], at: float) -> bytes:
+    found = io.BytesIO()
+    writer = RecordWriter(found)
+    for event in (Event(wall_time=at, file_version=_VERSION), *events):
+        writer.write(event.SerializeToString())
+    return found.getvalue()
+
+
+# Writes the losses of runs, and the report on them, to event files that TensorBoard reads.
+
 
 FILE = "events.out.tfevents.detaudit"
 """The name of each file: no other program writes one with it."""
@@ -37,10 +85,10 @@ class TensorBoard:
         name = folder_name(f"{audit.started[:10]}-{audit.id[:8]}".strip("-"))
         folder = self._folder / folder_name(Path(audit.script).name) / name
         at = seconds(audit.started) or 0.0
-        _save(folder, event_files.text("report", audit.note, at))
+        _save(folder, text("report", audit.note, at))
         for run in audit.runs:
             if run.curves:
-                _save(folder / folder_name(run.recipe) / f"run-{run.number}", event_files.curves(run.curves, at))
+                _save(folder / folder_name(run.recipe) / f"run-{run.number}", curves(run.curves, at))
         return str(folder)
 
 

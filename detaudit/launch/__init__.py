@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from detaudit.recipe.recipes import Recipe
+from detaudit.config.recipes import Recipe
 
 RESULTS = ".detaudit"
 """The folder of all results, unless --out names a different one."""

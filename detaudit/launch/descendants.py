@@ -12,7 +12,7 @@ from pathlib import Path
 
 from detaudit import wire
 from detaudit.launch import Program
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 
 INTERVAL_S = 0.2
 """Seconds between two looks. A framework takes longer to load."""

@@ -1,20 +1,20 @@
-"""Plan the runs that the settings of an audit ask for."""
+"""Settings of an audit, the runs of a group, and the environment of each."""
 
 import hashlib
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from detaudit import wire
+from detaudit.config.flags import NO_ASLR, Flag, with_variables
+from detaudit.config.options import Until
+from detaudit.config.recipes import Recipe
 from detaudit.errors import WorkspaceError
 from detaudit.launch import SCRATCH, RunSpec, Slot
-from detaudit.launch.environment import run_environment
-from detaudit.launch.interpreter import outer_environment
 from detaudit.launch.slots import ALONE, Jobs
-from detaudit.launch.target import Target
-from detaudit.launch.until import Until
+from detaudit.launch.target import Target, outer_environment
 from detaudit.launch.vary import NOTHING_VARIES, Varying
 from detaudit.launch.workspace import (
     LIVE,
@@ -26,9 +26,43 @@ from detaudit.launch.workspace import (
     without_slot,
 )
 from detaudit.model import Across, FlagState, OutputRules
-from detaudit.model.times import now
-from detaudit.recipe.flags import NO_ASLR, Flag
-from detaudit.recipe.recipes import Recipe
+from detaudit.model.fact import now
+
+# Compose the environment of a run: the user's own, the variables of the recipe, and what loads the recorder.
+
+
+BOOTSTRAP = Path(__file__).resolve().parent.parent / "recorder" / "bootstrap"
+
+
+def run_environment(
+    base: Mapping[str, str],
+    flags: Iterable[Flag],
+    seed: int,
+    *,
+    logs: Path,
+    scratch: Path,
+    mark: str,
+    stages: Iterable[str],
+    until: int | None = None,
+) -> dict[str, str]:
+    """Return the environment variables of a run, which is ended after the step ``until``.
+
+    ``scratch`` is the run's own folder, for flags that need one. The variables have the same size in every run of a
+    group, because the size of the environment shifts memory addresses. PYTHONPATH is extended, never replaced.
+    """
+    flags = tuple(flags)
+    env = with_variables(base, flags, seed, str(scratch))
+    env["PYTHONPATH"] = os.pathsep.join([str(BOOTSTRAP), *filter(None, [base.get("PYTHONPATH", "")])])
+    env[wire.ENV_LOGS] = str(logs)
+    env[wire.ENV_MARK] = mark
+    env[wire.ENV_STAGES] = ",".join(stages)
+    env[wire.ENV_FLAGS] = "\n".join(flag.order(seed) for flag in flags if flag.runs_inside)
+    if until is not None:
+        env[wire.ENV_UNTIL] = str(until)
+    return env
+
+
+# Plan the runs that the settings of an audit ask for.
 
 
 @dataclass(frozen=True)

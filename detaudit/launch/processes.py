@@ -1,20 +1,204 @@
-"""Find and end every process of an audit, also those that left their group or their session."""
+"""Find and end every process of an audit, orphans included, and count those that the kernel killed."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
+from typing import Any
 
 import msgspec
 import psutil
 
 import detaudit
 from detaudit import redact, wire
-from detaudit.launch import orphans
-from detaudit.launch.shield import shielded
+
+# Count how often the kernel killed a process because memory ran out.
+
+
+_CGROUPS = Path("/proc/self/cgroup")
+_VMSTAT = Path("/proc/vmstat")
+_MOUNT = Path("/sys/fs/cgroup")
+
+
+def kills() -> int:
+    """Return how many processes were killed for lack of memory so far, here or in the group that limits it.
+
+    The kernel counts them for the whole system (``oom_kill`` in /proc/vmstat, proc(5)) and for each control group
+    (``memory.events`` of version 2, ``memory.oom_control`` of version 1:
+    https://docs.kernel.org/admin-guide/cgroup-v2.html). Only a change of the number means something.
+    """
+    return sum(_count(path) for path in (_VMSTAT, *_of_group()))
+
+
+def _of_group() -> list[Path]:
+    try:
+        lines = [line.split(":", 2) for line in _CGROUPS.read_text().splitlines()]
+    except OSError:
+        return []
+    found = []
+    for number, controllers, path in (line for line in lines if len(line) == 3):
+        if number == "0":
+            found.append(_MOUNT / path.lstrip("/") / "memory.events")
+        elif "memory" in controllers.split(","):
+            found.append(_MOUNT / "memory" / path.lstrip("/") / "memory.oom_control")
+    return found
+
+
+def _count(path: Path) -> int:
+    try:
+        words = [line.split() for line in path.read_text().splitlines()]
+    except OSError:
+        return 0
+    return next((int(line[1]) for line in words if line[:1] == ["oom_kill"] and line[1].isdecimal()), 0)
+
+
+# Adopt the orphans of runs, so that what left its session and its variables behind can still be found and ended.
+
+
+_PR_SET_CHILD_SUBREAPER = 36
+"""linux/prctl.h"""
+
+lock = threading.RLock()
+"""Held while a child is started that must be known before others look for orphans."""
+
+_kept: set[int] | None = None
+"""Children that are no orphans of runs, None as long as none are adopted."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run under way: its first process, and those known to descend from it."""
+
+    leader: int
+    followed: Container[int]
+
+
+_runs: dict[str, _Run] = {}
+"""The runs under way, by their marks."""
+
+
+def adopt() -> None:
+    """From now on, be the parent of every descendant whose parent ends. Only Linux can do that."""
+    global _kept
+    if _kept is None and sys.platform == "linux" and ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0:
+        _kept = {child.pid for child in psutil.Process().children()}
+
+
+def keep(pid: int) -> None:
+    """Leave this child alone: it is a helper, and belongs to no run."""
+    if _kept is not None:
+        _kept.add(pid)
+
+
+def forget(pid: int) -> None:
+    """Note that a helper is gone: its number may be given to a process of a run."""
+    if _kept is not None:
+        _kept.discard(pid)
+
+
+def begin(mark: str, leader: int, followed: Container[int]) -> None:
+    """Note a run whose first process is started; the lock was held since before."""
+    _runs[mark] = _Run(leader, followed)
+
+
+def end(mark: str) -> None:
+    """Note that a run is over, and all its processes are gone."""
+    with lock:
+        _runs.pop(mark, None)
+
+
+def is_leader(pid: int) -> bool:
+    """Return whether a run under way began with this process: only who started it may learn how it ended."""
+    return any(run.leader == pid for run in tuple(_runs.values()))
+
+
+def descendants(mark: str) -> list[psutil.Process]:
+    """Return what this run has started that is alive, whatever its session and variables; nothing before ``adopt``.
+
+    What no run is known to have started is left alone until only one is under way.
+    """
+    found = []
+    with lock, contextlib.suppress(psutil.Error):
+        children = psutil.Process().children() if _kept is not None else []
+        for child in (one for one in children if one.pid not in (_kept or ()) and _belongs(one, mark)):
+            with contextlib.suppress(psutil.Error):
+                found += [child, *child.children(recursive=True)]
+    return [process for process in found if _is_alive(process)]
+
+
+def bury() -> None:
+    """Wait for adopted children that have ended, but for the leaders of runs, who are waited for elsewhere."""
+    with lock:
+        for child in psutil.Process().children() if _kept is not None else ():
+            with contextlib.suppress(psutil.Error, OSError):
+                ours = child.pid in (_kept or ()) or is_leader(child.pid)
+                if not ours and child.status() == psutil.STATUS_ZOMBIE:
+                    os.waitpid(child.pid, os.WNOHANG)
+
+
+def _belongs(child: psutil.Process, mark: str) -> bool:
+    """Return whether a child of this process is the leader of this run, or an orphan of it."""
+    others = [run for other, run in _runs.items() if other != mark]
+    if not others:
+        return True
+    own = _runs.get(mark)
+    if own is not None and (child.pid == own.leader or child.pid in own.followed):
+        return True
+    if any(child.pid == run.leader or child.pid in run.followed for run in others):
+        return False
+    with contextlib.suppress(psutil.Error, OSError):
+        return bool(child.environ().get(wire.ENV_MARK) == mark)
+    return False
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+# Let what ends an audit wait until something is done, such as ending its processes.
+
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What ends an audit. SIGKILL does as well, and then the reaper ends its runs."""
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Let a signal that ends an audit take effect only after this block. Further ones are dropped."""
+    if threading.current_thread() is not threading.main_thread():  # where no handlers run
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        came.append(number)
+
+    before: dict[signal.Signals, Any] = {}
+    try:
+        for number in ENDING:
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, note)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        signal.raise_signal(came[0])
+
+
+# Find and end every process of an audit, also those that left their group or their session.
+
 
 GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL."""
@@ -25,7 +209,7 @@ def marked(mark: str) -> list[psutil.Process]:
 
     The mark of an audit finds the runs of each slot.
     """
-    found = orphans.descendants(mark)
+    found = descendants(mark)
     known = {process.pid for process in found}
     for process in psutil.process_iter():
         if process.pid in known:
@@ -75,7 +259,7 @@ def end_left_processes(mark: str) -> tuple[str, ...]:
             _send(process, signal.SIGTERM)
         _wait(alive, GRACE_S)
         kill_marked(mark)
-    orphans.bury()
+    bury()
     return names
 
 
@@ -92,7 +276,7 @@ def kill_marked(mark: str) -> None:
 
 def _wait(found: list[psutil.Process], seconds: float) -> list[psutil.Process]:
     """Wait until processes end; return those that have not by then. Of a leader, only its Popen may learn the end."""
-    _, alive = psutil.wait_procs([one for one in found if not orphans.is_leader(one.pid)], timeout=seconds)
+    _, alive = psutil.wait_procs([one for one in found if not is_leader(one.pid)], timeout=seconds)
     return alive
 
 
@@ -126,8 +310,8 @@ class Reaper:
             start_new_session=True,
             env=env,
         )
-        orphans.adopt()
-        orphans.keep(self._process.pid)
+        adopt()
+        keep(self._process.pid)
 
     def __enter__(self) -> "Reaper":
         return self

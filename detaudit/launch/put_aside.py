@@ -19,7 +19,7 @@ import psutil
 
 from detaudit import private, wire
 from detaudit.launch import RESULTS
-from detaudit.launch.shield import shielded
+from detaudit.launch.processes import shielded
 
 JOURNAL = "put-aside.json"
 """The journal, in the results folder of the audit that put something aside."""

@@ -1,19 +1,28 @@
-"""The working folder of runs: the user's own, or a fresh copy of it, at the same path for every run."""
+"""The working folder, shared or copied: what a run changed, and what it read of earlier runs."""
 
+import contextlib
 import fcntl
+import hashlib
 import os
+import select
 import shutil
+import sys
 import tempfile
+import threading
+import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from detaudit import private
-from detaudit.errors import WorkspaceError
+from detaudit import private, wire
+from detaudit.errors import StorageError, WorkspaceError
 from detaudit.launch import RESULTS
+
+# The working folder of runs: the user's own, or a fresh copy of it, at the same path for every run.
+
 
 COPY_LIMIT = 4 * 2**30
 """Bytes that --isolate may copy per run on a file system that cannot share them."""
@@ -214,3 +223,351 @@ def _clone(source: Path, target: Path) -> bool:
 
 def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
+
+
+# Find the files below the working folder that a run wrote.
+
+
+_SKIPPED = frozenset((".git", "__pycache__", RESULTS))  # Other audits may be running.
+_SYSTEM = frozenset(("/dev", "/proc", "/sys"))
+_CLOCK_NS = 10**9  # A file system's clock may be behind.
+
+MOST_ENTRIES = 200_000
+"""Files and folders that are looked at."""
+
+MOST_PREFIX, MOST_PREFIXES = 2**23, 2**26
+"""Bytes of a file whose content is noted before a run, and of all of them, to know whether it was only appended to."""
+
+Stamp = tuple[int, int, int, int]
+"""The times of the last changes of a file and of its inode, its size and the number of its inode."""
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """What changes when a file is written, for every file that was found, and the ``folders``.
+
+    ``complete`` says that all were found.
+    """
+
+    files: Mapping[str, Stamp]
+    complete: bool = True
+    at_ns: int = 0
+    folders: frozenset[str] = frozenset()
+
+    def existed(self, path: str) -> bool:
+        """Whether a file may have been there: one that was not found can have been, if not all were."""
+        return path in self.files or not self.complete
+
+
+def stamps(root: Path, results: Path, folders: Iterable[str] = (), most: int = MOST_ENTRIES) -> Stamps:
+    """Look at the files below ``root`` and other ``folders``, at ``most`` entries, none of them on another file system.
+
+    Folders that are gone count as empty.
+    """
+    found: dict[str, Stamp] = {}
+    below: set[str] = set()
+    at_ns, number = time.time_ns(), 0
+    for folder in (root, *map(Path, folders)):
+        try:
+            device = folder.stat().st_dev
+        except FileNotFoundError:
+            if folder == root:
+                raise
+            continue
+
+        def leads_away(entry: os.DirEntry[str], device: int = device) -> bool:
+            return entry.path in _SYSTEM or entry.stat(follow_symlinks=False).st_dev != device
+
+        for entry in walk(folder, results, _SKIPPED, leads_away):
+            number += 1
+            if number > most:
+                return Stamps(found, False, at_ns, frozenset(below))
+            if entry.is_file(follow_symlinks=False):
+                with contextlib.suppress(OSError):
+                    stat = entry.stat(follow_symlinks=False)
+                    # The inode's change time reveals a file that was written with an old modification time.
+                    found[entry.path] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
+            elif entry.is_dir(follow_symlinks=False):
+                below.add(entry.path)
+    return Stamps(found, True, at_ns, frozenset(below))
+
+
+def written(before: Stamps, after: Stamps) -> list[str]:
+    """Return the files that changed, in the order in which they were written."""
+    files, since = after.files, before.at_ns - _CLOCK_NS
+    changed = [path for path, stamp in files.items() if before.files.get(path) != stamp]
+    if not before.complete:  # what was not seen before need not be new
+        changed = [path for path in changed if path in before.files or files[path][1] >= since]
+    return sorted(changed, key=lambda path: (files[path][0], os.fsencode(path)))
+
+
+class Prefixes:
+    """The contents of files before a run, as far as they are small, which show whether they were only appended to."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._digests: dict[str, tuple[int, bytes]] = {}
+        left = MOST_PREFIXES
+        for path in paths:
+            with contextlib.suppress(OSError):
+                size = os.path.getsize(path)
+                if 0 < size <= min(left, MOST_PREFIX):
+                    self._digests[path] = size, _digest(path, size)
+                    left -= size
+
+    def appended_to(self, path: str) -> int:
+        """Return the size of a file before, if it has grown since and its old content is as it was; else 0."""
+        size, digest = self._digests.get(path, (0, b""))
+        with contextlib.suppress(OSError):
+            if size and os.path.getsize(path) > size and _digest(path, size) == digest:
+                return size
+        return 0
+
+
+def _digest(path: str, size: int) -> bytes:
+    with open(path, "rb") as file:
+        return hashlib.blake2b(file.read(size), digest_size=16).digest()
+
+
+# Detect when a run reads a file that an earlier run wrote: the two did not start from the same state.
+
+
+MOST_WATCHED = 8000
+"""Files that inotify watches, or folders with more files. What Python reads of them, the recorder says too."""
+
+MOST_KNOWN = 100_000
+"""Files that the recorder and inotify know."""
+
+
+@dataclass(frozen=True)
+class RunName:
+    """Which run: its recipe, and its number."""
+
+    recipe: str
+    number: int
+
+
+@dataclass(frozen=True)
+class LeftFile:
+    """A file that a run left; ``by`` was the last to write it. If ``created``, it did not exist before the audit."""
+
+    path: str
+    by: RunName
+    created: bool
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """That a run read a file before it wrote it, at a line of user code; ``""`` and 0 if that is unknown."""
+
+    left: LeftFile
+    by: RunName
+    file: str = ""
+    line: int = 0
+
+
+class Watching:
+    """The files that earlier runs left, from just before a run until its end.
+
+    Each has a watch of its own. If they are too many for that, their folders have, which miss what is read by another
+    name of a file. ``complete`` says that no read of native code is missed.
+    """
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self._watch = _new_watch(known) if known else None
+        self.complete = not known or (self._watch is not None and self._watch.complete)
+
+    def stop(self) -> frozenset[str]:
+        """Return the files whose first access was a read, as far as inotify says."""
+        if self._watch is None:
+            return frozenset()
+        found = frozenset(self._watch.stop())
+        self.complete = self._watch.complete
+        return found
+
+
+class LeftoverFiles:
+    """The files that the runs of an audit left, and which of them later runs read.
+
+    The recorder says which line of Python reads one; inotify reports reads by other programs and native code. Runs in
+    different slots may be watched at once.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[str, LeftFile] = {}
+        self._folders: set[str] = set()
+        self._lock = threading.Lock()
+        self._watchings: list[Watching] = []
+        self._all_known = True
+        self.reads: list[ReadFile] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether no read of a file that an earlier run left was missed."""
+        return self._all_known and all(watching.complete for watching in self._watchings)
+
+    @property
+    def left(self) -> tuple[LeftFile, ...]:
+        """The files that runs left and that are still there."""
+        with self._lock:
+            return tuple(one for one in self._left.values() if os.path.lexists(one.path))
+
+    def before_run(self, live: Path, searched: Iterable[str], listed: Iterable[str]) -> Watching:
+        """Tell the recorder of a run, whose event logs are below ``live``, what earlier ones left, and watch it.
+
+        ``searched`` are its working directory and other folders that are searched before and after the run, and
+        ``listed`` parts of paths that need not be recorded. Raises StorageError if that fails.
+        """
+        left = self.left
+        known = [one.path for one in left[:MOST_KNOWN]]
+        parts = (searched, listed, known)
+        data = b"\0\0".join(b"\0".join(map(os.fsencode, part)) for part in parts)
+        try:
+            private.make_folder(live)
+            with open(live / wire.KNOWN_FILES, "wb", opener=private.opener) as file:
+                file.write(data)
+        except OSError as error:
+            raise StorageError.of(f"write to {live}", error) from error
+        watching = Watching(known)
+        with self._lock:
+            self._all_known = self._all_known and len(left) <= MOST_KNOWN
+            self._watchings.append(watching)
+        return watching
+
+    def after_run(
+        self, run: RunName, reads: Iterable[tuple[str, str, int]], written: Iterable[tuple[str, bool]]
+    ) -> tuple[ReadFile, ...]:
+        """Take in what a run read, with the lines, and wrote; return the files that an earlier run wrote.
+
+        ``written`` has the files that are still there, and whether each existed before the run.
+        """
+        found: dict[str, ReadFile] = {}
+        with self._lock:
+            for path, file, line in reads:
+                left = self._left.get(path)
+                if left is not None and not (path in found and found[path].line):
+                    found[path] = ReadFile(left, run, file, line)
+            for path, existed in written:
+                before = self._left.get(path)
+                self._left[path] = LeftFile(path, run, before.created if before is not None else not existed)
+            self.reads += found.values()
+        return tuple(found[path] for path in sorted(found))
+
+    def note_folders(self, made: Iterable[str]) -> None:
+        """Note folders that did not exist before the audit."""
+        with self._lock:
+            self._folders.update(made)
+
+    @property
+    def made_folders(self) -> tuple[str, ...]:
+        """Folders that did not exist before the audit."""
+        with self._lock:
+            return tuple(sorted(self._folders))
+
+    def to_put_aside(self, files: Iterable[LeftFile]) -> tuple[str, ...]:
+        """Return what must be gone for a run to start without these files, but for those that existed before the audit.
+
+        That is a file, or the topmost folder above it that did not exist before the audit, if all that is in it was
+        written by runs of the audit. Folders right below the home folder are everybody's.
+        """
+        home = os.path.realpath(os.path.expanduser("~"))
+        created = {one.path for one in self.left if one.created}
+        found: dict[str, None] = {}
+        for one in files:
+            if one.path in created:
+                above = _above(one.path)
+                folders = [
+                    one
+                    for one in above
+                    if one in self._folders and os.path.dirname(one) != home and _all_in(one, created)
+                ]
+                found[folders[-1] if folders else one.path] = None
+        return tuple(path for path in found if not any(other in found for other in _above(path)))
+
+
+def _above(path: str) -> list[str]:
+    found = []
+    while (folder := os.path.dirname(path)) != path:
+        found.append(folder)
+        path = folder
+    return found
+
+
+def _all_in(folder: str, created: set[str]) -> bool:
+    inside = (os.path.join(top, name) for top, _, names in os.walk(folder) for name in names)
+    return all(path in created for path in inside)
+
+
+class _Watch:
+    """The first access of each file, by an inotify watch of each, or of each folder that they are in.
+
+    A thread reads the events, because the kernel keeps only so many. ``complete`` says that none is missing.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        import inotify_simple
+
+        flags = inotify_simple.flags
+        self._reading = flags.ACCESS | flags.CLOSE_NOWRITE
+        self._overflow = flags.Q_OVERFLOW
+        self._wanted = frozenset(paths)
+        self._read_first: dict[str, bool] = {}
+        changed = self._reading | flags.MODIFY
+        of_file = changed | flags.DELETE_SELF | flags.MOVE_SELF
+        in_folder = changed | flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
+        self._new = inotify_simple.INotify
+        self._inotify = self._new()
+        self._watched: dict[int, str] = {}
+        self._path_of: Callable[[str, str], str] = lambda path, name: path
+        self.complete = len(paths) <= MOST_WATCHED and self._add(paths, of_file)
+        if not self.complete:
+            self._inotify.close()
+            self._inotify, self._path_of = self._new(), os.path.join
+            folders = list(dict.fromkeys(map(os.path.dirname, paths)))
+            self.complete = self._add(folders[:MOST_WATCHED], in_folder) and len(folders) <= MOST_WATCHED
+        self._ended, self._end = os.pipe()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def _add(self, paths: Iterable[str], mask: int) -> bool:
+        """Watch these; return whether that could be done."""
+        self._watched.clear()
+        complete = True
+        for path in paths:
+            try:
+                self._watched[self._inotify.add_watch(path, mask)] = path
+            except FileNotFoundError:
+                continue
+            except OSError:
+                complete = False
+        return complete
+
+    def _follow(self) -> None:
+        ready = select.poll()
+        ready.register(self._inotify.fileno(), select.POLLIN)
+        ready.register(self._ended, select.POLLIN)
+        while all(descriptor != self._ended for descriptor, _ in ready.poll()):
+            self._take()
+
+    def _take(self) -> None:
+        for event in self._inotify.read(timeout=0):
+            if event.mask & self._overflow:
+                self.complete = False
+            path = self._path_of(self._watched.get(event.wd, ""), event.name)
+            if path in self._wanted:
+                self._read_first.setdefault(path, bool(event.mask & self._reading))
+
+    def stop(self) -> list[str]:
+        os.close(self._end)
+        self._thread.join()
+        self._take()
+        os.close(self._ended)
+        self._inotify.close()  # with all its watches
+        return [path for path, read in self._read_first.items() if read]
+
+
+def _new_watch(paths: Sequence[str]) -> _Watch | None:
+    if sys.platform != "linux":
+        return None
+    with contextlib.suppress(OSError):
+        return _Watch(paths)
+    return None

@@ -4,26 +4,80 @@ from typing import TypeAlias
 
 import msgspec
 
-from detaudit.model.applicability import Inapplicable, NotVaried
 from detaudit.model.audit import (
     SCHEMA_VERSION,
     AppliedRecipe,
     Audit,
+    Diagnosis,
+    Difference,
     Divergence,
     FlagOutcome,
     FlagState,
     Group,
+    Machine,
+    NextStep,
+    Purpose,
+    RankRecord,
     Replicas,
+    Risk,
+    Run,
     Setting,
     Varied,
+    shorter,
 )
-from detaudit.model.bisect import Alternative, Bisection, BisectOutcome, FailingFlag, LeftOut, NeededFlag
-from detaudit.model.by_hand import Edit, HandLine, LineToFix
-from detaudit.model.check import Check, CheckedAudit, CheckVerdict, Gate, GateDetail, GateName, GateStatus, LockChange
-from detaudit.model.compare import Change, ComparedSide, Comparison, ComparisonVerdict, LossPair, WeightPair
-from detaudit.model.doctor import Diagnosis, Risk
-from detaudit.model.encoding import encode
-from detaudit.model.enums import (
+from detaudit.model.bisect import (
+    Alternative,
+    Bisection,
+    BisectOutcome,
+    Edit,
+    EffectExample,
+    FailingFlag,
+    HandLine,
+    LeftOut,
+    LineToFix,
+    NeededFlag,
+    VariationBisection,
+    VariationEffect,
+    VaryOutcome,
+)
+from detaudit.model.check import (
+    Change,
+    Check,
+    CheckedAudit,
+    CheckVerdict,
+    ComparedSide,
+    Comparison,
+    ComparisonVerdict,
+    Gate,
+    GateDetail,
+    GateName,
+    GateStatus,
+    LockChange,
+    LossPair,
+    WeightPair,
+)
+from detaudit.model.difference import FirstMismatch, TensorDifference, TensorGrid
+from detaudit.model.evidence import Confidence, DifferingShare, Evidence
+from detaudit.model.exits import exit_code
+from detaudit.model.fact import Number, as_number, digits, encode
+from detaudit.model.files import Artifact
+from detaudit.model.outputs import Compare, FileBudget, OutputDifference, OutputKind, OutputRules, Outputs
+from detaudit.model.problems import Reason, RunError
+from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
+from detaudit.model.sources import (
+    COMPLETION,
+    ORDERS,
+    SEEDING,
+    Excerpt,
+    Inapplicable,
+    NotVaried,
+    Override,
+    ScriptCall,
+    Source,
+    SourceKind,
+    SourceMatch,
+)
+from detaudit.model.stage import (
     FITTED,
     NAMED,
     OUTPUTS,
@@ -31,55 +85,38 @@ from detaudit.model.enums import (
     Across,
     ArchiveFlaw,
     Cause,
+    Explanation,
+    LikelyCause,
     Stage,
     Status,
     Verdict,
     is_inference,
 )
-from detaudit.model.evidence import Confidence, DifferingShare, Evidence
-from detaudit.model.excerpt import Excerpt
-from detaudit.model.exits import exit_code
-from detaudit.model.explanation import Explanation, LikelyCause
-from detaudit.model.files import Artifact
-from detaudit.model.machines import Machine
-from detaudit.model.next_steps import NextStep, Purpose
-from detaudit.model.number import Number, as_number, digits
-from detaudit.model.outputs import Compare, FileBudget, OutputDifference, OutputKind, OutputRules, Outputs
-from detaudit.model.overrides import Override, ScriptCall
-from detaudit.model.problems import RunError
-from detaudit.model.reasons import Reason
-from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
-from detaudit.model.replay import (
-    MOST_RESULTS,
-    Condition,
-    ModeEffect,
-    Obstacle,
-    Replay,
-    ReplayedPass,
-    ReplayVerdict,
-    Series,
-)
-from detaudit.model.run import Difference, RankRecord, Run, shorter
-from detaudit.model.sources import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
-from detaudit.model.tensor import FirstMismatch, TensorDifference, TensorGrid
 from detaudit.model.trace import (
     ALL_STEPS,
     MOST_OPERANDS,
+    MOST_RESULTS,
     Argument,
     Boundary,
+    Condition,
     Culprit,
     FlagFix,
     FlagTrial,
     How,
+    ModeEffect,
     Narrowed,
+    Obstacle,
     Operand,
     Operation,
     Pass,
+    Replay,
+    ReplayedPass,
+    ReplayVerdict,
+    Series,
     StepSpread,
     TensorPair,
     Trace,
 )
-from detaudit.model.vary import EffectExample, VariationBisection, VariationEffect, VaryOutcome
 from detaudit.model.warnings import Warning  # the term for it
 
 Report: TypeAlias = Audit | Bisection | VariationBisection | Trace | Comparison | Check

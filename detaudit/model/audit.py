@@ -1,25 +1,199 @@
-"""The parts of an audit; ``Audit`` is also the layout of audit.json."""
+"""Run, Group, Audit, Diagnosis: the parts of an audit, and the layout of audit.json."""
 
-from typing import Any
+import math
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.applicability import Inapplicable, NotVaried
-from detaudit.model.enums import Across, Stage, Verdict
+from detaudit.model.difference import ProbeDifference
 from detaudit.model.evidence import Confidence, DifferingShare
-from detaudit.model.excerpt import Excerpt
-from detaudit.model.explanation import Explanation
-from detaudit.model.files import LeftState
-from detaudit.model.machines import Machine
-from detaudit.model.next_steps import NextStep
+from detaudit.model.fact import Fact, Number
+from detaudit.model.files import Artifact, LeftState
 from detaudit.model.outputs import OutputDifference
-from detaudit.model.overrides import Override
-from detaudit.model.reasons import Reason
-from detaudit.model.run import Difference, Run, shorter
-from detaudit.model.sources import Source
-from detaudit.model.warnings import Warning  # the term for it
-from detaudit.probe import ProbeDifference
+from detaudit.model.problems import Reason, RunError, Unseen
+from detaudit.model.sources import Excerpt, Inapplicable, NotVaried, Override, Source
+from detaudit.model.stage import NAMED, UNHOOKED, Across, Explanation, Stage, Status, Verdict
+from detaudit.model.warnings import Warning
+
+# The machines that did the runs of a group, if there were several.
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """One machine, as long as it did not restart.
+
+    ``id`` counts from 1, ``host`` is what it calls itself. Machines of the same ``kind`` are alike in all that may
+    change bits. ``runs`` are those that it did, ``results`` the numbers of their different results. ``facts`` are those
+    in which the machines differ.
+    """
+
+    id: int
+    host: str
+    kind: int
+    runs: tuple[int, ...]
+    results: tuple[int, ...]
+    facts: dict[str, str] = {}
+
+
+# What to type next.
+
+
+class Purpose(StrEnum):
+    """What a next step is for."""
+
+    READ_STDERR = "read-stderr"
+    USE_TRAINING_PYTHON = "use-training-python"
+    COMPARE_ARTIFACT = "compare-artifact"
+    ISOLATE = "isolate"
+    FIND_RANK = "find-rank"
+    TRY_RECIPES = "try-recipes"
+    TRY_RECIPE = "try-recipe"
+    BISECT = "bisect"
+    TRACE = "trace"
+    FIND_VARIATIONS = "find-variations"
+    USE_IN_CI = "use-in-ci"
+    VARY = "vary"
+    PRINT_AGAIN = "print-again"
+    RESUME = "resume"
+    AUDIT_WITH_RECIPE = "audit-with-recipe"
+    AUDIT_WITH_FLAGS = "audit-with-flags"
+    CHECK_FLAG = "check-flag"
+    FIX_CONTROL = "fix-control"
+    COMPARE_STEPS = "compare-steps"
+    ACCEPT_BASELINE = "accept-baseline"
+    CREATE_BASELINE = "create-baseline"
+    PRINT_ALL_LOSSES = "print-all-losses"
+
+
+class NextStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that follows from what was found, and what it is for: which ``run``, or which ``audit`` of a check."""
+
+    command: str
+    purpose: Purpose
+    run: int | None = None
+    audit: str = ""
+
+
+# One run of an audit: how it ended, its fingerprints, and where it first differs.
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage.
+
+    ``site`` names what differs: the tensor of a model, the fit, the file and the tensor in it, or the part of the value
+    that a test returned. ``at_end``: every recorded step matches, and what was left at the end differs. ``call``:
+    nothing was trained, and the step is a call of a model. ``also`` are the other ranks of the training that first
+    differ at this step and stage. ``output`` is what differs in what left the run, if all else matches.
+    """
+
+    rank: int
+    step: int
+    stage: Stage
+    site: str | None = None
+    at_end: bool = False
+    call: bool = False
+    also: tuple[int, ...] = ()
+    output: OutputDifference | None = None
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """All ranks that first differ at this step and stage."""
+        return tuple(sorted((self.rank, *self.also)))
+
+    @property
+    def of_fit(self) -> bool:
+        """Whether it is of a fit: the batches and the weights of other trainings have no name."""
+        return self.site is not None and self.stage in (Stage.BATCH, Stage.UPDATE)
+
+    @property
+    def order(self) -> tuple[bool, bool, int, int]:
+        """The sort key: hooked stages first, then printed losses, then files."""
+        return self.stage in UNHOOKED, self.stage in NAMED, self.step, self.stage.place
+
+
+class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The fingerprints of one training process of a run.
+
+    ``digest`` is of the weights that were trained, ``state_digest`` of all that the models hold, buffers too, and
+    ``output_digest`` of what models returned after the last update. If nothing was trained, the name of the framework
+    ends in ``inference``, ``steps`` are calls of models, and ``digest`` is of all that they returned. ``loss_dtype`` is
+    the type of the loss, such as ``float32``; null if it was not recorded.
+    """
+
+    rank: int
+    framework: str
+    steps: int
+    sum_of_weights: Number
+    final_loss: Number
+    digest: str | None
+    state_digest: str | None = None
+    output_digest: str | None = None
+    devices: tuple[str, ...] = ()
+    loss_dtype: str | None = None
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One execution of the script. ``wall_s`` is in seconds.
+
+    ``through`` is the last step that counts if it was ended there, or had got further by then. ``step_s`` is how long a
+    step took, null if too few were seen. ``first_difference`` is from the run ``reference``, null for the group's first
+    one; ``errors`` say why the run is not compared, or why it was ended early. ``unseen`` may have trained unrecorded.
+    ``result`` is the number of its result among the different ones of its group, in the order in which they came up;
+    null if it is not compared. ``log_dir`` has its logs: it is relative to the folder with the audit.json of its audit,
+    and absolute in reports of older versions. ``artifacts`` are the files that --artifact names, ``saved`` the others
+    that are compared.
+    """
+
+    id: int
+    status: Status
+    exit_code: int | None
+    wall_s: float
+    steps: int
+    ranks: tuple[RankRecord, ...] = ()
+    first_difference: Difference | None = None
+    errors: tuple[RunError, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+    stderr_tail: tuple[str, ...] = ()
+    warnings: tuple[Warning, ...] = ()
+    log_dir: str = ""
+    artifacts: tuple[Artifact, ...] = ()
+    saved: tuple[Artifact, ...] = ()
+    through: int | None = None
+    step_s: float | None = None
+    reference: int | None = None
+    result: int | None = None
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices of its weights, of one rank after another."""
+        return tuple(device for rank in self.ranks for device in rank.devices)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the final weights of any rank were recorded."""
+        return any(rank.digest for rank in self.ranks)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it did all that was wanted of it."""
+        return self.status in (Status.OK, Status.ENDED)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is compared: it finished, was stopped because it already differed, or left another result."""
+        return self.finished or self.first_difference is not None or self.result is not None
+
+
+def shorter(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """Return the runs that were ended before another of these with which they match as far as they went."""
+    matching = [run for run in runs if run.finished and run.first_difference is None]
+    furthest = max((math.inf if run.through is None else run.through for run in matching), default=0)
+    return tuple(run for run in matching if run.through is not None and run.through < furthest)
+
+
+# The parts of an audit; ``Audit`` is also the layout of audit.json.
+
 
 SCHEMA_VERSION = "2.0"
 """Of all reports: a new key raises the second number, any other change the first.
@@ -188,3 +362,52 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     across: Across = Across.FAIL
     loss_pattern: str | None = None
     code: dict[str, str] = {}
+
+
+# What ``detaudit doctor`` finds on a machine.
+
+
+class VariablesUnset(Fact, frozen=True, kw_only=True):
+    """Variables that must be set before Python starts are not set; the flag ``flag`` sets them."""
+
+    variables: tuple[str, ...]
+    flag: str
+    title: str
+    by_hand: str
+
+
+class RandomAddresses(Fact, frozen=True, kw_only=True):
+    """Memory addresses change in every process; ``flag`` prevents that."""
+
+    flag: str
+    title: str
+    by_hand: str
+
+
+class RetiredSetting(Fact, frozen=True, kw_only=True):
+    """A variable is set that no longer helps, and why; ``replacement`` is what helps today."""
+
+    variable: str
+    value: str
+    why: str
+    replacement: str
+
+
+class ThreadsFollowMachine(Fact, frozen=True, kw_only=True):
+    """Libraries use as many threads as there are processors."""
+
+    cpus: int
+
+
+Risk: TypeAlias = VariablesUnset | RandomAddresses | RetiredSetting | ThreadsFollowMachine
+"""Why runs may differ on a machine."""
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
+    """A machine: everything on it that affects determinism, by name, and its risks."""
+
+    schema_version: str
+    python: str
+    environment: dict[str, Any]
+    relevant: dict[str, str]
+    risks: tuple[Risk, ...]

@@ -1,14 +1,51 @@
-"""What a bisection adds to an audit."""
+"""What a bisection adds to an audit, over flags and over variations."""
+
+from typing import Literal
 
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.applicability import Inapplicable
 from detaudit.model.audit import Audit
-from detaudit.model.by_hand import HandLine, LineToFix
-from detaudit.model.enums import Stage
 from detaudit.model.evidence import Evidence
 from detaudit.model.problems import RunError
+from detaudit.model.sources import Inapplicable, NotVaried, Source
+from detaudit.model.stage import Cause, Explanation, Stage
+
+# What to change by hand, without detaudit.
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit that fixes it: replace the lines ``old`` of a file, from ``line`` on, with ``new``.
+
+    ``needs`` are the imports that the new lines need.
+    """
+
+    file: str
+    line: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+
+
+class HandLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line to paste, and ``when`` it must take effect: after an import, or before Python starts."""
+
+    line: str
+    when: str
+
+
+class LineToFix(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the user's code that a flag acts on, and the ``edit`` that does the same there, if a safe one is known.
+
+    ``repeated``: it makes a generator each time that it runs, so that a constant seed would repeat the same numbers.
+    """
+
+    source: Source
+    edit: Edit | None = None
+    repeated: bool = False
+
+
+# What a bisection adds to an audit.
 
 
 class BisectOutcome(StrEnum):
@@ -104,3 +141,70 @@ class Bisection(Audit, frozen=True, kw_only=True, tag="bisect"):
     recipe_file: str | None = None
     best_so_far: tuple[str, ...] | None = None
     differed_in: str | None = None
+
+
+# What a bisection over variations adds to an audit.
+
+
+class VaryOutcome(StrEnum):
+    """The answer; inconclusive if the control is, or the bisection was interrupted."""
+
+    ROBUST = "robust"
+    SENSITIVE = "sensitive"
+    CONTROL_DIFFERS = "control-differs"
+    INCONCLUSIVE = "inconclusive"
+
+
+class EffectExample(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that differs from the control: its trial, its values for people, and where it first differs.
+
+    ``runs`` are the control's and its own. If it failed, ``errors`` say why, and ``last_line`` is its last line on
+    stderr; ``step``, ``stage`` and ``explanation`` are null if it was killed, whose exit status says nothing.
+    """
+
+    trial: str
+    runs: tuple[int, int]
+    values: tuple[str, ...]
+    rank: int = 0
+    step: int | None = None
+    stage: Stage | None = None
+    explanation: Explanation | None = None
+    errors: tuple[RunError, ...] = ()
+    last_line: str = ""
+
+
+class VariationEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """A variation that changes the training: if it is pinned, the runs match, and if it varies, they do not.
+
+    ``example`` is from a minimal set of variations that shows it; ``together_with`` are the others in that set, empty
+    if it shows alone. ``suspects`` are lines of the user's code that may be why.
+    """
+
+    variation: str
+    title: str
+    cause: Cause
+    expected: bool
+    example: EffectExample
+    together_with: tuple[str, ...] = ()
+    suspects: tuple[Source, ...] = ()
+    fix: str = ""
+    flags: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
+
+
+class VariationBisection(Audit, frozen=True, kw_only=True, tag="vary"):
+    """A whole bisection over variations, as it is kept in audit.json: each group is a trial.
+
+    The first trial is the control. In every other one, runs with different environments are compared: run 1 is the
+    control's, and the others have the values in its ``varied``. ``sensitive_to`` is null if there is no answer;
+    ``controls`` are the values at which everything was pinned that did not vary.
+    """
+
+    over: Literal["variations"] = "variations"
+    outcome: VaryOutcome
+    sensitive_to: tuple[VariationEffect, ...] | None
+    no_effect: tuple[str, ...]
+    controls: dict[str, str]
+    not_varied: dict[str, NotVaried]
+    evidence: Evidence | None
+    total_runs: int

@@ -2,9 +2,8 @@
 
 from detaudit.errors import ExitCode
 from detaudit.model.audit import Audit
-from detaudit.model.check import Check, CheckVerdict
-from detaudit.model.compare import Comparison, ComparisonVerdict
-from detaudit.model.enums import Across, Verdict
+from detaudit.model.check import Check, CheckVerdict, Comparison, ComparisonVerdict
+from detaudit.model.stage import Across, Verdict
 
 _CODES = {
     Verdict.DETERMINISTIC: ExitCode.DETERMINISTIC,

@@ -6,9 +6,9 @@ import msgspec
 
 from detaudit.compat import StrEnum
 from detaudit.model.audit import Audit, Group
-from detaudit.model.enums import Stage
-from detaudit.model.number import Number
-from detaudit.model.weight_sets import WeightKind
+from detaudit.model.fact import Number
+from detaudit.model.record import WeightKind
+from detaudit.model.stage import Stage
 
 
 class NoFigure(StrEnum):

@@ -3,7 +3,7 @@
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.number import Number
+from detaudit.model.fact import Number
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):

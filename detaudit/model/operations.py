@@ -5,8 +5,8 @@ from enum import Enum
 import msgspec
 
 from detaudit.errors import ExitCode
+from detaudit.model.difference import TensorDifference
 from detaudit.model.problems import RunError
-from detaudit.model.tensor import TensorDifference
 
 
 class Direction(str, Enum):

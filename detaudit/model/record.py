@@ -1,19 +1,52 @@
-"""What one run recorded: the one model that audits, baselines, comparisons and traces compare."""
+"""What one run recorded: its trainings, their steps, and their weights."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Reversible
-from typing import cast
+from typing import TypeAlias, cast
 
 import msgspec
 
 from detaudit.model import blocks
-from detaudit.model.audit import AppliedRecipe
-from detaudit.model.cut import digests_through, losses_through
-from detaudit.model.enums import UNHOOKED, Stage, is_inference
-from detaudit.model.number import Number
+from detaudit.model.audit import AppliedRecipe, RankRecord
+from detaudit.model.blocks import digests_through, losses_through
+from detaudit.model.fact import Number
 from detaudit.model.outputs import Outputs
-from detaudit.model.run import RankRecord
-from detaudit.model.weight_sets import WeightSet
+from detaudit.model.stage import UNHOOKED, Stage, is_inference
+
+# The weights of a training one by one, at some of its steps: which of them differs first, and how far.
+
+
+WeightValue: TypeAlias = tuple[str, Number]
+"""The digest of a weight, and the sum of its elements."""
+
+
+class WeightKind(msgspec.Struct, frozen=True, kw_only=True):
+    """A tensor of the weights; ``name`` is that in the model that ran when it was first listed, if there was one."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    name: str | None = None
+
+
+class WeightSet(msgspec.Struct, frozen=True, kw_only=True):
+    """Weights that are updated together, such as by one optimizer.
+
+    ``kinds`` are its first tensors, of ``count``; ``steps`` and ``final`` have the value of each of them. ``final`` is
+    empty if the final weights are not known, or are not those of all sets, one after another.
+    """
+
+    kinds: tuple[WeightKind, ...]
+    count: int
+    steps: dict[int, tuple[WeightValue, ...]]
+    final: tuple[WeightValue, ...] = ()
+
+    def through(self, step: int) -> "WeightSet":
+        """Return what was recorded through this step, as of a run that was ended there."""
+        steps = {number: values for number, values in self.steps.items() if number <= step}
+        return msgspec.structs.replace(self, steps=steps, final=())
+
+
+# What one run recorded: the one model that audits, baselines, comparisons and traces compare.
 
 
 class Weight(msgspec.Struct, frozen=True, kw_only=True):

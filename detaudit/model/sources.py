@@ -1,8 +1,145 @@
-"""Lines of the user's code where a difference may enter."""
+"""Lines of the user's code, and flags and variations that did not apply or were overridden."""
+
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from detaudit.compat import StrEnum
+from detaudit.model.fact import Fact
+
+# Why a flag is not applied, and why a variation does not vary.
+
+
+class ByHandOnly(Fact, frozen=True, kw_only=True):
+    """detaudit cannot set it: it belongs in the script."""
+
+
+class NotImported(Fact, frozen=True, kw_only=True):
+    """The run imported none of these modules; of an empty tuple, nothing that the flag sets."""
+
+    modules: tuple[str, ...] = ()
+
+
+class NoGpu(Fact, frozen=True, kw_only=True):
+    """No weights were on a GPU."""
+
+
+class FewerThanTwoGpus(Fact, frozen=True, kw_only=True):
+    """The weights were on fewer than two GPUs."""
+
+
+class TooOld(Fact, frozen=True, kw_only=True):
+    """The flag came with version ``since`` of its framework; ``found`` is older."""
+
+    framework: str
+    since: str
+    found: str
+
+
+class NoLongerNeeded(Fact, frozen=True, kw_only=True):
+    """Version ``until`` of the framework was the last that needs the flag; ``found`` is newer."""
+
+    framework: str
+    until: str
+    found: str
+
+
+class AddressesRandom(Fact, frozen=True, kw_only=True):
+    """The system does not permit fixed addresses; ``detail`` is what it says."""
+
+    detail: str
+
+
+class XlaFlagsInFile(Fact, frozen=True, kw_only=True):
+    """XLA_FLAGS points to a ``file``, so nothing can be added to it."""
+
+    file: str
+    xla_flag: str
+
+
+class XlaUnknown(Fact, frozen=True, kw_only=True):
+    """The Python that trains is unknown, and an XLA that does not know the flag would abort."""
+
+    xla_flag: str
+
+
+class XlaTooOld(Fact, frozen=True, kw_only=True):
+    """The XLA in ``library`` does not know the flag, and would abort."""
+
+    library: str
+
+
+class RefusedInProcess(Fact, frozen=True, kw_only=True):
+    """The recorder could not apply it; ``detail`` is what the framework says."""
+
+    detail: str
+
+
+Inapplicable: TypeAlias = (
+    ByHandOnly
+    | NotImported
+    | NoGpu
+    | FewerThanTwoGpus
+    | TooOld
+    | NoLongerNeeded
+    | AddressesRandom
+    | XlaFlagsInFile
+    | XlaUnknown
+    | XlaTooOld
+    | RefusedInProcess
+)
+"""Why a flag is not applied."""
+
+
+class NoGlibc(Fact, frozen=True, kw_only=True):
+    """The C library is not glibc."""
+
+
+class NoAvx2(Fact, frozen=True, kw_only=True):
+    """The CPU has no AVX2."""
+
+
+class NoSecondLocale(Fact, frozen=True, kw_only=True):
+    """No second locale is installed."""
+
+
+class NeedsMachine(Fact, frozen=True, kw_only=True):
+    """It puts load on the whole machine, so no two runs may go at once."""
+
+
+class NeedsIsolate(Fact, frozen=True, kw_only=True):
+    """It varies only with --isolate."""
+
+
+class PinnedByRecipe(Fact, frozen=True, kw_only=True):
+    """A flag of the recipe pins it."""
+
+    recipe: str
+
+
+NotVaried: TypeAlias = (
+    AddressesRandom | NoGlibc | NoAvx2 | NoSecondLocale | NeedsIsolate | NeedsMachine | PinnedByRecipe
+)
+"""Why a variation does not vary."""
+
+
+# Lines of the user's code, as they were when they were audited.
+
+
+class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines of a file around ``line``, from the line ``first`` on, without secrets.
+
+    ``digest`` is the SHA-256 of the file.
+    """
+
+    file: str
+    line: int
+    first: int
+    lines: tuple[str, ...]
+    digest: str
+
+
+# Lines of the user's code where a difference may enter.
 
 
 class SourceKind(StrEnum):
@@ -93,3 +230,30 @@ class SourceMatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def _is_call(name: str, call: str) -> bool:
     is_end = "." not in call or call[0].isupper()
     return name == call or (is_end and name.endswith(f".{call}"))
+
+
+# How a script undid a flag.
+
+
+class ScriptCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call in the user's code, with the text of its argument."""
+
+    file: str
+    line: int
+    call: str
+    value: str
+
+
+class Override(msgspec.Struct, frozen=True, kw_only=True):
+    """What the script set instead of a flag.
+
+    ``at`` says when it was noticed: a variable had ``value`` at the ``start`` of the process, a switch at its ``end``,
+    or the script passed a ``seed`` of its own, or none. ``differs`` says how that seed differs between runs, null if it
+    is the same in all of them.
+    """
+
+    at: Literal["start", "end", "seed"]
+    name: str = ""
+    value: str = ""
+    call: ScriptCall | None = None
+    differs: SourceKind | None = None

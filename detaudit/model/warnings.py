@@ -2,13 +2,11 @@
 
 from typing import TypeAlias
 
-from detaudit.model.applicability import Inapplicable
-from detaudit.model.enums import ArchiveFlaw, Stage
-from detaudit.model.facts import Fact
+from detaudit.model.fact import Fact
 from detaudit.model.files import LeftState
-from detaudit.model.overrides import Override
-from detaudit.model.problems import RunError
-from detaudit.model.reasons import OutputsOpen
+from detaudit.model.problems import OutputsOpen, RunError
+from detaudit.model.sources import Inapplicable, Override
+from detaudit.model.stage import ArchiveFlaw, Stage
 
 
 class _Warning(Fact, frozen=True, kw_only=True):

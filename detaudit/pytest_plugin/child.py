@@ -50,7 +50,7 @@ class Child:
         try:
             yield
         except pytest.skip.Exception as skip:
-            from detaudit.auditor import store
+            from detaudit import store
 
             store.write(self._folder / SKIPPED, str(skip.msg).encode("utf-8", "replace"))
             raise

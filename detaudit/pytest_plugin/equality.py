@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from detaudit.auditor.judge import tensors
-from detaudit.model.number import count
+from detaudit.judge import tensors
+from detaudit.model.fact import count
 from detaudit.report.messages import tensors as tensor_text
 
 MOST_SHOWN = 5

@@ -15,12 +15,12 @@ import click
 import msgspec
 import pytest
 
-from detaudit.auditor import store
+from detaudit import store
 from detaudit.compat import SAFE_PATH
 from detaudit.model import Audit, NextStep, Purpose, Run, Status, Verdict
 from detaudit.pytest_plugin.child import SKIPPED, VARIABLE
 from detaudit.pytest_plugin.mark import NAME, Mark
-from detaudit.report import render, words
+from detaudit.report import groups, render
 from detaudit.report.messages import problems
 
 TAIL_LINES = 60
@@ -105,7 +105,7 @@ def _failure_text(audit_: Audit, mark: Mark, out: Path) -> str:
     """Return what to print for a failed test: the report of the audit, and the output of a failed run."""
     group = next(iter(audit_.groups))
     differs = audit_.verdict is Verdict.NONDETERMINISTIC
-    reason = words.where(group) if differs else problems.reason(group.reason) if group.reason else ""
+    reason = groups.where(group) if differs else problems.reason(group.reason) if group.reason else ""
     table = _table(msgspec.structs.replace(audit_, next_steps=_next_steps(audit_, mark)))
     parts = [f"@pytest.mark.{NAME}: {audit_.verdict}: {reason}", "", table, ""]
     failed = next((run for run in group.runs if not run.finished and run.status is not Status.STOPPED), None)

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from detaudit.model import FlagState, Run, Training
-from detaudit.model.encoding import encode
-from detaudit.model.enums import ArchiveFlaw
+from detaudit.model.fact import encode
+from detaudit.model.stage import ArchiveFlaw
 from detaudit.remote.plan import SCHEMA_VERSION, Plan
 
 SUFFIX = ".detaudit"

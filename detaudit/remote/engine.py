@@ -5,8 +5,8 @@ from typing import Protocol
 
 import msgspec
 
-from detaudit.launch.until import Until
-from detaudit.recipe.flags import Flag
+from detaudit.config.flags import Flag
+from detaudit.config.options import Until
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

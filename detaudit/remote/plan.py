@@ -1,28 +1,36 @@
-"""What is to be run, whatever machine runs it: the file that `detaudit plan` writes."""
+"""What is to be run anywhere: the code, and the environment that it starts in."""
 
+import contextlib
 import hashlib
+import io
 import os
+import resource
 import secrets
+import signal
+import tarfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from detaudit import __version__, wire
-from detaudit.auditor.evidence import printed
-from detaudit.errors import ConfigError, UsageError
+from detaudit.config.options import Until
+from detaudit.config.recipes import Recipe
+from detaudit.errors import ConfigError, UsageError, WorkspaceError
 from detaudit.launch import RESULTS
-from detaudit.launch.changes import MOST_ENTRIES
 from detaudit.launch.plan import Settings
-from detaudit.launch.target import Target
-from detaudit.launch.until import Until
-from detaudit.launch.workspace import walk
+from detaudit.launch.slots import DEVICES
+from detaudit.launch.target import Target, outer_environment
+from detaudit.launch.workspace import MOST_ENTRIES, is_venv, walk
 from detaudit.model import OutputRules
-from detaudit.model.encoding import encode
-from detaudit.model.enums import Records
-from detaudit.model.times import now
-from detaudit.recipe.recipes import Recipe
+from detaudit.model.fact import encode, now
+from detaudit.model.stage import Records
+from detaudit.runs import printed
+
+# What is to be run, whatever machine runs it: the file that `detaudit plan` writes.
+
 
 SCHEMA_VERSION = "1.0"
 """Of plans, and of what workers leave: a different one is refused, because a run has to be the same everywhere."""
@@ -179,3 +187,94 @@ def other_sources(plan: Plan, cwd: Path) -> list[str]:
     """Return the Python files of a plan that a working directory lacks, or has with another content."""
     ours = sources(cwd)
     return [name for name, digest in plan.sources.items() if ours.get(name) != digest]
+
+
+# The code of an audit as one archive, for machines that share no folder with this one.
+
+
+MOST_BYTES = 256 * 2**20
+"""Bytes of files that are sent to a machine with every run."""
+
+_LEFT_OUT = (".git", "__pycache__", "node_modules", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A compressed tar of a repository, its SHA-256, and the working directory in it."""
+
+    data: bytes
+    digest: str
+    cwd: str
+
+
+def snapshot(root: Path, cwd: Path, results: Path) -> Snapshot:
+    """Return the files below ``root``, without ``results`` and environments, as they are for a run that starts in cwd.
+
+    Raises WorkspaceError if they are too many bytes, or cannot be read.
+    """
+    buffer, total = io.BytesIO(), 0
+    try:
+        with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as tar:
+            for entry in walk(root, results, _LEFT_OUT):
+                if entry.name in _LEFT_OUT or is_venv(entry):
+                    continue
+                total += entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else 0
+                if total > MOST_BYTES:
+                    raise WorkspaceError(
+                        f"{root} has more than {MOST_BYTES // 2**20} MiB of files, too many to send to other machines",
+                        "Move data out of the repository, or use a shared folder with `detaudit plan` and "
+                        "`detaudit worker`.",
+                    )
+                tar.add(entry.path, os.path.join(root.name, os.path.relpath(entry.path, root)), recursive=False)
+    except (OSError, tarfile.TarError) as error:
+        raise WorkspaceError(f"the code in {root} cannot be read: {error}", "Make all files readable.") from error
+    data = buffer.getvalue()
+    return Snapshot(data, hashlib.sha256(data).hexdigest(), os.path.join(root.name, os.path.relpath(cwd, root)))
+
+
+# The state that a run starts from: the same on every machine, with nothing of what called the worker.
+
+
+OWN = (
+    *("HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "SHELL", "USER"),
+    *("CONDA_PREFIX", "VIRTUAL_ENV"),
+    *(DEVICES, "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"),
+)
+"""The variables that a run has from its machine. All others come from the plan, its recipe or the recorder.
+
+A scheduler hands out devices by the last four; a plan does not know which.
+"""
+
+UNSET = "DETAUDIT_UNSET_"
+"""A variable of this name stands for one that is not set, because their number moves addresses."""
+
+STACK = 8 * 2**20
+"""Bytes of stack, as on a desktop. Schedulers often lift the limit, which moves the addresses of everything else."""
+
+
+def planned_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Return what a plan takes over of the environment in which it is made: settings that change results."""
+    return {name: env[name] for name in sorted(env) if wire.affects_determinism(name) and name not in OWN}
+
+
+def variables(plan: Plan, env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of the runs of a plan on this machine, before any recipe: ``env``, filtered and filled.
+
+    It has the same names on every machine.
+    """
+    env = outer_environment() if env is None else env
+    wanted = dict.fromkeys((*OWN, *plan.passed))
+    own = {name if name in env else UNSET + name: env.get(name, "") for name in wanted if name not in plan.variables}
+    path = {"PYTHONPATH": env["PYTHONPATH"]} if "PYTHONPATH" in env else {}
+    return {**path, **own, **plan.variables}
+
+
+def reset_process() -> None:
+    """Undo what a scheduler changed in this process and its children would inherit: signals, priority, the stack."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    soft = STACK if hard == resource.RLIM_INFINITY else min(STACK, hard)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+    with contextlib.suppress(OSError):  # to raise the priority takes a privilege
+        os.setpriority(os.PRIO_PROCESS, 0, 0)

@@ -1,5 +1,6 @@
-"""Start the runs of an audit on other machines: what Runner does here, an engine and a worker do there."""
+"""A runner whose runs an engine carries, on machines of one kind."""
 
+import contextlib
 import secrets
 import shutil
 import threading
@@ -10,25 +11,81 @@ from pathlib import Path
 
 import msgspec
 
-from detaudit import private, wire
-from detaudit.auditor.judge.machines import Place
-from detaudit.auditor.runs.followed import Limits
-from detaudit.auditor.runs.observer import Observer
-from detaudit.auditor.runs.runner import Result, Runner
+from detaudit import private, store, wire
+from detaudit.config.flags import Flag
 from detaudit.errors import EngineError, StorageError
+from detaudit.judge.conditions import Place
 from detaudit.launch import Launcher, RunOutcome, RunSpec
 from detaudit.launch.local import TICK_S
 from detaudit.launch.plan import Settings
 from detaudit.launch.workspace import SharedWorkspace
 from detaudit.model import FlagState, Run, RunRecord, Status
 from detaudit.model.problems import RunLost
-from detaudit.recipe.flags import Flag
 from detaudit.remote.archive import ArchiveError, Attempt, unpack
 from detaudit.remote.engine import Engine, Job, Lost, Refused, Returned
-from detaudit.remote.one_kind import OneKind
-from detaudit.remote.plan import Plan, to_file
-from detaudit.remote.returned import Reader
-from detaudit.remote.snapshot import Snapshot
+from detaudit.remote.join import Reader
+from detaudit.remote.plan import Plan, Snapshot, to_file
+from detaudit.runner import Limits, Observer, Result, Runner
+from detaudit.runs import environment
+
+# Keep the runs of a search on machines of one kind: two runs on different kinds may differ because of that.
+
+
+FILE = "place.json"
+"""Where a run was done, in its folder: for a search that is resumed."""
+
+
+class OneKind:
+    """The kind of the machine that did the first run, and ``where`` that is, as the user calls it.
+
+    ``refused`` are the flags that it does not support.
+    """
+
+    def __init__(self) -> None:
+        self.where = ""
+        self.refused: Mapping[str, FlagState] = {}
+        self._first: Place | None = None
+
+    def differing(self, place: Place) -> list[str]:
+        """Return the names of what makes another kind of a machine, ``[]`` if it is of this kind."""
+        return differing(self._first, place) if self._first is not None else []
+
+    def take(self, place: Place, where: str, folder: Path) -> Place:
+        """Note that a run was done on a machine of this kind, keep that in its folder, and return it as one of them."""
+        if self._first is None:
+            self._keep(place, where)
+        else:
+            place = replace(place, relevant=self._first.relevant)  # one that was ended early imported less
+        store.write(folder / FILE, msgspec.json.encode(place))
+        return place
+
+    def restored(self, folder: Path) -> Place | None:
+        """Return where a run was done by an earlier process, None if that is not known."""
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            place = msgspec.json.decode((folder / FILE).read_bytes(), type=Place)
+            if self._first is None:
+                self._keep(place, "")
+            return place
+        return None
+
+    def _keep(self, place: Place, where: str) -> None:
+        self._first, self.where, self.refused = place, where or place.host, place.refused
+
+
+def differing(a: Place, b: Place) -> list[str]:
+    """Return the names of what may change bits and differs between two machines, ``[]`` if they are alike.
+
+    A run that was ended early does not say all that it imported: what only one run knows of packages is left out.
+    """
+    if a.id == b.id:
+        return []
+    bare = [environment.relevant_of_machine(place.described) for place in (a, b)]
+    names = {*bare[0], *bare[1], *(a.relevant.keys() & b.relevant.keys())}
+    return sorted(name for name in names if a.relevant.get(name) != b.relevant.get(name))
+
+
+# Start the runs of an audit on other machines: what Runner does here, an engine and a worker do there.
+
 
 ATTEMPTS = 3
 """How often a run is begun if machines are lost."""

@@ -1,35 +1,47 @@
-"""Do one run of a plan on this machine, and store what it left."""
+"""One run of a plan on this machine, and the job of an engine."""
 
 import dataclasses
+import hashlib
+import io
+import os
 import secrets
 import shutil
+import signal
+import sys
+import tarfile
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import msgspec
 from msgspec.structs import replace
 
 from detaudit import __version__, private, wire
-from detaudit.auditor.evidence import environment, folded, machine
-from detaudit.auditor.runs.followed import Limits
-from detaudit.auditor.runs.observer import Observer
-from detaudit.auditor.runs.runner import Runner
-from detaudit.errors import ConfigError, DetauditError, StorageError
+from detaudit.config.flags import Flag
+from detaudit.config.recipes import Recipe
+from detaudit.errors import ConfigError, DetauditError, StorageError, WorkspaceError
 from detaudit.launch import Launcher, refusals
+from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings, plan_group
+from detaudit.launch.processes import Reaper
 from detaudit.launch.target import resolve_target
 from detaudit.model import Run
-from detaudit.model.enums import Records
-from detaudit.model.times import now
-from detaudit.recipe.flags import Flag
-from detaudit.recipe.recipes import Recipe
-from detaudit.remote import state
+from detaudit.model.fact import now
+from detaudit.model.stage import Records
+from detaudit.remote import plan as state
 from detaudit.remote.archive import Attempt, logs_of, name_of, pack, read_attempt
-from detaudit.remote.plan import SCHEMA_VERSION, Plan, other_sources
+from detaudit.remote.engine import Job, Lost, Refused
+from detaudit.remote.plan import SCHEMA_VERSION, Plan, other_sources, read_plan
 from detaudit.remote.storage import Storage
+from detaudit.runner import Limits, Observer, Runner
+from detaudit.runs import environment, log
+
+# Do one run of a plan on this machine, and store what it left.
+
 
 SCRATCH = Path("/tmp")  # noqa: S108 - the folder in it is for this user alone
 """Where workers write until a run is stored: equal on all machines, because the length of a path moves addresses."""
@@ -139,12 +151,12 @@ def packed(attempt: Attempt, folder: Path, into: Path) -> list[Path]:
     If its plan wants trees, their event logs are in a file beside it. Raises OSError or StorageError.
     """
     if attempt.plan.records is Records.TREES:
-        folded.fold_run(folder)
+        log.fold_run(folder)
     logs = into.with_name(logs_of(attempt))
-    pack(attempt, folder, into, lambda path: not folded.is_folded(path))
-    if not any(map(folded.is_folded, folder.rglob("*"))):
+    pack(attempt, folder, into, lambda path: not log.is_folded(path))
+    if not any(map(log.is_folded, folder.rglob("*"))):
         return [into]
-    pack(attempt, folder, logs, folded.is_folded)
+    pack(attempt, folder, logs, log.is_folded)
     return [logs, into]
 
 
@@ -185,5 +197,135 @@ def store(worker: Worker, number: int, storage: Storage) -> Stored:
 
 def _machine(variables: Mapping[str, str]) -> dict[str, Any]:
     """Describe this machine, and the variables that all runs have."""
-    found = {**environment.describe(variables), **machine.describe(base=variables), "id": machine.identity()}
+    found = {
+        **environment.describe(variables),
+        **environment.describe_machine(base=variables),
+        "id": environment.identity(),
+    }
     return {**found, "may_have_gpu": environment.has_gpu()}
+
+
+# Do a job on the machine that an engine brought it to: `python -m detaudit.remote.worker`, or a call of ``carry_out``.
+#
+# As a program it reads one frame from stdin, a job, and writes one to stdout: the archive of the run, or why the job is
+# refused. stdin stays open as long as the result is wanted.
+
+
+MARKER = b"\ndetaudit frame "
+"""What a frame begins with: before it may be what a login shell prints. The size and the SHA-256 follow."""
+
+_ARCHIVE, _NONE = b"A", b"N"
+"""The first byte of a result: an archive follows, or why there is none."""
+
+
+def carry_out(data: bytes) -> bytes:
+    """Do an encoded job on this machine, and return the result as in a frame. Nothing of it is left here.
+
+    Engines that call functions call this one. An interruption (KeyboardInterrupt) ends the run.
+    """
+    job = msgspec.msgpack.decode(data, type=Job)
+    mark = secrets.token_hex(4)
+    with Reaper(mark), tempfile.TemporaryDirectory(prefix="detaudit-", dir=SCRATCH) as place:
+        results = Path(place, "results")
+        results.mkdir()
+        try:
+            cwd = _unpack(job, Path(place))
+            before = os.getcwd()
+            os.chdir(cwd)
+            try:
+                plan = read_plan(job.plan, "the plan of the job")
+                worker = Worker(plan, cwd, LocalLauncher(), Observer(), mark, job.python or None, Path(place))
+                worker.archive(job.run, job.id, results / "archive", _asked(job))
+                return _ARCHIVE + (results / "archive").read_bytes()
+            finally:
+                os.chdir(before)
+        except (StorageError, WorkspaceError) as error:  # another machine may have more room
+            return _NONE + msgspec.msgpack.encode(Lost(error.message))
+        except DetauditError as error:
+            return _NONE + msgspec.msgpack.encode(Refused(error.message, error.hint))
+
+
+def _asked(job: Job) -> Asked:
+    limits = Limits(until=job.until, last_step=job.last_step, trained_by=job.trained_by)
+    return Asked(limits, job.watch, job.asked)
+
+
+def result_of(data: bytes) -> bytes | Lost | Refused:
+    """Return the archive in a result, or why there is none."""
+    if data[:1] == _ARCHIVE:
+        return data[1:]
+    try:
+        return msgspec.msgpack.decode(data[1:], type=Lost | Refused)
+    except msgspec.MsgspecError:
+        return Lost("the result cannot be read")
+
+
+def _unpack(job: Job, place: Path) -> Path:
+    """Unpack the code of a job, and return the working directory in it."""
+    if hashlib.sha256(job.code).hexdigest() != job.digest:
+        raise ConfigError("the code of the job is not what was sent", "Try again.")
+    with tarfile.open(fileobj=io.BytesIO(job.code), mode="r:gz") as tar:
+        tar.extractall(place / "work", filter="data")
+    cwd = place / "work" / job.cwd
+    if not cwd.is_dir():
+        raise ConfigError(f"the code of the job has no folder {job.cwd}", "Commit the folder, or put a file in it.")
+    return cwd
+
+
+def frame(data: bytes) -> bytes:
+    """Return data with a marker, its size and its digest before it."""
+    return b"%s%d %s\n" % (MARKER, len(data), hashlib.sha256(data).hexdigest().encode()) + data
+
+
+def unframed(text: bytes) -> bytes | None:
+    """Return the data of the only frame in what came, None if there is none, or it is not whole, or there are two."""
+    _, marker, rest = text.partition(MARKER)
+    line, newline, data = rest.partition(b"\n")
+    size, _, digest = line.partition(b" ")
+    if not marker or not newline or not size.isdigit() or len(data) != int(size):
+        return None
+    return data if hashlib.sha256(data).hexdigest().encode() == digest else None
+
+
+def _read(stdin: BinaryIO) -> bytes | None:
+    line = stdin.readline()
+    while line and not line.startswith(MARKER.strip()):
+        line = stdin.readline()
+    size = line[len(MARKER.strip()) :].split()[:1]
+    return unframed(b"\n" + line + stdin.read(int(size[0]))) if size and size[0].isdigit() else None
+
+
+def _end_with_stdin(stdin: BinaryIO) -> None:
+    """End this process when nobody wants the result any more: the connection was cut, or the auditor is gone."""
+    while stdin.read(4096):
+        continue
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Do the job on stdin. The exit status is 0 if a frame was written."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anything else prints is not part of the frame
+    stdin = os.fdopen(os.dup(0), "rb", closefd=False)
+    data = _read(stdin)
+    if data is None:
+        return 2
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    threading.Thread(target=_end_with_stdin, args=(stdin,), daemon=True).start()
+    try:
+        found = carry_out(data)
+    except KeyboardInterrupt:
+        return 130
+    out.write(frame(found))
+    out.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,13 +1,34 @@
-"""What reports say about a check: its gates, and why some did not pass."""
+"""What is said of checks and comparisons."""
 
+import shlex
 from collections.abc import Iterator
 
-from detaudit.model import Check, CheckedAudit, Gate, GateName, GateStatus
+from detaudit.model import (
+    NAMED,
+    UNHOOKED,
+    Check,
+    CheckedAudit,
+    ComparedSide,
+    Comparison,
+    ComparisonVerdict,
+    Difference,
+    Gate,
+    GateName,
+    GateStatus,
+    LossPair,
+    RankRecord,
+    Stage,
+    digits,
+)
 from detaudit.model.check import MatchesBaseline, RunsMatch
-from detaudit.report import words
-from detaudit.report.blocks import Block, Heading, Items, Stderr, Table
-from detaudit.report.messages import gates
-from detaudit.report.messages.wording import duration
+from detaudit.model.fact import count
+from detaudit.report import groups
+from detaudit.report.document import Block, Heading, Items, Stderr, Table
+from detaudit.report.messages import differences, explanations, gates, outputs
+from detaudit.report.messages.wording import brief, duration
+
+# What reports say about a check: its gates, and why some did not pass.
+
 
 HEADERS = ("AUDIT", "GATE", "RESULT", "RUNS", "TIME")
 MOST_CHANGES = 12
@@ -57,7 +78,7 @@ def details_of_gates(check: Check) -> Iterator[tuple[CheckedAudit, Gate, list[Bl
             ended = isinstance(gate.detail, RunsMatch | MatchesBaseline) and gate.detail.through is not None
             sure = surety(one, gate)
             if gate.status is not GateStatus.PASSED or gate.environment_changes or ended or sure:
-                changes = words.changes(gate.environment_changes, MOST_CHANGES, "in check.json")
+                changes = groups.changes(gate.environment_changes, MOST_CHANGES, "in check.json")
                 lines = [gates.sentence(gate.detail), *sure, *_sources(one, gate), *changes]
                 stderr = _stderr(one, gate)
                 yield one, gate, [Items(lines), *([stderr] if stderr else [])]
@@ -67,23 +88,219 @@ def surety(one: CheckedAudit, gate: Gate) -> list[str]:
     """Return how rare a difference the matching runs of a gate would have caught."""
     if gate.name is not GateName.REPEATABLE or gate.status is not GateStatus.PASSED:
         return []
-    return [line for group in one.audit.groups if (line := words.evidence_line(group))]
+    return [line for group in one.audit.groups if (line := groups.evidence_line(group))]
 
 
 def _sources(one: CheckedAudit, gate: Gate) -> list[str]:
     """Return the lines of the user's code that may be why runs differ."""
     if gate.name is not GateName.REPEATABLE or gate.status is not GateStatus.FAILED:
         return []
-    return [line for group in one.audit.groups for line in words.source_lines(group.sources)]
+    return [line for group in one.audit.groups for line in groups.source_lines(group.sources)]
 
 
 def _stderr(one: CheckedAudit, gate: Gate) -> Stderr | None:
     """Return the last lines of a run that failed, below the first gate of its audit."""
     if gate.status is not GateStatus.INCONCLUSIVE or gate is not one.gates[0]:
         return None
-    return next(filter(None, map(words.stderr, one.audit.groups)), None)
+    return next(filter(None, map(groups.stderr, one.audit.groups)), None)
 
 
 def lock_lines(check: Check) -> list[str]:
     """Return what changed in the lock file."""
     return [gates.lock_change(change) for change in check.lock_changes]
+
+
+# What reports say about a comparison: both recordings, the losses, the first difference, the final weights.
+
+
+RECORDINGS = ("RECORDING", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "DIGEST")
+LOSSES = ("STEP", "LOSS A", "LOSS B", "DIFFERENCE")
+WEIGHTS = ("RANK", "WEIGHT", "TYPE", "SHAPE", "SUM A", "SUM B")
+
+NEAR = 2
+MOST_WEIGHTS = 10
+MOST_COMPARED_CHANGES = 20
+
+_SUBJECTS = {
+    Stage.RNG: "the random generators",
+    Stage.BATCH: "the model's inputs",
+    Stage.FORWARD: "the loss",
+    Stage.BACKWARD: "the gradients",
+    Stage.REDUCE: "the gradients that the optimizer gets",
+    Stage.HYPERPARAMETERS: "the hyperparameters",
+    Stage.UPDATE: "the weights",
+    Stage.STATE: "the buffers",
+    Stage.OUTPUT: "the outputs of a model",
+    Stage.STDOUT: "the printed losses",
+}
+
+
+def heading(found: Comparison) -> list[str]:
+    """Return what is compared, a line for each side, with the commands if they differ."""
+    differ = found.a.command != found.b.command
+    return [
+        f"{letter}: {side.name} (recipe {groups.recipe_summary(side.recipe)})"
+        + (f", recorded by: {shlex.join(side.command)}" if differ else "")
+        for letter, side in _sides(found)
+    ]
+
+
+def _sides(found: Comparison) -> tuple[tuple[str, ComparedSide], ...]:
+    return ("A", found.a), ("B", found.b)
+
+
+def recordings(found: Comparison) -> Table:
+    """Return a table of the final fingerprints, without the column of ranks if neither side has several."""
+    table = Table(RECORDINGS, [_recording(letter, rank) for letter, side in _sides(found) for rank in side.ranks])
+    table = groups.of_calls(table) if groups.calls_only((*found.a.ranks, *found.b.ranks)) else table
+    several = max(len(found.a.ranks), len(found.b.ranks)) > 1
+    return groups.of_parts(table) if several else groups.without_ranks(table)
+
+
+def _recording(letter: str, rank: RankRecord) -> list[str]:
+    weights, loss = digits(rank.sum_of_weights), digits(rank.final_loss)
+    steps = "-" if rank.framework in (Stage.ARTIFACT, Stage.SAVED) else f"{rank.steps:,}"
+    return [letter, groups.rank_name(rank), weights, loss, steps, groups.short_digest(rank)]
+
+
+def _has_ranks(found: Comparison) -> bool:
+    return max(len(_trainings(side)) for _, side in _sides(found)) > 1
+
+
+def _trainings(side: ComparedSide) -> list[RankRecord]:
+    return [record for record in side.ranks if record.framework not in UNHOOKED]
+
+
+def losses(found: Comparison) -> Table:
+    """Return a table of the losses of one rank: those around the step at which they diverge, then ever fewer.
+
+    That is the rank in which the sides first differ, else the first whose losses do. It has no rows if all match.
+    """
+    differing = [pair.rank for pair in found.losses if pair.a != pair.b]
+    if not differing:
+        return Table(LOSSES, [])
+    first = found.first_difference
+    rank = first.rank if first and first.rank in differing else differing[0]
+    pairs = [pair for pair in found.losses if pair.rank == rank]
+    turn = next(place for place, pair in enumerate(pairs) if pair.a != pair.b)
+    shown = [*pairs[max(0, turn - NEAR) : turn + NEAR + 1]]
+    shown += [pair for pair in pairs[turn + NEAR + 1 :] if pair.step & (pair.step - 1) == 0 or pair is pairs[-1]]
+    return Table(LOSSES, [_pair(pair) for pair in shown])
+
+
+def _pair(pair: LossPair) -> list[str]:
+    return [f"{pair.step:,}", digits(pair.a), digits(pair.b), brief(pair.distance)]
+
+
+def comparison_sentence(found: Comparison) -> str:
+    """Return where the recordings first differ, or what was compared if they do not."""
+    if found.first_difference is not None:
+        return f"{_where(found, found.first_difference)}{_last_equal(found, found.first_difference)}"
+    if found.open is not None:
+        return outputs.open_reason(found.open, 0)
+    if found.through is not None:
+        steps = count(found.steps_compared, "step")
+        return (
+            f"bit-identical through step {found.through:,}, at {steps} recorded on both sides; later ones are unknown"
+        )
+    if not found.steps_compared:
+        return "bit-identical at the end; no step is recorded on both sides"
+    steps = "the one step" if found.steps_compared == 1 else f"all {count(found.steps_compared, 'step')}"
+    return f"bit-identical at the end and at {steps} recorded on both sides"
+
+
+def _where(found: Comparison, first: Difference) -> str:
+    rank = f" of rank {first.rank}" if _has_ranks(found) and first.stage not in UNHOOKED else ""
+    match first.stage:
+        case Stage.STEPS:
+            return _steps_where(found, first)
+        case Stage.SAVED | Stage.PRINTED | Stage.EXIT if first.output is not None:
+            return f"{outputs.what(first.output)} differs"
+        case Stage.ARTIFACT | Stage.SAVED:
+            return f"the file {first.site} differs"
+        case Stage.RETURNED:
+            return f"the value returned by the test differs{f' at {first.site}' if first.site else ''}"
+        case Stage.INIT:
+            return f"the weights{rank} differ before {f'step {first.step:,}' if first.step else 'the first step'}"
+        case Stage.UPDATE if first.at_end:
+            return f"the final weights or loss{rank} differ"
+        case Stage.STATE if first.at_end:
+            return f"the final state of a model{rank} differs"
+        case Stage.OUTPUT if first.at_end:
+            return f"what models returned after the last update{rank} differs"
+        case _:
+            verb = "differs" if first.stage is Stage.FORWARD else "differ"
+            place = differences.place(first.step, first.call)
+            return f"{_SUBJECTS[first.stage]}{rank} first {verb} {place}"
+
+
+def _steps_where(found: Comparison, first: Difference) -> str:
+    a, b = (_trainings(side) for _, side in _sides(found))
+    if not first.step:
+        return f"A has {count(len(a), 'rank')}, B has {len(b):,}"
+    if first.rank >= len(a):
+        return f"only one side printed a loss for step {first.step:,}"
+    end = f"A ended after step {a[first.rank].steps}, B after step {b[first.rank].steps}"
+    return f"rank {first.rank}: {end}" if _has_ranks(found) else end
+
+
+def _last_equal(found: Comparison, first: Difference) -> str:
+    if found.last_equal_step is None or first.stage in (*NAMED, Stage.INIT):
+        return ""
+    return f" (last equal: step {found.last_equal_step:,})"
+
+
+def explanation(found: Comparison) -> str:
+    """Return what the first difference points to, ``""`` if that is not known."""
+    if found.first_difference is None or found.explanation is None:
+        return ""
+    return explanations.sentence(found.first_difference.stage, found.explanation)
+
+
+def losses_line(found: Comparison) -> str:
+    """Return that the losses match although something differs, ``""`` if they do not, or none were recorded."""
+    if (
+        found.verdict is not ComparisonVerdict.DIFFERENT
+        or not found.losses
+        or any(pair.a != pair.b for pair in found.losses)
+    ):
+        return ""
+    steps = len({pair.step for pair in found.losses})
+    return f"the losses match at {'the one step' if steps == 1 else f'all {steps:,} steps'} recorded on both sides"
+
+
+def stages_line(found: Comparison) -> str:
+    """Return which stages were compared."""
+    if not found.stages:
+        return "compared: final state only"
+    return f"compared: {', '.join(found.stages)}, at {count(found.steps_compared, 'step')} and at the end"
+
+
+def environment_lines(found: Comparison) -> list[str]:
+    """Return how the environments differ."""
+    return groups.changes(found.environment_changes, MOST_COMPARED_CHANGES, "(--format json)")
+
+
+def outputs_lines(found: Comparison) -> list[str]:
+    """Return each file and stream that differs, and whether that decides."""
+    read = [one for one in found.output_differences if one.unread is None]
+    unread = [f"not read: {outputs.unread(one.unread)}" for one in found.output_differences if one.unread is not None]
+    return [outputs.what(one) + outputs.reservation(one) for one in read] + unread
+
+
+def weights_line(found: Comparison) -> str:
+    """Return how many tensors of the final weights differ, ``""`` if none do."""
+    if not found.differing_weights:
+        return ""
+    tensors = count(found.weights_compared, "tensor")
+    return f"final weights differ in {len(found.differing_weights):,} of {tensors}"
+
+
+def weights(found: Comparison) -> Table:
+    """Return a table of the first tensors of the final weights that differ."""
+    rows = []
+    for pair in found.differing_weights[:MOST_WEIGHTS]:
+        shape = "x".join(map(str, pair.shape)) or "()"
+        rows.append([str(pair.rank), str(pair.place), pair.dtype, shape, digits(pair.a), digits(pair.b)])
+    table = Table(WEIGHTS, rows)
+    return table if _has_ranks(found) else groups.without_ranks(table)

@@ -1,11 +1,15 @@
-"""One list of findings from any report, for the formats of CI systems."""
+"""One list of findings for CI: its rules, and files as CI systems name them."""
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from detaudit.compat import StrEnum
+from detaudit.launch.workspace import repository_root
 from detaudit.model import (
     Across,
     Audit,
@@ -25,11 +29,44 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.check import RunsMustMatch
-from detaudit.report import bisection, checks, comparison, traced, variations, words
+from detaudit.report import checks, searches, traces
+from detaudit.report import groups as words
 from detaudit.report.messages import culprits, gates, problems, sources
-from detaudit.report.places import in_repository, script_in, script_of
 from detaudit.report.plain import line, plain
-from detaudit.report.trials import Result
+from detaudit.report.searches import Result
+
+# Which file a report is about, and its path in the repository, as CI systems want it.
+
+
+def script_of(command: Sequence[str]) -> str | None:
+    """Return the file that a command of detaudit audits: the script, the module's, or the program after ``--``."""
+    words = list(command[2:])
+    at = words.index("--") if "--" in words else len(words)
+    own, after = words[:at], words[at + 1 :]
+    return script_in(own) or script_in(after) or next(iter(after), None)
+
+
+def script_in(words: Sequence[str]) -> str | None:
+    """Return the first Python file or module among the words of a command, None if there is none."""
+    for place, word in enumerate(words):
+        if word.endswith(".py") and not word.startswith("-"):
+            return word
+        if word == "-m" and place + 1 < len(words):
+            return words[place + 1].replace(".", "/") + ".py"
+    return None
+
+
+def in_repository(file: str) -> str:
+    """Return a path that is relative to the working directory as one relative to the root of its git repository.
+
+    A path outside that repository is returned unchanged.
+    """
+    here = Path.cwd()
+    root, path = repository_root(here), Path(os.path.normpath(here / file))
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else file
+
+
+# One list of findings from any report, for the formats of CI systems.
 
 
 class Outcome(StrEnum):
@@ -130,9 +167,9 @@ def _plain(found: Finding) -> Finding:
 def _findings(report: Report) -> Iterator[Finding]:
     match report:
         case Bisection():
-            yield _bisection(report, bisection.result(report), "fixable", "flags")
+            yield _bisection(report, searches.bisection_result(report), "fixable", "flags")
         case VariationBisection():
-            yield _bisection(report, variations.result(report), "robust", "variations")
+            yield _bisection(report, searches.variations_result(report), "robust", "variations")
         case Trace():
             yield _trace(report)
         case Audit():
@@ -178,7 +215,9 @@ def _of_audit(
 def _group(audit: Audit, group: Group) -> Finding:
     alone = msgspec.structs.replace(audit, verdict=group.verdict, groups=(group,))
     through = words.verdict(group).removeprefix(group.verdict).strip()
-    message = (f"{through}: " if through else "") + "; ".join(filter(None, [words.sentence(group), words.where(group)]))
+    message = (f"{through}: " if through else "") + "; ".join(
+        filter(None, [words.verdict_sentence(group), words.where(group)])
+    )
     return _of_audit(alone, "repeatable", group.recipe.name, message, words.details(group), _culprit(group))
 
 
@@ -206,11 +245,11 @@ def _bisection(audit: Bisection | VariationBisection, found: Result, rule: str, 
 
 
 def _trace(audit: Trace) -> Finding:
-    answer, found, culprit = traced.answer(audit), audit.culprit, None
+    answer, found, culprit = traces.answer(audit), audit.culprit, None
     if found is not None and found.file and found.line:
         code = f"{found.code}: " if found.code else ""
         culprit = Location(file=found.file, line=found.line, message=f"{code}{culprits.sentence(found)}")
-    detail = [*traced.lines(audit), *traced.notes(audit)]
+    detail = [*traces.lines(audit), *traces.notes(audit)]
     message = f"{answer.word}: {answer.sentence}"
     return _of_audit(audit, "no-divergence", "trace", message, detail, culprit)
 
@@ -250,13 +289,62 @@ _COMPARED = {
 
 
 def _comparison(report: Comparison) -> Finding:
-    lines = (comparison.explanation(report), comparison.losses_line(report), comparison.weights_line(report))
+    lines = (checks.explanation(report), checks.losses_line(report), checks.weights_line(report))
     return Finding(
         rule="identical",
         suite="compare",
         name=f"{report.a.name} and {report.b.name}",
         status=_COMPARED[report.verdict],
-        message=comparison.sentence(report),
-        detail=_joined([*lines, comparison.stages_line(report), *comparison.environment_lines(report)]),
+        message=checks.comparison_sentence(report),
+        detail=_joined([*lines, checks.stages_line(report), *checks.environment_lines(report)]),
         script=script_in(report.b.command),
     )
+
+
+# The rules that findings keep or break: what each requires, and what to do if it is broken.
+
+
+class Rule(NamedTuple):
+    """What is required, and the help, in Markdown."""
+
+    requirement: str
+    help: str
+
+
+RULES = {
+    "repeatable": Rule(
+        "All runs of a training must be bit-identical.",
+        "`detaudit bisect SCRIPT` finds a minimal set of flags that fixes it, `detaudit trace SCRIPT` the line where "
+        "the runs diverge.",
+    ),
+    "same-as-baseline": Rule(
+        "A training must match its baseline in the lock file, bit for bit.",
+        "`detaudit compare` shows where they first differ; `detaudit check --update` accepts the new result as the "
+        "baseline.",
+    ),
+    "same-after-resume": Rule(
+        "A training that is stopped and resumed must match an uninterrupted one, bit for bit.",
+        "Look for state that the checkpoint does not contain: the optimizer, a random generator, the position in the "
+        "data.",
+    ),
+    "identical": Rule(
+        "Two recordings must match, bit for bit.",
+        "Start with the first step and stage that differ.",
+    ),
+    "fixable": Rule(
+        "A set of flags must make the training deterministic.",
+        "The finding names lines that may be the cause and that no set of flags tried fixes.",
+    ),
+    "no-divergence": Rule(
+        "No line may introduce a difference between runs.",
+        "The finding names the line, and a fix if one is known.",
+    ),
+    "robust": Rule(
+        "Variations of the environment must not change the training.",
+        "The finding says how to fix or pin each variation that does.",
+    ),
+    "complete": Rule(
+        "An audit must run to its end.",
+        "It was interrupted: run it again.",
+    ),
+}

@@ -7,7 +7,7 @@ from tabulate import tabulate
 
 from detaudit.compat import assert_never
 from detaudit.model import Report
-from detaudit.report.blocks import (
+from detaudit.report.document import (
     Answer,
     Block,
     Code,
@@ -21,8 +21,8 @@ from detaudit.report.blocks import (
     Text,
     Warnings,
 )
-from detaudit.report.layout import sections
 from detaudit.report.plain import row
+from detaudit.report.sections import sections
 
 _START = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$)))?(#{1,6}(?=\s|$)|>|[*+-](?=\s|$)|[.)]|={2,}|-{2,}|~~~|\||\[)")
 """What makes a line more than a line of text: a heading, a quotation, an item, a table, a definition."""

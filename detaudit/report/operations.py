@@ -1,4 +1,4 @@
-"""A scan of operations, for a terminal or as JSON."""
+"""A scan of operations, and of one step of a script, in words."""
 
 import shlex
 from collections.abc import Iterable, Iterator
@@ -8,13 +8,88 @@ import msgspec
 from tabulate import tabulate
 
 from detaudit.compat import assert_never
-from detaudit.model.encoding import encode
-from detaudit.model.number import count
-from detaudit.model.operations import OpCause, OpCrash, OpResult, OpScan, SwitchEffect
-from detaudit.report import operations_step as step
-from detaudit.report.fill import filled
-from detaudit.report.messages.wording import brief, duration, shortened
+from detaudit.model.fact import count, encode
+from detaudit.model.operations import (
+    LeftOut,
+    LeftOutCalls,
+    OpCause,
+    OpCrash,
+    OpResult,
+    OpScan,
+    ScriptStep,
+    SwitchEffect,
+)
+from detaudit.report.messages import problems
+from detaudit.report.messages.wording import both, brief, duration, shortened
 from detaudit.report.plain import line
+from detaudit.report.terminal import filled
+
+# What is said of one step of a script whose operations were repeated.
+
+
+_FEW_IN_STEP = 6
+
+_LEFT_OUT = {
+    LeftOut.VIEW: "views, which compute nothing",
+    LeftOut.UNINITIALIZED: "uninitialized memory",
+    LeftOut.COLLECTIVE: "collectives, which need other processes",
+    LeftOut.CUSTOM: "operations that do not come with torch",
+    LeftOut.HIGHER_ORDER: "operations on functions or kernels",
+    LeftOut.GENERATOR: "random numbers from a generator of their own",
+    LeftOut.ARGUMENT: "arguments that cannot be saved",
+    LeftOut.TOO_LARGE: "integers that are too large to save",
+    LeftOut.FAILED: "saving their inputs failed",
+}
+
+
+def step_replay(found: ScriptStep, op: str) -> str:
+    """Return the command that repeats one operation of a step."""
+    script, *arguments = found.command
+    after = ["--", *arguments] if arguments else []
+    return shlex.join(["detaudit", "ops", "--script", script, "--at-step", str(found.step), "--op", op, *after])
+
+
+def step_scanned(found: OpScan, script: ScriptStep) -> str:
+    """Return which operations were repeated."""
+    calls = f"{count(found.cases, 'different call')} of {script.calls:,}"
+    return f"{count(found.operations, 'operation')} ({calls}) in {_step(script)}"
+
+
+def inconclusive(script: ScriptStep) -> str:
+    """Return why nothing was repeated."""
+    if script.errors:
+        return f"{problems.errors(script.errors)}; its output is in {script.log_dir}"
+    if script.steps < script.step:
+        did = f"did {count(script.steps, 'step')}" if script.steps else "did no step"
+        return f"{script.command[0]} {did}, and step {script.step:,} was to be recorded; --at-step selects another"
+    if script.calls:
+        return f"no operation in {_step(script)} could be repeated"
+    frameworks = f", which trains with {both(script.frameworks)}" if script.frameworks else ""
+    return f"no operation of torch was recorded in {_step(script)}{frameworks}"
+
+
+def others(script: ScriptStep) -> Iterator[str]:
+    """Yield what a reader has to know of what was repeated."""
+    if script.drawn:
+        yield f"inputs too large to save: {count(script.drawn, 'different call')} repeated on random numbers"
+    yield from map(_left_out, script.left_out)
+    if script.compiled:
+        yield f"torch.compile compiled {count(script.compiled, 'function')}: generated kernels were not repeated"
+    if script.processes > 1:
+        yield f"these are the calls of 1 of {count(script.processes, 'process', 'processes')} that train"
+
+
+def _left_out(found: LeftOutCalls) -> str:
+    names = "" if found.reason is LeftOut.VIEW else f": {shortened(found.operations, most=_FEW_IN_STEP)}"
+    return f"not repeated, {_LEFT_OUT[found.reason]} ({count(found.calls, 'call')}){names}"
+
+
+def _step(script: ScriptStep) -> str:
+    return f"step {script.step:,} of {script.command[0]}"
+
+
+# A scan of operations, for a terminal or as JSON.
+
 
 FORMATS = ("table", "json", "markdown")
 
@@ -98,7 +173,7 @@ def switch(one: OpResult) -> str:
 def replay(found: OpScan, one: OpResult) -> str:
     """Return the command that repeats one sample of an operation, or an operation of a script."""
     if found.script is not None:
-        return step.replay(found.script, one.op)
+        return step_replay(found.script, one.op)
     words = ["detaudit", "ops", "--framework", found.framework, "--op", one.op, "--dtype", one.dtype]
     device = ["--device", found.device] if found.device != "cpu" else []
     return shlex.join([*words, *device, "--sample", str(one.sample)])
@@ -125,11 +200,11 @@ def _headings(found: OpScan) -> tuple[str, ...]:
 def _answer(found: OpScan, width: int | None) -> Iterator[str]:
     script = found.script
     if script is not None and not found.cases and not found.interrupted:
-        yield filled(line(f"inconclusive: {step.inconclusive(script)}"), width, "", "  ")
+        yield filled(line(f"inconclusive: {inconclusive(script)}"), width, "", "  ")
         return
     where = f"{found.framework} {found.version} on {found.device}, {count(found.threads, 'thread')}"
     cases = f"{count(found.operations, 'operation')} ({count(found.cases, 'case')}) of"
-    scanned = f"{step.scanned(found, script)} with {where}" if script is not None else f"{cases} {where}"
+    scanned = f"{step_scanned(found, script)} with {where}" if script is not None else f"{cases} {where}"
     took = f"in {duration(found.wall_s)}"
     names = {one.op for one in found.differing}
     verb = "differs" if len(names) == 1 else "differ"
@@ -146,7 +221,7 @@ def _answer(found: OpScan, width: int | None) -> Iterator[str]:
 
 def _others(found: OpScan, width: int | None) -> Iterator[str]:
     if found.script is not None:
-        yield from (filled(line(text), width, "", "  ") for text in step.others(found.script))
+        yield from (filled(line(text), width, "", "  ") for text in others(found.script))
     refused = dict.fromkeys(one.op for one in found.refused)
     if refused:
         yield filled(line(f"match, but the switch raises: {', '.join(refused)}"), width, "", "  ")

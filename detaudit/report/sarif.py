@@ -13,10 +13,9 @@ import msgspec
 from detaudit import __version__
 from detaudit.errors import ExitCode
 from detaudit.model import Report, exit_code
-from detaudit.report.findings import Finding, Outcome, findings
+from detaudit.report.findings import RULES, Finding, Outcome, findings
 from detaudit.report.messages import warnings
 from detaudit.report.plain import line
-from detaudit.report.rules import RULES
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Outcome.FAILED: "error", Outcome.INCONCLUSIVE: "warning", Outcome.WARNED: "note"}

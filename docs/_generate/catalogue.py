@@ -2,12 +2,12 @@
 
 from itertools import groupby
 
+from detaudit.config import variations, yamlfile
+from detaudit.config.choice import Row, load_ops
+from detaudit.config.flags import DEVICES, Flag, load_catalogue
+from detaudit.config.recipes import load_recipe, read_recipe
+from detaudit.config.recipes import names as recipe_names
 from detaudit.errors import ExitCode
-from detaudit.recipe import names, variations
-from detaudit.recipe.flags import DEVICES, Flag, load_catalogue
-from detaudit.recipe.ops import Row, load_ops
-from detaudit.recipe.recipes import load_recipe, read_recipe
-from detaudit.recipe.recipes import names as recipe_names
 from detaudit.report import catalogue as report
 from docs._generate.markdown import code, codes, source, table
 
@@ -44,7 +44,7 @@ def retired() -> str:
     """Return a table of the settings that detaudit does not offer."""
     rows = [
         [codes(row.names), row.status, row.why, code(row.replacement), source(row.source)]
-        for row in names.load_retired()
+        for row in yamlfile.load_retired()
     ]
     return table(["setting", "status", "why", "use instead", "source"], rows)
 

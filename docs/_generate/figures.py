@@ -5,8 +5,7 @@ from collections import Counter
 
 import yaml
 
-from detaudit.auditor.judge.confidence import ERROR_RATE, RAREST, miss_probability
-from detaudit.auditor.judge.verdict import LEVEL, confidence, differing_share
+from detaudit.judge.verdict import ERROR_RATE, LEVEL, RAREST, confidence, differing_share, miss_probability
 from docs._generate.markdown import table
 from docs._generate.places import DOCS
 from docs._generate.plot import WIDTH, Axis, Plot, figure

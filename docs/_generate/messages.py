@@ -6,9 +6,9 @@ from typing import Any, get_args
 
 import msgspec
 
+from detaudit.config import yamlfile
 from detaudit.model import GateDetail, Reason, Risk, RunError, Warning  # the term for it
-from detaudit.model.facts import kind_of
-from detaudit.recipe import yamlfile
+from detaudit.model.fact import kind_of
 from detaudit.report.messages import gates, problems, risks, warnings
 from docs._generate import errors
 from docs._generate.errors import Message

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from detaudit.report.schema import FILE
+from detaudit.report.json import FILE
 from docs._generate.markdown import code, codes, table
 
 Schema = Mapping[str, Any]

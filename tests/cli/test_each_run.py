@@ -8,7 +8,7 @@ import pytest
 from detaudit.cli.each_run import finished, started
 from detaudit.cli.progress import ProgressLine
 from detaudit.launch import RunSpec, Slot
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 from detaudit.model import Run, Status
 from detaudit.model.problems import TimedOut
 

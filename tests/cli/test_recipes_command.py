@@ -5,8 +5,8 @@ import json
 import pytest
 
 from detaudit.cli import main
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe, names, read_recipe
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe, names, read_recipe
 from detaudit.report import catalogue
 from tests.report.widths import too_wide
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from detaudit.auditor.runs.observer import Observer
-from detaudit.auditor.trace.replay import ReplayRequest
 from detaudit.cli import main, trace
 from detaudit.launch.plan import Settings
+from detaudit.runner import Observer
+from detaudit.trace.replay import ReplayRequest
 
 
 @pytest.mark.parametrize(("words", "stepwise"), [((), True), (("--full",), False), (("--vary", "hash-seed"), False)])

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from detaudit import wire
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 from tests.corpus.measure import HERE, SCRIPTS, TIMEOUT_S
 
 _NUMBER = re.compile(r"[0-9a-f]{64}|-?\d+(\.\d+)?(e[+-]?\d+)?|\b(nan|inf)\b")

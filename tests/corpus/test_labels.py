@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from detaudit.recipe.flags import load_catalogue
+from detaudit.config.flags import load_catalogue
 from tests.corpus import corpus_table, measure
 
 LABELS = yaml.safe_load((measure.HERE / "labels.yaml").read_text())

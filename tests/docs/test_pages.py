@@ -8,16 +8,16 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
-from detaudit.auditor.judge import verdict
 from detaudit.cli import COMMANDS
+from detaudit.config.choice import load_ops
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import names
+from detaudit.config.variations import load_variations
+from detaudit.config.yamlfile import load_retired
 from detaudit.errors import ExitCode
+from detaudit.judge import verdict
 from detaudit.model import GateDetail, Reason, Risk, RunError, Warning  # the term for it
-from detaudit.model.facts import kind_of
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.names import load_retired
-from detaudit.recipe.ops import load_ops
-from detaudit.recipe.recipes import names
-from detaudit.recipe.variations import load_variations
+from detaudit.model.fact import kind_of
 from docs._generate import catalogue, code, figures, pages, schema
 from docs._generate.contents import MADE
 from docs._generate.markdown import source, table

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from detaudit.errors import ExportError
-from detaudit.exports.tracking import KeptRun, Value
+from detaudit.exports import KeptRun, Value
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Stored:
 
 
 class FakeServer:
-    """See detaudit.exports.tracking.Server. ``requests`` counts; request number ``fails`` and those after it fail."""
+    """See detaudit.exports.Server. ``requests`` counts; request number ``fails`` and those after it fail."""
 
     def __init__(self) -> None:
         self.experiments: list[str] = []

@@ -16,7 +16,7 @@ from tests.report.test_reporters import AUDITS
 def test_a_package_that_is_missing_is_named_with_the_command_that_installs_it(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in [one for one in sys.modules if one.startswith("detaudit.exports.")]:
+    for module in [one for one in sys.modules if one.startswith("detaudit.exports")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UsageError) as found:

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.errors import ExportError, UsageError
-from detaudit.exports import destination
+from detaudit.exports import Value, destination
 from detaudit.exports.mlflow import MOST_IN_TAG, MOST_VALUES, MOST_WORDS, MLflow, batches
-from detaudit.exports.tracking import Value
 from detaudit.model import Status
 from tests.exports.audits import BEGAN, a_run, an_audit
 from tests.exports.fake_server import FakeServer

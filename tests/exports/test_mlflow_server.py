@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.report.tracked import TrackedAudit
+from detaudit.exports.tracked import TrackedAudit
 from tests.exports.audits import a_run, an_audit
 from tests.exports.conftest import RealServer, free_port
 from tests.process.conftest import Finished, Project

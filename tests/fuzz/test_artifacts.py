@@ -8,12 +8,11 @@ from random import Random
 
 import pytest
 
-from detaudit.auditor.evidence import artifacts as named
-from detaudit.auditor.evidence import outputs
-from detaudit.auditor.evidence.formats import UnusableError, apart
-from detaudit.model.encoding import encode
+from detaudit.config.outputs import Listed
+from detaudit.model.fact import encode
 from detaudit.model.outputs import RunFacts
-from detaudit.recipe.outputs import Listed
+from detaudit.runs import files
+from detaudit.runs.formats import UnusableError, apart
 from tests.fuzz import artifacts
 from tests.fuzz.fuzzing import bent, fuzz, profiles
 
@@ -39,10 +38,10 @@ def read(kind: str, inputs: int, folder: Path, write: Callable[[Path], dict[str,
 
     def check(made: tuple[str, bytes]) -> None:
         name, _ = made
-        changes = outputs.Changes((outputs.Change(str(work / name), existed=False),))
-        encode(outputs.Collector().collect(work, changes, (), listed=Listed({}, ()), facts=FACTS))
+        changes = files.Changes((files.Change(str(work / name), existed=False),))
+        encode(files.Collector().collect(work, changes, (), listed=Listed({}, ()), facts=FACTS))
         with contextlib.suppress(UnusableError):
-            named.read(work / name)
+            files.read(work / name)
         assert set(os.listdir(folder)) == {"originals", "work"}
         assert set(os.listdir(work)) <= set(samples)
 

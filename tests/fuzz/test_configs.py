@@ -12,17 +12,16 @@ import msgspec
 import pytest
 import yaml
 
-from detaudit.auditor import store
-from detaudit.auditor.baseline import load, lockfile, recordings
-from detaudit.auditor.judge import comparer
+from detaudit import baseline, store
+from detaudit.config import project
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
 from detaudit.errors import DetauditError
+from detaudit.judge import comparer
 from detaudit.model import Stage, to_json
-from detaudit.recipe import project
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe
 from detaudit.report import render
-from tests.auditor.recorded import outside, recording, trained, weight
 from tests.fuzz.fuzzing import bent, changed, fuzz, profiles
+from tests.recorded import outside, recording, trained, weight
 from tests.report.test_reporters import ALL
 
 ROOT = Path(__file__).parents[2]
@@ -111,7 +110,7 @@ def test_the_audits_of_any_project_are_read(inputs: int, tmp_path: Path) -> None
 @cache
 def locks() -> list[bytes]:
     full = recording(trained(weights=(weight(), weight(shape=()))), outside(Stage.ARTIFACT))
-    lock = lockfile.Lock(schema_version=lockfile.SCHEMA_VERSION, audits={"digits": full, "b": recording()})
+    lock = baseline.Lock(schema_version=baseline.SCHEMA_VERSION, audits={"digits": full, "b": recording()})
     return [(ROOT / "detaudit.lock.json").read_bytes(), msgspec.json.encode(lock)]
 
 
@@ -122,7 +121,7 @@ def dumped(tree: Any) -> str:
 @profiles("lock files")
 def test_any_lock_file_is_read_and_compared(inputs: int, tmp_path: Path) -> None:
     file = tmp_path / "x.lock.json"
-    whole = msgspec.json.decode(locks()[1], type=lockfile.Lock).audits["digits"]
+    whole = msgspec.json.decode(locks()[1], type=baseline.Lock).audits["digits"]
 
     def make(random: Random) -> bytes:
         data = texts(locks()[1:] if random.random() < 0.9 else locks(), random, dumped, json.loads)
@@ -130,11 +129,11 @@ def test_any_lock_file_is_read_and_compared(inputs: int, tmp_path: Path) -> None
         return data
 
     def check(_: bytes) -> None:
-        for one in (checked(lambda: lockfile.read_lock(file)) or {}).values():
+        for one in (checked(lambda: baseline.read_lock(file)) or {}).values():
             for a, b in ((one.run, whole.run), (whole.run, one.run)):
                 comparer.first_difference(a, b, shared=True)
-            recordings.thinned(one)
-        checked(lambda: load.load(f"{file}#digits"))
+            baseline.thinned(one)
+        checked(lambda: baseline.load(f"{file}#digits"))
 
     fuzz("lock files", inputs, make, check)
 
@@ -157,6 +156,6 @@ def test_any_audit_is_read(inputs: int, tmp_path: Path) -> None:
         report = checked(lambda: store.load_report(tmp_path))
         if report is not None:
             render(report, "table")
-        checked(lambda: load.load(str(tmp_path)))
+        checked(lambda: baseline.load(str(tmp_path)))
 
     fuzz("audits", inputs, make, check)

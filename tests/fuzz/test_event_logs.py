@@ -11,18 +11,18 @@ from random import Random
 import msgspec
 import pytest
 
-from detaudit.auditor.evidence.environment import add_processes
-from detaudit.auditor.evidence.event_logs import read_run
-from detaudit.auditor.evidence.growing_logs import Growing, Tail
-from detaudit.auditor.evidence.unhooked import Unhooked
-from detaudit.auditor.judge.follow import Follower
-from detaudit.auditor.judge.group import GroupInProgress
-from detaudit.auditor.judge.run_status import compared, judge
-from detaudit.auditor.runs.runner import Result
+from detaudit.judge.group import GroupInProgress
+from detaudit.judge.live import Follower
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.launch.plan import GroupPlan, plan_group, workspace_for
 from detaudit.model import Group, Status, Verdict
-from tests.auditor.fakes import settings
+from detaudit.runner import Result
+from detaudit.runs.environment import add_processes
+from detaudit.runs.files import Unhooked
+from detaudit.runs.live_log import Growing, Tail
+from detaudit.runs.log import read_run
+from detaudit.runs.status import compared, judge
+from tests.fakes import settings
 from tests.fuzz.fuzzing import bent, changed, fuzz, profiles
 
 KIND = "event logs"

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from detaudit.auditor.trace import instrumented, line_diff, line_records, op_records
-from detaudit.auditor.trace.op_diff import first_differing_operation
+from detaudit.trace import instrumented, lines, operations
+from detaudit.trace.align import first_differing_operation
 from tests.fuzz.fuzzing import bent, changed, fuzz, profiles
 
 KIND = "instrumentation logs"
@@ -55,11 +55,11 @@ def test_any_instrumentation_log_is_compared(inputs: int, tmp_path: Path) -> Non
         whole = wholes[level]
         if level == "operations":
             for pair in ((whole, other), (other, whole)):
-                first_differing_operation(*map(op_records.operations, pair))
+                first_differing_operation(*map(operations.operations, pair))
         elif level == "lines":
             for a, b in ((whole, other), (other, whole)):
-                line_diff.fork(line_records.watched(a), line_records.watched(b))
-                list(line_diff.assignments(line_records.watched(a), line_records.watched(b)))
+                lines.fork(lines.watched(a), lines.watched(b))
+                list(lines.assignments(lines.watched(a), lines.watched(b)))
         else:
             kept = [instrumented._kept(path, "in0") for path in (whole, other)]
             if kept[0] and kept[1]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tasks import Device, Found, Task
-from detaudit.recipe.flags import Flag, load_catalogue
+from detaudit.config.flags import Flag, load_catalogue
 
 SCRIPTS = Path(__file__).parent / "scripts"
 

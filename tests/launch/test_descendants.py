@@ -7,7 +7,7 @@ import pytest
 from detaudit import wire
 from detaudit.launch import descendants
 from detaudit.launch.descendants import Descendants
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 
 
 class Proc:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from detaudit.launch import interpreter
+from detaudit.launch import target
 from detaudit.launch.target import resolve_target
 
 Own = Callable[..., Path]
@@ -42,7 +42,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
         monkeypatch.setattr(sys, "prefix", str(folder))
         monkeypatch.setattr(sys, "base_prefix", str(folder if system else tmp_path / "base"))
         monkeypatch.setattr(sys, "argv", ["detaudit/__main__.py" if module else str(folder / "bin" / "detaudit")])
-        monkeypatch.setattr(interpreter, "find_spec", lambda name: name if name in packages else None)
+        monkeypatch.setattr(target, "find_spec", lambda name: name if name in packages else None)
         monkeypatch.setattr("sysconfig.get_path", lambda name: str(folder / "bin"))
         monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{tmp_path / 'usr' / 'bin'}")
         for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"):
@@ -59,10 +59,10 @@ def test_a_tool_takes_the_active_environment(
     environment(cwd / ".venv")
     conda = environment(tmp_path / "conda")
     monkeypatch.setenv("CONDA_PREFIX", str(tmp_path / "conda"))
-    assert interpreter.training_python(cwd) == conda
+    assert target.training_python(cwd) == conda
     active = environment(tmp_path / "active")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
-    assert interpreter.training_python(cwd) == active
+    assert target.training_python(cwd) == active
 
 
 def test_the_base_of_conda_is_active_everywhere_and_chooses_nothing(
@@ -73,24 +73,24 @@ def test_the_base_of_conda_is_active_everywhere_and_chooses_nothing(
     monkeypatch.setenv("CONDA_PREFIX", str(tmp_path / "conda"))
     monkeypatch.setenv("CONDA_DEFAULT_ENV", "base")
     project = environment(cwd / ".venv")
-    assert interpreter.training_python(cwd) == project
+    assert target.training_python(cwd) == project
 
 
 def test_a_tool_takes_the_nearest_environment_of_the_repository(own: Own, cwd: Path) -> None:
     tool = own()
     environment(cwd.parents[1] / ".venv")
-    assert interpreter.training_python(cwd) == str(tool / "bin" / "python"), "outside of the repository"
+    assert target.training_python(cwd) == str(tool / "bin" / "python"), "outside of the repository"
     outer = environment(cwd.parent / ".venv")
-    assert interpreter.training_python(cwd) == outer
+    assert target.training_python(cwd) == outer
     inner = environment(cwd / ".venv")
-    assert interpreter.training_python(cwd) == inner
+    assert target.training_python(cwd) == inner
 
 
 def test_an_other_python_is_of_another_environment(own: Own, cwd: Path) -> None:
     own()
     outer = environment(cwd.parent / ".venv")
-    assert interpreter.other_python(cwd, sys.executable) == outer
-    assert interpreter.other_python(cwd, str(Path(outer).with_name("python3.11"))) == ""
+    assert target.other_python(cwd, sys.executable) == outer
+    assert target.other_python(cwd, str(Path(outer).with_name("python3.11"))) == ""
 
 
 @pytest.mark.parametrize("name", ["python", "python3"])
@@ -100,11 +100,11 @@ def test_a_tool_takes_the_python_of_a_shell_and_not_the_one_that_uvx_puts_in_fro
     own()
     shell = Path(environment(tmp_path / "usr")).with_name(name)
     (tmp_path / "usr" / "bin" / "python").rename(shell)
-    assert interpreter.training_python(cwd) == str(shell)
-    assert interpreter.which(name) == str(shell)
-    assert interpreter.outer_environment()["PATH"] == str(tmp_path / "usr" / "bin")
+    assert target.training_python(cwd) == str(shell)
+    assert target.which(name) == str(shell)
+    assert target.outer_environment()["PATH"] == str(tmp_path / "usr" / "bin")
     monkeypatch.delenv("PATH")
-    assert "PATH" not in interpreter.outer_environment()
+    assert "PATH" not in target.outer_environment()
 
 
 def test_an_environment_that_is_gone_is_passed_over(
@@ -113,7 +113,7 @@ def test_an_environment_that_is_gone_is_passed_over(
     own()
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "deleted"))
     project = environment(cwd / ".venv")
-    assert interpreter.training_python(cwd) == project
+    assert target.training_python(cwd) == project
 
 
 @pytest.mark.parametrize("options", [{"module": True}, {"packages": ["torch"]}], ids=["python -m", "beside torch"])
@@ -124,15 +124,15 @@ def test_what_is_installed_beside_a_framework_or_started_by_its_python_stays_the
     environment(cwd / ".venv")
     environment(tmp_path / "active")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
-    assert interpreter.training_python(cwd) == str(tool / "bin" / "python")
-    assert interpreter.outer_environment() == os.environ
+    assert target.training_python(cwd) == str(tool / "bin" / "python")
+    assert target.outer_environment() == os.environ
 
 
 def test_an_active_environment_with_detaudit_stays_there(own: Own, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = own()
     environment(cwd / ".venv")
     monkeypatch.setenv("VIRTUAL_ENV", str(tool))
-    assert interpreter.training_python(cwd) == str(tool / "bin" / "python")
+    assert target.training_python(cwd) == str(tool / "bin" / "python")
 
 
 def test_what_is_installed_for_a_whole_system_gives_way_to_an_active_environment_only(
@@ -140,11 +140,11 @@ def test_what_is_installed_for_a_whole_system_gives_way_to_an_active_environment
 ) -> None:
     tool = own("torch", system=True)
     environment(cwd / ".venv")
-    assert interpreter.training_python(cwd) == str(tool / "bin" / "python")
+    assert target.training_python(cwd) == str(tool / "bin" / "python")
     active = environment(tmp_path / "active")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
-    assert interpreter.training_python(cwd) == active
-    assert interpreter.outer_environment() == os.environ
+    assert target.training_python(cwd) == active
+    assert target.outer_environment() == os.environ
 
 
 def test_a_target_knows_whether_its_python_was_found(own: Own, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,4 +178,4 @@ def test_a_pytest_without_the_plugin(
         (programs / name).write_text(f"#!{programs / 'python'}\n")
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(programs))
-    assert interpreter.pytest_without_plugin(command) == (str(programs / "python") if named else "")
+    assert target.pytest_without_plugin(command) == (str(programs / "python") if named else "")

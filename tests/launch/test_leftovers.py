@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from detaudit import wire
-from detaudit.launch import leftovers as module
-from detaudit.launch.leftovers import LeftFile, LeftoverFiles, ReadFile, RunName
+from detaudit.launch import workspace
+from detaudit.launch.workspace import LeftFile, LeftoverFiles, ReadFile, RunName
 
 FIRST, SECOND = RunName("none", 1), RunName("none", 2)
 
@@ -89,7 +89,7 @@ def test_folders_of_everybody_are_not_put_aside(tmp_path: Path, monkeypatch: pyt
 
 
 def test_without_inotify_reads_of_native_code_are_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_new_watch", lambda paths: None)
+    monkeypatch.setattr(workspace, "_new_watch", lambda paths: None)
     files, path = LeftoverFiles(), write(tmp_path / "a")
     assert files.before_run(tmp_path / "live", (), ()).stop() == frozenset()
     assert files.complete
@@ -103,7 +103,7 @@ def test_without_inotify_reads_of_native_code_are_not_known(tmp_path: Path, monk
 def test_more_files_than_can_be_watched_are_watched_by_their_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_WATCHED", 3)
+    monkeypatch.setattr(workspace, "MOST_WATCHED", 3)
     files = LeftoverFiles()
     paths = [write(tmp_path / "made" / name) for name in ("read", "rewritten", "replaced", "removed", "unused")]
     files.after_run(FIRST, (), [(path, False) for path in paths])
@@ -147,7 +147,7 @@ def test_no_access_is_missed_because_there_were_many(tmp_path: Path) -> None:
 @needs_inotify
 @pytest.mark.launches
 def test_more_files_than_the_recorder_knows_may_have_been_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_KNOWN", 1)
+    monkeypatch.setattr(workspace, "MOST_KNOWN", 1)
     files = LeftoverFiles()
     files.after_run(FIRST, (), [(write(tmp_path / name), False) for name in ("a", "b")])
     watching = files.before_run(tmp_path / "live", (), ())

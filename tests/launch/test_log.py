@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.launch import log as log_file
-from detaudit.launch.log import Log, was_cut
+from detaudit.launch import local
+from detaudit.launch.local import Log, was_cut
 from detaudit.outputs import text
 from detaudit.outputs.text import Recorder
 
@@ -21,7 +21,7 @@ LIMIT, TAIL = 1000, 200
 
 @pytest.fixture
 def _small() -> object:
-    with mock.patch.object(log_file, "LIMIT", LIMIT), mock.patch.object(log_file, "TAIL", TAIL):
+    with mock.patch.object(local, "LIMIT", LIMIT), mock.patch.object(local, "TAIL", TAIL):
         yield
 
 

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from detaudit import wire
-from detaudit.launch import orphans, processes
+from detaudit.launch import processes
 
 
 @dataclass
@@ -35,15 +35,15 @@ def children(monkeypatch: pytest.MonkeyPatch) -> list[Child]:
     found = [Child(1, "m-0", below=[Child(11, "m-0")]), Child(2, "m-1"), Child(9)]
     audit = Child(0, below=found)
     monkeypatch.setattr(psutil, "Process", lambda: audit)
-    monkeypatch.setattr(orphans, "_kept", {9})
-    monkeypatch.setattr(orphans, "_runs", {})
-    orphans.begin("m-0", 1, {1, 11, 30})
-    orphans.begin("m-1", 2, {2, 40})
+    monkeypatch.setattr(processes, "_kept", {9})
+    monkeypatch.setattr(processes, "_runs", {})
+    processes.begin("m-0", 1, {1, 11, 30})
+    processes.begin("m-1", 2, {2, 40})
     return found
 
 
 def pids(mark: str) -> list[int]:
-    return [one.pid for one in orphans.descendants(mark)]
+    return [one.pid for one in processes.descendants(mark)]
 
 
 def test_an_orphan_belongs_to_the_run_that_it_was_seen_in_or_whose_mark_it_has(children: list[Child]) -> None:
@@ -54,7 +54,7 @@ def test_an_orphan_belongs_to_the_run_that_it_was_seen_in_or_whose_mark_it_has(c
 
 def test_the_last_run_under_way_ends_what_nobody_knows(children: list[Child]) -> None:
     children.append(Child(70))
-    orphans.end("m-1")
+    processes.end("m-1")
     children.pop(1)
     assert pids("m-0") == [1, 11, 70]
 
@@ -66,7 +66,7 @@ def test_the_dead_are_no_descendants_and_leaders_are_not_buried(
     children[1].state = children[2].state = psutil.STATUS_ZOMBIE
     buried: list[int] = []
     monkeypatch.setattr(os, "waitpid", lambda pid, _: buried.append(pid))
-    orphans.bury()
+    processes.bury()
     assert buried == [30]
     assert pids("m-0") == [1, 11]
 
@@ -84,8 +84,8 @@ def test_only_who_started_a_run_learns_how_it_ended(children: list[Child], monke
 
 
 def test_the_number_of_a_helper_that_is_gone_may_be_that_of_an_orphan(children: list[Child]) -> None:
-    orphans.end("m-1")
+    processes.end("m-1")
     children.pop(1)
     assert pids("m-0") == [1, 11]
-    orphans.forget(9)
+    processes.forget(9)
     assert pids("m-0") == [1, 11, 9]

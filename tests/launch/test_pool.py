@@ -9,7 +9,7 @@ import pytest
 
 from detaudit.errors import StorageError
 from detaudit.launch import CancelledError, RunOutcome, RunSpec
-from detaudit.launch.pool import Pool
+from detaudit.launch.slots import Pool
 
 SPEC = RunSpec((), Path(), {}, Path(), Path(), "m")
 

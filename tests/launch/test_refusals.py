@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from detaudit.launch import refusals, xla
+from detaudit.config.flags import load_catalogue
+from detaudit.launch import refusals
 from detaudit.launch.target import Target
-from detaudit.model.applicability import NotImported, XlaFlagsInFile, XlaTooOld, XlaUnknown
-from detaudit.recipe.flags import load_catalogue
+from detaudit.model.sources import NotImported, XlaFlagsInFile, XlaTooOld, XlaUnknown
 
 SCRIPT = Target(arguments=(), script="train.py", python="python")
 OPS = "--xla_gpu_deterministic_ops=true"
@@ -21,39 +21,39 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder that stands for the libraries of the Python that trains."""
     folder = tmp_path / "site"
     folder.mkdir()
-    monkeypatch.setattr(xla, "libraries", lambda python: tuple(sorted(str(path) for path in folder.iterdir())))
-    xla.contains.cache_clear()
+    monkeypatch.setattr(refusals, "libraries", lambda python: tuple(sorted(str(path) for path in folder.iterdir())))
+    refusals.contains.cache_clear()
     return folder
 
 
 def test_a_flag_that_every_xla_knows_is_accepted(installed: Path) -> None:
     (installed / "a.so").write_bytes(PARSES)
     (installed / "b.so").write_bytes(MENTIONS)
-    assert xla.refusal(OPS, SCRIPT, {}) is None
+    assert refusals.xla_refusal(OPS, SCRIPT, {}) is None
 
 
 def test_a_flag_that_one_xla_does_not_know_is_refused(installed: Path) -> None:
     (installed / "a.so").write_bytes(PARSES)
     (installed / "b.so").write_bytes(PARSES.replace(b"deterministic_ops", b"something"))
-    assert xla.refusal(OPS, SCRIPT, {}) == XlaTooOld(library=str(installed / "b.so"))
+    assert refusals.xla_refusal(OPS, SCRIPT, {}) == XlaTooOld(library=str(installed / "b.so"))
 
 
 def test_a_library_that_only_mentions_a_flag_does_not_know_it(installed: Path) -> None:
     (installed / "a.so").write_bytes(PARSES + MENTIONS)
-    assert xla.refusal("--xla_gpu_old=1", SCRIPT, {}) == XlaTooOld(library=str(installed / "a.so"))
+    assert refusals.xla_refusal("--xla_gpu_old=1", SCRIPT, {}) == XlaTooOld(library=str(installed / "a.so"))
 
 
 def test_without_an_xla_there_is_no_refusal(installed: Path) -> None:
     (installed / "b.so").write_bytes(MENTIONS)
     (installed / "empty.so").write_bytes(b"")
-    assert xla.refusal(OPS, SCRIPT, {}) == NotImported()
+    assert refusals.xla_refusal(OPS, SCRIPT, {}) == NotImported()
 
 
 def test_a_file_of_xla_flags_is_not_overwritten(installed: Path) -> None:
     (installed / "a.so").write_bytes(PARSES)
-    found = xla.refusal(OPS, SCRIPT, {"XLA_FLAGS": "flags.txt"})
+    found = refusals.xla_refusal(OPS, SCRIPT, {"XLA_FLAGS": "flags.txt"})
     assert found == XlaFlagsInFile(file="flags.txt", xla_flag=OPS)
-    assert xla.refusal(OPS, SCRIPT, {"XLA_FLAGS": " --xla_dump_to=x "}) is None
+    assert refusals.xla_refusal(OPS, SCRIPT, {"XLA_FLAGS": " --xla_dump_to=x "}) is None
 
 
 def test_the_python_of_a_command_is_found(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,27 +63,27 @@ def test_the_python_of_a_command_is_found(installed: Path, tmp_path: Path, monke
         asked.append(python)
         return ()
 
-    monkeypatch.setattr(xla, "libraries", libraries)
+    monkeypatch.setattr(refusals, "libraries", libraries)
     launcher = tmp_path / "torchrun"
     launcher.write_text("#!/opt/python3.11 -E\n")
     launcher.chmod(0o755)
-    xla.refusal(OPS, Target(arguments=(sys.executable, "train.py")), {})
-    xla.refusal(OPS, Target(arguments=(str(launcher), "train.py")), {})
+    refusals.xla_refusal(OPS, Target(arguments=(sys.executable, "train.py")), {})
+    refusals.xla_refusal(OPS, Target(arguments=(str(launcher), "train.py")), {})
     assert asked == [sys.executable, "/opt/python3.11"]
     launcher.write_text("#!/bin/sh\n")
-    assert xla.refusal(OPS, Target(arguments=(str(launcher),)), {}) == XlaUnknown(xla_flag=OPS)
-    assert xla.refusal(OPS, Target(arguments=("no-such",)), {}) == XlaUnknown(xla_flag=OPS)
+    assert refusals.xla_refusal(OPS, Target(arguments=(str(launcher),)), {}) == XlaUnknown(xla_flag=OPS)
+    assert refusals.xla_refusal(OPS, Target(arguments=("no-such",)), {}) == XlaUnknown(xla_flag=OPS)
 
 
 def test_refused_flags_have_a_state(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = load_catalogue().select(["jax-xla-deterministic-ops", "system-aslr-off", "torch-seed"])
-    monkeypatch.setattr("detaudit.launch.aslr.refusal", lambda: "")
+    monkeypatch.setattr("detaudit.launch.refusals.aslr_refusal", lambda: "")
     found = refusals.refused(flags, SCRIPT, {})
     assert {id_: state.state for id_, state in found.items()} == {"jax-xla-deterministic-ops": "not-imported"}
     (installed / "a.so").write_bytes(PARSES.replace(b"deterministic_ops", b"something"))
-    xla.contains.cache_clear()
+    refusals.contains.cache_clear()
     found = refusals.refused(flags, SCRIPT, {})
     assert {id_: state.state for id_, state in found.items()} == {"jax-xla-deterministic-ops": "unavailable"}
     (installed / "a.so").write_bytes(PARSES)
-    xla.contains.cache_clear()
+    refusals.contains.cache_clear()
     assert refusals.refused(flags, SCRIPT, {}) == {}

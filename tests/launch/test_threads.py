@@ -3,7 +3,7 @@
 import os
 import threading
 
-from detaudit.launch.threads import Competing
+from detaudit.launch.local import Competing
 
 
 def test_a_moment_with_more_threads_is_not_usual() -> None:

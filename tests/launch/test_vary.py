@@ -10,13 +10,13 @@ import psutil
 import pytest
 
 from detaudit import wire
-from detaudit.launch import RunSpec, load, offers
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
+from detaudit.config.variations import Variation, load_variations
+from detaudit.launch import RunSpec, local, vary
 from detaudit.launch.vary import Varying
 from detaudit.launch.workspace import IsolatedWorkspace
-from detaudit.model.applicability import AddressesRandom, NeedsIsolate, NoAvx2, NoGlibc, NoSecondLocale, PinnedByRecipe
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe
-from detaudit.recipe.variations import Variation, load_variations
+from detaudit.model.sources import AddressesRandom, NeedsIsolate, NoAvx2, NoGlibc, NoSecondLocale, PinnedByRecipe
 
 TABLE = {row.id: row for row in load_variations()}
 SPEC = RunSpec(
@@ -70,11 +70,11 @@ def test_what_this_system_does_not_support_is_left_out_with_a_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "cpuinfo").write_text("flags : sse4_2 avx\n")
-    monkeypatch.setattr(offers, "CPU", tmp_path / "cpuinfo")
-    monkeypatch.setattr("detaudit.launch.aslr.refusal", lambda: "forbidden here")
-    monkeypatch.setattr("detaudit.launch.offers._has_glibc", lambda: False)
-    monkeypatch.setattr("detaudit.launch.offers._is_installed", lambda name: False)
-    found = offers.offered(TABLE.values(), isolate=False)
+    monkeypatch.setattr(vary, "CPU", tmp_path / "cpuinfo")
+    monkeypatch.setattr("detaudit.launch.refusals.aslr_refusal", lambda: "forbidden here")
+    monkeypatch.setattr("detaudit.launch.vary._has_glibc", lambda: False)
+    monkeypatch.setattr("detaudit.launch.vary._is_installed", lambda name: False)
+    found = vary.offered(TABLE.values(), isolate=False)
     assert dict(found.not_varied) == {
         "addresses": AddressesRandom(detail="forbidden here"),
         "memory-fill": NoGlibc(),
@@ -86,8 +86,8 @@ def test_what_this_system_does_not_support_is_left_out_with_a_reason(
 
 
 def test_only_installed_locales_vary(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detaudit.launch.offers._is_installed", lambda name: name.startswith("de"))
-    (found,) = offers.offered([TABLE["locale"]], isolate=False).varying
+    monkeypatch.setattr("detaudit.launch.vary._is_installed", lambda name: name.startswith("de"))
+    (found,) = vary.offered([TABLE["locale"]], isolate=False).varying
     assert {found.environment(number)["LC_ALL"] for number in range(1, 9)} == {"de_DE.UTF-8"}
     assert isinstance(found, Variation)
 
@@ -106,7 +106,7 @@ def test_busy_processes_end_with_the_run_even_after_an_error() -> None:
     busy: list[psutil.Process] = []
 
     def fail() -> None:
-        with load.busy(1):
+        with local.busy(1):
             busy.extend(child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE)
             raise ZeroDivisionError
 
@@ -118,7 +118,7 @@ def test_busy_processes_end_with_the_run_even_after_an_error() -> None:
 
 @pytest.mark.launches
 def test_busy_processes_end_when_the_audit_is_killed() -> None:
-    code = "import sys; from detaudit.launch import load\nwith load.busy(1): print('up', flush=True); sys.stdin.read()"
+    code = "import sys; from detaudit.launch import local\nwith local.busy(1): print('up', flush=True); sys.stdin.read()"
     audit = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert audit.stdout is not None
     assert audit.stdout.readline() == b"up\n"

@@ -7,8 +7,7 @@ import pytest
 
 from detaudit.errors import WorkspaceError
 from detaudit.launch import workspace
-from detaudit.launch.changes import Stamps, stamps, written
-from detaudit.launch.workspace import IsolatedWorkspace, repository_root, walk
+from detaudit.launch.workspace import IsolatedWorkspace, Stamps, repository_root, stamps, walk, written
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from detaudit.auditor.evidence import outputs
-from detaudit.model.encoding import encode
+from detaudit.model.fact import encode
 from detaudit.model.outputs import File, Outputs
+from detaudit.runs import files
 
 
 def test_lone_surrogates_are_escaped_as_text() -> None:
@@ -16,9 +16,9 @@ def test_lone_surrogates_are_escaped_as_text() -> None:
 
 def test_files_with_such_names_are_kept(tmp_path: Path) -> None:
     name = b"model-\xff.pt".decode("utf-8", "surrogateescape")
-    outputs.keep(Outputs(files=(File(path=name, name=name, sha256="d", size=1),)), tmp_path)
-    kept = outputs.kept(tmp_path)
+    files.keep(Outputs(files=(File(path=name, name=name, sha256="d", size=1),)), tmp_path)
+    kept = files.kept(tmp_path)
     assert kept is not None
     assert [file.name for file in kept.files] == [r"model-\udcff.pt"]
-    (tmp_path / outputs.KEPT).write_bytes(b"[" * 100_000)
-    assert outputs.kept(tmp_path) is None
+    (tmp_path / files.KEPT).write_bytes(b"[" * 100_000)
+    assert files.kept(tmp_path) is None

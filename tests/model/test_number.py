@@ -2,7 +2,7 @@
 
 import pytest
 
-from detaudit.model.number import count
+from detaudit.model.fact import count
 
 
 @pytest.mark.parametrize(

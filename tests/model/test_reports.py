@@ -81,13 +81,12 @@ from detaudit.model import (
     WeightPair,
     to_json,
 )
-from detaudit.model.applicability import NoSecondLocale, NotImported
 from detaudit.model.check import DiffersFromBaseline, RunsMatch
-from detaudit.model.facts import Fact, kind_of
-from detaudit.model.problems import Failed, TimedOut
-from detaudit.model.reasons import RunsMissing, RunUnusable
+from detaudit.model.difference import Probe, ProbeDifference
+from detaudit.model.fact import Fact, kind_of
+from detaudit.model.problems import Failed, RunsMissing, RunUnusable, TimedOut
+from detaudit.model.sources import NoSecondLocale, NotImported
 from detaudit.model.warnings import FlagOverridden, LeftoversUnchecked, SettingsDiffer
-from detaudit.probe import Probe, ProbeDifference
 
 RECIPE = AppliedRecipe(name="seeds", seed=0, flags=("torch-seed",))
 RANK = RankRecord(

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import detaudit.recorder
-from detaudit.auditor.source import scan
+from detaudit.config.flags import load_catalogue
+from detaudit.config.variations import load_variations
 from detaudit.model import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.variations import load_variations
 from detaudit.recorder.randomness import draws, seeds
+from detaudit.source import randomness
 
 KINDS = st.sampled_from(SourceKind)
 NAMES = st.lists(st.from_regex(r"[a-zA-Z_]\w{0,5}", fullmatch=True), min_size=1, max_size=4).map(".".join)
@@ -128,12 +128,12 @@ def recorded() -> list[Source]:
 
 def scanned() -> list[Source]:
     """Return a line for every call that reading the code may report."""
-    seeding = [f"{module}.seed()" for module in (*scan._MODULES, "np.random", "generator")]
-    classes = [f"{name}()" for name in scan.NUMPY]
-    memory = [f"{name}(3)" for name in scan._UNINITIALIZED]
+    seeding = [f"{module}.seed()" for module in (*randomness._MODULES, "np.random", "generator")]
+    classes = [f"{name}()" for name in randomness.NUMPY]
+    memory = [f"{name}(3)" for name in randomness._UNINITIALIZED]
     order = ["list(set(x))", "hash(x)", "id(x) + 1", "x.new_empty(3)"]
     text = "\n".join([*seeding, *classes, *memory, *order])
-    return [source(call, kind=kind) for _, kind, call in scan.in_text(text.encode())]
+    return [source(call, kind=kind) for _, kind, call in randomness.in_text(text.encode())]
 
 
 LINES = [*recorded(), *scanned(), source(kind=SourceKind.OBJECT_SET_ORDER)]

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from detaudit.model import tree
-from detaudit.model.tree import FAN_OUT, Digests, HeldTree, Node
+from detaudit.model import blocks
+from detaudit.model.blocks import FAN_OUT, Digests, HeldTree, Node
 
 DIGESTS = st.dictionaries(st.integers(0, 300) | st.integers(0, 10**6), st.sampled_from([b"a", b"b"]), max_size=40)
 DENSE = st.builds(
@@ -40,14 +40,14 @@ def scan(a: Mapping[int, bytes], b: Mapping[int, bytes], shared: bool) -> list[i
 @example({}, {0: b"a"}, False)
 def test_what_differs_is_what_a_scan_finds(a: dict[int, bytes], b: dict[int, bytes], shared: bool) -> None:
     ours, theirs = HeldTree(a), HeldTree(b)
-    assert list(tree.differing(ours, theirs, shared=shared)) == scan(a, b, shared)
+    assert list(blocks.differing_leaves(ours, theirs, shared=shared)) == scan(a, b, shared)
     assert (ours.root == theirs.root) == (a == b)
 
 
 @given(EITHER, EITHER)
 def test_the_first_that_differs_takes_few_nodes(a: dict[int, bytes], b: dict[int, bytes]) -> None:
     ours, theirs = Counted(a), Counted(b)
-    first = next(tree.differing(ours, theirs), None)
+    first = next(blocks.differing_leaves(ours, theirs), None)
     assert first == min(scan(a, b, False), default=None)
     for one in (ours, theirs):
         assert len(one.seen) == len(set(one.seen)) <= (2 * one.height if a != b else 0)
@@ -55,7 +55,7 @@ def test_the_first_that_differs_takes_few_nodes(a: dict[int, bytes], b: dict[int
 
 def test_the_top_of_a_lower_tree_is_not_looked_at_if_a_higher_one_has_the_same_node() -> None:
     lower, higher = Counted(dict.fromkeys(range(FAN_OUT), b"a")), Counted(dict.fromkeys(range(FAN_OUT + 1), b"a"))
-    assert list(tree.differing(lower, higher)) == [FAN_OUT]
+    assert list(blocks.differing_leaves(lower, higher)) == [FAN_OUT]
     assert (1, 0) not in lower.seen + higher.seen
 
 

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from detaudit.auditor.audit import Auditor
-from detaudit.auditor.judge.group import GroupInProgress
-from detaudit.auditor.runs.observer import Observer
-from detaudit.auditor.runs.runner import Runner
+from detaudit.audit import Auditor
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
+from detaudit.judge.group import GroupInProgress
 from detaudit.launch.plan import Settings, plan_group
 from detaudit.launch.target import Target
 from detaudit.model import Difference, Group
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe
+from detaudit.runner import Observer, Runner
 from tests.corpus.measure import SCRIPTS
 from tests.planted import noted
 from tests.planted.forked import SERVER, ForkLauncher

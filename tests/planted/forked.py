@@ -11,7 +11,7 @@ from typing import Any
 
 from detaudit import wire
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.launch.environment import run_environment
+from detaudit.launch.plan import run_environment
 
 SERVER = Path(__file__).with_name("server.py")
 ROOT = Path(__file__).parents[2]

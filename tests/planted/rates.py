@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import comb
 from typing import Any
 
-from detaudit.auditor.judge.verdict import LEVEL, confidence
+from detaudit.judge.verdict import LEVEL, confidence
 
 RUNS = (2, 3, 5, 10)
 

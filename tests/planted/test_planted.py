@@ -19,7 +19,7 @@ ADAM, SAVING, RECORD, CHILDREN, GLOO = (TRAININGS[place] for place in (0, 3, 4, 
 @pytest.fixture(autouse=True)
 def no_watch_of_leftover_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is closed with the process, and would be reported as left open here."""
-    monkeypatch.setattr("detaudit.launch.leftovers._new_watch", lambda paths: None)
+    monkeypatch.setattr("detaudit.launch.workspace._new_watch", lambda paths: None)
 
 
 @pytest.fixture(scope="module")

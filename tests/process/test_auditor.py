@@ -14,7 +14,7 @@ from tests.process.test_bad_input import marked_processes
 
 BROKEN = """
     import sys
-    from detaudit.auditor.judge import group
+    from detaudit.judge import group
     from detaudit.__main__ import main
 
     def result(self):
@@ -33,7 +33,7 @@ def test_an_internal_error_is_no_verdict(project: Project, seeded: str) -> None:
         [sys.executable, "broken.py"], cwd=project.folder, env=env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (70, "")
-    assert done.stderr.startswith("error: internal error: KeyError: 'no such key' (auditor/in_progress.py:")
+    assert done.stderr.startswith("error: internal error: KeyError: 'no such key' (audit.py:")
     assert "Traceback" not in done.stderr
     (report,) = project.folder.glob("detaudit-error-*.txt")
     assert str(report) in done.stderr

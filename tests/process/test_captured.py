@@ -15,10 +15,8 @@ import msgspec
 import pytest
 
 from detaudit.errors import StorageError
-from detaudit.launch import EnoughError, RunSpec
-from detaudit.launch import log as log_file
-from detaudit.launch.local import LocalLauncher
-from detaudit.launch.log import Log, was_cut
+from detaudit.launch import EnoughError, RunSpec, local
+from detaudit.launch.local import LocalLauncher, Log, was_cut
 from detaudit.model.outputs import STDOUT, OutputKind
 from detaudit.outputs import text
 from detaudit.outputs.text import Recorder
@@ -80,7 +78,7 @@ def test_a_process_that_outlives_the_run_and_holds_its_output_is_not_awaited(tmp
 
 
 def test_a_stranger_that_holds_the_pipe_and_goes_on_printing_is_not_awaited(tmp_path: Path) -> None:
-    with mock.patch.object(log_file, "_DRAIN_S", 0.2):
+    with mock.patch.object(local, "_DRAIN_S", 0.2):
         with Log(tmp_path / "log", Recorder()) as log:
             stranger = subprocess.Popen(["yes"], stdout=log.input)
             log.started()
@@ -123,7 +121,7 @@ def test_a_full_disk_ends_the_run(tmp_path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with (
-        mock.patch.object(log_file._BoundedFile, "write", full),
+        mock.patch.object(local._BoundedFile, "write", full),
         pytest.raises(StorageError, match="No space left"),
     ):
         run(tmp_path, "import time\nprint('x', flush=True)\ntime.sleep(60)")
@@ -142,7 +140,7 @@ for i in range(1_000_000):
 def test_a_difference_in_what_the_log_does_not_keep_is_found(tmp_path: Path) -> None:
     folders = [run(tmp_path, LONG.format(f"sum {number}"), str(number)) for number in (1, 2)]
     assert all(was_cut(folder / "stdout.log") for folder in folders)
-    assert all((folder / "stdout.log").stat().st_size <= log_file.LIMIT for folder in folders)
+    assert all((folder / "stdout.log").stat().st_size <= local.LIMIT for folder in folders)
     (a, _), (b, _) = map(text.load, folders)
     assert a is not None
     assert b is not None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.recipe.flags import Flag, conflict, load_catalogue, with_variables
+from detaudit.config.flags import Flag, conflict, load_catalogue, with_variables
 
 ROOT = Path(__file__).parents[2]
 
@@ -145,10 +145,10 @@ def test_a_process_starts_with_the_variable_of_a_conflicting_flag() -> None:
 def test_a_refusal_predicts_what_xla_does(flag: str) -> None:
     if missing("tensorflow"):
         pytest.skip("tensorflow is not installed here")
-    from detaudit.launch import xla
+    from detaudit.launch import refusals
     from detaudit.launch.target import Target
 
-    reason = xla.refusal(flag, Target(arguments=(), script="train.py", python=sys.executable), {})
+    reason = refusals.xla_refusal(flag, Target(arguments=(), script="train.py", python=sys.executable), {})
     done = run(TENSORFLOW, XLA_FLAGS=flag)
     assert (done.returncode == 0) == (reason is None), done.stderr
     assert reason is None or "Unknown flag" in done.stderr

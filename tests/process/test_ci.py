@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import yaml
 
-from detaudit.recipe.project import NamedAudit, read
+from detaudit.config.project import NamedAudit, read
 from tests.process.conftest import Project
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from detaudit.auditor.baseline.load import load
-from detaudit.auditor.baseline.lockfile import write_lock
-from detaudit.auditor.baseline.recordings import thinned
+from detaudit.baseline import load, thinned, write_lock
 from tests.process.conftest import Finished, Project
 
 SCRIPT = """

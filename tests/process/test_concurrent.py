@@ -76,7 +76,7 @@ def test_one_different_training_among_equal_ones_is_found(project: Project) -> N
 
 def test_a_probe_for_a_batch_size_is_no_broken_record(project: Project, seeded: str) -> None:
     project.write(
-        "probe.py",
+        "model/difference.py",
         """
         import torch
         weight = torch.ones(4, requires_grad=True)
@@ -87,7 +87,7 @@ def test_a_probe_for_a_batch_size_is_no_broken_record(project: Project, seeded: 
     )
     project.write(
         "main.py",
-        f"import subprocess, sys, runpy\nsubprocess.run([sys.executable, 'probe.py'], check=True)\n"
+        f"import subprocess, sys, runpy\nsubprocess.run([sys.executable, 'model/difference.py'], check=True)\n"
         f"runpy.run_path({seeded!r})\n",
     )
     done = project.run("main.py", "--runs", "2")

@@ -118,9 +118,9 @@ def _wait(until: Callable[[], bool]) -> None:
 
 
 OF_A_KIND = """
-import detaudit.auditor.evidence.machine as machine
-describe = machine.describe
-machine.describe = lambda *given, **named: {**describe(*given, **named), "microcode": "another"}
+import detaudit.runs.environment as environment
+describe = environment.describe_machine
+environment.describe_machine = lambda *given, **named: {**describe(*given, **named), "microcode": "another"}
 """
 LOST = "import os, sys, training\nopen(COUNT, 'a').write('x')\nif os.path.getsize(COUNT) == 2:\n    open(DOWN, 'w')\n"
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from detaudit import wire
-from detaudit.auditor.evidence.event_logs import Process, read_run
 from detaudit.model import Difference, Stage
 from detaudit.report.messages.differences import in_table
+from detaudit.runs.log import Process, read_run
 from tests.process.conftest import Project
 
 BOOTSTRAP = Path(wire.__file__).parent / "recorder" / "bootstrap"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from detaudit.auditor.evidence.formats import apart, parts
+from detaudit.runs.formats import apart, parts
 
 LIBRARY = '''
 class KvStore:

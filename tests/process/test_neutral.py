@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from detaudit import wire
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 from tests.process.conftest import Project
 from tests.process.test_training import KERAS_FIT, TAPE, TORCH_OPTIMIZER
 

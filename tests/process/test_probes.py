@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from detaudit import wire
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 from tests.process.conftest import Project
 from tests.process.test_neutral import bare_and_recorded
 

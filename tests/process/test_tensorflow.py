@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from detaudit.auditor.evidence.event_logs import read_run
 from detaudit.model import Stage
+from detaudit.runs.log import read_run
 from tests.process.conftest import Project
 from tests.process.test_training import KERAS_FIT
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from detaudit.recipe import machine
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe
+from detaudit.config import choice
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
 from tests.process.conftest import Project
 
 TORCH_OPTIMIZER = """
@@ -180,7 +180,7 @@ def test_two_recipes_are_one_table(project: Project) -> None:
     done = project.detaudit("run", "train.py", "--runs", "2", "--recipe", "none", "--recipe", "all")
     assert done.code == 1
     assert "none: no flags\n" in done.out
-    flags = load_recipe("all", load_catalogue(), devices=machine.devices()).flags
+    flags = load_recipe("all", load_catalogue(), devices=choice.devices()).flags
     assert f"all: {len(flags)} flags, seed 0" in done.out
     assert "nondeterministic: 2 runs gave 2 different results\n" in done.out
     assert "deterministic: both runs are bit-identical\n" in done.out

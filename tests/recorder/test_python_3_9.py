@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from detaudit import wire
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 from tests.interpreters import find
 
 pytestmark = pytest.mark.launches

@@ -6,15 +6,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from detaudit.auditor.evidence.event_logs import read_run
-from detaudit.auditor.judge.run_status import recorded
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
 from detaudit.model import RankRecord, Run, Status, record_of
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe
 from detaudit.remote.archive import Attempt, name_of
 from detaudit.remote.plan import SCHEMA_VERSION, Plan
 from detaudit.remote.worker import packed
-from tests.auditor.fakes import training
+from detaudit.runs.log import read_run
+from detaudit.runs.status import recorded
+from tests.fakes import training
 
 RANK = RankRecord(rank=0, framework="torch", steps=2, sum_of_weights=3.0, final_loss=0.5, digest="same")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.model.enums import ArchiveFlaw
+from detaudit.model.stage import ArchiveFlaw
 from detaudit.remote import archive as archives
 from detaudit.remote.archive import LINE, ArchiveError, pack, read_attempt, unpack
 from tests.remote.attempts import attempt, plan, stored
@@ -93,7 +93,7 @@ def test_other_files_are_distinguished(tmp_path: Path, data: bytes, expected: Ar
 
 @pytest.mark.parametrize("name", ["files/../../evil", "files//etc/evil", "evil", "files/logs/extra.jsonl"])
 def test_nothing_is_written_that_the_first_member_does_not_name(tmp_path: Path, name: str) -> None:
-    from detaudit.model.encoding import encode
+    from detaudit.model.fact import encode
 
     facts = encode(attempt(plan(), 1))
     data = signed(tar(("attempt.json", facts, tarfile.REGTYPE), (name, b"x", tarfile.REGTYPE)))
@@ -104,7 +104,7 @@ def test_nothing_is_written_that_the_first_member_does_not_name(tmp_path: Path, 
 def test_a_path_outside_is_refused_although_it_is_named(tmp_path: Path) -> None:
     import msgspec
 
-    from detaudit.model.encoding import encode
+    from detaudit.model.fact import encode
 
     listed = {"../evil": archives.FileDigest(1, "0" * 64)}
     facts = encode(msgspec.structs.replace(attempt(plan(), 1), files=listed))
@@ -116,7 +116,7 @@ def test_a_path_outside_is_refused_although_it_is_named(tmp_path: Path) -> None:
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     import msgspec
 
-    from detaudit.model.encoding import encode
+    from detaudit.model.fact import encode
 
     listed = {"big": archives.FileDigest(archives.MOST_BYTES + 1, "0" * 64)}
     facts = encode(msgspec.structs.replace(attempt(plan(), 1), files=listed))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from detaudit.errors import AuditNotFoundError, UsageError
-from detaudit.model.enums import ArchiveFlaw
+from detaudit.model.stage import ArchiveFlaw
 from detaudit.model.warnings import ArchiveFlawed, ArchivesOfOtherPlans, RunStoredTwice
-from detaudit.remote.gather import Gathered, Gatherer
+from detaudit.remote.join import Gathered, Gatherer
 from detaudit.remote.storage import open_storage
 from tests.remote.attempts import attempt, plan, stored
 
@@ -106,7 +106,7 @@ def test_it_waits_for_the_others(shared: Path, gathered: Gather, monkeypatch: py
     def sleep(_: float) -> None:
         changes.pop(0)()
 
-    monkeypatch.setattr("detaudit.remote.gather.time.sleep", sleep)
+    monkeypatch.setattr("detaudit.remote.join.time.sleep", sleep)
     found = gathered(wait_s=3600.0, waiting=lambda missing: said.append(list(missing)))
     assert said == [[2, 3], [3]]
     assert list(found.runs) == [1, 2, 3]
@@ -116,8 +116,8 @@ def test_it_waits_for_the_others(shared: Path, gathered: Gather, monkeypatch: py
 def test_the_wait_ends(shared: Path, gathered: Gather, monkeypatch: pytest.MonkeyPatch) -> None:
     stored(shared, attempt(plan(), 1))
     clock = iter(range(0, 1000, 4))
-    monkeypatch.setattr("detaudit.remote.gather.time.monotonic", lambda: float(next(clock)))
-    monkeypatch.setattr("detaudit.remote.gather.time.sleep", lambda _: None)
+    monkeypatch.setattr("detaudit.remote.join.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("detaudit.remote.join.time.sleep", lambda _: None)
     assert list(gathered(wait_s=30.0).runs) == [1]
 
 
@@ -128,6 +128,6 @@ def test_an_interruption_ends_the_wait_and_keeps_what_is_there(
         raise KeyboardInterrupt
 
     stored(shared, attempt(plan(), 1))
-    monkeypatch.setattr("detaudit.remote.gather.time.sleep", interrupt)
+    monkeypatch.setattr("detaudit.remote.join.time.sleep", interrupt)
     found = gathered(wait_s=30.0)
     assert (found.interrupted, list(found.runs)) == (True, [1])

@@ -6,21 +6,20 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
-from detaudit.auditor import store
-from detaudit.auditor.evidence import folded
-from detaudit.auditor.figures.collect import figures
+from detaudit import store
 from detaudit.errors import StorageError
+from detaudit.judge.figures import figures
 from detaudit.model import Across, Audit, Verdict, exit_code
-from detaudit.model.encoding import encode
-from detaudit.model.enums import Records
+from detaudit.model.fact import encode
 from detaudit.model.figures import NoFigure
-from detaudit.model.reasons import MachinesRunOnce, RunsMissing
+from detaudit.model.problems import MachinesRunOnce, RunsMissing
+from detaudit.model.stage import Records
 from detaudit.model.warnings import LeftoversUnchecked
 from detaudit.remote.archive import logs_of
-from detaudit.remote.gather import Gatherer
-from detaudit.remote.join import join
+from detaudit.remote.join import Gatherer, join
 from detaudit.remote.plan import Plan
 from detaudit.remote.storage import open_storage
+from detaudit.runs import log
 from tests.remote.attempts import attempt, plan, stored
 
 STEPS = 300
@@ -199,7 +198,7 @@ def test_an_attempt_that_was_lost_before_its_run_was_stored_leaves_nothing_that_
 
 
 def test_trees_of_a_detaudit_that_writes_others_are_no_match(tmp_path: Path, shared: Path) -> None:
-    with mock.patch.object(folded, "_MAGIC", b"detaudit tree 9\n"):
+    with mock.patch.object(log, "_MAGIC", b"detaudit tree 9\n"):
         for run in (1, 2, 3):
             stored(shared, attempt(trees(), run), steps=STEPS)
     with pytest.raises(StorageError, match="the trees of run 1 cannot be read") as caught:

@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 
-from detaudit.auditor.evidence import machine
-from detaudit.auditor.judge.machines import Place
+from detaudit.judge.conditions import Place
 from detaudit.model import FlagOutcome, FlagState
-from detaudit.remote.one_kind import FILE, OneKind
+from detaudit.remote.runner import FILE, OneKind
+from detaudit.runs import environment
 
 FACTS = {"cpu": "x", "microcode": "1", "cpus": 4, "numa_nodes": "0"}
 
 
 def place(name: str, packages: dict[str, str] | None = None, **facts: Any) -> Place:
     described = {**FACTS, **facts}
-    return Place(name, f"host-{name}", machine.relevant({**described, "packages": packages or {}}), {}, described)
+    return Place(
+        name, f"host-{name}", environment.relevant_of_machine({**described, "packages": packages or {}}), {}, described
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from detaudit.config.options import Until
 from detaudit.errors import ConfigError, UsageError
 from detaudit.launch.target import Target
-from detaudit.launch.until import Until
-from detaudit.model.enums import Records
+from detaudit.model.stage import Records
 from detaudit.remote.plan import other_sources, plan_of, read_plan, sources, to_file
-from tests.auditor.fakes import settings
+from tests.fakes import settings
 from tests.remote.attempts import plan
 
 

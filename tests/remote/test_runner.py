@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from detaudit.auditor.audit import Auditor
+from detaudit.audit import Auditor
 from detaudit.errors import EngineError
 from detaudit.launch import Slot
 from detaudit.launch.plan import Settings
@@ -16,10 +16,9 @@ from detaudit.launch.slots import Jobs
 from detaudit.model import Audit, Stage, Status, Verdict
 from detaudit.model.problems import RunLost
 from detaudit.remote.engine import Job, Lost, Refused, Returned
-from detaudit.remote.plan import Plan, plan_of, read_plan
+from detaudit.remote.plan import Plan, Snapshot, plan_of, read_plan
 from detaudit.remote.runner import ATTEMPTS, Carrier, Elsewhere
-from detaudit.remote.snapshot import Snapshot
-from tests.auditor.fakes import settings, training
+from tests.fakes import settings, training
 from tests.remote.attempts import attempt
 
 Answer = Callable[[Job], bytes | Lost | Refused]

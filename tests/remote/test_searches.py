@@ -9,22 +9,21 @@ import msgspec
 import pytest
 
 from detaudit import wire
-from detaudit.auditor.bisect.flags import Bisector, Question
-from detaudit.auditor.bisect.limited_trials import FIRST_S
-from detaudit.auditor.runs.observer import Observer
-from detaudit.auditor.trace.tracer import Tracer, TraceRequest
+from detaudit.bisect.flags import Bisector, Question
+from detaudit.bisect.trials import FIRST_S
+from detaudit.config.flags import load_catalogue
+from detaudit.config.options import Until
 from detaudit.errors import EngineError
 from detaudit.launch.plan import Settings
-from detaudit.launch.until import Until
 from detaudit.model import Bisection, BisectOutcome, FlagOutcome, FlagState, Trace, Verdict
-from detaudit.model.applicability import AddressesRandom
-from detaudit.recipe.flags import load_catalogue
+from detaudit.model.sources import AddressesRandom
 from detaudit.remote.archive import pack
 from detaudit.remote.engine import Job, Lost, Refused, Returned
-from detaudit.remote.plan import plan_of, read_plan
+from detaudit.remote.plan import Snapshot, plan_of, read_plan
 from detaudit.remote.runner import Carrier, Elsewhere
-from detaudit.remote.snapshot import Snapshot
-from tests.auditor.fakes import settings, training
+from detaudit.runner import Observer
+from detaudit.trace.tracer import Tracer, TraceRequest
+from tests.fakes import settings, training
 from tests.remote.attempts import attempt
 
 KERNEL, ASLR = "torch-deterministic-algorithms", "system-aslr-off"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.remote import state
+from detaudit.remote import plan as state
 from tests.remote.attempts import plan
 
 ENGINES = {

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from detaudit.errors import StorageError, StorageUnreachableError, UsageError
-from detaudit.remote.storage import objects, open_storage
-from detaudit.remote.storage.objects import Objects
+from detaudit.remote import storage
+from detaudit.remote.storage import Objects, open_storage
 
 SECRET = "planted-in-the-url"
 
@@ -61,7 +61,7 @@ class Files:
         if path in self.kept and not self.replaces:
             raise FileExistsError(path)
         self.kept[path] = data
-        if self.after is not None and not path.endswith(objects._MARK):
+        if self.after is not None and not path.endswith(storage._MARK):
             after, self.after = self.after, None
             raise after
 
@@ -88,7 +88,7 @@ class Files:
 @pytest.fixture(autouse=True)
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
-    monkeypatch.setattr(objects, "time", SimpleNamespace(sleep=found.append))
+    monkeypatch.setattr(storage, "time", SimpleNamespace(sleep=found.append))
     return found
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from detaudit.errors import StorageError, StorageUnreachableError
-from detaudit.remote.storage import objects, open_storage
+from detaudit.remote import storage as objects
+from detaudit.remote.storage import open_storage
 from tests.remote.s3_server import S3Server, serving
 
 pytestmark = [pytest.mark.s3, pytest.mark.launches]

@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 
 from detaudit.errors import StorageError
-from detaudit.model.enums import Records
+from detaudit.model.stage import Records
 from detaudit.remote.archive import logs_of, name_of, read_attempt
 from detaudit.remote.plan import Plan
 from detaudit.remote.storage import open_storage

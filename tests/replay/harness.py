@@ -11,17 +11,16 @@ from textwrap import dedent
 from typing import Any
 
 from detaudit import wire
-from detaudit.auditor.runs.observer import Observer
-from detaudit.auditor.trace import op_records, replay_call
-from detaudit.auditor.trace.replay import ReplayRequest, Replays
-from detaudit.auditor.trace.replay_call import Saved
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
 from detaudit.launch.local import LocalLauncher
-from detaudit.launch.plan import plan_group, workspace_for
+from detaudit.launch.plan import BOOTSTRAP, plan_group, workspace_for
 from detaudit.model import ALL_STEPS, Cause, Culprit, How, Operation, Replay, Stage
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe
-from tests.auditor.fakes import settings
+from detaudit.runner import Observer
+from detaudit.trace import operations
+from detaudit.trace.operations import Saved
+from detaudit.trace.replay import ReplayRequest, Replays
+from tests.fakes import settings
 from tests.replay.cases import OPS, Case
 
 
@@ -33,13 +32,13 @@ def recorded(case: Case, folder: Path) -> Saved:
     found = _run(folder, "ops", {})
     counts: dict[str, int] = {}
     wanted: dict[str, Any] = {}
-    for op in op_records.operations(found):
+    for op in operations.operations(found):
         counts[op.thread] = counts.get(op.thread, -1) + 1
         if op.op.startswith(case.op):
             wanted = {"key": op.key} if op.key else {"thread": op.thread, "n": counts[op.thread]}
             break
     assert wanted, f"{case.op} did not run"
-    saved = replay_call.read(_run(folder, "tensors", {**wanted, "call": 2**30}))
+    saved = operations.read_call(_run(folder, "tensors", {**wanted, "call": 2**30}))
     assert saved is not None
     return saved
 

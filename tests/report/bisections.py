@@ -31,9 +31,8 @@ from detaudit.model import (
     Status,
     Verdict,
 )
-from detaudit.model.applicability import NotImported
-from detaudit.model.problems import Failed
-from detaudit.model.reasons import RunUnusable
+from detaudit.model.problems import Failed, RunUnusable
+from detaudit.model.sources import NotImported
 
 LIKELY = {
     Stage.BATCH: Explanation(matching=(Stage.RNG,), likely=(LikelyCause.DATA_PIPELINE,)),

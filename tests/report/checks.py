@@ -36,7 +36,6 @@ from detaudit.model import (
     VaryOutcome,
     Verdict,
 )
-from detaudit.model.applicability import NoSecondLocale
 from detaudit.model.check import (
     DiffersFromBaseline,
     ResumeDiffers,
@@ -44,6 +43,7 @@ from detaudit.model.check import (
     RunsMatch,
     RunsMustMatch,
 )
+from detaudit.model.sources import NoSecondLocale
 from detaudit.model.warnings import BaselineNotWritten, BaselineWithoutAudit, LeftoverFilesRead
 from tests.report.bisections import LIKELY, a_trial
 

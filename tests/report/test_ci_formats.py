@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from detaudit.errors import ExitCode
 from detaudit.model import Audit, Check, Source, SourceKind
-from detaudit.model.problems import ArtifactUnusable
-from detaudit.model.reasons import RunUnusable
+from detaudit.model.problems import ArtifactUnusable, RunUnusable
 from detaudit.model.warnings import RecorderFailed
 from detaudit.report import render
 from detaudit.report.findings import Outcome, findings

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from detaudit.model import Change, Comparison, Difference, LossPair, Stage
-from detaudit.report import comparison
+from detaudit.report import checks
 from tests.report.comparisons import COMPARISONS
 
 DIFFERENT, RANKS = COMPARISONS["compared-different"], COMPARISONS["compared-ranks"]
@@ -14,7 +14,7 @@ DIFFERENT, RANKS = COMPARISONS["compared-different"], COMPARISONS["compared-rank
 
 def sentence(found: Comparison, step: int, stage: Stage, *, rank: int = 0, **changed: Any) -> str:
     first = Difference(rank=rank, step=step, stage=stage, site="model.bin", at_end=step == 40)
-    return comparison.sentence(msgspec.structs.replace(found, first_difference=first, **changed))
+    return checks.comparison_sentence(msgspec.structs.replace(found, first_difference=first, **changed))
 
 
 @pytest.mark.parametrize(
@@ -43,45 +43,45 @@ def test_the_rank_is_named_if_there_are_several() -> None:
         sentence(RANKS, 3, Stage.UPDATE, rank=1, last_equal_step=2)
         == "the weights of rank 1 first differ at step 3 (last equal: step 2)"
     )
-    assert comparison.sentence(RANKS) == "rank 1: A ended after step 40, B after step 41 (last equal: step 40)"
+    assert checks.comparison_sentence(RANKS) == "rank 1: A ended after step 40, B after step 41 (last equal: step 40)"
 
 
 def test_the_losses_are_shown_where_they_diverge_and_then_ever_more_rarely() -> None:
-    assert [row[0] for row in comparison.losses(DIFFERENT).rows] == ["7", "8", "9", "10", "11", "16", "32", "40"]
-    assert comparison.losses(DIFFERENT).rows[1] == ["8", "0.125", "0.125", "0"]
-    assert comparison.losses(DIFFERENT).rows[-1][2:] == ["nan", "-"]
+    assert [row[0] for row in checks.losses(DIFFERENT).rows] == ["7", "8", "9", "10", "11", "16", "32", "40"]
+    assert checks.losses(DIFFERENT).rows[1] == ["8", "0.125", "0.125", "0"]
+    assert checks.losses(DIFFERENT).rows[-1][2:] == ["nan", "-"]
     pairs = tuple(LossPair(rank=0, step=step, a=0.0, b=1.0, distance=1.0) for step in range(1, 100_000))
-    assert len(comparison.losses(msgspec.structs.replace(DIFFERENT, losses=pairs)).rows) <= 20
+    assert len(checks.losses(msgspec.structs.replace(DIFFERENT, losses=pairs)).rows) <= 20
 
 
 def test_the_losses_of_the_rank_that_differs_are_shown() -> None:
     pairs = tuple(LossPair(rank=rank, step=1, a=0.0, b=float(rank), distance=rank) for rank in (0, 1, 2))
-    (row,) = comparison.losses(msgspec.structs.replace(RANKS, losses=pairs)).rows
+    (row,) = checks.losses(msgspec.structs.replace(RANKS, losses=pairs)).rows
     assert row == ["1", "0", "1", "1"]
-    (row,) = comparison.losses(msgspec.structs.replace(DIFFERENT, losses=pairs)).rows  # the losses of its rank 0 match
+    (row,) = checks.losses(msgspec.structs.replace(DIFFERENT, losses=pairs)).rows  # the losses of its rank 0 match
     assert row == ["1", "0", "1", "1"]
 
 
 def test_equal_losses_are_one_line() -> None:
-    assert comparison.losses(RANKS).rows == []
-    assert comparison.losses_line(RANKS) == "the losses match at all 2 steps recorded on both sides"
-    assert comparison.losses_line(DIFFERENT) == comparison.losses_line(COMPARISONS["compared-identical"]) == ""
+    assert checks.losses(RANKS).rows == []
+    assert checks.losses_line(RANKS) == "the losses match at all 2 steps recorded on both sides"
+    assert checks.losses_line(DIFFERENT) == checks.losses_line(COMPARISONS["compared-identical"]) == ""
 
 
 def test_a_comparison_of_the_final_state_only() -> None:
     found = msgspec.structs.replace(COMPARISONS["compared-identical"], steps_compared=0, stages=())
-    assert comparison.sentence(found) == "bit-identical at the end; no step is recorded on both sides"
-    assert comparison.stages_line(found) == "compared: final state only"
+    assert checks.comparison_sentence(found) == "bit-identical at the end; no step is recorded on both sides"
+    assert checks.stages_line(found) == "compared: final state only"
 
 
 def test_commands_are_shown_if_they_differ() -> None:
     other = msgspec.structs.replace(DIFFERENT.b, command=("train.py", "--name", "my model"))
-    lines = comparison.heading(msgspec.structs.replace(DIFFERENT, b=other))
+    lines = checks.heading(msgspec.structs.replace(DIFFERENT, b=other))
     assert lines[1] == "B: after (recipe seeds: 2 flags, seed 7), recorded by: train.py --name 'my model'"
-    assert "train.py" not in comparison.heading(DIFFERENT)[1]
+    assert "train.py" not in checks.heading(DIFFERENT)[1]
 
 
 def test_a_long_list_of_changes_is_cut() -> None:
-    changes = tuple(Change(name=f"p{n}", a="1", b=None) for n in range(comparison.MOST_CHANGES + 3))
-    lines = comparison.environment_lines(msgspec.structs.replace(DIFFERENT, environment_changes=changes))
+    changes = tuple(Change(name=f"p{n}", a="1", b=None) for n in range(checks.MOST_COMPARED_CHANGES + 3))
+    lines = checks.environment_lines(msgspec.structs.replace(DIFFERENT, environment_changes=changes))
     assert (lines[0], lines[-1]) == ("p0: 1 → none", "and 3 more (--format json)")

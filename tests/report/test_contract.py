@@ -8,9 +8,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from detaudit.auditor import store
+from detaudit import store
 from detaudit.model import SCHEMA_VERSION
-from detaudit.report import FORMATS, render, schema
+from detaudit.report import FORMATS, render
+from detaudit.report import json as schema
 
 HERE = Path(__file__).parent
 OLDER = sorted((HERE / "older").glob("*.json"))

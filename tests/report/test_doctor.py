@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from detaudit.model import SCHEMA_VERSION, Diagnosis
-from detaudit.report import doctor
+from detaudit.report import catalogue
 from tests.report.facts import RISKS
 from tests.report.test_reporters import assert_golden
 
@@ -20,15 +20,15 @@ DIAGNOSIS = Diagnosis(
 
 
 def test_a_diagnosis_is_the_golden_one() -> None:
-    assert_golden("doctor.table", click.unstyle(doctor.render(DIAGNOSIS, "table")))
+    assert_golden("doctor.table", click.unstyle(catalogue.render(DIAGNOSIS, "table")))
 
 
 def test_a_machine_without_risks() -> None:
     found = msgspec.structs.replace(DIAGNOSIS, risks=())
-    assert click.unstyle(doctor.render(found, "table")).endswith("No risks found on this machine.\n")
+    assert click.unstyle(catalogue.render(found, "table")).endswith("No risks found on this machine.\n")
 
 
 def test_a_diagnosis_as_json_has_the_kinds_of_its_risks() -> None:
-    found = json.loads(doctor.render(DIAGNOSIS, "json"))
+    found = json.loads(catalogue.render(DIAGNOSIS, "json"))
     assert (found["kind"], found["schema_version"]) == ("doctor", SCHEMA_VERSION)
     assert found["risks"][0]["kind"] == "variables-unset"

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from detaudit.report import FORMATS, fill, fit, render
-from detaudit.report.blocks import Table
+from detaudit.report import FORMATS, render, terminal
+from detaudit.report.document import Table
 from tests.report.test_reporters import ALL
 from tests.report.widths import too_wide
 
 TEXTS = st.text(st.sampled_from("ab-é表 "), max_size=60)
-WIDTHS = st.integers(fill.LEAST, 250)
+WIDTHS = st.integers(terminal.LEAST, 250)
 
 
 @given(st.sampled_from(sorted(ALL)), WIDTHS)
@@ -66,21 +66,23 @@ LONG = a_table(
     ],
 )
 def test_what_matters_least_is_left_out_and_named(width: int | None, hidden: list[str]) -> None:
-    found = fit.fitted(LONG, width)
+    found = terminal.fitted(LONG, width)
     assert [header for header in LONG.headers if header not in found.headers] == hidden
     assert found.note == (f"hidden at this width: {', '.join(hidden)}" if hidden else "")
 
 
 def test_a_column_that_says_nothing_is_left_out_first_and_not_named() -> None:
     cells = ["1", "-", "0.5", "36", "10.7 s", "2212391d", "x" * 40]
-    found = fit.fitted(Table(LONG.headers, [cells]), 95)
+    found = terminal.fitted(Table(LONG.headers, [cells]), 95)
     assert "SUM OF WEIGHTS" not in found.headers
     assert (found.note, len(found.headers)) == ("", 6)
 
 
 def test_texts_are_wrapped_between_words() -> None:
-    found = fit.fitted(a_table("TRIAL", "FLAGS", cells=["1", "* mkl-dynamic-off, numpy-default-rng, torch-seed"]), 45)
-    assert list(fit.lines(found)) == [
+    found = terminal.fitted(
+        a_table("TRIAL", "FLAGS", cells=["1", "* mkl-dynamic-off, numpy-default-rng, torch-seed"]), 45
+    )
+    assert list(terminal.lines(found)) == [
         "TRIAL  FLAGS",
         "-----  -------------------------------------",
         "1      * mkl-dynamic-off, numpy-default-rng,",
@@ -88,9 +90,9 @@ def test_texts_are_wrapped_between_words() -> None:
     ]
 
 
-@given(st.lists(st.lists(TEXTS, min_size=3, max_size=3), min_size=1, max_size=4), st.integers(fill.LEAST, 90))
+@given(st.lists(st.lists(TEXTS, min_size=3, max_size=3), min_size=1, max_size=4), st.integers(terminal.LEAST, 90))
 def test_a_table_of_any_text_fits(rows: list[list[str]], width: int) -> None:
-    text = fit.drawn(Table(("RUN", "FLAGS", "FIRST DIFFERENCE"), rows), width)
+    text = terminal.drawn(Table(("RUN", "FLAGS", "FIRST DIFFERENCE"), rows), width)
     assert [line for line in text.splitlines() if cell_len(line) > width] == []
     shown = "".join(text.split())
     assert all(letter in shown for row in rows for cell in row for letter in cell.replace(" ", ""))
@@ -98,35 +100,35 @@ def test_a_table_of_any_text_fits(rows: list[list[str]], width: int) -> None:
 
 @given(TEXTS, WIDTHS, st.sampled_from(["", "  ", "  | "]))
 def test_filled_text_keeps_its_words(text: str, width: int, indent: str) -> None:
-    found = fill.filled(text, width, indent, indent)
+    found = terminal.filled(text, width, indent, indent)
     assert [line[len(indent) :] for line in found.splitlines()] == [
         line.removeprefix(indent) for line in found.splitlines()
     ]
     assert "".join(found.replace(indent, "").split()) == "".join(text.split())
     assert too_wide(found, width) == []
-    assert fill.filled(text, None, indent) == indent + text
+    assert terminal.filled(text, None, indent) == indent + text
 
 
 def test_colors_take_no_room() -> None:
     text = f"{click.style('warning:', fg='yellow')} " + "word " * 10
-    assert click.unstyle(fill.filled(text, 60)) == fill.filled(click.unstyle(text), 60)
+    assert click.unstyle(terminal.filled(text, 60)) == terminal.filled(click.unstyle(text), 60)
 
 
 @given(st.lists(st.text(st.sampled_from("ab '$\\#"), min_size=1, max_size=30), min_size=1), WIDTHS)
 def test_a_broken_command_is_still_the_same_command(words: list[str], width: int) -> None:
     text = shlex.join(words)
-    found = fill.command(text, width, "  ")
+    found = terminal.command(text, width, "  ")
     assert shlex.split(found.replace(" \\\n      ", " ")) == words
 
 
 def test_a_long_command_is_broken_so_that_it_can_be_pasted() -> None:
     text = "detaudit run train.py --recipe .detaudit/20261121-145042-24652d70/detaudit-recipe.yaml --runs 30"
-    assert fill.command(text, 60, "  ").splitlines() == [
+    assert terminal.command(text, 60, "  ").splitlines() == [
         "  detaudit run train.py --recipe \\",
         "      .detaudit/20261121-145042-24652d70/detaudit-recipe.yaml \\",
         "      --runs 30",
     ]
-    assert fill.command(text, 80, "  ").splitlines() == [
+    assert terminal.command(text, 80, "  ").splitlines() == [
         "  detaudit run train.py \\",
         "      --recipe .detaudit/20261121-145042-24652d70/detaudit-recipe.yaml \\",
         "      --runs 30",

@@ -3,7 +3,7 @@
 import msgspec
 
 from detaudit.model import Across, Audit, Group, Machine, Stage, Verdict
-from detaudit.report import machines, render
+from detaudit.report import groups, render
 from tests.report.checks import an_audit
 
 UNLIKE = (
@@ -24,13 +24,13 @@ def group(found: tuple[Machine, ...]) -> Group:
 
 
 def test_groups_of_machines_are_named() -> None:
-    assert machines.sentence(group(UNLIKE)) == (
+    assert groups.machines_sentence(group(UNLIKE)) == (
         "the same on each machine, 2 groups across: machines 1-2 (n1, n2) and machine 3 (n3)"
     )
 
 
 def test_what_goes_along_with_the_results_comes_first() -> None:
-    assert machines.differences(UNLIKE) == [
+    assert groups.machine_differences(UNLIKE) == [
         "cpu: x (machines 1-2); y (machine 3)",
         "microcode: 1 (machine 1); 2 (machines 2-3)",
     ]
@@ -38,7 +38,7 @@ def test_what_goes_along_with_the_results_comes_first() -> None:
 
 def test_a_machine_that_disagrees_with_itself_is_named() -> None:
     one = msgspec.structs.replace(UNLIKE[0], results=(1, 2))
-    assert machines.disagreeing(group((one, UNLIKE[1]))) == "machine 1 (n1) disagrees with itself"
+    assert groups.disagreeing(group((one, UNLIKE[1]))) == "machine 1 (n1) disagrees with itself"
 
 
 def test_every_format_has_the_verdict() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from detaudit.report.places import in_repository, script_of
+from detaudit.report.findings import in_repository, script_of
 
 
 @pytest.mark.parametrize(

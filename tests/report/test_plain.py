@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from detaudit.cli.errors import print_error
+from detaudit.config.recipes import Recipe, RecipeFile
 from detaudit.errors import UsageError
 from detaudit.model import Diagnosis, Report, Source, SourceKind
-from detaudit.recipe.recipes import Recipe, RecipeFile
-from detaudit.report import catalogue, doctor, render
+from detaudit.report import catalogue, render
 from detaudit.report.markdown import prose
 from detaudit.report.plain import plain, row
 from tests.report.test_ci_formats import hostile
@@ -87,7 +87,7 @@ def test_errors_machines_and_recipes_are_plain_too(capsys: pytest.CaptureFixture
     file = RecipeFile(name="a\x07", flags=(), title="<b>\n# c", extends=("d\x1b[0m",))
     shown = catalogue.one_recipe((file, Recipe(name="a", seed=0, flags=())), "markdown")
     assert shown == "## a\\x07\n\n\\<b> # c\n\nExtends: d\n\nSeed: 0\n"
-    assert "\x07" not in doctor.render(
+    assert "\x07" not in catalogue.render(
         Diagnosis(schema_version="1.0", python="python", environment={}, relevant={"TZ": "\x07"}, risks=()), "table"
     )
 

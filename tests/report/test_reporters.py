@@ -38,12 +38,11 @@ from detaudit.model import (
     as_number,
     digits,
 )
-from detaudit.model.applicability import NoSecondLocale, TooOld
-from detaudit.model.problems import Failed
-from detaudit.model.reasons import OutputsOpen, RunUnusable
+from detaudit.model.difference import Probe, ProbeDifference
+from detaudit.model.problems import Failed, OutputsOpen, RunUnusable
+from detaudit.model.sources import NoSecondLocale, TooOld
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
-from detaudit.probe import Probe, ProbeDifference
-from detaudit.report import FORMATS, probes, render, run_table, words
+from detaudit.report import FORMATS, groups, render
 from detaudit.report.messages.wording import shortened
 from tests.report.bisections import BISECTIONS
 from tests.report.checks import REPORTS
@@ -203,7 +202,7 @@ def test_numbers_have_all_their_digits() -> None:
 )
 def test_a_probe_in_words(changed: dict[str, Any], expected: str) -> None:
     group = AUDITS["nondeterministic"].groups[0]
-    sentence = probes.sentence(
+    sentence = groups.probe_sentence(
         msgspec.structs.replace(group, first_probe_difference=msgspec.structs.replace(PROBE, **changed))
     )
     assert expected in sentence
@@ -213,7 +212,7 @@ def test_a_probe_in_words(changed: dict[str, Any], expected: str) -> None:
 def test_probes_that_differ_although_the_results_match_are_reported() -> None:
     group = msgspec.structs.replace(AUDITS["nondeterministic"].groups[1], first_probe_difference=PROBE)
     expected = "the results match, but probes differ; first probe to differ on rank 0: 'conv2'"
-    assert probes.sentence(group).startswith(expected)
+    assert groups.probe_sentence(group).startswith(expected)
 
 
 def test_quoted_and_edited_code_has_colors_of_its_own() -> None:
@@ -224,14 +223,14 @@ def test_quoted_and_edited_code_has_colors_of_its_own() -> None:
 
 def test_a_column_of_ranks_has_numbers_only() -> None:
     group = AUDITS["nondeterministic"].groups[1]
-    assert run_table.table(group).headers[:2] == ("RUN", "RANK")
+    assert groups.runs_table(group).headers[:2] == ("RUN", "RANK")
     with_file = tuple(
         msgspec.structs.replace(
             run, ranks=(run.ranks[0], msgspec.structs.replace(run.ranks[1], framework=Stage.ARTIFACT))
         )
         for run in group.runs
     )
-    table = run_table.table(msgspec.structs.replace(group, runs=with_file))
+    table = groups.runs_table(msgspec.structs.replace(group, runs=with_file))
     assert list(table.headers[:2]) == ["RUN", "PART"]
     assert [row[1] for row in table.rows] == ["0", "artifact"] * 2
 
@@ -247,9 +246,9 @@ def test_all_files_that_differ_are_in_the_verdict() -> None:
     first = msgspec.structs.replace(group.first_difference, stage=Stage.SAVED, output=outputs[0])
     found = msgspec.structs.replace(group, first_difference=first, output_differences=outputs)
     sentence = "the trainings match, a.csv differs (row 1), and so do other outputs: b.csv, c.csv, d.csv; "
-    assert words.sentence(found).startswith(sentence)
+    assert groups.verdict_sentence(found).startswith(sentence)
     alone = msgspec.structs.replace(found, output_differences=outputs[:1])
-    assert words.sentence(alone).startswith("the trainings match, a.csv differs (row 1); ")
+    assert groups.verdict_sentence(alone).startswith("the trainings match, a.csv differs (row 1); ")
 
 
 def test_all_files_that_may_differ_are_in_the_reason() -> None:
@@ -259,7 +258,7 @@ def test_all_files_that_may_differ_are_in_the_reason() -> None:
         output_differences=outputs,
         reason=OutputsOpen(first=outputs[0], more=3),
     )
-    assert ", and 3 more differences like this (b.bin, c.bin, d.bin). " in words.sentence(group)
+    assert ", and 3 more differences like this (b.bin, c.bin, d.bin). " in groups.verdict_sentence(group)
 
 
 def test_no_single_word_is_left_out() -> None:

@@ -8,14 +8,15 @@ import msgspec
 import pytest
 
 from detaudit.model import SCHEMA_VERSION, Report
-from detaudit.report import render, schema
+from detaudit.report import json as schema
+from detaudit.report import render
 from tests.report.test_reporters import ALL
 
 SCHEMA = json.loads(schema.FILE.read_text())
 
 
 def test_the_file_is_current() -> None:
-    assert schema.FILE.read_text() == schema.text(), "write it with python -m detaudit.report.schema"
+    assert schema.FILE.read_text() == schema.text(), "write it with python -m detaudit.report.json"
 
 
 def test_it_is_a_schema_of_this_version() -> None:

@@ -28,10 +28,9 @@ from detaudit.model import (
     VaryOutcome,
     Verdict,
 )
-from detaudit.model.applicability import NoGpu
-from detaudit.model.problems import Failed
-from detaudit.model.reasons import OutputsOpen, RunsMissing, RunUnusable
-from detaudit.report import bisection, run_table, traced, variations, words
+from detaudit.model.problems import Failed, OutputsOpen, RunsMissing, RunUnusable
+from detaudit.model.sources import NoGpu
+from detaudit.report import groups, searches, traces
 from detaudit.report.messages import problems
 from tests.report.bisections import BISECTIONS, a_trial
 from tests.report.checks import THREADS, varied
@@ -53,25 +52,25 @@ FAILED: tuple[RunError, ...] = (Failed(exit_code=3),)
     ],
 )
 def test_the_answer_of_a_bisection(fields: dict[str, Any], expected: str) -> None:
-    assert bisection.result(replace(FIXED, **fields)).sentence.startswith(expected)
+    assert searches.bisection_result(replace(FIXED, **fields)).sentence.startswith(expected)
 
 
 def test_an_interrupted_bisection_says_how_far_its_runs_went() -> None:
     interrupted = replace(BISECTIONS["fixed-long"], outcome=BisectOutcome.INCONCLUSIVE, interrupted=True)
     for flags, far in (("numpy-default-rng", ", 2 to the end"), ("torch-seed", ", through step 225")):
-        found = bisection.result(replace(interrupted, best_so_far=(flags,))).sentence
+        found = searches.bisection_result(replace(interrupted, best_so_far=(flags,))).sentence
         assert found == f"with {flags}, all runs so far match{far} (4 trials, 18 runs)"
 
 
 @pytest.mark.parametrize(("needed", "expected"), [(0, "without flags"), (1, "with this flag"), (2, "with these flags")])
 def test_the_evidence_of_a_bisection(needed: int, expected: str) -> None:
-    found = bisection.result(replace(FIXED, needed=(FIXED.needed or ())[:needed]))
+    found = searches.bisection_result(replace(FIXED, needed=(FIXED.needed or ())[:needed]))
     assert found.evidence.startswith(f"evidence: 17 runs {expected} are bit-identical; ")
 
 
 def test_a_flag_whose_need_is_unproven() -> None:
     needed = tuple(replace(one, left_out=None, cost=None) for one in FIXED.needed or ())
-    lines = bisection.result(replace(FIXED, needed=needed)).details[0][1]
+    lines = searches.bisection_result(replace(FIXED, needed=needed)).details[0][1]
     assert lines[0] == "without it: the training fails, so whether it is needed is unproven"
     assert not [line for line in lines if line.startswith("cost")]
 
@@ -87,47 +86,47 @@ def test_files_and_lines_that_differ_and_do_not_decide() -> None:
             OutputDifference(path="stderr", kind=OutputKind.STDERR_LINES, at="line 3", only_run=2, runs=(1, 3)),
         ),
     )
-    assert words.notes(group)[-4:] == [
+    assert groups.notes(group)[-4:] == [
         "differs, and does not decide (measurements): log.csv (row 1, seconds: 1.2 and 1.3)",
         "differs, and does not decide (what a run is known by): log.csv (row 1, pid: 17 and 18)",
         "differs, and does not decide (states of random generators): model.pt (rng.torch, and 2 more values)",
         "differs, and does not decide (lines on stderr that only some runs have): stderr (line 3: only run 3 has it)",
     ]
-    assert not any("decide" in note for note in words.notes(replace(group, verdict=Verdict.NONDETERMINISTIC)))
+    assert not any("decide" in note for note in groups.notes(replace(group, verdict=Verdict.NONDETERMINISTIC)))
 
 
 def test_notes_of_a_bisection() -> None:
     failing = FailingFlag(flag="f", message="", errors=FAILED)
     found = replace(FIXED, not_needed=(), failing_flags=(failing,), not_applicable={"g": NoGpu()})
-    assert bisection.result(found).notes == [
+    assert searches.bisection_result(found).notes == [
         "the training fails with f: the script failed with exit status 3",
         "skipped 1 flag that does not apply: no weights on a GPU (1) (listed in audit.json)",
     ]
 
 
 def test_only_what_is_not_fixed_has_a_difference_to_explain() -> None:
-    assert bisection.last_unfixed(FIXED) is None
-    assert bisection.last_unfixed(NOT_FIXED) is NOT_FIXED.groups[1]
+    assert searches.last_unfixed(FIXED) is None
+    assert searches.last_unfixed(NOT_FIXED) is NOT_FIXED.groups[1]
 
 
 def test_an_interrupted_bisection_has_no_failure() -> None:
     failed = BISECTIONS["bisection-failed"]
-    assert bisection.result(failed).failed is failed.groups[0]
-    assert bisection.result(replace(failed, interrupted=True)).failed is None
+    assert searches.bisection_result(failed).failed is failed.groups[0]
+    assert searches.bisection_result(replace(failed, interrupted=True)).failed is None
 
 
 def test_sentences_of_a_bisection_over_variations() -> None:
     found = replace(THREADS, example=EffectExample(trial="trial-3", runs=(1, 4), values=(), errors=FAILED))
-    result = variations.result(varied(sensitive_to=(found,)))
+    result = searches.variations_result(varied(sensitive_to=(found,)))
     assert result.sentence.startswith("1 variation changes the training: threads (")
     expected = "run 4 of trial 3 fails, but the control does not: the script failed with exit status 3"
     assert result.details[0][1][0] == expected
-    assert variations.result(varied(outcome=VaryOutcome.INCONCLUSIVE)).sentence.startswith("no answer (")
+    assert searches.variations_result(varied(outcome=VaryOutcome.INCONCLUSIVE)).sentence.startswith("no answer (")
 
 
 def test_the_evidence_if_every_variation_has_an_effect() -> None:
     few = Evidence(runs=5, confidence=None, assumed_rate=0.25, miss_probability=0.3)
-    found = variations.result(varied(no_effect=(), evidence=few))
+    found = searches.variations_result(varied(no_effect=(), evidence=few))
     assert found.evidence == "evidence: 5 runs at control values are bit-identical"
 
 
@@ -147,13 +146,13 @@ def a_trace(**fields: Any) -> Trace:
     ],
 )
 def test_a_trace_without_a_culprit(group: Group, expected: tuple[str, str]) -> None:
-    answer = traced.answer(a_trace(culprit=None, groups=(group,)))
+    answer = traces.answer(a_trace(culprit=None, groups=(group,)))
     assert (answer.word, answer.sentence) == expected
 
 
 def test_a_culprit_outside_the_users_code() -> None:
     found = Culprit(how=How.INPUT, cause=Cause.DATA, rank=0, step=0, stage=Stage.INIT)
-    assert traced.answer(a_trace(culprit=found)).sentence == (
+    assert traces.answer(a_trace(culprit=found)).sentence == (
         "outside your code before the first step (init), cause: input data"
     )
 
@@ -161,7 +160,7 @@ def test_a_culprit_outside_the_users_code() -> None:
 def test_values_of_a_culprit_and_where_it_ran() -> None:
     found = TRACES["traced-kernel"].culprit
     assert found is not None
-    lines = list(traced.lines(a_trace(culprit=replace(found, values=("3", "4"), thread="loader", rank=1))))
+    lines = list(traces.lines(a_trace(culprit=replace(found, values=("3", "4"), thread="loader", rank=1))))
     assert "one run: 3; other run: 4" in lines
     operation = next(line for line in lines if line.startswith("operation: "))
     assert operation.endswith("module encoder.layers.3, thread loader, rank 1")
@@ -178,23 +177,23 @@ def test_values_of_a_culprit_and_where_it_ran() -> None:
 )
 def test_what_was_recorded(first: int, last: int, level: str, expected: str) -> None:
     one = Pass(level=level, first_step=first, last_step=last, runs=2, first_difference=None)
-    assert traced.notes(a_trace(passes=(one,), total_runs=1)) == [expected, "1 run in total"]
+    assert traces.notes(a_trace(passes=(one,), total_runs=1)) == [expected, "1 run in total"]
 
 
 def test_the_finished_runs_of_an_inconclusive_group() -> None:
     group = replace(
         a_trial(1, (), 1.5, runs=4), verdict=Verdict.INCONCLUSIVE, reason=RunsMissing(finished=4, planned=5)
     )
-    assert words.sentence(group) == "4 of 5 runs finished; the 4 finished runs are bit-identical"
-    assert words.evidence_line(group) == ""
+    assert groups.verdict_sentence(group) == "4 of 5 runs finished; the 4 finished runs are bit-identical"
+    assert groups.evidence_line(group) == ""
 
 
 def test_the_rank_of_a_difference_is_named_if_there_are_several() -> None:
     several = replace(
         AUDITS["nondeterministic"].groups[1], first_difference=a_trial(1, (), 1, Stage.BATCH).first_difference
     )
-    assert words.where(several).startswith("runs 1 and 2 first differ at step 1 (batch) on rank 0: the model's inputs")
-    assert words.where(AUDITS["nondeterministic"].groups[1]) == ""
+    assert groups.where(several).startswith("runs 1 and 2 first differ at step 1 (batch) on rank 0: the model's inputs")
+    assert groups.where(AUDITS["nondeterministic"].groups[1]) == ""
 
 
 @pytest.mark.parametrize(
@@ -223,14 +222,14 @@ def test_differences_without_a_stage_of_training(stage: Stage, site: str | None,
     run = replace(group.runs[1], first_difference=Difference(rank=0, step=1, stage=stage, site=site))
     first = replace(group.first_difference, stage=stage, site=site)
     group = replace(group, runs=(group.runs[0], run), first_difference=first)
-    assert run_table.table(group).rows[1][-1] == cell
-    assert sentence in words.where(group)
+    assert groups.runs_table(group).rows[1][-1] == cell
+    assert sentence in groups.where(group)
 
 
 def test_many_sources_are_cut() -> None:
     source = a_trial(1, (), 1.5, Stage.BATCH).sources[0]
-    lines = words.source_lines([source] * (words.MOST_SOURCES + 2))
-    assert (len(lines), lines[-1]) == (words.MOST_SOURCES + 1, "and 2 more in audit.json")
+    lines = groups.source_lines([source] * (groups.MOST_SOURCES + 2))
+    assert (len(lines), lines[-1]) == (groups.MOST_SOURCES + 1, "and 2 more in audit.json")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +254,7 @@ def test_many_sources_are_cut() -> None:
 def test_a_flag_that_was_tried(trial: FlagTrial, expected: list[str]) -> None:
     fix = FlagFix(flag="f", title="", by_hand="f()", by_hand_when="", trial=trial)
     found = Culprit(how=How.OUTPUT, cause=Cause.KERNEL, rank=0, step=3, stage=Stage.FORWARD, flags=(fix,))
-    said = list(traced.lines(replace(TRACES["traced-order"], culprit=found)))
+    said = list(traces.lines(replace(TRACES["traced-order"], culprit=found)))
     assert said[-len(expected) :] == expected
     assert len(said) == len(expected) + 1
 
@@ -292,8 +291,8 @@ def test_a_verdict_on_the_result_alone_says_that_the_trainings_match() -> None:
     output = OutputDifference(path="a.csv", kind=OutputKind.VALUE, at="row 1, target", values=("3.41", "3.39"))
     differs = replace(first, stage=Stage.SAVED, step=0, site="a.csv", output=output)
     group = replace(group, first_difference=differs, stages=(Stage.UPDATE, Stage.SAVED))
-    assert words.sentence(group).startswith("the trainings match, a.csv differs (row 1, target); ")
-    assert words.where(group).startswith("runs 1 and 2 first differ in a.csv: row 1, target: 3.41 and 3.39: ")
+    assert groups.verdict_sentence(group).startswith("the trainings match, a.csv differs (row 1, target); ")
+    assert groups.where(group).startswith("runs 1 and 2 first differ in a.csv: row 1, target: 3.41 and 3.39: ")
 
 
 @pytest.mark.parametrize(
@@ -322,9 +321,9 @@ def test_a_verdict_on_the_result_alone_says_that_the_trainings_match() -> None:
 def test_what_is_by_hand_comes_whole_or_not_at_all(fields: dict[str, Any], expected: list[str]) -> None:
     fix = FlagFix(flag="f", title="", **{"by_hand": "", "by_hand_when": "", **fields})
     found = Culprit(how=How.OUTPUT, cause=Cause.KERNEL, rank=0, step=3, stage=Stage.FORWARD, flags=(fix,))
-    assert list(traced.fixes(found)) == expected
+    assert list(traces.fixes(found)) == expected
 
 
 def test_a_line_that_may_run_more_than_once_is_told_in_words() -> None:
     found = Culprit(how=How.SOURCE, cause=Cause.SEED, rank=0, step=1, stage=Stage.BATCH, repeated=True)
-    assert "make the generator once, outside" in " ".join(traced.about(found))
+    assert "make the generator once, outside" in " ".join(traces.about(found))

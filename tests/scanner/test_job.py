@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.operations import answers
+from detaudit.ops import answers
 from detaudit.scanner import job
 from detaudit.scanner.parts import Parts, flat
 

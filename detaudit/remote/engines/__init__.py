@@ -3,7 +3,7 @@
 import importlib
 from dataclasses import dataclass, field
 
-from detaudit.recipe.names import unknown
+from detaudit.config.yamlfile import unknown
 from detaudit.remote.engine import Engine, Job
 
 

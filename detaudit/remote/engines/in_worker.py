@@ -1,20 +1,28 @@
-"""Do a job in a process of its own, for engines that call functions, and end it when nobody waits for it any more.
-
-Nothing of the engine's worker is in that process: not its signals, its open files, nor the folder it was started in.
-"""
+"""A job in a process of its own, for engines that call functions."""
 
 import contextlib
+import multiprocessing
 import os
 import platform
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
+from multiprocessing.process import BaseProcess
 from typing import BinaryIO, NamedTuple
 
+import psutil
+
+from detaudit import wire
 from detaudit.remote.engine import Lost, Refused
-from detaudit.remote.job import frame, result_of, unframed
+from detaudit.remote.worker import frame, result_of, unframed
+
+# Do a job in a process of its own, for engines that call functions, and end it when nobody waits for it any more.
+#
+# Nothing of the engine's worker is in that process: not its signals, its open files, nor the folder it was started in.
+
 
 POLL_S = 0.5
 """Seconds between looks at whether the job is still wanted."""
@@ -45,7 +53,7 @@ def do(data: bytes, wanted: Callable[[], bool] = lambda: True, variables: Mappin
         return Done(where, INTERRUPTED, b"", "")
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "detaudit.remote.job"],
+            [sys.executable, "-m", "detaudit.remote.worker"],
             cwd="/",  # Python would import files of the folder it is started in
             env={**os.environ, **(variables or {})},
             stdin=subprocess.PIPE,
@@ -115,3 +123,39 @@ def _read(file: BinaryIO) -> bytes:
 def _last_line(file: BinaryIO) -> str:
     lines = _read(file).decode(errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+# What a worker of Parsl calls to do a job. Its process ends when nobody waits for it any more.
+
+
+OF_JOBS = "job-"
+"""What the mark of jobs begins with, before that of Parsl: they end by themselves, in order, after their worker."""
+
+_watching = threading.Event()
+
+
+def do_job(data: bytes, cancelled: str) -> Done:
+    """Do an encoded job. It is ended as soon as there is a file ``cancelled``."""
+    _end_with_manager()
+    mark = OF_JOBS + os.environ.get(wire.ENV_MARK, "")
+    return do(data, lambda: not os.path.exists(cancelled), {wire.ENV_MARK: mark})
+
+
+def _end_with_manager() -> None:
+    """From now on, end this process and the others of its manager when that is killed: nobody else would."""
+    manager = multiprocessing.parent_process()
+    if manager is None or manager.pid is None or _watching.is_set():
+        return
+    _watching.set()
+    others: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        others = [child for child in psutil.Process(manager.pid).children() if child.pid != os.getpid()]
+    threading.Thread(target=_watch, args=(manager, others), daemon=True).start()
+
+
+def _watch(manager: BaseProcess, others: list[psutil.Process]) -> None:
+    manager.join()
+    for process in others:
+        with contextlib.suppress(psutil.Error):  # psutil does not kill another one with the same number
+            process.kill()
+    os._exit(1)

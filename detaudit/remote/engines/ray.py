@@ -15,8 +15,8 @@ import msgspec
 
 from detaudit import __version__
 from detaudit.errors import EngineError, UsageError
-from detaudit.launch import orphans
-from detaudit.launch.shield import shielded
+from detaudit.launch import processes
+from detaudit.launch.processes import shielded
 from detaudit.remote.engine import Job, Lost, Refused, Returned
 from detaudit.remote.engines import Queue
 from detaudit.remote.engines.in_worker import described, result_in
@@ -78,7 +78,7 @@ class _Driver:
             stderr=self._errors,
             start_new_session=True,
         )
-        orphans.keep(self._process.pid)
+        processes.keep(self._process.pid)
         self.answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
         """None after the last."""
         self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
@@ -105,7 +105,7 @@ class _Driver:
             self._process.wait(seconds)
         self._process.kill()  # then the cluster ends its jobs
         self._process.wait()
-        orphans.forget(self._process.pid)
+        processes.forget(self._process.pid)
         self._errors.close()
 
     def _write(self, pipe: IO[bytes]) -> None:

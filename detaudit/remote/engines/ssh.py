@@ -15,7 +15,7 @@ from detaudit import __version__
 from detaudit.errors import UsageError
 from detaudit.remote.engine import Job, Lost, Refused, Returned
 from detaudit.remote.engines import Queue
-from detaudit.remote.job import frame, result_of, unframed
+from detaudit.remote.worker import frame, result_of, unframed
 
 COMMAND = "DETAUDIT_SSH_COMMAND"
 """A variable with the command to use in place of ``ssh``, such as ``ssh -F config``; a shell is not involved."""
@@ -158,7 +158,7 @@ class Ssh:
     def _connect(self, host: str, job: Job) -> _Connection:
         command = shlex.split(os.environ.get(COMMAND, "ssh"))
         options = [word for name, value in _OPTIONS.items() for word in ("-o", f"{name}={value}")]
-        there = f"exec {shlex.quote(self._python)} -m detaudit.remote.job"
+        there = f"exec {shlex.quote(self._python)} -m detaudit.remote.worker"
         out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - closed by _Connection.end
         try:
             process = subprocess.Popen(

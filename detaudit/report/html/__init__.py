@@ -12,7 +12,7 @@ from markupsafe import Markup
 from detaudit import __version__
 from detaudit.model import Report
 from detaudit.model.figures import NO_FIGURES, Figures
-from detaudit.report.headlines import capitalized
+from detaudit.report.groups import capitalized
 from detaudit.report.html.page import page
 from detaudit.report.messages import figures as captions
 from detaudit.report.plain import plain

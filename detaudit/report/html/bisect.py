@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from detaudit.model import Alternative, Bisection, Group, NeededFlag, VariationBisection
-from detaudit.report import bisection, trials, variations, words
-from detaudit.report.blocks import Heading, Items, Mood, Notes, Section, Table, Text, section
-from detaudit.report.html.charts import costs, proof, times
-from detaudit.report.html.parts import MOODS, Part, blocks
+from detaudit.report import groups, searches
+from detaudit.report.document import Heading, Items, Mood, Notes, Section, Table, Text, section
+from detaudit.report.html import charts
+from detaudit.report.html.figures import MOODS, Part, blocks
 from detaudit.report.messages import figures, problems
 
 MOST_FLAGS = 40
@@ -36,9 +36,9 @@ class Matrix:
     more: str
 
 
-def result(audit: Bisection | VariationBisection) -> trials.Result:
+def result(audit: Bisection | VariationBisection) -> searches.Result:
     """Return a bisection in words."""
-    return bisection.result(audit) if isinstance(audit, Bisection) else variations.result(audit)
+    return searches.bisection_result(audit) if isinstance(audit, Bisection) else searches.variations_result(audit)
 
 
 def why(audit: Bisection | VariationBisection) -> Part | None:
@@ -46,17 +46,17 @@ def why(audit: Bisection | VariationBisection) -> Part | None:
     if isinstance(audit, Bisection) and audit.needed:
         return Part("needed", "Needed flags", "needed.html", [_needed(one) for one in audit.needed])
     found = result(audit)
-    texts = [words.where(found.differing)] if found.differing else []
+    texts = [groups.where(found.differing)] if found.differing else []
     texts += [problems.reason(found.failed.reason)] if found.failed and found.failed.reason else []
-    sources = words.source_lines(found.differing.sources) if found.differing else []
+    sources = groups.source_lines(found.differing.sources) if found.differing else []
     details = [section(Heading(heading), Items(lines)) for heading, lines in found.details]
-    stderr = words.stderr(found.failed) if found.failed else None
+    stderr = groups.stderr(found.failed) if found.failed else None
     sections: list[Section] = [section(Text([text for text in texts if text]), Items(sources), stderr), *details]
     return next(iter(blocks("why", "Details", [one for one in sections if one])), None)
 
 
 def _needed(found: NeededFlag) -> tuple[str, str, Sequence[str]]:
-    return found.flag, found.title, list(bisection.needed_lines(found))
+    return found.flag, found.title, list(searches.needed_lines(found))
 
 
 def parts(audit: Bisection | VariationBisection) -> list[Part]:
@@ -82,9 +82,9 @@ def _matrix(audit: Bisection | VariationBisection) -> Matrix:
     return Matrix(
         trials=[
             Trial(
-                name=trials.name(group.recipe.name),
+                name=searches.name(group.recipe.name),
                 runs=len(group.runs),
-                match=trials.match(group),
+                match=searches.match(group),
                 mood=MOODS[_mood(group)],
                 found=bool(needed) and set(sets[group.recipe.name]) == needed,
             )
@@ -119,7 +119,7 @@ def _cell(flag: str, found: Sequence[str], needed: set[str]) -> tuple[str, str, 
 def _mood(group: Group) -> Mood:
     if group.first_difference is not None:
         return Mood.BAD
-    return Mood.GOOD if trials.match(group).startswith("yes") else Mood.UNCLEAR
+    return Mood.GOOD if searches.match(group).startswith("yes") else Mood.UNCLEAR
 
 
 Chart = tuple[str, str, Markup]
@@ -130,7 +130,7 @@ def _proof(audit: Bisection | VariationBisection) -> list[Chart]:
     found = audit.evidence
     if found is None or found.confidence is None:
         return []
-    return [(figures.proof_title(found.runs), figures.PROOF_ABOUT, proof.proof(found.runs, found.confidence))]
+    return [(figures.proof_title(found.runs), figures.PROOF_ABOUT, charts.proof(found.runs, found.confidence))]
 
 
 def _costs(audit: Bisection | VariationBisection) -> list[Chart]:
@@ -140,17 +140,17 @@ def _costs(audit: Bisection | VariationBisection) -> list[Chart]:
         *((other, False) for one in needed for other in one.alternatives),
     ]
     known = [
-        costs.Cost(one.flag, one.cost, one.cost_range, one.cost_runs[0], is_needed)
+        charts.Cost(one.flag, one.cost, one.cost_range, one.cost_runs[0], is_needed)
         for one, is_needed in flags
         if one.cost is not None and one.cost_range is not None and one.cost_runs is not None
     ]
-    return [("What each flag costs", figures.COSTS, costs.costs(known))] if known else []
+    return [("What each flag costs", figures.COSTS, charts.costs(known))] if known else []
 
 
 def _times(audit: Bisection | VariationBisection) -> list[Chart]:
     runs = [
-        (trials.name(group.recipe.name), MOODS[_mood(group)], run.wall_s)
+        (searches.name(group.recipe.name), MOODS[_mood(group)], run.wall_s)
         for group in audit.groups
         for run in group.runs
     ]
-    return [("Where the time went", figures.TIMES, times.times(runs))] if len(runs) > 1 else []
+    return [("Where the time went", figures.TIMES, charts.times(runs))] if len(runs) > 1 else []

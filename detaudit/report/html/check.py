@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from detaudit.model import Check, CheckedAudit, Excerpt, Gate, GateName, GateStatus
 from detaudit.model.figures import NO_FIGURES, Figures
 from detaudit.report import checks
-from detaudit.report.blocks import Block, Code, Section, plain, section
+from detaudit.report.document import Block, Code, Section, plain, section
 from detaudit.report.html import run
-from detaudit.report.html.parts import Part, blocks
+from detaudit.report.html.figures import Part, blocks
 from detaudit.report.plain import line as plain_line
 
 

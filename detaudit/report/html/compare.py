@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from detaudit.model import Comparison
 from detaudit.model.figures import Figures
-from detaudit.report import comparison
-from detaudit.report.blocks import Items, Notes, Text, section
-from detaudit.report.html.figures import Panel
-from detaudit.report.html.parts import Part, blocks
+from detaudit.report import checks
+from detaudit.report.document import Items, Notes, Text, section
+from detaudit.report.html.figures import Panel, Part, blocks
 from detaudit.report.messages import figures
 
 _KINDS = {1: "k-A", 2: "k-B"}
@@ -16,20 +15,20 @@ _KINDS = {1: "k-A", 2: "k-B"}
 
 def overview(found: Comparison) -> Part | None:
     """Return what is compared."""
-    both = section(Text(comparison.heading(found)), comparison.recordings(found))
+    both = section(Text(checks.heading(found)), checks.recordings(found))
     return next(iter(blocks("recordings", "Recordings", [both])), None)
 
 
 def parts(found: Comparison, drawn: Figures) -> list[Part]:
     """Return the other parts of the page."""
-    changes, tensors = comparison.environment_lines(found), comparison.weights_line(found)
+    changes, tensors = checks.environment_lines(found), checks.weights_line(found)
     return [
         *_losses(drawn),
-        *blocks("values", "Losses around the first difference", [section(comparison.losses(found))]),
-        *blocks("weights", "Weights", [section(Text([tensors]), comparison.weights(found)) if tensors else []]),
-        *blocks("outputs", "Files and printed text that differ", [section(Items(comparison.outputs_lines(found)))]),
+        *blocks("values", "Losses around the first difference", [section(checks.losses(found))]),
+        *blocks("weights", "Weights", [section(Text([tensors]), checks.weights(found)) if tensors else []]),
+        *blocks("outputs", "Files and printed text that differ", [section(Items(checks.outputs_lines(found)))]),
         *blocks("changes", "Changes of the environment", [section(Items(changes))]),
-        *blocks("compared", "What was compared", [section(Notes([comparison.stages_line(found)]))]),
+        *blocks("compared", "What was compared", [section(Notes([checks.stages_line(found)]))]),
     ]
 
 

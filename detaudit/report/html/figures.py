@@ -1,22 +1,368 @@
-"""The figures of an audit: a ladder, the weights, the losses and the final losses of each recipe."""
+"""The figures of groups, and their tables."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-from detaudit.model import Verdict
-from detaudit.model.figures import Curve, Distance, Ladder, Losses, Point
-from detaudit.report.html import groups as views
-from detaudit.report.html.charts import losses as loss_charts
-from detaudit.report.html.charts import plot, strip
-from detaudit.report.html.charts.scale import linear
-from detaudit.report.html.group_view import GroupView
-from detaudit.report.html.parts import Part
-from detaudit.report.html.weights import WeightTable
-from detaudit.report.messages import figures, weights
-from detaudit.report.messages.wording import brief
+from detaudit.model import Group, RankRecord, Run, Verdict, digits
+from detaudit.model.fact import count
+from detaudit.model.figures import Curve, Distance, GroupFigures, Ladder, Losses, Point, WeightCell, Weights
+from detaudit.report import groups
+from detaudit.report.document import Answer, Mood, Section, Stderr, Table
+from detaudit.report.groups import ordered, results
+from detaudit.report.html import charts
+from detaudit.report.html.charts import linear
+from detaudit.report.messages import differences, figures, statuses, weights
+from detaudit.report.messages import weights as texts
+from detaudit.report.messages.wording import brief, duration
+from detaudit.report.sections import MOODS as MOOD_OF
+
+# What a page shows of the runs of one recipe.
+
+
+LETTERS = "ABCDEFG"
+MOST_RUNS = 12
+"""Runs that have a row each; of more, each result has one."""
+
+MOST_RESULTS = 12
+
+
+@dataclass(frozen=True)
+class Digits:
+    """A number: the digits that all runs share, and the others."""
+
+    shared: str
+    own: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run, or the runs with one result: ``kind`` is the class that colors it, ``where`` its first difference."""
+
+    name: str
+    run: int
+    letter: str
+    kind: str
+    digest: str
+    total: Digits
+    loss: Digits
+    steps: str
+    time: str
+    where: str
+    mood: str
+    result: int | None
+
+
+def letters(group: Group) -> dict[int, str]:
+    """Return the letters of the results of a group, by number: A is that of the first run, then the most frequent."""
+    return dict(zip(ordered(group), LETTERS, strict=False))
+
+
+def kinds(group: Group) -> dict[int, str]:
+    """Return the classes that color the runs."""
+    names, found = letters(group), results(group)
+    return {run: f"k-{names.get(number, 'X')}" if number is not None else "k-X" for run, number in found.items()}
+
+
+def rows(group: Group) -> list[Row]:
+    """Return a row for each run of a group."""
+    shown = {run.id: _rank(group, run) for run in group.runs}
+    names, numbers = letters(group), results(group)
+    known = [rank for rank in shown.values() if rank is not None]
+    totals = _shared([digits(rank.sum_of_weights) for rank in known])
+    losses = _shared([digits(rank.final_loss) for rank in known])
+    base = group.first_finished.id if group.first_finished else 0
+    found = []
+    for run in group.runs:
+        rank, number = shown[run.id], numbers[run.id]
+        where, mood = _where(group, run, base, number)
+        found.append(
+            Row(
+                name=str(run.id),
+                run=run.id,
+                letter=names.get(number, "") if number is not None else "",
+                kind=kinds(group)[run.id],
+                digest="-" if run in group.shorter else groups.short_digest(rank),
+                total=_split(digits(rank.sum_of_weights) if rank else "-", totals),
+                loss=_split(digits(rank.final_loss) if rank and run not in group.shorter else "-", losses),
+                steps=f"{run.steps:,}",
+                time=duration(run.wall_s),
+                where=where,
+                mood=mood,
+                result=number,
+            )
+        )
+    return found
+
+
+def by_result(found: Sequence[Row]) -> list[Row]:
+    """Return a row for each result, the most frequent first, and one for each run without a result."""
+    held: dict[int, list[Row]] = {}
+    for row in found:
+        if row.result is not None:
+            held.setdefault(row.result, []).append(row)
+    alone = [row for row in found if row.result is None]
+    total = len(found)
+    merged = [
+        _merged(rows, f"{len(rows):,} of {count(total, 'run')} ({len(rows) / total:.0%})")
+        for rows in sorted(held.values(), key=lambda rows: -len(rows))
+    ]
+    return [*merged, *alone]
+
+
+def _merged(rows: Sequence[Row], name: str) -> Row:
+    first = rows[0]
+    return Row(**{**first.__dict__, "name": name})
+
+
+def _rank(group: Group, run: Run) -> RankRecord | None:
+    """Return the rank whose numbers are shown: the one that differs first, else the first."""
+    place = group.first_difference.rank if group.first_difference else 0
+    return next((rank for rank in run.ranks if rank.rank == place), next(iter(run.ranks), None))
+
+
+def _where(group: Group, run: Run, base: int, number: int | None) -> tuple[str, str]:
+    """Return where a run first differs, and the class that colors it."""
+    if run in group.shorter or (not run.finished and run.first_difference is None):
+        return statuses.NAMES[run.status], "unk"
+    if run.first_difference is not None:
+        return differences.in_table(run.first_difference), "diff"
+    if run.id == base:
+        return figures.REFERENCE if len(group.runs) > 1 else "", "mut"
+    same = number is not None and number == results(group).get(base)
+    return (figures.matches(run.reference or base), "same") if same else ("", "mut")
+
+
+def _shared(texts: Sequence[str]) -> str:
+    """Return the digits that several numbers begin with; none if all are the same."""
+    if len(set(texts)) < 2:
+        return ""
+    low, high = min(texts), max(texts)
+    return low[
+        : next((place for place, pair in enumerate(zip(low, high, strict=False)) if len(set(pair)) > 1), len(low))
+    ]
+
+
+def _split(text: str, shared: str) -> Digits:
+    return Digits(shared, text[len(shared) :]) if shared and text.startswith(shared) else Digits("", text)
+
+
+def names_of_results(group: Group) -> Mapping[int, str]:
+    """Return how a tooltip names the runs."""
+    found = results(group)
+    given = letters(group)
+    return {run: given.get(number, "") if number is not None else "" for run, number in found.items()}
+
+
+# The parts of a page: each has a heading, and a template that draws its data.
+
+
+MOODS = {Mood.GOOD: "same", Mood.BAD: "diff", Mood.UNCLEAR: "unk"}
+"""The classes that color what has a mood."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a page: ``template`` draws ``data``, below the heading ``title`` and what it is ``about``.
+
+    A ``folded`` one shows its heading until it is opened.
+    """
+
+    id: str
+    title: str
+    template: str
+    data: Any
+    about: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole page; ``headline`` is the answer in one sentence, ``lede`` what it rests on.
+
+    The ``overview`` follows, then ``why`` it is so, beside the next steps. ``links`` are the navigation.
+    """
+
+    kind: str
+    title: str
+    headline: str
+    mood: str
+    facts: Sequence[str]
+    lede: Sequence[str]
+    parts: Sequence[Part]
+    warnings: Sequence[str] = ()
+    interrupted: str = ""
+    next_steps: Sequence[tuple[str, str]] = ()
+    environment: Sequence[tuple[str, str]] = ()
+    command: str = ""
+    overview: Part | None = None
+    why: Part | None = None
+    links: Sequence[tuple[str, str]] = ()
+
+
+def blocks(name: str, title: str, sections: Sequence[Section]) -> list[Part]:
+    """Return a part that shows sections of a report as they are; none if there are none."""
+    return [Part(name, title, "blocks.html", sections)] if any(sections) else []
+
+
+# The runs of a recipe, as a page shows them.
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """The runs of a recipe, as the page shows them."""
+
+    group: Group
+    figures: GroupFigures
+
+    @property
+    def name(self) -> str:
+        """The recipe."""
+        return self.group.recipe.name
+
+    @property
+    def summary(self) -> str:
+        """What the recipe sets."""
+        return groups.recipe_summary(self.group.recipe).partition(": ")[2]
+
+    @property
+    def mood(self) -> str:
+        """The class that colors the verdict."""
+        return MOODS[MOOD_OF[self.group.verdict]]
+
+    @property
+    def answer(self) -> Answer:
+        """The verdict in words."""
+        group = self.group
+        return Answer(
+            groups.verdict(group), MOOD_OF[group.verdict], groups.verdict_sentence(group), groups.evidence_line(group)
+        )
+
+    @property
+    def evidence(self) -> str:
+        """What the verdict rests on."""
+        return figures.PROOF if self.group.verdict is Verdict.NONDETERMINISTIC else self.answer.evidence
+
+    @property
+    def rows(self) -> list[Row]:
+        """A row for each run, or for each result if there are many runs."""
+        found = rows(self.group)
+        return found if len(found) <= MOST_RUNS else by_result(found)[:MOST_RESULTS]
+
+    @property
+    def more(self) -> str:
+        """How many results have no row."""
+        more = self.group.distinct_results - MOST_RESULTS
+        return figures.more_results(more) if len(self.group.runs) > MOST_RUNS and more > 0 else ""
+
+    @property
+    def table(self) -> Table | None:
+        """All runs and ranks, if a row for each of them is not shown already."""
+        found = groups.runs_table(self.group)
+        hidden = len(self.group.runs) > MOST_RUNS or not {groups.RANK, groups.PART}.isdisjoint(found.headers)
+        return found if hidden and found.rows else None
+
+    @property
+    def machines(self) -> Table | None:
+        """The machines that did the runs, if there were several."""
+        return groups.machines_table(self.group)
+
+    @property
+    def between_machines(self) -> list[str]:
+        """In what the machines differ."""
+        return groups.machine_differences(self.group.machines)
+
+    @property
+    def stderr(self) -> Stderr | None:
+        """The last lines of the first run that failed."""
+        return groups.stderr(self.group)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was compared, and what became of the flags."""
+        return groups.notes(self.group)
+
+    @property
+    def where(self) -> str:
+        """Where runs first differ, in few words."""
+        found = self.group.first_difference
+        return differences.in_table(found.difference) if found else ""
+
+    @property
+    def seconds(self) -> float:
+        """How long a run takes."""
+        times = sorted(run.wall_s for run in self.group.runs if run.finished)
+        return times[len(times) // 2] if times else 0.0
+
+
+# Which weights of the runs of a recipe differ, as a table of weights and steps.
+
+
+@dataclass(frozen=True)
+class WeightTable:
+    """The weights that differ between the runs of a recipe."""
+
+    name: str
+    weights: Weights
+
+    @property
+    def sentence(self) -> str:
+        """What it shows."""
+        return texts.sentence(self.weights)
+
+    @property
+    def left_out(self) -> list[str]:
+        """What it does not show."""
+        return texts.left_out(self.weights)
+
+    @property
+    def columns(self) -> list[str]:
+        """The heads of its columns."""
+        return [texts.END if step is None else f"{step:,}" for step in self.weights.steps]
+
+    @property
+    def rows(self) -> list[tuple[str, str, list[dict[str, str]]]]:
+        """The name of each weight, its type and shape, and its cells: what they show, their class, their words."""
+        runs = len(self.weights.runs)
+        return [
+            (
+                texts.name(row),
+                texts.kind(row),
+                [
+                    {
+                        "text": _text(cell),
+                        "kind": _shade(cell),
+                        "tip": f"{texts.name(row)}, {texts.step(step)}: {texts.cell(cell, runs)}",
+                        "words": texts.cell(cell, runs),
+                    }
+                    for step, cell in zip(self.weights.steps, row.cells, strict=True)
+                ],
+            )
+            for row in self.weights.rows
+        ]
+
+
+def _text(cell: WeightCell | None) -> str:
+    if cell is None or cell.digests == 1:
+        return "" if cell is None else "·"
+    return "!" if cell.apart is None else f"{_power(cell.apart)}" if cell.apart else "≠"
+
+
+def _shade(cell: WeightCell | None) -> str:
+    """Return the class that colors a cell, from a rounding to sums that have nothing in common."""
+    if cell is None or cell.digests == 1:
+        return "x" if cell is None else "h0"
+    return f"h{5 if cell.apart is None else max(1, min(5, (_power(cell.apart) + 11) // 2)) if cell.apart else 1}"
+
+
+def _power(apart: float) -> int:
+    return math.floor(math.log10(apart))
+
+
+# The figures of an audit: a ladder, the weights, the losses and the final losses of each recipe.
 
 
 def figure_parts(shown: Sequence[GroupView]) -> Iterator[Part]:
@@ -43,7 +389,7 @@ def figure_parts(shown: Sequence[GroupView]) -> Iterator[Part]:
 
 
 def _panel(view: GroupView, losses: Losses) -> "Panel":
-    return Panel(view.name, losses, views.kinds(view.group), views.names_of_results(view.group))
+    return Panel(view.name, losses, kinds(view.group), names_of_results(view.group))
 
 
 @dataclass(frozen=True)
@@ -85,12 +431,12 @@ class Panel:
     @property
     def loss_chart(self) -> Markup:
         """The losses by step."""
-        return loss_charts.curves(self.losses, self.kinds, self._mark)
+        return charts.curves(self.losses, self.kinds, self._mark)
 
     @property
     def distance_chart(self) -> Markup:
         """How far they are apart."""
-        return loss_charts.distances(self.losses, self.kinds, self._mark, figures.EQUAL)
+        return charts.distances(self.losses, self.kinds, self._mark, figures.EQUAL)
 
     def _name(self, curve: Curve) -> str:
         """Return how a tooltip names a curve."""
@@ -127,7 +473,7 @@ class Panel:
         curves = [curve for curve in self.losses.curves if curve.distances or not distances][:7]
         return {
             "steps": [figures.steps(one) for one in self.losses.bins],
-            "x": [round(place, 4) for place in plot.places(self.losses.bins)],
+            "x": [round(place, 4) for place in charts.mark_places(self.losses.bins)],
             "series": [
                 {
                     "name": self._name(curve),
@@ -157,7 +503,7 @@ def _strips(shown: Sequence[GroupView]) -> dict[str, Any] | None:
     """Return the final losses of each group as dots, None if nothing differs or there are no losses."""
     values = {
         view.name: [
-            (float(rank.final_loss), views.kinds(view.group)[run.id])
+            (float(rank.final_loss), kinds(view.group)[run.id])
             for run in view.group.runs
             if run.finished and run not in view.group.shorter
             for rank in run.ranks[:1]
@@ -172,10 +518,10 @@ def _strips(shown: Sequence[GroupView]) -> dict[str, Any] | None:
     rows = [
         {
             "name": name,
-            "chart": strip.strip(found, scale, f"{name}: {', '.join(brief(value) for value, _ in found)}"),
+            "chart": charts.strip(found, scale, f"{name}: {', '.join(brief(value) for value, _ in found)}"),
             "range": figures.between(min(value for value, _ in found), max(value for value, _ in found)),
         }
         for name, found in values.items()
         if found
     ]
-    return {"rows": rows, "axis": strip.axis(scale)}
+    return {"rows": rows, "axis": charts.axis(scale)}

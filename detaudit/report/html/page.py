@@ -7,12 +7,13 @@ import msgspec
 from detaudit.compat import assert_never
 from detaudit.model import Audit, Bisection, Check, Comparison, Report, Trace, VariationBisection
 from detaudit.model.figures import Figures
-from detaudit.report import comparison, headlines, layout
-from detaudit.report.blocks import Answer, Interrupted, Mood, NextSteps, Warnings
+from detaudit.report import checks, groups
+from detaudit.report import sections as layout
+from detaudit.report.document import Answer, Interrupted, Mood, NextSteps, Warnings
+from detaudit.report.findings import script_of
 from detaudit.report.html import bisect, check, compare, run, trace
-from detaudit.report.html.parts import MOODS, Page, Part
-from detaudit.report.layout import MOODS as MOOD_OF
-from detaudit.report.places import script_of
+from detaudit.report.html.figures import MOODS, Page, Part
+from detaudit.report.sections import MOODS as MOOD_OF
 
 NO_ANSWER = Answer("inconclusive", Mood.UNCLEAR, "no run finished")
 """Of an audit that was interrupted before its first run."""
@@ -24,18 +25,18 @@ def page(report: Report, found: Figures) -> Page:
     every = [block for section in sections for block in section]
     answers = [block for block in every if isinstance(block, Answer)] or [NO_ANSWER]
     answer = answers[-1]  # of a trace, its runs have one before it
-    headline = headlines.sentence(answer.word, answer.sentence)
+    headline = groups.headline(answer.word, answer.sentence)
     if type(report) is Audit:
-        headline = headlines.of_groups(report.groups)
+        headline = groups.of_groups(report.groups)
     kind = msgspec.to_builtins(report)["kind"]
     script = script_of(report.command) if report.command else None
     overview, why, parts = _parts(report, found)
     return Page(
-        kind=headlines.kind(kind),
+        kind=groups.kind(kind),
         title=f"{script or kind}: {headline}",
         headline=headline,
         mood=MOODS[MOOD_OF[report.verdict]],
-        facts=[f"{headlines.kind(kind)} of {script}" if script else headlines.kind(kind), *headlines.facts(report)],
+        facts=[f"{groups.kind(kind)} of {script}" if script else groups.kind(kind), *groups.facts(report)],
         lede=_lede(report),
         parts=parts,
         warnings=[line for block in every if isinstance(block, Warnings) for line in block.lines],
@@ -52,11 +53,11 @@ def page(report: Report, found: Figures) -> Page:
 def _environment(report: Report) -> list[tuple[str, str]]:
     match report:
         case Comparison():
-            return headlines.environments(report)
+            return groups.environments(report)
         case Check():
-            return headlines.environment(report.audits[0].audit.environment) if report.audits else []
+            return groups.environment(report.audits[0].audit.environment) if report.audits else []
         case _:
-            return headlines.environment(report.environment)
+            return groups.environment(report.environment)
 
 
 def _lede(report: Report) -> list[str]:
@@ -64,9 +65,9 @@ def _lede(report: Report) -> list[str]:
         case Bisection() | VariationBisection():
             return [bisect.result(report).evidence]
         case Comparison():
-            return [line for line in (comparison.explanation(report), comparison.losses_line(report)) if line]
+            return [line for line in (checks.explanation(report), checks.losses_line(report)) if line]
         case _:
-            return headlines.lede(report.groups) if type(report) is Audit else []
+            return groups.lede(report.groups) if type(report) is Audit else []
 
 
 def _parts(report: Report, found: Figures) -> tuple[Part | None, Part | None, list[Part]]:

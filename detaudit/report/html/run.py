@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 from detaudit.model import Audit, Excerpt, FlagOutcome, Group
 from detaudit.model.figures import Figures
-from detaudit.report import probes, words
-from detaudit.report.html.figures import figure_parts
-from detaudit.report.html.group_view import GroupView
-from detaudit.report.html.parts import Part
+from detaudit.report import groups
+from detaudit.report.html.figures import GroupView, Part, figure_parts
 from detaudit.report.messages import figures as captions
 from detaudit.report.messages import flags
 
@@ -38,9 +36,9 @@ def why(audit: Audit) -> Part | None:
     """Return why runs differ, once for the recipes of which the same is known; None if nothing is."""
     known: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Group]] = {}
     for group in audit.groups:
-        texts = tuple(line for line in (words.where(group), probes.sentence(group)) if line)
+        texts = tuple(line for line in (groups.where(group), groups.probe_sentence(group)) if line)
         if texts or group.sources:
-            known.setdefault((texts, tuple(words.source_lines(group.sources))), []).append(group)
+            known.setdefault((texts, tuple(groups.source_lines(group.sources))), []).append(group)
     several = len(audit.groups) > 1
     found = [
         Why([one.recipe.name for one in groups] if several else [], texts, sources, groups[0].excerpts)

@@ -18,12 +18,10 @@ from detaudit.model import (
     Trace,
 )
 from detaudit.model.figures import Figures
-from detaudit.report import traced
-from detaudit.report.blocks import Code, Notes, Section
-from detaudit.report.html import run
-from detaudit.report.html.charts import share
-from detaudit.report.html.charts import tensor as chart
-from detaudit.report.html.parts import Part, blocks
+from detaudit.report import traces
+from detaudit.report.document import Code, Notes, Section
+from detaudit.report.html import charts, run
+from detaudit.report.html.figures import Part, blocks
 from detaudit.report.messages import figures, replay, tensors
 from detaudit.report.messages.wording import brief
 
@@ -61,8 +59,8 @@ def why(trace: Trace) -> Part | None:
     """Return the culprit, or what is known without one; None if that is nothing."""
     found = trace.culprit
     if found is None:
-        section: Section = [Code(list(traced.lines(trace)))]
-        return blocks("why", "Where runs diverge", [section])[0] if any(traced.lines(trace)) else run.why(trace)
+        section: Section = [Code(list(traces.lines(trace)))]
+        return blocks("why", "Where runs diverge", [section])[0] if any(traces.lines(trace)) else run.why(trace)
     return Part("why", "The line", "culprit.html", _culprit(found))
 
 
@@ -71,11 +69,11 @@ def _culprit(found: Culprit) -> CulpritView:
         excerpt=found.excerpt,
         code=found.code,
         place=f"{found.file}:{found.line}" if found.file else "",
-        about=list(traced.about(found)),
+        about=list(traces.about(found)),
         edit=found.suggested_edit,
-        edit_line=traced.edit_line(found.suggested_edit) if found.suggested_edit else "",
-        fixes=list(traced.fixes(found)),
-        suspects=list(traced.suspects(found)),
+        edit_line=traces.edit_line(found.suggested_edit) if found.suggested_edit else "",
+        fixes=list(traces.fixes(found)),
+        suspects=list(traces.suspects(found)),
     )
 
 
@@ -88,7 +86,7 @@ def parts(trace: Trace, found: Figures) -> list[Part]:
     operands = [Part("operands", "What goes in and what comes out", "operands.html", taken)] if taken else []
     replayed = list(replay.lines(operation))
     repeats = blocks("replay", "What the operation does by itself", [[Code(replayed)]]) if replayed else []
-    notes: Section = [Notes(traced.notes(trace))]
+    notes: Section = [Notes(traces.notes(trace))]
     return [
         *repeats,
         *operands,
@@ -104,7 +102,7 @@ def _spread(found: Sequence[StepSpread]) -> list[Part]:
     rows = [
         (
             f"{one.step:,}",
-            share.bar(one.differing / one.operations),
+            charts.bar(one.differing / one.operations),
             figures.spread(one),
             f"{one.absorbing:,}",
             figures.losses_apart(one.losses),
@@ -127,8 +125,8 @@ def _operands(found: Operation) -> list[tuple[str, str, Operand]]:
 def _where(differs: TensorDifference) -> tuple[Markup, str, Markup]:
     """Return in which part of a tensor elements differ, what is drawn, and its key; nothing if that is not known."""
     if differs.grid is not None and any(differs.grid.counts):
-        return chart.matrix(differs.grid), figures.matrix_about(differs.grid), chart.key()
-    return chart.where(differs.slices, differs.total) if len(differs.slices) > 1 else Markup(), figures.WHERE, Markup()
+        return charts.matrix(differs.grid), figures.matrix_about(differs.grid), charts.key()
+    return charts.where(differs.slices, differs.total) if len(differs.slices) > 1 else Markup(), figures.WHERE, Markup()
 
 
 def _tensor(found: TensorPair) -> TensorView:
@@ -146,7 +144,7 @@ def _tensor(found: TensorPair) -> TensorView:
         share=differs.mismatched / differs.total,
         numbers=numbers,
         elements=[differs.first, *differs.next],
-        ulps=chart.ulps(differs.ulps, differs.total - differs.mismatched) if differs.ulps else Markup(),
+        ulps=charts.ulps(differs.ulps, differs.total - differs.mismatched) if differs.ulps else Markup(),
         where=where,
         where_about=about,
         key=key,

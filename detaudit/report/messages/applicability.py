@@ -2,7 +2,7 @@
 
 from detaudit.compat import assert_never
 from detaudit.model import Inapplicable, NotVaried
-from detaudit.model.applicability import (
+from detaudit.model.sources import (
     AddressesRandom,
     ByHandOnly,
     FewerThanTwoGpus,

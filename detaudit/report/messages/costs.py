@@ -1,7 +1,7 @@
 """What a flag costs: only what pairs of runs showed, with its range."""
 
 from detaudit.model import Alternative, NeededFlag
-from detaudit.model.number import count
+from detaudit.model.fact import count
 
 
 def sentence(found: NeededFlag | Alternative) -> str:

@@ -4,7 +4,7 @@ import math
 
 from detaudit.model import Confidence, DifferingShare, Evidence
 from detaudit.model.evidence import runs_needed
-from detaudit.model.number import count
+from detaudit.model.fact import count
 
 RATE_TO_CATCH = 0.1
 """The rate of differing runs up to which more runs are suggested."""

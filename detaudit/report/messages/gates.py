@@ -22,7 +22,7 @@ from detaudit.model.check import (
     StoppedTooLate,
     StopUnusable,
 )
-from detaudit.model.number import count
+from detaudit.model.fact import count
 from detaudit.report.messages import differences, explanations, problems
 from detaudit.report.messages.wording import both, brief, every, shortened
 

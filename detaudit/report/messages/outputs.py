@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable
 
 from detaudit.model import Group, OutputDifference, OutputKind, Verdict
-from detaudit.model.number import count
+from detaudit.model.fact import count
 from detaudit.model.outputs import EXIT_STATUS, STDERR, STDOUT, Unread
 from detaudit.report.messages.wording import duration, shortened, size
 

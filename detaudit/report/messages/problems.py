@@ -6,12 +6,14 @@ from typing import TypeAlias
 from detaudit import wire
 from detaudit.compat import assert_never
 from detaudit.model import Reason, RunError
-from detaudit.model.number import count
+from detaudit.model.fact import count
 from detaudit.model.problems import (
     ArtifactMissing,
     ArtifactsNotWritten,
     ArtifactUnusable,
     CallUnseen,
+    CoresReduced,
+    DeviceShared,
     EndedAfterStep,
     EndedAtDifference,
     Failed,
@@ -23,32 +25,28 @@ from detaudit.model.problems import (
     LossPatternFlood,
     LossPatternMisfit,
     LossPatternUnmatched,
+    MachinesRunOnce,
     ModuleMissing,
     NoTraining,
+    OnlyLosses,
+    OnlyProbes,
+    OutputsOpen,
     ProbesIncomplete,
     ProcessUnseen,
     RanksUnseen,
     RecorderMismatch,
     RecorderNotLoaded,
     RunLost,
-    StdoutTruncated,
-    StdoutUnreadable,
-    TimedOut,
-    Unseen,
-)
-from detaudit.model.reasons import (
-    CoresReduced,
-    DeviceShared,
-    MachinesRunOnce,
-    OnlyLosses,
-    OnlyProbes,
-    OutputsOpen,
     RunsCrowded,
     RunsMissing,
     RunUnusable,
     SingleRun,
     StateUnsettled,
+    StdoutTruncated,
+    StdoutUnreadable,
+    TimedOut,
     TrainingsUnseen,
+    Unseen,
 )
 from detaudit.report.messages import outputs
 from detaudit.report.messages.state import unsettled

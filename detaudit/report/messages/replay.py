@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from detaudit.model import Condition, ModeEffect, Obstacle, Operation, Replay, ReplayedPass, ReplayVerdict, Series
-from detaudit.model.number import count
+from detaudit.model.fact import count
 
 VERDICTS = {
     ReplayVerdict.RACES: "races by itself",

@@ -2,7 +2,7 @@
 
 from detaudit.compat import assert_never
 from detaudit.model import Risk
-from detaudit.model.doctor import RandomAddresses, RetiredSetting, ThreadsFollowMachine, VariablesUnset
+from detaudit.model.audit import RandomAddresses, RetiredSetting, ThreadsFollowMachine, VariablesUnset
 from detaudit.report.messages.wording import both
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from detaudit.model import FirstMismatch, TensorDifference
-from detaudit.model.number import count
+from detaudit.model.fact import count
 from detaudit.report.messages.wording import brief
 
 

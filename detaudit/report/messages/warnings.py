@@ -4,8 +4,8 @@ from typing import TypeAlias
 
 from detaudit.compat import assert_never
 from detaudit.model import Stage, Warning  # the term for it
-from detaudit.model.enums import ArchiveFlaw
-from detaudit.model.number import count
+from detaudit.model.fact import count
+from detaudit.model.stage import ArchiveFlaw
 from detaudit.model.warnings import (
     ArchiveFlawed,
     ArchivesOfOtherPlans,

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from detaudit.model.fact import count
 from detaudit.model.figures import WeightCell, WeightRow, Weights
-from detaudit.model.number import count
 from detaudit.report.messages.wording import both, brief, every, shortened
 
 TITLE = "Which weights differ first"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from detaudit.model import Number
-from detaudit.model.number import count
+from detaudit.model.fact import count
 
 _One = TypeVar("_One")
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from detaudit import wire
-from detaudit.launch.environment import BOOTSTRAP
-from detaudit.recipe.variations import load_variations
+from detaudit.config.variations import load_variations
+from detaudit.launch.plan import BOOTSTRAP
 
 pytestmark = pytest.mark.launches
 TABLE = {row.id: row for row in load_variations()}

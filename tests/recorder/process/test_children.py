@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from detaudit import wire
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 from detaudit.recorder.process import children
 
 

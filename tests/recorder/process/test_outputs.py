@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from detaudit import wire
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
 
 pytestmark = pytest.mark.launches
 

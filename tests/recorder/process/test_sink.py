@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.auditor.evidence import event_records
-from detaudit.auditor.evidence.event_pieces import Piece
 from detaudit.recorder.process.sink import Sink, encode
+from detaudit.runs import log_records
+from detaudit.runs.log_pages import Piece
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -34,8 +34,8 @@ def test_text_that_is_not_unicode_keeps_the_log_readable(tmp_path: Path) -> None
     sink.write({"k": "trouble", "where": "caf\udce9.py", "error": "é 😀"}, {"k": "bye", "how": "exit"})
     (path,) = tmp_path.iterdir()
     _, trouble, bye = Piece(0, path.read_bytes()).lines
-    assert trouble == event_records.Trouble("caf\\udce9.py", "é 😀")
-    assert isinstance(bye, event_records.Bye)
+    assert trouble == log_records.Trouble("caf\\udce9.py", "é 😀")
+    assert isinstance(bye, log_records.Bye)
 
 
 def test_hello_comes_first_and_lines_are_appended(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from detaudit import wire
-from detaudit.auditor.evidence.event_logs import read_run
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
+from detaudit.runs.log import read_run
 
 SCRIPT = """
 import os, subprocess, sys, threading

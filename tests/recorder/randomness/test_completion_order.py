@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.auditor.evidence.seeds import sources
+from detaudit.judge.seeds import sources
 from detaudit.model import SourceKind
 from detaudit.recorder.process import threads
 from detaudit.recorder.randomness import completion_order, queues, seeds

@@ -17,12 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from detaudit.auditor.trace.line_diff import assignments, fork
-from detaudit.auditor.trace.line_records import watched
 from detaudit.recorder.process import frames
 from detaudit.recorder.process.sink import encode
 from detaudit.recorder.watch.lines import tracer
 from detaudit.recorder.watch.lines.values import Values
+from detaudit.trace.lines import assignments, fork, watched
 
 BOOTSTRAP = Path(tracer.__file__).parents[2] / "bootstrap"
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from detaudit import wire
-from detaudit.auditor.trace.op_records import OpLine, operations
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
+from detaudit.trace.operations import OpLine, operations
 
 pytestmark = pytest.mark.launches
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from detaudit import wire
-from detaudit.auditor.operations import step
-from detaudit.launch.environment import BOOTSTRAP
+from detaudit.launch.plan import BOOTSTRAP
+from detaudit.ops import scan
 
 pytestmark = pytest.mark.launches
 
@@ -62,11 +62,11 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def noted(log: Path) -> tuple[step.Noted, ...]:
-    return step.read(log)[0]
+def noted(log: Path) -> tuple[scan.Noted, ...]:
+    return scan.read(log)[0]
 
 
-def of(noted: tuple[step.Noted, ...], op: str) -> list[step.Noted]:
+def of(noted: tuple[scan.Noted, ...], op: str) -> list[scan.Noted]:
     return [one for one in noted if one.op.split(".")[1] == op]
 
 
@@ -74,17 +74,17 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(SCRIPT.splitlines(), 1) if text in line)
 
 
-def test_only_the_calls_of_the_step_are_noted(noted: tuple[step.Noted, ...]) -> None:
+def test_only_the_calls_of_the_step_are_noted(noted: tuple[scan.Noted, ...]) -> None:
     assert len(of(noted, "index")) == 1
     assert not of(noted, "sinh")
 
 
-def test_calls_with_the_same_integers_are_noted_once(noted: tuple[step.Noted, ...]) -> None:
+def test_calls_with_the_same_integers_are_noted_once(noted: tuple[scan.Noted, ...]) -> None:
     assert [one.count for one in of(noted, "index_add_")] == [2, 1]
     assert {one.line for one in of(noted, "index_add_")} == {line_of("# integers")}
 
 
-def test_a_backward_pass_is_noted_with_the_line_of_its_forward(noted: tuple[step.Noted, ...]) -> None:
+def test_a_backward_pass_is_noted_with_the_line_of_its_forward(noted: tuple[scan.Noted, ...]) -> None:
     (put,) = [*of(noted, "index_put"), *of(noted, "index_put_"), *of(noted, "_index_put_impl_")]
     assert (put.backward, put.line, put.dtype) == (True, line_of("# indexed"), "float32")
 
@@ -96,9 +96,9 @@ def test_only_the_part_of_memory_is_saved_that_a_call_reads(log: Path) -> None:
 
 
 def test_what_is_left_out_has_its_reason(log: Path) -> None:
-    end = step.read(log)[1]
+    end = scan.read(log)[1]
     assert end is not None
-    found = {(one.reason.value, op) for one in step.left_out(end) for op in one.operations}
+    found = {(one.reason.value, op) for one in scan.left_out(end) for op in one.operations}
     expected = {
         ("uninitialized", "aten.empty.memory_format"),
         ("custom", "mine.twice.default"),
@@ -110,20 +110,20 @@ def test_what_is_left_out_has_its_reason(log: Path) -> None:
 
 
 def test_numbers_that_need_too_much_are_drawn_and_integers_left_out(tmp_path: Path) -> None:
-    noted, end = step.read(run(tmp_path, most=8))
+    noted, end = scan.read(run(tmp_path, most=8))
     assert end is not None
     assert not of(noted, "index_add_")
-    assert "too-large" in {one.reason.value for one in step.left_out(end)}
+    assert "too-large" in {one.reason.value for one in scan.left_out(end)}
     assert [one.storages[0].file for one in of(noted, "exp")] == [""]
 
 
 def test_a_step_that_was_not_done_has_no_end(tmp_path: Path) -> None:
     script = SCRIPT.replace("    loss = ", "    if number == 1:\n        break\n    loss = ")
-    assert step.read(run(tmp_path, script))[1] is None
+    assert scan.read(run(tmp_path, script))[1] is None
 
 
 def test_a_forked_child_notes_nothing_of_its_parent(tmp_path: Path) -> None:
     forks = "    if number == 1 and not __import__('os').fork():\n        raise SystemExit\n    loss = "
-    noted, end = step.read(run(tmp_path, SCRIPT.replace("    loss = ", forks)))
+    noted, end = scan.read(run(tmp_path, SCRIPT.replace("    loss = ", forks)))
     assert len(of(noted, "index")) == 1
     assert end is not None

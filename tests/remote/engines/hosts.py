@@ -26,7 +26,7 @@ exec env -i HOME="$HOME" USER="$USER" PATH=/usr/bin:/bin PYTHONPATH="$HOME:{pyth
 
 
 ANOTHER = """
-import detaudit.auditor.evidence.environment as environment
+import detaudit.runs.environment as environment
 read = environment.read
 environment.read = lambda path: "another" if str(path).endswith("boot_id") else read(path)
 """

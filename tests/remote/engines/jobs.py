@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 
 from detaudit import __version__
-from detaudit.recipe.flags import load_catalogue
-from detaudit.recipe.recipes import load_recipe
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
 from detaudit.remote.archive import Attempt, unpack
 from detaudit.remote.engine import Engine, Job, Returned
 from detaudit.remote.plan import SCHEMA_VERSION, Plan, to_file
@@ -77,7 +77,7 @@ class Running:
         self.training = psutil.Process(int(path.read_text()))
         self.folder = Path(self.training.cwd())
         above = self.training.parents()
-        (self.job,) = [one for one in above if "detaudit.remote.job" in command_of(one)]
+        (self.job,) = [one for one in above if "detaudit.remote.worker" in command_of(one)]
         self.worker = psutil.Process(self.job.ppid())
         self.manager = psutil.Process(self.worker.ppid())
         self.beside = self.manager.children()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from detaudit.errors import ConfigError, UnknownNameError, UsageError
-from detaudit.remote.engines.parsl_config import adapt, at_once, read_config, same_environment
+from detaudit.remote.engines.parsl import adapt, at_once, read_config, same_environment
 
 
 def executor(**changed: Any) -> Fake:

@@ -15,11 +15,10 @@ import pytest
 
 from detaudit.errors import UsageError
 from detaudit.remote.engine import Job, Lost, Refused, Returned
-from detaudit.remote.engines import parsl as engine_module
-from detaudit.remote.engines.in_worker import Done
+from detaudit.remote.engines import parsl
+from detaudit.remote.engines.in_worker import Done, do_job
 from detaudit.remote.engines.parsl import ParslEngine, connect
-from detaudit.remote.engines.parsl_worker import do_job
-from detaudit.remote.job import frame
+from detaudit.remote.worker import frame
 
 JOB = Job(id="j1", run=1, plan=b"plan", code=b"code", digest="d")
 
@@ -62,8 +61,8 @@ class Setup:
         self.folder = folder / "parsl-x"
         self.folder.mkdir()
         self.kernel = FakeKernel(self.folder, lambda: self.happened.append("cleanup"))
-        monkeypatch.setattr(engine_module, "_end_processes", lambda mark, reaper: self.happened.append(f"end {mark}"))
-        monkeypatch.setattr(engine_module, "CLOSE_S", 0.2)
+        monkeypatch.setattr(parsl, "_end_processes", lambda mark, reaper: self.happened.append(f"end {mark}"))
+        monkeypatch.setattr(parsl, "CLOSE_S", 0.2)
         config, reaper = Fake(executors=[self.executor]), Fake()
         lost = (WorkerLostError,)
         self.engine = ParslEngine(self.kernel, config, lost, "m", reaper, self.folder, 3)  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ from detaudit.remote.engines.ray_driver import (
     without_reports,
     write,
 )
-from detaudit.remote.job import frame
+from detaudit.remote.worker import frame
 
 TWO = Nodes({"id-a": "a", "id-b": "b"})
 

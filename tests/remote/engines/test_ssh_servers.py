@@ -54,7 +54,7 @@ def _sessions(server: int) -> list[psutil.Process]:
     """Wait until a server has a session with a job in it, and return its processes."""
     for _ in range(600):
         found = psutil.Process(server).children(recursive=True)
-        if any("detaudit.remote.job" in " ".join(command_of(one)) for one in found):
+        if any("detaudit.remote.worker" in " ".join(command_of(one)) for one in found):
             return found
         psutil.wait_procs([psutil.Process(server)], timeout=0.1)
     raise AssertionError("no job came")

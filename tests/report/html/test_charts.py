@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from detaudit.model import Number, TensorGrid
 from detaudit.model.figures import Curve, Distance, Losses, Point
-from detaudit.report.html.charts import costs, losses, plot, scale, strip, svg, tensor
+from detaudit.report.html import charts
 from detaudit.report.messages import figures
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -45,20 +45,20 @@ def parsed(drawn: Markup) -> ElementTree.Element:
 
 
 def test_text_and_attributes_are_escaped() -> None:
-    drawn = svg.tag("text", '</text><script>"', x=1.5, aria_label='a"b<c', class_="ln")
+    drawn = charts.tag("text", '</text><script>"', x=1.5, aria_label='a"b<c', class_="ln")
     assert drawn == '<text x="1.5" aria-label="a&#34;b&lt;c" class="ln">&lt;/text&gt;&lt;script&gt;&#34;</text>'
-    assert svg.tag("g", svg.tag("path", d="M0 0")) == '<g><path d="M0 0"></path></g>'
+    assert charts.tag("g", charts.tag("path", d="M0 0")) == '<g><path d="M0 0"></path></g>'
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_coordinate_that_is_not_finite_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="coordinate"):
-        svg.tag("line", x1=value)
+        charts.tag("line", x1=value)
 
 
 @given(st.lists(FINITE, min_size=1))
 def test_every_finite_value_lies_on_its_axis(values: list[float]) -> None:
-    found = scale.fitting(values)
+    found = charts.fitting(values)
     places = [found.at(value) for value in values]
     assert all(0 <= place <= 1 for place in places)
     assert sorted(places) == [found.at(value) for value in sorted(values)]
@@ -67,7 +67,7 @@ def test_every_finite_value_lies_on_its_axis(values: list[float]) -> None:
 
 @given(st.lists(st.floats(min_value=5e-324, allow_infinity=False), min_size=1))
 def test_every_positive_value_lies_on_a_logarithmic_axis(values: list[float]) -> None:
-    found = scale.logarithmic(values)
+    found = charts.logarithmic(values)
     assert all(0 <= found.at(value) <= 1 for value in values)
     assert found.ticks
 
@@ -81,65 +81,65 @@ def test_every_positive_value_lies_on_a_logarithmic_axis(values: list[float]) ->
     ],
 )
 def test_round_values_are_written_at_an_axis(low: float, high: float, expected: list[str]) -> None:
-    assert [text for _, text in scale.Scale(low, high).ticks] == expected
+    assert [text for _, text in charts.Scale(low, high).ticks] == expected
 
 
 def test_values_far_apart_are_on_a_logarithmic_axis_between_powers_of_ten() -> None:
-    found = scale.fitting([0.003, 20.0])
+    found = charts.fitting([0.003, 20.0])
     assert found.log
     assert (found.low, found.high) == pytest.approx((0.001, 100))
     assert [text for _, text in found.ticks] == ["10⁻²", "1", "10²"]
-    assert not scale.fitting([-1.0, 5000.0]).log
+    assert not charts.fitting([-1.0, 5000.0]).log
 
 
 def test_a_curve_is_broken_where_nothing_is_finite() -> None:
-    drawn = plot.line([(0, 1), (10, 2), None, (30, 4), None, None, (50, 5), (60, 6)], "k-A")
+    drawn = charts.line([(0, 1), (10, 2), None, (30, 4), None, None, (50, 5), (60, 6)], "k-A")
     assert drawn == '<path class="ln k-A" d="M0 1L10 2M30 4h2M50 5L60 6"></path>'
 
 
 def test_losses_are_drawn_from_left_to_right_and_from_high_to_low() -> None:
-    root = parsed(losses.curves(of_values([2.0, 1.0, 0.0]), KINDS, ""))
+    root = parsed(charts.curves(of_values([2.0, 1.0, 0.0]), KINDS, ""))
     (path,) = (one for one in root.iter("path") if one.get("class") == "ln k-A")
     points = [tuple(map(float, pair.split())) for pair in re.split("[ML]", path.get("d") or "")[1:]]
     assert [x for x, _ in points] == [0, 500, 1000]
-    assert [y for _, y in points] == [plot.TOP, (plot.TOP + plot.HEIGHT) / 2, plot.HEIGHT]
+    assert [y for _, y in points] == [charts.TOP, (charts.TOP + charts.PLOT_HEIGHT) / 2, charts.PLOT_HEIGHT]
 
 
 def test_a_loss_that_is_not_finite_is_on_a_rail_and_never_on_the_curve() -> None:
-    root = parsed(losses.curves(of_values([2.0, None, None, 1.0]), KINDS, ""))
+    root = parsed(charts.curves(of_values([2.0, None, None, 1.0]), KINDS, ""))
     rails = [one.get("d") for one in root.iter("path") if one.get("class") == "ln nan"]
     assert rails == ["M333.33 4.67L666.67 4.67"]
     assert "NaN or infinite" in "".join(root.itertext())
-    assert losses.curves(of_values([None, None]), KINDS, "") == ""
+    assert charts.curves(of_values([None, None]), KINDS, "") == ""
 
 
 def test_the_step_of_the_first_difference_is_marked() -> None:
-    root = parsed(losses.curves(of_values([1.0, 2.0], [1.5, 2.5]), KINDS, "step 1 <b>"))
+    root = parsed(charts.curves(of_values([1.0, 2.0], [1.5, 2.5]), KINDS, "step 1 <b>"))
     (mark,) = (one for one in root.iter("line") if one.get("class") == "mk")
     assert mark.get("x1") == "0%"
     assert "step 1 <b>" in "".join(root.itertext())
 
 
 def test_equal_losses_are_in_the_band_and_others_above_it() -> None:
-    drawn = losses.distances(of_values([1.0] * 3, [1.0] * 3, distances=[0.0, 1e-7, 1e-3]), KINDS, "", "equal")
+    drawn = charts.distances(of_values([1.0] * 3, [1.0] * 3, distances=[0.0, 1e-7, 1e-3]), KINDS, "", "equal")
     far, same = (one.get("d") or "" for one in parsed(drawn).iter("path"))
-    assert [float(y) for y in re.findall(r" ([\d.]+)", same)] == [plot.HEIGHT - losses.BAND / 2]
+    assert [float(y) for y in re.findall(r" ([\d.]+)", same)] == [charts.PLOT_HEIGHT - charts.BAND / 2]
     heights = [float(y) for y in re.findall(r" ([\d.]+)", far)]
     assert len(heights) == 2
-    assert heights[1] < heights[0] <= plot.HEIGHT - losses.BAND
+    assert heights[1] < heights[0] <= charts.PLOT_HEIGHT - charts.BAND
 
 
 def test_of_many_results_the_rest_share_an_envelope() -> None:
     found = of_values(*([float(run), 1.0] for run in range(1, 11)))
-    root = parsed(losses.curves(found, dict.fromkeys(range(1, 11), "k-X"), ""))
+    root = parsed(charts.curves(found, dict.fromkeys(range(1, 11), "k-X"), ""))
     assert sum(one.get("class") == "ln k-X" for one in root.iter("path")) == 7
     (envelope,) = (one for one in root.iter("path") if one.get("class") == "env")
     assert (envelope.get("d") or "").count(" ") == 4
 
 
 def test_dots_lie_on_a_strip_in_their_order() -> None:
-    axis = scale.linear([1.0, 3.0])
-    root = parsed(strip.strip([(1.0, "k-A"), (2.0, "k-B"), (3.0, "k-C")], axis, "none: 1, 2, 3"))
+    axis = charts.linear([1.0, 3.0])
+    root = parsed(charts.strip([(1.0, "k-A"), (2.0, "k-B"), (3.0, "k-C")], axis, "none: 1, 2, 3"))
     places = [float((one.get("cx") or "").rstrip("%")) for one in root.iter("circle")]
     assert places == sorted(places)
     assert places[0] >= 0
@@ -148,7 +148,7 @@ def test_dots_lie_on_a_strip_in_their_order() -> None:
 
 
 def test_ulps_are_bars_by_their_number_and_what_is_equal_comes_first() -> None:
-    root = parsed(tensor.ulps([0, 10, 5, 0, 1], equal=20))
+    root = parsed(charts.ulps([0, 10, 5, 0, 1], equal=20))
     assert [one.text for one in root.iter("text")] == [
         "equal", "20", "1 ulp", "10", "2 to 3 ulp", "5", "8 to 15 ulp", "1",
     ]  # fmt: skip
@@ -158,14 +158,14 @@ def test_ulps_are_bars_by_their_number_and_what_is_equal_comes_first() -> None:
 
 
 def test_parts_of_a_tensor_are_darker_the_more_elements_differ() -> None:
-    root = parsed(tensor.where([0, 1, 50, 100], total=400))
+    root = parsed(charts.where([0, 1, 50, 100], total=400))
     assert [one.get("class") for one in root.iter("rect")] == ["s0", "s1", "s3", "s5"]
     assert root.get("aria-label") == "elements differ in 3 of 4 equal parts of the tensor"
 
 
 def test_rows_and_columns_of_a_tensor_are_darker_the_more_elements_differ() -> None:
     found = TensorGrid(rows=5, columns=8, counts=((0, 0, 0), (0, 6, 1), (3, 3, 2)))
-    root = parsed(tensor.matrix(found))
+    root = parsed(charts.matrix(found))
     assert root.get("aria-label") == (
         "elements of the tensor differ in 2 of 3 equal parts of its 5 rows and 3 of 3 equal parts of its 8 columns"
     )
@@ -182,18 +182,18 @@ def test_rows_and_columns_of_a_tensor_are_darker_the_more_elements_differ() -> N
 def test_a_large_tensor_is_few_bytes() -> None:
     """In the worst case no two parts beside each other have one shade."""
     found = TensorGrid(rows=64, columns=64, counts=tuple(tuple((x + y) % 2 for x in range(64)) for y in range(64)))
-    assert len(tensor.matrix(found)) < 64_000
+    assert len(charts.matrix(found)) < 64_000
 
 
 def test_the_shades_of_a_tensor_have_a_key() -> None:
-    root = parsed(tensor.key())
+    root = parsed(charts.key())
     assert [one.get("class") for one in root.iter("rect")] == ["s0", "s1", "s2", "s3", "s4", "s5"]
     assert "".join(root.itertext()).startswith("none≤ 20%")
 
 
 def test_an_alternative_has_an_empty_dot_and_each_cost_its_range() -> None:
-    found = [costs.Cost("a", 1.5, (1.25, 1.75), 6), costs.Cost("b", 0.75, (0.5, 0.75), 3, needed=False)]
-    root = parsed(costs.costs(found))
+    found = [charts.Cost("a", 1.5, (1.25, 1.75), 6), charts.Cost("b", 0.75, (0.5, 0.75), 3, needed=False)]
+    root = parsed(charts.costs(found))
     assert root.get("aria-label") == "a 1.50x (1.25x to 1.75x, 6 pairs), b 0.75x (0.50x to 0.75x, 3 pairs)"
     assert [one.get("class") for one in root.iter("circle")] == ["dot", "dot empty"]
     assert "1.50x (1.25x to 1.75x, 6 pairs)" in list(root.itertext())

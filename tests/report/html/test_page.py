@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from detaudit.model import Audit, Excerpt, GateName, Group, RankRecord, Report, Run, Status
-from detaudit.model.enums import Stage
 from detaudit.model.figures import Curve, Figures, GroupFigures, Ladder, LadderRow, Losses, NoFigure, Point
+from detaudit.model.stage import Stage
 from detaudit.report import html
-from detaudit.report.html import groups
+from detaudit.report.html import figures
 from detaudit.report.messages import figures as captions
 from tests.report.checks import CHECK
 from tests.report.test_reporters import ALL, AUDITS
@@ -204,7 +204,7 @@ def test_letters_go_to_the_first_run_and_then_to_the_most_frequent_results() -> 
     runs = [
         msgspec.structs.replace(run, result=number) for run, number in zip(group.runs, (1, 2, 3, 3, 3, 2), strict=True)
     ]
-    assert groups.letters(msgspec.structs.replace(group, runs=tuple(runs))) == {1: "A", 3: "B", 2: "C"}
+    assert figures.letters(msgspec.structs.replace(group, runs=tuple(runs))) == {1: "A", 3: "B", 2: "C"}
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_run_that_was_ended_before_others_has_no_results() -> None:
     whole = [Run(id=number, status=Status.OK, exit_code=0, wall_s=1.0, steps=9, ranks=(rank,)) for number in (2, 3)]
     short = Run(id=1, status=Status.ENDED, exit_code=None, wall_s=1.0, steps=4, ranks=(rank,), through=4)
     group = msgspec.structs.replace(AUDITS["nondeterministic"].groups[0], runs=(short, *whole), through=None)
-    first, second, _ = groups.rows(group)
+    first, second, _ = figures.rows(group)
     assert (first.result, first.digest, first.loss.own, first.where) == (None, "-", "-", "ended")
     assert (second.letter, second.loss.own) == ("A", "0.5")
 

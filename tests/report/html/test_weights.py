@@ -5,9 +5,9 @@ import re
 import pytest
 
 from detaudit.model.figures import Figures, GroupFigures, WeightCell, WeightRow, Weights
-from detaudit.model.weight_sets import WeightKind
+from detaudit.model.record import WeightKind
 from detaudit.report import html
-from detaudit.report.html.weights import WeightTable
+from detaudit.report.html.figures import WeightTable
 from tests.report.html.test_page import HOSTILE, Elements
 from tests.report.test_reporters import AUDITS
 

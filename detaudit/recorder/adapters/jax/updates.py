@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 
+from ..tensorflow import models as tensorflow_models
 from . import models
 from . import watcher as adapter
 
@@ -79,4 +80,4 @@ def install(module: ModuleType, recorder: Recorder) -> None:
         optimizer.stateless_apply = _reporting(optimizer.stateless_apply, lambda result: result[0])
         layer = importlib.import_module("keras.src.layers.layer").Layer
         if adapter.watcher is not None:
-            adapter.watcher.add_states(lambda reader, write: models.LayerStates(layer, reader, write))
+            adapter.watcher.add_states(lambda reader, write: tensorflow_models.LayerStates(layer, reader, write))

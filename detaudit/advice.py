@@ -1,0 +1,255 @@
+"""What to type next, and what casts doubt on a result."""
+
+import dataclasses
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from detaudit import redact, wire
+from detaudit.config.variations import ALL, load_variations
+from detaudit.launch.plan import Settings
+from detaudit.launch.target import other_python
+from detaudit.model import (
+    Audit,
+    Check,
+    Culprit,
+    FlagOutcome,
+    Group,
+    NextStep,
+    Purpose,
+    Run,
+    Source,
+    Stage,
+    Status,
+    Verdict,
+    Warning,
+)
+from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
+
+_SHOWN = 5
+"""Files that a warning names."""
+
+
+def command(settings: Settings, *options: str, verb: str = "run") -> str:
+    """Return a command, by default ``detaudit run``, for the same target with these options."""
+    target = settings.target
+    words = ["detaudit", verb, *([target.script] if target.script else [])]
+    words += ["-m", target.module] if target.module else []
+    words += options
+    named = settings.target.python != sys.executable and not settings.target.found
+    if named and "--python" not in (*options, *settings.elsewhere):
+        words += ["--python", shown(Path(settings.target.python))]
+    words += _inherited_options(settings, verb)
+    if target.arguments:
+        words += ["--", *target.arguments]
+    return shlex.join(redact.command(words))
+
+
+def _inherited_options(settings: Settings, verb: str) -> list[str]:
+    """Return the options for how runs are started and compared; recipes are up to the caller."""
+    words = ["--timeout", f"{settings.timeout:g}"] if settings.timeout is not None else []
+    words += ["--until", str(settings.until)] if settings.until is not None and verb in ("run", "bisect") else []
+    words += ["--fail-fast"] if settings.fail_fast and verb == "run" else []
+    words += settings.jobs.options if verb == "run" else ()
+    words += settings.elsewhere
+    words += [word for name in settings.vary for word in ("--vary", name)]
+    chosen = settings.stages != wire.DEFAULT_STAGES and verb != "trace"
+    every = settings.stages == wire.STAGES
+    words += ["--stages", "all" if every else ",".join(settings.stages)] if chosen else []
+    words += ["--loss-pattern", settings.loss_pattern.pattern] if settings.loss_pattern else []
+    words += [word for path in settings.artifacts for word in ("--artifact", path)]
+    words += [] if settings.files else ["--no-files"]
+    words += settings.outputs.options
+    if settings.isolate_root is not None:
+        return [*words, "--isolate-root", str(settings.isolate_root)]
+    return [*words, "--isolate"] if settings.isolate else words
+
+
+def next_steps(
+    settings: Settings, groups: Sequence[Group], leftovers: Sequence[str] = (), reads: Sequence[Source] = ()
+) -> tuple[NextStep, ...]:
+    """Return the commands that follow from these groups.
+
+    ``leftovers`` are files of one run that a later one read, ``reads`` what the script reads of its machine.
+    """
+    verdicts = {group.verdict for group in groups}
+    pairs = zip(settings.recipes, groups, strict=False)
+    fixing = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
+    steps = list(_after_failure(settings, groups))
+    if leftovers and not settings.isolate:
+        isolated = dataclasses.replace(settings, isolate=True)
+        steps.append((command(isolated, "--runs", str(settings.runs)), Purpose.ISOLATE))
+    elif Verdict.NONDETERMINISTIC in verdicts:
+        steps += _after_difference(settings, groups, fixed=fixing is not None)
+    if fixing is not None:
+        words = ("--runs", str(settings.runs), *fixing.options)
+        if may_vary(settings, reads, (flag.id for flag in fixing.flags)):
+            steps.append((command(settings, *words, "--vary", ALL), Purpose.VARY))
+        steps.append((command(settings, *words), Purpose.USE_IN_CI))
+    steps.append((f"detaudit report {shlex.quote(shown(settings.out))}", Purpose.PRINT_AGAIN))
+    failed = _failed(groups)
+    return tuple(
+        NextStep(command=text, purpose=purpose, run=failed.id if failed and purpose is Purpose.READ_STDERR else None)
+        for text, purpose in steps
+    )
+
+
+def may_vary(settings: Settings, reads: Sequence[Source], flags: Iterable[str] = ()) -> bool:
+    """Whether a variation of the environment changes what the script reads of its machine, and no flag pins it.
+
+    Variations are made on this machine, so runs elsewhere have none, and runs that varied were asked about already.
+    """
+    if not reads or settings.vary or settings.elsewhere:
+        return False
+    pinned = set(flags)
+    rows = [row for row in load_variations() if pinned.isdisjoint(row.flags)]
+    return any(row.matches.matches(source) for row in rows for source in reads)
+
+
+_Steps = Iterator[tuple[str, Purpose]]
+
+
+def _failed(groups: Sequence[Group]) -> Run | None:
+    fine = (Status.OK, Status.ENDED, Status.STOPPED)
+    return next((run for group in groups for run in group.runs if run.status not in fine), None)
+
+
+def _after_failure(settings: Settings, groups: Sequence[Group]) -> _Steps:
+    failed = _failed(groups)
+    if failed is None:
+        return
+    yield _log(settings.out / failed.log_dir), Purpose.READ_STDERR
+    if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
+        yield from _use_training_python(settings)
+    if failed.status is Status.NOT_RECORDED and not settings.artifacts:
+        words = ("--runs", str(settings.runs), "--artifact", "PATH/TO/MODEL")
+        yield command(settings, *words), Purpose.COMPARE_ARTIFACT
+
+
+def _use_training_python(settings: Settings) -> _Steps:
+    """Yield the same with a different Python, which a command names by its first word, if at all."""
+    target = settings.target
+    other = other_python(settings.cwd, target.program)
+    python = shown(Path(other)) if other else "PATH/TO/python"
+    if not target.is_command:
+        yield command(settings, "--python", python), Purpose.USE_TRAINING_PYTHON
+    elif Path(target.arguments[0]).name.startswith("python"):
+        changed = dataclasses.replace(target, arguments=(python, *target.arguments[1:]))
+        yield command(dataclasses.replace(settings, target=changed)), Purpose.USE_TRAINING_PYTHON
+
+
+def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: bool) -> _Steps:
+    if any(_spread(group) for group in groups):
+        every = dataclasses.replace(settings, stages=wire.STAGES)
+        yield command(every, "--runs", str(settings.runs)), Purpose.FIND_RANK
+    tried_all = any(group.recipe.name.startswith("all") for group in groups)
+    if not fixed and not tried_all:
+        recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
+        yield command(settings, "--runs", str(settings.runs), *recipes), Purpose.TRY_RECIPES
+    if settings.vary:
+        yield command(settings, "--over", "variations", verb="bisect"), Purpose.FIND_VARIATIONS
+    else:
+        yield command(settings, verb="bisect"), Purpose.BISECT
+    if not settings.artifacts and settings.loss_pattern is None:
+        yield command(settings, verb="trace"), Purpose.TRACE
+
+
+def _spread(group: Group) -> bool:
+    """Whether several ranks first differ in their updates, and what each computed before that was not recorded."""
+    found = group.first_difference
+    return found is not None and bool(found.also) and found.stage is Stage.UPDATE and Stage.BACKWARD not in group.stages
+
+
+def in_folder(report: Audit | Check, folder: Path) -> Audit | Check:
+    """Return a report whose suggested commands name the results ``folder`` where it is now, if it was moved."""
+    if isinstance(report, Check):
+        audits = [(one, in_folder(one.audit, folder / one.name)) for one in report.audits]
+        moved = {old: str(folder / one.name) for one in report.audits if (old := _own_folder(one.audit))}
+        checked = tuple(replace(one, audit=audit) for one, audit in audits)
+        return replace(report, audits=checked, next_steps=_renamed(report.next_steps, moved))
+    old = _own_folder(report)
+    return replace(report, next_steps=_renamed(report.next_steps, {old: str(folder)})) if old else report
+
+
+def _own_folder(audit: Audit) -> str:
+    """Return the results folder of an audit as its suggested commands name it, ``""`` if none does."""
+    options = {Purpose.PRINT_AGAIN: "report", Purpose.RESUME: "--resume"}
+    for step in audit.next_steps:
+        words = shlex.split(step.command)
+        before = options.get(step.purpose, "")
+        if before in words[:-1]:
+            return words[words.index(before) + 1]
+    return ""
+
+
+def _renamed(steps: Sequence[NextStep], folders: Mapping[str, str]) -> tuple[NextStep, ...]:
+    """Return commands in which words that are one of these folders, or in one, name its new place."""
+
+    def renamed(word: str) -> str:
+        old = next((one for one in folders if word == one or word.startswith(f"{one}/")), None)
+        return word if old is None else folders[old] + word.removeprefix(old)
+
+    return tuple(
+        replace(step, command=shlex.join(map(renamed, words)))
+        if (words := shlex.split(step.command)) != [*map(renamed, words)]
+        else step
+        for step in steps
+    )
+
+
+def resume_step(settings: Settings) -> tuple[NextStep, ...]:
+    """Return the command that resumes an interrupted bisection; one with artifacts cannot be resumed."""
+    if settings.artifacts:
+        return ()
+    arguments = settings.target.arguments
+    hidden = ["--", *redact.command(arguments)] if redact.command(arguments) != arguments else []
+    text = shlex.join(["detaudit", "bisect", "--resume", shown(settings.out), *hidden])
+    return (NextStep(command=text, purpose=Purpose.RESUME),)
+
+
+def flag_step(settings: Settings, found: Culprit | None) -> tuple[NextStep, ...]:
+    """Return the command that checks the first flag of a culprit, none if runs with it already differed."""
+    trial = found.flags[0].trial if found is not None and found.flags else None
+    if found is None or not found.flags or (trial is not None and not trial.matched):
+        return ()
+    text = command(settings, "--runs", str(settings.runs), "--flag", found.flags[0].flag)
+    return (NextStep(command=text, purpose=Purpose.CHECK_FLAG),)
+
+
+def _log(folder: Path) -> str:
+    return f"less {shlex.quote(shown(folder / 'stderr.log'))}"
+
+
+def shown(path: Path) -> str:
+    """Return a path as people type it: relative if it is below the working directory."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def warnings(
+    groups: Sequence[Group], leftovers: Sequence[str], unnoticed: Sequence[Warning], *, isolated: bool = False
+) -> tuple[Warning, ...]:
+    """Return what casts doubt on these groups.
+
+    ``leftovers`` are files that one run wrote and a later one read, of runs that may be ``isolated``; ``unnoticed`` is
+    what else the runner has to say.
+    """
+    found: list[Warning] = []
+    for group in groups:
+        name = group.recipe.name
+        found += [
+            FlagNotApplied(recipe=name, flag=flag.id, reason=flag.reason)
+            for flag in group.flags
+            if flag.state in (FlagOutcome.FAILED, FlagOutcome.UNAVAILABLE)
+        ]
+        found += [replace(one, recipe=name) for one in group.warnings]
+        found += [replace(one, recipe=name) for run in group.runs for one in run.warnings]
+    if leftovers:
+        shown_ = tuple(leftovers[:_SHOWN])
+        found.append(LeftoverFilesRead(files=shown_, more=len(leftovers) - len(shown_), isolated=isolated))
+    return tuple(dict.fromkeys((*found, *unnoticed)))

@@ -1,1 +1,0 @@
-"""Read what the runs recorded, compare it, and decide what it shows."""

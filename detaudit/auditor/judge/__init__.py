@@ -1,1 +1,0 @@
-"""What runs show: where they first differ, what a run and a group come to, how much matching runs prove."""

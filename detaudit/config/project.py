@@ -1,0 +1,248 @@
+"""The audits of a project, from detaudit.yaml or pyproject.toml."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from detaudit.compat import tomllib
+from detaudit.config import yamlfile
+from detaudit.config.recipes import MAX_SEED
+from detaudit.config.yamlfile import unknown
+from detaudit.errors import ConfigError, NothingToAuditError, UnknownNameError
+
+# Find where a TOML file has a value: the parser of the standard library does not say.
+#
+# Whole statements at the start of a TOML file are a TOML file, too. So the statement with a value is the one without
+# which the statements before it do not have the value, however its keys are written.
+
+
+MOST_TRIES = 200
+"""How often the start of a file is parsed: each line of the value that is looked for takes one, too."""
+
+MOST_CHARACTERS = 2**17
+"""Of a file that is searched."""
+
+
+def place(text: str, keys: Sequence[str], *, of_key: bool = False) -> tuple[int, int] | None:
+    """Return the line and the column, from 1, of the value at these keys, or ``of_key``.
+
+    A value without a line of its own, such as an element of a list, has the place of the statement that it is in.
+    Return None if the file does not have it, or is too long for a search.
+    """
+    lines = text.split("\n")
+    found = _statement(lines, keys)
+    if found is None:
+        return None
+    line = lines[found]
+    own = list(re.finditer(rf"(?:^|(?<=[\s.{{,]))(['\"]?){re.escape(keys[-1])}\1\s*=\s*", line))
+    if len(own) == 1 and not line.lstrip().startswith("["):
+        return found + 1, 1 + (own[0].start() if of_key else own[0].end())
+    return found + 1, 1 + len(line) - len(line.lstrip())
+
+
+def _statement(lines: Sequence[str], keys: Sequence[str]) -> int | None:
+    """Return the number of the line with which the statement begins that has a value at these keys."""
+    before, through = 0, len(lines)  # statements without the value, and with it
+    if sum(map(len, lines)) > MOST_CHARACTERS or not _has(_parsed(lines), keys):
+        return None
+    tries = MOST_TRIES
+    while True:
+        for number in _nearest(before + 1, through):
+            if not tries:
+                return None
+            tries -= 1
+            found = _parsed(lines[:number])
+            if found is not None:
+                break
+        else:
+            return before
+        if _has(found, keys):
+            through = number
+        else:
+            before = number
+
+
+def _nearest(start: int, end: int) -> Iterator[int]:
+    """Yield the numbers from ``start`` to before ``end``, those in the middle first."""
+    middle = (start + end) // 2
+    yield from sorted(range(start, end), key=lambda number: abs(number - middle))
+
+
+def _parsed(lines: Sequence[str]) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = tomllib.loads("\n".join(lines))
+    except (RecursionError, ValueError):  # which a TOMLDecodeError is
+        return None
+    return found
+
+
+def _has(found: object, keys: Sequence[str]) -> bool:
+    for key in keys:
+        if not isinstance(found, Mapping) or key not in found:
+            return False
+        found = found[key]
+    return True
+
+
+# Read the audits of a project from detaudit.yaml, or from [tool.detaudit] in pyproject.toml.
+
+
+FILES = ("detaudit.yaml", "pyproject.toml")
+"""The files that may define a project's audits, in order of precedence."""
+
+Policy = Literal["fail", "warn", "rebase"]
+"""How to treat a difference from a baseline of a different environment; ``rebase`` replaces the baseline."""
+
+_YEAR_S = 366 * 24 * 3600
+
+_TOML_PLACE = re.compile(r"(?s)(.+) \(at line (\d+), column (\d+)\)")
+"""An error of the TOML syntax; at the end of a document it has no place."""
+
+_HINT = "See docs/ci.md for the allowed keys."
+
+Command = Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
+
+
+class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """One named audit of a project.
+
+    ``command`` is a script or ``-m MODULE`` with arguments, or a whole command. ``timeout`` is in seconds, ``until`` is
+    the step after which each run is ended, or a time such as ``90s``. ``loss-tolerance`` is the largest accepted
+    relative difference of the final losses, if the environment is not that of the baseline. ``files`` says whether
+    files that the script writes are compared. ``compare``, ``ignore``, ``ignore-text``, ``redact`` and ``file-budget``
+    are the options of ``detaudit run`` with these names. ``resume`` is the command that resumes a stopped run, ``stop``
+    a command that stops early.
+    """
+
+    command: Command
+    runs: Annotated[int, Meta(ge=1)] = 3
+    recipe: str = "none"
+    flags: tuple[str, ...] = ()
+    no_flags: tuple[str, ...] = ()
+    seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] | None = None
+    timeout: Annotated[float, Meta(gt=0, le=_YEAR_S)] | None = None
+    until: Annotated[int, Meta(ge=1)] | Annotated[str, Meta(min_length=1)] | None = None
+    env: dict[str, str] = {}
+    python: str | None = None
+    isolate: bool = False
+    artifacts: tuple[str, ...] = ()
+    files: bool = True
+    compare: Literal["result", "training"] = "result"
+    ignore: tuple[str, ...] = ()
+    ignore_text: tuple[str, ...] = ()
+    redact: tuple[str, ...] = ()
+    file_budget: str | None = None
+    loss_pattern: str | None = None
+    baseline: bool = True
+    policy: Policy = "fail"
+    loss_tolerance: Annotated[float, Meta(ge=0)] | None = None
+    resume: Command | None = None
+    stop: Command | None = None
+
+
+class _Project(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The layout of detaudit.yaml, and of [tool.detaudit]."""
+
+    audits: Annotated[dict[str, dict[str, Any]], Meta(min_length=1)]
+
+
+def find(folder: Path) -> Path:
+    """Return the file that defines the project's audits. Raises NothingToAuditError if there is none."""
+    for name in FILES:
+        path = folder / name
+        if path.is_file() and (path.suffix == ".yaml" or "detaudit" in _tools(path)):
+            return path
+    raise NothingToAuditError(
+        "no audits configured: no detaudit.yaml, and no [tool.detaudit] in pyproject.toml",
+        'Add [tool.detaudit.audits.NAME] with command = "train.py" to pyproject.toml.',
+    )
+
+
+def read(path: Path) -> dict[str, NamedAudit]:
+    """Return the audits of a project by name.
+
+    Raises UnknownNameError for a file that cannot be read, ConfigError with the place for invalid contents.
+    """
+    if path.suffix != ".toml":
+        return {name: _audit(path, name, raw) for name, raw in yamlfile.load(path, _Project, _HINT).audits.items()}
+    try:
+        project = msgspec.convert(_tools(path).get("detaudit", {}), _Project)
+    except msgspec.ValidationError as error:
+        problem, where = yamlfile.split(error)
+        place = _place(path, _keys(where), problem)
+        raise ConfigError(f"{place}: {problem}", _HINT) from error
+    return {name: _audit(path, name, raw) for name, raw in project.audits.items()}
+
+
+def _audit(path: Path, name: str, raw: dict[str, Any]) -> NamedAudit:
+    try:
+        return yamlfile.converted(path, raw, NamedAudit)
+    except msgspec.ValidationError as error:
+        problem, where = yamlfile.split(error)
+        if path.suffix == ".toml":
+            place = _place(path, ("audits", name, *_keys(where)), problem)
+        else:
+            place = yamlfile.place(path, f".audits.{name}{where}", problem)
+        raise ConfigError(f"{place}: {problem}", yamlfile.nearest_key(problem, NamedAudit) or _HINT) from error
+
+
+def _keys(where: str) -> tuple[str, ...]:
+    """Return the keys of a path such as ``.flags[2]``, up to one that is not known."""
+    return tuple(filter(None, where.partition("[")[0].split(".")))
+
+
+def _place(path: Path, keys: Sequence[str], problem: str) -> str:
+    """Return the place of a value of [tool.detaudit], or its keys if that cannot be found.
+
+    If the ``problem`` is an unknown key there, it is the place of that key.
+    """
+    unknown_key = yamlfile.unknown_key(problem)
+    every = ("tool", "detaudit", *keys, *filter(None, [unknown_key]))
+    found = place(path.read_text(encoding="utf-8"), every, of_key=bool(unknown_key))
+    if found is None:
+        return f"{path}, {'.'.join(('tool', 'detaudit', *keys))}"
+    return f"{path}:{found[0]}:{found[1]}"
+
+
+def _tools(path: Path) -> dict[str, Any]:
+    """Return the table [tool] of a TOML file, nothing if there is none."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8")).get("tool")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnknownNameError(f"cannot read {path}: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        found = _TOML_PLACE.fullmatch(str(error))
+        message = f"{path}:{found[2]}:{found[3]}: {found[1]}" if found else f"{path}: {error}"
+        raise ConfigError(message, "Fix the TOML syntax.") from error
+    except (RecursionError, ValueError) as error:  # such as of a number with thousands of digits
+        raise ConfigError(f"{path}: {error}", _HINT) from error
+    return found if isinstance(found, dict) else {}
+
+
+def select(audits: dict[str, NamedAudit], names: Sequence[str]) -> dict[str, NamedAudit]:
+    """Return the audits with these names, or all if none is given. Raises UnknownNameError for an unknown one."""
+    for name in names:
+        if name not in audits:
+            raise unknown("audit", name, audits)
+    return {name: audit for name, audit in audits.items() if not names or name in names}
+
+
+def words(command: Command) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Return the parts of a command as on the command line: the script, the arguments after ``--``, the module.
+
+    Raises ConfigError for unbalanced quotes.
+    """
+    try:
+        parts = tuple(shlex.split(command)) if isinstance(command, str) else command
+    except ValueError as error:
+        raise ConfigError(f"cannot parse command {command!r}: {error}", "Write it as a list of words.") from error
+    if len(parts) > 1 and parts[0] == "-m":
+        return (), parts[2:], parts[1]
+    if parts and parts[0].endswith(".py"):
+        return parts[:1], parts[1:], ""
+    return (), parts, ""

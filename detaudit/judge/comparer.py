@@ -1,0 +1,460 @@
+"""What is equal, and where two recordings first differ."""
+
+import hashlib
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from detaudit.model import (
+    FITTED,
+    NAMED,
+    UNHOOKED,
+    Difference,
+    FinalState,
+    ModelTensor,
+    OutputDifference,
+    RankRecord,
+    Replicas,
+    RunRecord,
+    Stage,
+    Training,
+    blocks,
+    digits,
+)
+from detaudit.model.blocks import BlockedSteps
+from detaudit.model.outputs import STDERR, STDOUT
+from detaudit.outputs.compare import deciding, differences
+from detaudit.runs.log import Process
+
+# Decides which parts of two runs are compared with each other, and which of what was recorded is a result.
+
+
+RESULTS = frozenset({Stage.INIT, Stage.FORWARD, Stage.UPDATE, Stage.STATE, Stage.OUTPUT, *UNHOOKED})
+"""The stages that are results of a training. The others only explain: a script may draw a random name for its logs."""
+
+
+def results(part: Training) -> frozenset[Stage]:
+    """Return the stages that are results of this part. A model that is only called may hold weights that it ignores."""
+    return RESULTS - {Stage.INIT} if part.is_inference else RESULTS
+
+
+class Matched(NamedTuple):
+    """Two parts that are compared with each other, and the rank of the first."""
+
+    rank: int
+    a: Training
+    b: Training
+
+
+def pairs(a: RunRecord, b: RunRecord) -> list[Matched]:
+    """Return what is compared: trainings in their order, or by what was trained, printed losses and files by kind."""
+    theirs = {part.framework: part for part in b.unhooked}
+    shown = [(rank, part) for rank, part in enumerate(a.parts) if rank >= len(a.trainings) and part.framework in theirs]
+    trained = _trained(a.trainings, b.trainings, ended=(a.through, b.through) != (None, None))
+    return trained + [Matched(rank, part, theirs[part.framework]) for rank, part in shown]
+
+
+def _trained(a: Sequence[Training], b: Sequence[Training], *, ended: bool) -> list[Matched]:
+    """Match trainings. Of a run that was ``ended``, others may be missing between those of several frameworks."""
+    if {part.attempt for part in a} != {part.attempt for part in b}:
+        return []  # ranks that were started again begin anywhere
+    placed = [part for part in b if not part.unplaced]
+    matched: dict[int, Training] = {}
+    for rank, part in enumerate(a):
+        if placed and not part.unplaced:
+            same = (one for one in placed if ended and one.framework == part.framework)
+            matched[rank] = next(same, placed[0])
+            placed = [one for one in placed if one is not matched[rank]]
+    left = [(_likeness(part), part) for part in (*(part for part in b if part.unplaced), *placed)]
+    ours = [_likeness(part) for part in a] if left else []
+    for place in range(4):
+        for rank in [rank for rank in range(len(ours)) if rank not in matched]:
+            found = next((one for one in left if one[0][place] == ours[rank][place]), None)
+            if found is not None:
+                matched[rank] = found[1]
+                left.remove(found)
+    return [Matched(rank, a[rank], other) for rank, other in sorted(matched.items())]
+
+
+def _likeness(part: Training) -> tuple[object, ...]:
+    """Return what two trainings are matched by: all that they did, how they ended, how they began, or nothing else."""
+    initial = blocks.fingerprint(part.digests.get(Stage.INIT, {}))
+    return _key(part), end(part), (part.framework, initial), part.framework
+
+
+def identity(run: RunRecord) -> str:
+    """Return a text that is equal for two runs of one audit if and only if their results are."""
+    placed = [_key(part) for part in run.parts if not part.unplaced]
+    unplaced = sorted(_key(part) for part in run.parts if part.unplaced)
+    return _digest((placed, unplaced))
+
+
+def _key(part: Training) -> str:
+    found = [(stage, blocks.fingerprint(part.digests[stage])) for stage in sorted(results(part) & part.digests.keys())]
+    return _digest((end(part), also_at_end(part), found))
+
+
+def _digest(value: object) -> str:
+    return hashlib.blake2b(repr(value).encode(), digest_size=16).hexdigest()
+
+
+def end(part: Training) -> tuple[str, int, str, str | None]:
+    """Return what must be equal at the end: of weights every bit, not their sum nor where they live."""
+    final = part.final or FinalState()
+    return part.framework, part.steps, digits(part.last_loss), final.digest
+
+
+def also_at_end(part: Training) -> tuple[str | None, str | None]:
+    """Return what must be equal too, but an older baseline may not have: the buffers, and the last outputs."""
+    final = part.final or FinalState()
+    return final.state_digest, final.outputs
+
+
+# What two parts of runs that are compared both recorded.
+
+
+def in_blocks(pair: Matched, stage: Stage) -> tuple[BlockedSteps, BlockedSteps]:
+    """Return the digests of a stage on both sides."""
+    return blocks.in_blocks(pair.a.digests.get(stage, {})), blocks.in_blocks(pair.b.digests.get(stage, {}))
+
+
+Found = tuple[int, Stage, tuple[str, ...], tuple[str, ...]]
+"""A step, a stage, and what both sides recorded there."""
+
+
+def shared_digests(pair: Matched) -> Iterator[Found]:
+    """Yield step, stage and both digests of all that both sides recorded, in the order of time."""
+    for block in shared_blocks(pair):
+        yield from block
+
+
+def shared_blocks(pair: Matched, *, last: int | None = None) -> Iterator[list[Found]]:
+    """Yield the same by block; if ``last`` is a step, its block first and then all before it, from the last on."""
+    both = pair.a.digests.keys() & pair.b.digests.keys()
+    sides = [(stage, *in_blocks(pair, stage)) for stage in Stage if stage in both]
+    numbers = sorted({number for _, a, b in sides for number in a.digests.keys() & b.digests.keys()})
+    if last is not None:
+        numbers = [number for number in reversed(numbers) if number <= blocks.block_of(last)]
+    for number in numbers:
+        block = [(stage, a.block(number), b.block(number)) for stage, a, b in sides]
+        steps = sorted({step for _, a, b in block for step in a.keys() & b.keys()})
+        yield [(step, stage, a[step], b[step]) for step in steps for stage, a, b in block if step in a and step in b]
+
+
+@dataclass
+class Shared:
+    """What both sides recorded of one rank: the stages, and the number of steps, from the first, that have a result.
+
+    ``before`` is the last step before the first difference, ``there`` are the stages at it.
+    """
+
+    stages: set[Stage] = field(default_factory=set)
+    steps: int = 0
+    before: int = 0
+    there: set[Stage] = field(default_factory=set)
+
+
+def shared_of(pair: Matched, differs: Difference | None) -> Shared:
+    """Return what both sides recorded of a rank; ``differs`` is where they first differ."""
+    found, counted = Shared(), 0
+    at = differs.step if differs else -1
+    for step, stage, *_ in shared_digests(pair):
+        found.stages.add(stage)
+        if step > counted and stage in RESULTS:
+            found.steps, counted = found.steps + 1, step
+        if step < at:
+            found.before = step
+        elif step == at:
+            found.there.add(stage)
+    return found
+
+
+# Name what differs between two trainings: the tensor of a model, the fit, the file, the part of a value.
+
+
+def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
+    """Return the name of the first thing that differs in a stage and the number of others, None if it has no name."""
+    if stage is Stage.STATE:
+        differing = _differing_tensors(a, b)
+        found = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
+    elif stage is Stage.HYPERPARAMETERS:
+        before, after = (_in_force(part, step) for part in (a, b))
+        changed = (name for name in before if name in after and before[name] != after[name])
+        found = {f"{name} {before[name]} and {after[name]}" for name in changed}
+    elif stage in NAMED or a.framework in FITTED:
+        one, other = (part.digests.get(stage, {}).get(step, ()) for part in (a, b))
+        found = {part.partition(" ")[2] for part in {*one} ^ {*other}} - {""}
+        if stage is Stage.ARTIFACT:  # a file has a digest of its own, which what is in it says better
+            found -= {name.partition(": ")[0] for name in found if ": " in name}
+    else:
+        found = set()
+    if not found:
+        return None
+    first, *more = sorted(found)
+    return f"{first} and {len(more)} more" if more else first
+
+
+def _in_force(part: Training, step: int) -> dict[str, str]:
+    """Return the hyperparameters with which a step was made: they were recorded when they changed."""
+    found: dict[str, str] = {}
+    recorded = part.digests.get(Stage.HYPERPARAMETERS, {})
+    for one in sorted(one for one in recorded if one <= step):
+        for event in recorded[one]:
+            values = (value.partition("=") for value in event.partition(" ")[2].split("; "))
+            found.update({name: value for name, _, value in values})
+    return found
+
+
+def _differing_tensors(a: Training, b: Training) -> set[ModelTensor]:
+    """Return the tensors that only the models of one run hold at the end."""
+    ours, theirs = (Counter(part.final.state if part.final else ()) for part in (a, b))
+    return {*(ours - theirs), *(theirs - ours)}
+
+
+# Decides what is equal, and where two runs first differ: for audits, baselines, comparisons and traces alike.
+#
+# Equal are the bits of the weights, of the buffers of models, of the losses and of what the recorder calls results
+# (pairing.RESULTS). Never a sum of floats, which may differ in the last place though every weight is the same. If all
+# of that is equal, what left the runs decides: files, printed text, the exit status (outputs/compare.py).
+
+
+def first_difference(
+    a: RunRecord, b: RunRecord, *, through: int | None = None, shared: bool = False
+) -> Difference | None:
+    """Return the earliest step and stage at which two runs with different results differ, None if none do.
+
+    ``through`` is the last step to compare; then neither the ends nor the number of steps count. ``shared`` compares
+    only stages and steps that both recorded, as for a baseline that keeps some steps. Of a training that was cut, what
+    follows is unknown and not compared.
+    """
+    found = _first_of_parts(a, b, through, shared)
+    whole = through is None and a.through is None and b.through is None
+    return found or (_first_output(a, b) if whole else None)
+
+
+def _first_output(a: RunRecord, b: RunRecord) -> Difference | None:
+    """Return where what left two runs differs and decides, None if it does not, or was not kept of both."""
+    if a.outputs is None or b.outputs is None:
+        return None
+    return of_output(deciding(differences(a.outputs, b.outputs)))
+
+
+def open_output(a: RunRecord, b: RunRecord) -> OutputDifference | None:
+    """Return what left two runs and differs so that nobody can say whether their results do, None if nothing does."""
+    if a.outputs is None or b.outputs is None:
+        return None
+    return next((one for one in differences(a.outputs, b.outputs) if one.open), None)
+
+
+def of_output(found: OutputDifference | None) -> Difference | None:
+    """Return a difference of what left two runs as one of the runs."""
+    if found is None:
+        return None
+    stage = Stage.PRINTED if found.path in (STDOUT, STDERR) else Stage.SAVED
+    return Difference(rank=0, step=0, stage=stage, site=found.path, output=found)
+
+
+def _first_of_parts(a: RunRecord, b: RunRecord, through: int | None, shared: bool) -> Difference | None:
+    matched = pairs(a, b)
+    complete = not _lacks(a, b, matched) and not _lacks(b, a, matched)
+    differing = [pair for pair in matched if _results_differ(pair, _limit(pair, through), shared)]
+    if complete and not differing:
+        return None
+    # If the results of all trainings match, what explains a training explains nothing.
+    beside = bool(differing) and all(pair.a.framework in UNHOOKED for pair in differing)
+    chosen = differing if beside else matched
+    found = [difference for pair in chosen if (difference := _first(pair, _limit(pair, through), shared))]
+    if not complete:
+        missing = min(len(a.trainings), len(b.trainings))
+        found.append(Difference(rank=missing, step=0, stage=Stage.STEPS))
+    first = min(found, key=lambda difference: difference.order)
+    same = (one.rank for one in found if one is not first and one.order == first.order)
+    return replace(first, also=tuple(rank for rank in same if _of_one_job(a, first.rank, rank)))
+
+
+def _of_one_job(a: RunRecord, rank: int, other: int) -> bool:
+    """Whether two parts may be ranks of one training: a fit is none, nor what needs no hook."""
+    frameworks = {part.framework for part in (*a.trainings[rank : rank + 1], *a.trainings[other : other + 1])}
+    return len(frameworks) == 1 and frameworks.isdisjoint(FITTED)
+
+
+def _lacks(a: RunRecord, b: RunRecord, matched: Sequence[Matched]) -> bool:
+    """Whether ``a`` lacks a training of ``b``, or what ``b`` shows without a hook.
+
+    One that was ended says nothing of trainings that begin later, and one that was stopped within a training nothing of
+    what follows it, such as the value that a test returns.
+    """
+    if a.through is not None:
+        return False
+    if any(part.final is None for part in a.trainings):
+        return sum(pair.a.framework not in UNHOOKED for pair in matched) < len(b.trainings)
+    return len(matched) < len(b.parts)
+
+
+def _limit(pair: Matched, through: int | None) -> int | None:
+    """Return the last step to compare of two trainings, None if their ends are compared too."""
+    steps = [part.steps for part in (pair.a, pair.b) if part.cut]
+    return min(steps if through is None else [*steps, through], default=None)
+
+
+def same(a: RunRecord, b: RunRecord) -> bool:
+    """Whether two recordings have the same results, as far as both recorded the same steps."""
+    return first_difference(a, b, shared=True) is None
+
+
+def same_end(a: Sequence[RankRecord], b: Sequence[RankRecord]) -> bool:
+    """Whether two runs ended with the same weights, losses and outputs, however many steps each trained.
+
+    What they saved does not count: a run that was resumed did not save what it had saved before.
+    """
+    ours, theirs = (
+        [(rank.digest, rank.state_digest, rank.output_digest, digits(rank.final_loss)) for rank in ranks]
+        for ranks in (a, b)
+    )
+    return ours == theirs
+
+
+def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int | None:
+    """Return the last step up to a difference at which its stage is equal on both sides, None if there is none.
+
+    If one side has no such step, or the stage was recorded at the end only, any result counts.
+    """
+    pair = next((pair for pair in pairs(a, b) if pair.rank == difference.rank), None)
+    if pair is None or (difference.stage is Stage.STEPS and difference.step == 0):
+        return None
+    unrecorded = difference.at_end and not any(difference.stage in part.digests for part in pair[1:])
+    seldom = difference.stage in (Stage.STEPS, Stage.HYPERPARAMETERS)
+    stages = RESULTS if unrecorded or seldom else {difference.stage}
+    for block in shared_blocks(pair, last=difference.step):
+        equal = (step for step, stage, x, y in block if stage in stages and step <= difference.step and x == y)
+        found = max(equal, default=None)
+        if found is not None:
+            return found
+    return None
+
+
+def _ends_differ(pair: Matched, shared: bool) -> bool:
+    (our_state, a), (their_state, b) = also_at_end(pair.a), also_at_end(pair.b)
+    return end(pair.a) != end(pair.b) or _differ(our_state, their_state, shared) or _differ(a, b, shared)
+
+
+def _differ(a: str | None, b: str | None, shared: bool) -> bool:
+    return a != b and not (shared and None in (a, b))
+
+
+def _results_differ(pair: Matched, through: int | None, shared: bool) -> bool:
+    if through is None and _ends_differ(pair, shared):
+        return True
+    if _ended_before(pair, through) is not None:
+        return True
+    return bool(_first_steps(pair, results(pair.a), through, shared))
+
+
+def _ended_before(pair: Matched, through: int | None) -> int | None:
+    """Return the last step of a training that ended before the step through which both are compared, else None."""
+    ends = [part.steps for part in (pair.a, pair.b) if not part.cut and any(one.cut for one in (pair.a, pair.b))]
+    return min((end for end in ends if through is not None and end < through), default=None)
+
+
+def _first_steps(pair: Matched, stages: Iterable[Stage], through: int | None, shared: bool) -> dict[Stage, int]:
+    """Return the first step at which each of these stages differs; a stage that differs at none is left out."""
+    sides = {stage: in_blocks(pair, stage) for stage in stages}
+    last = blocks.block_of(through) if through is not None else math.inf
+    found: dict[Stage, int] = {}
+
+    def differing(stage: Stage) -> Iterator[tuple[int, int, Stage]]:
+        for number in blocks.differing(*sides[stage], shared=shared):
+            yield number, stage.place, stage
+            if stage in found:
+                return
+
+    # A block of all stages is read at once.
+    for number, _, stage in heapq.merge(*map(differing, sides)):
+        if number > last:
+            break
+        a, b = (side.block(number) for side in sides[stage])
+        steps = a.keys() & b.keys() if shared else a.keys() | b.keys()
+        step = min((step for step in steps if a.get(step) != b.get(step)), default=None)
+        if step is not None and (through is None or step <= through):
+            found[stage] = step
+    return found
+
+
+def _first(pair: Matched, through: int | None, shared: bool) -> Difference | None:
+    if through is None and _only_last_outputs_differ(pair, shared):  # whatever else differed had no effect
+        return _difference(pair, pair.a.steps, Stage.OUTPUT, at_end=True)
+    found = _first_steps(pair, Stage, through, shared)
+    if found:
+        step, stage = min(((step, stage) for stage, step in found.items()), key=lambda one: (one[0], one[1].place))
+        if stage not in UNHOOKED and not (_has_step(pair.a, step) and _has_step(pair.b, step)):
+            stage = Stage.STEPS
+        return _difference(pair, step, stage, site(pair.a, pair.b, step, stage))
+    ended = _ended_before(pair, through)
+    if ended is not None:
+        return _difference(pair, ended + 1, Stage.STEPS)
+    if through is not None or not _ends_differ(pair, shared):
+        return None
+    if pair.a.steps != pair.b.steps:
+        return _difference(pair, min(pair.a.steps, pair.b.steps) + 1, Stage.STEPS)
+    # Equal at every step that both recorded; large weights may not be recorded at the last one.
+    stage = _end_stage(pair)
+    last = blocks.last(pair.a.digests.get(stage, {pair.a.steps: ()}))
+    at_end = stage not in UNHOOKED and last == pair.a.steps
+    return _difference(pair, pair.a.steps, stage, site(pair.a, pair.b, 0, stage), at_end)
+
+
+def _difference(pair: Matched, step: int, stage: Stage, site: str | None = None, at_end: bool = False) -> Difference:
+    return Difference(rank=pair.rank, step=step, stage=stage, site=site, at_end=at_end, call=pair.a.is_inference)
+
+
+def _only_last_outputs_differ(pair: Matched, shared: bool) -> bool:
+    (our_state, a), (their_state, b) = also_at_end(pair.a), also_at_end(pair.b)
+    if not _differ(a, b, shared) or end(pair.a) != end(pair.b) or our_state != their_state:
+        return False
+    return not _first_steps(pair, results(pair.a), None, shared)
+
+
+def _end_stage(pair: Matched) -> Stage:
+    if pair.a.framework in UNHOOKED:
+        return Stage(pair.a.framework)
+    a, b = (part.final or FinalState() for part in (pair.a, pair.b))
+    if a.digest != b.digest and pair.a.steps in pair.a.digests.get(Stage.UPDATE, {}):
+        # Written to after their last update. If models hold them, that has their names.
+        return Stage.STATE if site(pair.a, pair.b, 0, Stage.STATE) else Stage.UPDATE
+    if a.digest != b.digest or (a.state_digest == b.state_digest and a.outputs == b.outputs):
+        return Stage.UPDATE
+    return Stage.STATE if a.state_digest != b.state_digest else Stage.OUTPUT
+
+
+def _has_step(part: Training, step: int) -> bool:
+    return any(step in steps for steps in part.digests.values())
+
+
+def differing_generators(a: Iterable[Process], b: Iterable[Process]) -> tuple[str, ...]:
+    """Return the random generators that were in a different state when a training began.
+
+    They are those of the first process that recorded any.
+    """
+    ours, theirs = (next((p.generators for p in processes if p.generators), {}) for processes in (a, b))
+    return tuple(sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name)))
+
+
+def replicas(run: int, processes: Iterable[Process]) -> Replicas | None:
+    """Return whether the ranks that a launcher started hold identical weights, None if fewer than two were recorded."""
+    launched = [training for process in processes if process.hello.rank is not None for training in process.trained]
+    ranks = [training for training in launched if training.framework not in FITTED]
+    stages = (Stage.INIT, Stage.UPDATE)
+    if len(ranks) < 2 or not any(stage in ranks[0].digests for stage in stages):
+        return None
+    found = [
+        Difference(rank=rank, step=step, stage=stage)
+        for rank, training in enumerate(ranks)
+        for stage, step in _first_steps(Matched(rank, ranks[0], training), stages, None, shared=False).items()
+    ]
+    first = min(found, key=lambda one: (one.step, one.stage.place, one.rank), default=None)
+    return Replicas(ranks=len(ranks), run=run, first_difference=first)

@@ -1,0 +1,641 @@
+"""The runs of one recipe, taken in one by one, as a Group."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from detaudit import redact, wire
+from detaudit.config.choice import too_old
+from detaudit.config.flags import Flag
+from detaudit.config.recipes import Recipe
+from detaudit.config.variations import order_id
+from detaudit.judge import comparer, conditions, probes, seeds, verdict
+from detaudit.judge.conditions import Crowding, slots_differ
+from detaudit.launch.plan import GroupPlan
+from detaudit.model import (
+    OUTPUTS,
+    UNHOOKED,
+    AppliedRecipe,
+    Difference,
+    Divergence,
+    Explanation,
+    FlagOutcome,
+    FlagState,
+    Group,
+    LikelyCause,
+    Machine,
+    OutputDifference,
+    OutputKind,
+    Outputs,
+    Reason,
+    Replicas,
+    Run,
+    RunRecord,
+    Source,
+    Stage,
+    Status,
+    Varied,
+    Verdict,
+    Warning,
+    shorter,
+)
+from detaudit.model.files import FreshStart, LeftState
+from detaudit.model.outputs import EXIT_STATUS, Compare
+from detaudit.model.problems import (
+    MachinesRunOnce,
+    OnlyLosses,
+    OnlyProbes,
+    OutputsOpen,
+    RunsMissing,
+    RunUnusable,
+    SingleRun,
+    StateUnsettled,
+    TrainingsUnseen,
+)
+from detaudit.model.sources import RefusedInProcess
+from detaudit.model.warnings import FlagOverridden, StateChecked, VariationFailed
+from detaudit.outputs.compare import deciding, differences
+from detaudit.runs import settings as effective_settings
+from detaudit.runs.environment import has_gpu
+from detaudit.runs.log import Process
+from detaudit.runs.log_records import FlagLine
+from detaudit.source import excerpts, randomness
+
+# What became of the flags of a recipe in the runs of a group.
+
+
+class FlagStates:
+    """Takes in the processes of runs. Flags that are ``refused`` are not applied on this system."""
+
+    def __init__(self, recipe: Recipe, refused: Mapping[str, FlagState]) -> None:
+        self._recipe, self._refused = recipe, dict(refused)
+        self._inside: dict[str, FlagState] = {}
+        self._versions: dict[str, str] = {}
+
+    def add(self, processes: Sequence[Process]) -> None:
+        """Take in a run. What failed in one process failed."""
+        for process in processes:
+            self._versions |= process.versions
+            for line in process.flags:
+                known = self._inside.get(line.id)
+                if known is None or known.state is not FlagOutcome.FAILED:
+                    self._inside[line.id] = _state(line)
+
+    def refuse(self, refused: Mapping[str, FlagState]) -> None:
+        """Note flags that are not applied on the system of a run."""
+        self._refused |= refused
+
+    def in_process(self, order: str) -> FlagState | None:
+        """Return what became of a flag or a variation that the recorder applies, None if it said nothing."""
+        return self._inside.get(order)
+
+    def states(
+        self, settings: Sequence[tuple[int, tuple[effective_settings.EffectiveSettings, ...]]]
+    ) -> tuple[tuple[FlagState, ...], list[Warning]]:
+        """Return what became of each flag, and which the script undid so that the recipe is in doubt.
+
+        ``settings`` are those in effect at the end of each process, by run.
+        """
+        states: list[FlagState] = []
+        undone: list[Warning] = []
+        for flag in self._recipe.flags:
+            state = self._of(flag)
+            override, doubtful = effective_settings.overridden(flag, self._recipe.seed, settings)
+            if state.state is FlagOutcome.APPLIED and override is not None:
+                state = FlagState(id=flag.id, state=FlagOutcome.OVERRIDDEN, override=override)
+                undone += [FlagOverridden(flag=flag.id, override=override)] if doubtful else []
+            states.append(replace(state, title=flag.title))
+        return tuple(states), undone
+
+    def _of(self, flag: Flag) -> FlagState:
+        if flag.id in self._refused:
+            return self._refused[flag.id]
+        if not flag.runs_inside:
+            reason = too_old(flag, self._versions)
+            state = FlagOutcome.UNAVAILABLE if reason else FlagOutcome.APPLIED
+            return FlagState(id=flag.id, state=state, reason=reason)
+        return self._inside.get(flag.id, FlagState(id=flag.id, state=FlagOutcome.NOT_IMPORTED))
+
+
+def _state(line: FlagLine) -> FlagState:
+    """Return what the recorder says of a flag."""
+    reason = RefusedInProcess(detail=line.detail) if line.state != wire.FLAG_APPLIED else None
+    return FlagState(id=line.id, state=FlagOutcome(line.state), reason=reason)
+
+
+# Where two runs first differ, and what that points to.
+
+
+_LIKELY = {
+    Stage.INIT: (LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER),
+    Stage.RNG: (LikelyCause.SEEDING,),
+    Stage.BATCH: (LikelyCause.DATA_PIPELINE,),
+    Stage.FORWARD: (LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
+    Stage.BACKWARD: (LikelyCause.BACKWARD_KERNEL,),
+    Stage.REDUCE: (LikelyCause.COLLECTIVE,),
+    Stage.HYPERPARAMETERS: (LikelyCause.HYPERPARAMETERS,),
+    Stage.UPDATE: (LikelyCause.OPTIMIZER, LikelyCause.RACE),
+    Stage.STATE: (LikelyCause.DATA, LikelyCause.FORWARD_KERNEL),
+    Stage.OUTPUT: (LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
+    Stage.STDOUT: (LikelyCause.NOT_RECORDED,),
+    Stage.ARTIFACT: (LikelyCause.NOT_RECORDED,),
+    Stage.SAVED: (LikelyCause.NOT_RECORDED,),
+    Stage.PRINTED: (LikelyCause.NOT_RECORDED,),
+    Stage.EXIT: (LikelyCause.NOT_RECORDED,),
+    Stage.RETURNED: (LikelyCause.NOT_RECORDED,),
+    Stage.STEPS: (LikelyCause.CONTROL_FLOW,),
+}
+"""What lies behind a stage that is the first to differ, if all stages before it were recorded."""
+
+_OF_FIT = {
+    Stage.BATCH: (LikelyCause.DATA,),
+    Stage.UPDATE: (LikelyCause.RANDOM_STATE, LikelyCause.THREADS),
+}
+"""The same for a fit, which has no other stages."""
+
+_UNRECORDED = {
+    Stage.FORWARD: (Stage.BATCH, LikelyCause.DATA),
+    Stage.OUTPUT: (Stage.BATCH, LikelyCause.DATA),
+    Stage.REDUCE: (Stage.BACKWARD, LikelyCause.BACKWARD_KERNEL),
+    Stage.UPDATE: (Stage.BACKWARD, LikelyCause.BACKWARD_KERNEL),
+}
+"""The stage right before one, and what it leaves open if it was not recorded."""
+
+
+def of_difference(found: Difference, recorded: Sequence[Stage]) -> Explanation:
+    """Return what a first difference points to, and claim no more than the recorded stages allow."""
+    if found.at_end and found.stage not in UNHOOKED:
+        return Explanation(likely=(LikelyCause.AFTER_THE_LAST_STEP,))
+    if found.of_fit:
+        matching = tuple(one for one in recorded if one in (Stage.RNG, Stage.BATCH) and one.place < found.stage.place)
+        return Explanation(matching=matching, likely=_OF_FIT[found.stage])
+    return explanation(found.stage, recorded)
+
+
+def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
+    """Return what a first difference at ``stage`` points to, and claim no more than the recorded stages allow."""
+    likely = _LIKELY[stage]
+    if stage in UNHOOKED and Stage.UPDATE in recorded:
+        likely = (LikelyCause.BESIDE_THE_TRAINING if stage in OUTPUTS else LikelyCause.OUTSIDE_THE_WEIGHTS,)
+    matching = tuple(one for one in recorded if one.place < stage.place and one is not Stage.INIT)
+    direct, leaves_open = _UNRECORDED.get(stage, (None, None))
+    if leaves_open is LikelyCause.BACKWARD_KERNEL and not {Stage.BATCH, Stage.FORWARD} & {*recorded}:
+        leaves_open = LikelyCause.DATA
+    if leaves_open is not None and direct not in recorded:
+        # The data include what the loss is given.
+        likely = (leaves_open, *(cause for cause in likely if cause is not LikelyCause.LOSS_ARGUMENTS))
+    return Explanation(matching=() if stage is Stage.STEPS else matching, likely=likely)
+
+
+def in_changed_environment(found: Explanation) -> Explanation:
+    """Return what a first difference points to if the environment changed, which seeds do not explain."""
+    others = tuple(cause for cause in found.likely if cause is not LikelyCause.SEEDS)
+    return replace(found, likely=(LikelyCause.ENVIRONMENT, *others)) if others != found.likely else found
+
+
+def first_divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergence | None:
+    """Return the earliest difference of any run from the one that it was compared with."""
+    base = min(runs, key=lambda run: (not run.ranks, run.first_difference is not None), default=None)
+    found = [(run, run.first_difference) for run in runs if run.first_difference is not None]
+    if base is None or not found:
+        return None
+    run, first = min(found, key=lambda pair: pair[1].order)
+    reference = run.reference or base.id
+    ended = all(one.finished for one in runs if one.id in (reference, run.id))
+    trained = ended or first.stage not in OUTPUTS  # else one failed or did not train, and no training was compared
+    return Divergence(
+        runs=(reference, run.id),
+        rank=first.rank,
+        step=first.step,
+        stage=first.stage,
+        site=first.site,
+        at_end=first.at_end,
+        call=first.call,
+        also=first.also,
+        output=first.output,
+        explanation=of_difference(first, recorded if trained else ()),
+    )
+
+
+# Which runs of a group have the same results, as far as they went.
+
+
+class _Ended(NamedTuple):
+    """How a run ended, and what left it."""
+
+    run: int
+    exit_code: int | None
+    outputs: Outputs | None
+
+
+class Results:
+    """Compares each run with the first of those that match and got furthest; ``record`` is its recording.
+
+    ``output_differences`` are in what left a run and the reference, whether they decide or not.
+    """
+
+    def __init__(self) -> None:
+        self.record: RunRecord | None = None
+        self.generators: tuple[str, ...] = ()
+        self.output_differences: list[OutputDifference] = []
+        self._found: list[str] = []
+        self._runs: list[int] = []
+        self._outputs: dict[str, list[Outputs]] = {}
+        self._compared: list[tuple[Outputs, Outputs, tuple[OutputDifference, ...]]] = []
+        self._unproven: list[_Ended] = []
+        self._proven: _Ended | None = None
+        self._processes: Sequence[Process] = ()
+        self._reference: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @property
+    def distinct(self) -> int:
+        """How many different results there are."""
+        return len(set(self._found))
+
+    @property
+    def by_run(self) -> dict[int, str]:
+        """A text for each run by its number, equal for runs with the same results."""
+        return dict(zip(self._runs, self._found, strict=True))
+
+    @property
+    def numbers(self) -> dict[int, int]:
+        """The number of each run's result, from 1, in the order of the runs."""
+        in_order = dict(sorted(self.by_run.items()))
+        order = {result: number for number, result in enumerate(dict.fromkeys(in_order.values()), 1)}
+        return {run: order[result] for run, result in in_order.items()}
+
+    @property
+    def outputs_compared(self) -> bool:
+        """Whether all that left the runs is compared, of those that went to their end."""
+        outputs = self.record.outputs if self.record is not None else None
+        return outputs is not None and outputs.rules.compare is Compare.RESULT
+
+    def add(self, run: Run, processes: Sequence[Process], record: RunRecord, shown: str) -> Run:
+        """Take in a run, and return it with its first difference. ``shown`` is its result if nothing was recorded."""
+        self._compared.clear()
+        if self.record is None:
+            self.record, self._processes = record, processes
+        if self._proven is None or self._proven.outputs is None:
+            self._proven = _ended(run, record.outputs)
+        result = self._identity(record) if record.parts else shown
+        self._found.append(result)
+        self._runs.append(run.id)
+        self._note_outputs(run.id, self.record.outputs, record.outputs)
+        if result == self._found[0]:
+            self._take_further(run, processes, record)
+            return self._after_unproven(run, record.outputs)
+        self.generators = self.generators or comparer.differing_generators(self._processes, processes)
+        return replace(run, first_difference=comparer.first_difference(self.record, record), reference=self._reference)
+
+    def add_unproven(self, run: Run, outputs: Outputs | None) -> Run:
+        """Take in a run that recorded no training, or failed: it proves no equality, but may prove a difference.
+
+        Its exit status and what left it are compared with those of the first run. Return it with what differs first.
+        """
+        self._compared.clear()
+        new = _ended(run, outputs)
+        first = self._proven or (self._unproven[0] if self._unproven else None)
+        self._unproven.append(new)
+        return self._between(first, new, run) if first is not None else run
+
+    def _after_unproven(self, run: Run, outputs: Outputs | None) -> Run:
+        """Compare a run with the first that proves nothing, if it is the first that does."""
+        if not self._unproven or len(self._found) > 1:
+            return run
+        return self._between(self._unproven[0], _ended(run, outputs), run)
+
+    def _between(self, first: "_Ended", new: "_Ended", run: Run) -> Run:
+        if first.exit_code is None or new.exit_code is None:
+            return run
+        ours, theirs = first.outputs, new.outputs
+        compare = {one.rules.compare for one in (ours, theirs) if one is not None}
+        difference = None if Compare.TRAINING in compare else _exit_status(first.exit_code, new.exit_code)
+        succeeded = not first.exit_code and not new.exit_code
+        if difference is None and succeeded and ours is not None and theirs is not None:
+            self._note_outputs(run.id, ours, theirs, first.run)
+            difference = comparer.of_output(deciding(self._differences(ours, theirs)))
+        if difference is None:
+            return run
+        for one in (first, new):
+            if one.run not in self._runs:
+                self._runs.append(one.run)
+                self._found.append(self._of_outputs(f"{Stage.EXIT} {one.exit_code}", one.outputs))
+        return replace(run, first_difference=difference, reference=first.run)
+
+    def _note_outputs(self, run: int, ours: Outputs | None, theirs: Outputs | None, reference: int = 0) -> None:
+        if ours is None or theirs is None or ours is theirs:
+            return
+        known = {(one.path, one.kind) for one in self.output_differences}
+        runs = (reference or self._reference or self._runs[0], run)
+        self.output_differences += [
+            replace(one, runs=runs) for one in self._differences(ours, theirs) if (one.path, one.kind) not in known
+        ]
+
+    def _differences(self, ours: Outputs, theirs: Outputs) -> tuple[OutputDifference, ...]:
+        """Return in what the outputs of the run that is taken in differ from others, which is only compared once."""
+        for a, b, known in self._compared:
+            if a is ours and b is theirs:
+                return known
+        found = differences(ours, theirs)
+        self._compared.append((ours, theirs, found))
+        return found
+
+    def _identity(self, record: RunRecord) -> str:
+        """Return a text that is equal for runs with the same results, as far as they were run."""
+        ours = self.record
+        cut = bool(self._found) and ours is not None and (ours.through, record.through) != (None, None)
+        if cut and ours is not None and comparer.first_difference(ours, record) is None:
+            return self._found[0]
+        return self._of_outputs(comparer.identity(record), record.outputs)
+
+    def _of_outputs(self, trained: str, outputs: Outputs | None) -> str:
+        """Return a text that is equal for runs with equal trainings if nothing that decides differs in their outputs.
+
+        A run is like the first one of which that is so.
+        """
+        if outputs is None:
+            return trained
+        kinds = self._outputs.setdefault(trained, [])
+        alike = (n for n, one in enumerate(kinds) if deciding(self._differences(one, outputs)) is None)
+        number = next(alike, len(kinds))
+        if number == len(kinds):
+            kinds.append(outputs)
+        return f"{trained} {number}"
+
+    def _take_further(self, run: Run, processes: Sequence[Process], record: RunRecord) -> None:
+        ours = self.record.through if self.record is not None else None
+        if ours is None or (record.through is not None and record.through <= ours):
+            return
+        self.record, self._processes, self._reference = record, processes, run.id
+        matching, identity = self._found[0], self._of_outputs(comparer.identity(record), record.outputs)
+        self._found = [identity if result == matching else result for result in self._found]
+
+
+def _ended(run: Run, outputs: Outputs | None) -> _Ended:
+    """Return how a run ended; of one that was ended early, its exit status says nothing."""
+    early = run.status in (Status.ENDED, Status.STOPPED)
+    return _Ended(run.id, None if early else run.exit_code, outputs)
+
+
+def _exit_status(a: int, b: int) -> Difference | None:
+    """Return that two runs ended themselves with different exit statuses; None if not, or if one was killed."""
+    if a == b or a < 0 or b < 0:
+        return None
+    found = OutputDifference(path=EXIT_STATUS, kind=OutputKind.VALUE, values=(str(a), str(b)))
+    return Difference(rank=0, step=0, stage=Stage.EXIT, site=EXIT_STATUS, output=found)
+
+
+# Compare the runs of one recipe with each other as they finish.
+
+
+class GroupInProgress:
+    """Takes in the runs of a recipe one by one; ``result`` is the group so far.
+
+    ``folder`` has the user's files after the runs.
+    """
+
+    def __init__(self, plan: GroupPlan, folder: Path) -> None:
+        self._plan, self._folder = plan, folder
+        self._runs: list[Run] = []
+        self._replicas: Replicas | None = None
+        self._probes = probes.Comparison()
+        self._results = Results()
+        self._seeds: list[seeds.Seen] = []
+        self._settings: list[tuple[int, tuple[effective_settings.EffectiveSettings, ...]]] = []
+        self._flags = FlagStates(plan.recipe, plan.refused)
+        self._crowding = Crowding(plan.jobs, gpu=has_gpu())
+        self._machines = conditions.Machines()
+        self._state: LeftState | None = None
+        self._known: Group | None = None
+
+    def add(
+        self,
+        run: Run,
+        processes: Sequence[Process],
+        record: RunRecord,
+        threads: int = 0,
+        place: conditions.Place | None = None,
+    ) -> None:
+        """Take in a run, and compare its ``record`` with the first of those that got furthest.
+
+        One that failed, or recorded no training, is compared by its exit status and by what left it. ``threads`` is how
+        many it used, if others went on beside it. ``place`` is where it was done, None for this machine.
+        """
+        self._machines.add(run.id, place)
+        self._flags.refuse(place.refused if place is not None else {})
+        stopped_short = run.status is Status.STOPPED and bool(record.parts)
+        if run.finished or stopped_short:
+            run = self._results.add(run, processes, record, self._probes.add(run.id, processes))
+            if self._replicas is None or self._replicas.first_difference is None:
+                replicas = comparer.replicas(run.id, processes)
+                differ = replicas is not None and replicas.first_difference is not None
+                self._replicas = replicas if self._replicas is None or differ else self._replicas
+            cwd = self._plan.spec(run.id).cwd
+            self._seeds.append(seeds.seen_in(processes, cwd))
+            if not stopped_short:
+                shared = partial(self._plan.shared, run.id)
+                settings = effective_settings.in_force(processes, cwd, shared)
+                first = self._settings[0][1] if self._settings else ()
+                self._settings.append((run.id, effective_settings.held_once(settings, first)))
+        elif run.status in (Status.FAILED, Status.NOT_RECORDED):
+            run = self._results.add_unproven(run, record.outputs)
+        differs = run.first_difference
+        if differs is not None and differs.output is not None:
+            runs = (run.reference or next(iter(self._results.by_run)), run.id)
+            output = replace(self._concealed(differs.output), runs=runs)
+            run = replace(run, first_difference=replace(differs, output=output))
+        self._crowding.add(run, threads, processes, self._plan.spec(run.id).env)
+        self._runs.append(run)
+        self._known = None
+        self._flags.add(processes)
+
+    def settle(self, state: LeftState) -> None:
+        """Note what runs read that earlier ones had left, and what the last run, which started without it, showed."""
+        self._state, self._known = state, None
+
+    def _concealed(self, found: OutputDifference) -> OutputDifference:
+        """Return a difference without the secrets that the runs are given, whoever printed them."""
+        spec = self._plan.spec(1)
+        at, (a, b) = found.at, found.values
+        for secret in redact.secrets(spec.argv, spec.env):
+            at, a, b = (text.replace(secret, redact.HIDDEN) for text in (at, a, b))
+        return replace(found, at=at, values=(a, b))
+
+    @property
+    def record(self) -> RunRecord | None:
+        """What the first of those runs recorded that match and got furthest, None if none can be compared."""
+        return self._results.record
+
+    @property
+    def recipe(self) -> AppliedRecipe:
+        """The recipe of all its runs."""
+        recipe = self._plan.recipe
+        return AppliedRecipe(name=recipe.name, seed=recipe.seed, flags=tuple(flag.id for flag in recipe.flags))
+
+    @property
+    def differs(self) -> bool:
+        """Whether two runs already differ."""
+        return self._results.distinct > 1
+
+    def result(self) -> Group:
+        """Return the group so far, computed once for each run: it may read the user's files."""
+        if self._known is None:
+            self._known = self._judged()
+        return self._known
+
+    def _judged(self) -> Group:
+        finished = len(self._results)
+        planned = max(self._plan.runs, len(self._runs))
+        distinct, numbers = self._results.distinct, self._results.numbers
+        places = self._machines.found(numbers)
+        early = {run.id for run in shorter(self._runs)}
+        furthest = finished - len(early)
+        found, once = self._verdict(planned, furthest, places)
+        stages = self._results.record.stages if self._results.record else ()
+        runs = tuple(replace(run, result=numbers.get(run.id)) for run in self._runs)
+        divergence = first_divergence([run for run in runs if run.counts], stages)
+        flags, undone = self._flags.states(self._settings)
+        moving = self._plan.varying.varied_settings | self._plan.jobs.varied_settings
+        sources = self._sources(divergence, stages) if distinct > 1 else ()
+        to_the_end = any(run.status is Status.OK for run in self._runs)
+        return Group(
+            recipe=self.recipe,
+            verdict=found,
+            distinct_results=distinct,
+            confidence=verdict.confidence(furthest) if distinct == 1 and self._crowding.reason is None else None,
+            runs=runs,
+            first_difference=divergence,
+            stages=stages,
+            sources=sources,
+            differing_generators=self._results.generators,
+            weights_sampled=self._results.record is not None and self._results.record.sampled,
+            replicas=self._replicas,
+            probe_count=self._probes.names,
+            first_probe_difference=self._probes.first,
+            flags=flags,
+            settings=effective_settings.described(self._processes[0]) if self._processes else (),
+            warnings=(
+                *undone,
+                *effective_settings.warnings([one for one in self._settings if one[0] not in early], moving),
+                *self._failed_variations(),
+                *slots_differ(self._plan.jobs, self._results.by_run),
+                *([StateChecked(state=self._state)] if self._state is not None and not self._unsettled else []),
+            ),
+            reason=(once or self._reason(furthest, planned)) if found is Verdict.INCONCLUSIVE else None,
+            varied=self._varied(),
+            not_varied=dict(self._plan.varying.not_varied),
+            output_differences=tuple(map(self._concealed, self._results.output_differences)),
+            outputs_compared=self._results.outputs_compared,
+            through=None if to_the_end else max((run.through or 0 for run in self._runs if run.finished), default=None),
+            planned_runs=planned,
+            differing_share=verdict.differing_share(numbers[run] for run in numbers.keys() - early),
+            machines=places,
+            left_state=self._state,
+            excerpts=excerpts.of(self._folder, ((source.file, source.line) for source in sources)),
+        )
+
+    def _verdict(
+        self, planned: int, furthest: int, places: tuple[Machine, ...]
+    ) -> tuple[Verdict, MachinesRunOnce | None]:
+        """Return the verdict, of which ``furthest`` runs went to the end, and why machines leave it open."""
+        found, once = verdict.of_runs(len(self._results), planned, self._results.distinct), None
+        if places and found is not Verdict.INCONCLUSIVE:
+            found, once = conditions.verdict(places, self._results.numbers)
+        doubtful = (
+            self._without_weights() or self._unseen or self._crowding.reason or self._open_outputs or self._unsettled
+        )
+        if found is Verdict.DETERMINISTIC and (doubtful or furthest < self._plan.runs):
+            return Verdict.INCONCLUSIVE, once
+        return found, once
+
+    @property
+    def _processes(self) -> list[effective_settings.EffectiveSettings]:
+        return [process for _, processes in self._settings for process in processes]
+
+    def _sources(self, divergence: Divergence | None, stages: Sequence[Stage]) -> tuple[Source, ...]:
+        """Return the lines that may be why runs differ: what was observed, then what the code alone shows."""
+        observed = seeds.sources(self._seeds)
+        late = divergence is not None and divergence.stage in (
+            Stage.BACKWARD,
+            Stage.REDUCE,
+            Stage.HYPERPARAMETERS,
+            Stage.UPDATE,
+        )
+        if not self._processes or (late and Stage.BATCH in stages):
+            return observed  # the runs match in what goes into the model
+        pinned = randomness.Pinned(
+            hash_seed=all(one.hash_seed_fixed for one in self._processes) and not self._moves("PYTHONHASHSEED"),
+            addresses=self._plan.spec(1).no_aslr and not self._plan.varying.launcher("addresses"),
+            fixed=tuple(flag.matches for flag in self._plan.recipe.flags),
+        )
+        files = sorted({file for process in self._processes for file in process.files})
+        lines = {(source.file, source.line) for source in observed}
+        read = randomness.read(self._folder, files, pinned)
+        return (*observed, *(source for source in read if (source.file, source.line) not in lines))
+
+    def _moves(self, setting: str) -> bool:
+        return setting in self._plan.varying.varied_settings
+
+    def _varied(self) -> tuple[Varied, ...]:
+        without = self._state.run if self._state is not None else 0
+        runs = [0 if run.id == without else run.id - 1 for run in self._runs]  # it was like the first, see Auditor
+        return tuple(
+            Varied(id=one.id, values=tuple(one.describe(number) for number in runs))
+            for one in self._plan.varying.varying
+        )
+
+    def _failed_variations(self) -> list[Warning]:
+        """Return a warning for each variation that failed in the process."""
+        requested = [one.id for one in (*self._plan.varying.varying, *self._plan.varying.pinned)]
+        states = {one: self._flags.in_process(order_id(one)) for one in requested}
+        return [
+            VariationFailed(variation=one, detail=state.reason.detail)
+            for one, state in states.items()
+            if state is not None and isinstance(state.reason, RefusedInProcess)
+        ]
+
+    @property
+    def _unsettled(self) -> StateUnsettled | None:
+        state = self._state
+        settled = state is None or state.outcome in (FreshStart.SAME, FreshStart.DIFFERENT)
+        return None if state is None or settled else StateUnsettled(state=state)
+
+    @property
+    def _unseen(self) -> TrainingsUnseen | None:
+        found = ((run.id, run.unseen) for run in self._runs if run.finished and run.unseen)
+        return next((TrainingsUnseen(run=number, unseen=unseen) for number, unseen in found), None)
+
+    @property
+    def _open_outputs(self) -> OutputsOpen | None:
+        """What left the runs and differs, so that nobody can say whether their results do."""
+        found = [one for one in self._results.output_differences if one.open]
+        return OutputsOpen(first=found[0], more=len(found) - 1) if found else None
+
+    def _without_weights(self) -> bool:
+        """Whether no weights of some finished run were recorded: matching losses alone prove nothing."""
+        return any(run.finished and not run.has_weights for run in self._runs)
+
+    def _reason(self, finished: int, planned: int) -> Reason:
+        bad = next((run for run in self._runs if not run.finished), None)
+        if self._unsettled is not None and (bad is None or (self._state is not None and bad.id == self._state.run)):
+            return self._unsettled
+        if bad is not None:
+            return RunUnusable(run=bad.id, errors=bad.errors)
+        if planned < 2:
+            return SingleRun()
+        if self._unseen is not None:
+            return self._unseen
+        if self._results.record is None or not self._results.record.parts:
+            return OnlyProbes()
+        if self._without_weights():
+            return OnlyLosses()
+        crowded = self._crowding.reason if finished == planned else None
+        if finished == planned and self._open_outputs is not None:
+            return self._open_outputs
+        return crowded or RunsMissing(finished=finished, planned=planned)

@@ -1,0 +1,332 @@
+"""How far the next run goes, from what is known so far; no clock and no file is read."""
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from detaudit.compat import StrEnum
+from detaudit.config.options import Until
+from detaudit.model import Run
+
+Flags: TypeAlias = frozenset[str]
+NONE: Flags = frozenset()
+
+
+class TrialOutcome(StrEnum):
+    """The outcome of a trial."""
+
+    MATCHES = "matches"
+    DIFFERS = "differs"
+    FAILS = "fails"
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """The result of a trial.
+
+    ``runs`` match through the step ``through``, or to their ends if that is None; ``whole`` of them went to their ends,
+    all if that is None. If two differ, ``runs`` is the number of those that were compared through ``step``, the first
+    difference; ``place`` sorts later first differences after earlier ones. ``name`` is the name of the trial.
+    """
+
+    outcome: TrialOutcome
+    runs: int = 0
+    place: tuple[int, ...] = ()
+    name: str = ""
+    step: int = 0
+    through: int | None = None
+    whole: int | None = None
+
+
+# How far the runs of a bisection go: no further than the question asks; pure, starts no processes.
+#
+# On the way, runs go a little beyond the latest first difference seen. An answer rests on many runs through a sixteenth
+# of the training, which notice what shows in one run of four by then, and on a few whole runs, which notice what begins
+# later and shows in nearly every run. docs/bisecting.md has the reasons.
+
+
+START = 0
+"""Where the first run of all is ended: after 10 s of training, and after 2 steps at least."""
+
+END = sys.maxsize
+"""The step through which a run counts that went to its end."""
+
+SHARE = 16
+"""Many runs go through one part in 16 of the training."""
+
+WHOLE_S = 600.0
+"""For so many seconds, more than two runs go to their ends."""
+
+_BEYOND = 1.25  # probes go this much further than the latest difference
+_LEAP = 16  # a run goes this much further than the furthest with the same flags: what is left early shows cheaply
+_CLIMB = 4  # while the length of the training is unknown
+_FIRST_CLIMBS = 16
+_LATE_PROBES = 3
+_MOST_AGAIN = 6
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """One run with a set of flags.
+
+    If it matches, it counts through the step ``through`` and was compared through ``compared``, -1 for the first one;
+    END stands for its end. If it differs, ``through`` is the step of the first difference, END if only the ends differ.
+    """
+
+    outcome: TrialOutcome
+    through: int = 0
+    compared: int = -1
+    place: tuple[int, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Length:
+    """How long the training is, from a run that went to its end."""
+
+    steps: int
+    seconds: float
+
+
+class Trainings(Protocol):
+    """Runs a training with flags; keeps the runs."""
+
+    @property
+    def length(self) -> Length | None:
+        """How long the training is, None until a run went to its end."""
+
+    def runs(self, flags: Flags) -> Sequence[OneRun]:
+        """Return all runs with these flags, in their order."""
+
+    def run(self, flags: Flags, through: int) -> None:
+        """Run once more, through a step at least or until it differs from the furthest run that matches."""
+
+
+Announce: TypeAlias = Callable[[int, int, int], None]
+"""Takes how many more runs go through which step, and how many more to the end."""
+
+
+class Horizon:
+    """Answers the questions of a search by runs that go no further than they must.
+
+    ``full`` is how many runs of an answer go to the end, None to choose by how long that takes. ``announce`` is called
+    with the runs that an answer still needs, once the length of the training is known.
+    """
+
+    def __init__(self, trainings: Trainings, full: int | None = None, announce: Announce | None = None) -> None:
+        self._trainings, self._full, self._announce = trainings, full, announce
+        self._latest = 0
+
+    def probe(self, flags: Flags, runs: int) -> TrialResult:
+        """See Questions."""
+        runs = max(runs, _LATE_PROBES) if self._probed > self._first else runs
+        return self._through(flags, runs, self._probed)
+
+    def left_out(self, flags: Flags, runs: int) -> TrialResult:
+        """See Questions."""
+        return self._through(flags, runs, self._probed)
+
+    def prove(self, flags: Flags, runs: int, error: float, without: Sequence[Flags]) -> TrialResult:
+        """See Questions. The cheap comes first, and any difference ends it."""
+        if not self._trainings.runs(NONE):
+            self._trainings.run(NONE, START)
+        for rest in without:
+            self._see_again(rest)
+        for wanted, step in self._stages(flags, runs, error, without):
+            found = self._through(flags, wanted, step)
+            if found.outcome is not TrialOutcome.MATCHES:
+                return found
+        return self._matching(flags, self._share)
+
+    def went_through(self, flags: Flags, step: int) -> bool:
+        """See Questions: a late difference may be one that fewer flags do not have."""
+        return step <= self._first or self._count(flags, step) >= 2
+
+    def _stages(self, flags: Flags, runs: int, error: float, without: Sequence[Flags]) -> Iterator[tuple[int, int]]:
+        """Yield how many runs must match through which step, one after the other."""
+        yield 2, self._probed
+        while self._trainings.length is None:
+            further = _CLIMB * self._furthest(flags)
+            yield 1, END if flags and further > _FIRST_CLIMBS * self._first else further
+        shorter = self._share
+        whole = self.whole(runs) if shorter < END else max(runs, self.whole(runs))
+        longer = max(0, whole - self._count(flags, END))
+        if self._announce is not None:
+            self._announce(max(0, runs - longer - self._count(flags, shorter)), shorter, longer)
+        yield runs - longer, shorter
+        late = max((step for rest in without for step in self._differing(rest)), default=0)
+        if late > self._share:
+            yield min(runs, self._outlasting(without, error) or runs), late
+        yield whole, END
+
+    def whole(self, runs: int) -> int:
+        """Return how many of the runs of an answer go to the end, 2 at least."""
+        length = self._trainings.length
+        most = int(WHOLE_S / length.seconds) if length and length.seconds else runs
+        return self._full or max(2, min(runs, most))
+
+    def _outlasting(self, without: Sequence[Flags], error: float) -> int | None:
+        """Return how many runs must match so that a cause that was seen is gone, whatever its hazard.
+
+        If m runs without a flag differed, all that were compared there, and it did nothing, n - 1 runs with it would
+        outlast them with probability 1 / C(m + n - 1, m). None if some agreed: then the cause shows at a rate.
+        """
+        fewest = _MOST_AGAIN
+        for rest in without:
+            steps = self._differing(rest)
+            if not steps or any(run.compared >= max(steps) for run in self._agreeing(rest)):
+                return None
+            fewest = min(fewest, len(steps))
+        return next(n for n in range(2, sys.maxsize) if math.comb(fewest + n - 1, fewest) * error >= 1)
+
+    def _see_again(self, flags: Flags) -> None:
+        """Run flags that differ until two runs did, or three if that is late: once alone may be chance."""
+        while steps := self._differing(flags):
+            early = max(steps) <= max(self._share, 4 * self._first)
+            runs = self._trainings.runs(flags)
+            again = len(runs) - 1 - [run.outcome for run in runs].index(TrialOutcome.DIFFERS)
+            if len(steps) >= (2 if early else 3) or again >= _MOST_AGAIN:
+                return
+            furthest = self._furthest(flags)
+            self._trainings.run(flags, self._clipped(min(furthest, max(self._first, 4 * max(steps)))))
+            if self._trainings.runs(flags)[-1].outcome is TrialOutcome.FAILS:
+                return
+
+    def _through(self, flags: Flags, runs: int, step: int) -> TrialResult:
+        """Run until this many runs match through a step; a fresh set goes there in leaps."""
+        while True:
+            contradiction = self._contradiction(flags)
+            if contradiction is not None:
+                return contradiction
+            if self._count(flags, self._clipped(step)) >= runs:
+                return self._matching(flags, self._clipped(step))
+            furthest = self._furthest(flags)
+            unknown = step == END and self._trainings.length is None
+            until = step if unknown else min(step, max(self._first, _LEAP * furthest))
+            self._trainings.run(flags, self._clipped(until))
+
+    def _contradiction(self, flags: Flags) -> TrialResult | None:
+        """Return the first run that differs or fails, None if all match."""
+        runs = self._trainings.runs(flags)
+        for run in runs:
+            if run.outcome is TrialOutcome.FAILS:
+                return TrialResult(TrialOutcome.FAILS, len(runs), name=run.name)
+            if run.outcome is TrialOutcome.DIFFERS:
+                self._latest = max(self._latest, *self._differing(flags))
+                compared = sum(other.compared >= run.through for other in self._agreeing(flags))
+                return TrialResult(TrialOutcome.DIFFERS, 2 + compared, run.place, run.name, run.through)
+        return None
+
+    def _matching(self, flags: Flags, step: int) -> TrialResult:
+        runs, whole = self._count(flags, step), self._count(flags, END)
+        all_whole = runs == whole
+        return TrialResult(
+            TrialOutcome.MATCHES,
+            runs,
+            name=self._trainings.runs(flags)[0].name,
+            through=None if all_whole else step,
+            whole=None if all_whole else whole,
+        )
+
+    def _agreeing(self, flags: Flags) -> list[OneRun]:
+        return [run for run in self._trainings.runs(flags) if run.outcome is TrialOutcome.MATCHES]
+
+    def _differing(self, flags: Flags) -> list[int]:
+        """Return the steps of the first differences of all runs that differ."""
+        return [run.through for run in self._trainings.runs(flags) if run.outcome is TrialOutcome.DIFFERS]
+
+    def _count(self, flags: Flags, step: int) -> int:
+        return sum(run.through >= step for run in self._agreeing(flags))
+
+    def _furthest(self, flags: Flags) -> int:
+        return max((run.through for run in self._agreeing(flags)), default=0)
+
+    def _clipped(self, step: int) -> int:
+        """Return a step, or the end if the training is no longer than that."""
+        length = self._trainings.length
+        return END if length is not None and step >= length.steps else min(step, END)
+
+    @property
+    def _first(self) -> int:
+        """The step that the first run of all reached: in 10 s of training."""
+        return max(2, next((run.through for run in self._trainings.runs(NONE)), 0))
+
+    @property
+    def _probed(self) -> int:
+        """The step through which probes go."""
+        return self._clipped(max(self._first, math.ceil(_BEYOND * self._latest)))
+
+    @property
+    def _share(self) -> int:
+        """The step through which most runs of an answer go, once the length is known."""
+        length = self._trainings.length
+        return self._clipped(max(self._first, math.ceil(length.steps / SHARE) if length is not None else 0))
+
+
+# First verdict first: let each run go several times as far as the last, before any goes to its end.
+#
+# Two runs that differ early are known to within seconds to minutes, however long the training takes. If no runs differ,
+# that costs ten seconds in a training of less than a minute, and four thirds of one training at most.
+
+
+FIRST_S = 10.0
+"""The first run is ended after so many seconds of training; one that is over before goes to its end."""
+
+SECOND = 6
+"""How many times as far the second run goes: about a minute, so that shorter trainings are cut short once."""
+
+FACTOR = 4
+"""How many times as far as the last each later one goes."""
+
+
+class Ladder:
+    """Decides how far the next run goes, and when enough ``runs`` went equally far.
+
+    Without ``climbs``, all go to their ends. They do not go further either once two differ. ``follows`` says whether
+    the next run should be compared while it goes on.
+    """
+
+    def __init__(self, runs: int, *, climbs: bool) -> None:
+        self._wanted, self._counted, self._done = runs, 0, 0
+        self._first: int | None = None
+        self._through: int | None = None
+        self.climbs, self.follows = climbs and runs > 1, True
+
+    @property
+    def more(self) -> bool:
+        """Whether another run is needed."""
+        return self._counted < self._wanted
+
+    @property
+    def total(self) -> int:
+        """The number of all runs, those before the last step was known included."""
+        return self._done + self._wanted - self._counted
+
+    @property
+    def until(self) -> Until | None:
+        """Where to end the next run, None if at its end."""
+        if not self.climbs:
+            return Until(step=self._through) if self._through else None
+        if self._through is None:
+            return Until(seconds=FIRST_S, in_training=True)
+        return Until(step=(SECOND if self._through == self._first else FACTOR) * self._through)
+
+    def take(self, run: Run, *, differs: bool) -> None:
+        """Take in a run; ``differs`` says whether any two runs differ by now."""
+        self._done += 1
+        if not self.climbs:
+            self._counted += 1
+        elif differs:
+            self.climbs, self._counted = False, 2  # this one, and the one that it differs from
+        elif not run.finished:
+            self._counted += 1
+        elif run.through is None:
+            self.climbs, self._through = False, None
+            self._counted += 1
+        else:
+            # One that was ended for a difference that is none must not be ended there again.
+            self.follows = run.through > (self._through or 0)
+            self._through = max(run.through, self._through or 0)
+            self._first = self._first or self._through

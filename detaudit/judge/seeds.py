@@ -1,0 +1,97 @@
+"""Find lines of user code that introduce unseeded randomness, from the records of several runs."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from detaudit.model import Source, SourceKind
+from detaudit.runs.log import Process, display_path
+
+Calls = tuple[tuple[SourceKind, str], ...]
+"""The (kind, value) pairs of one call in one run; wire.py describes them."""
+
+Seen = dict[tuple[str, int, str], Calls]
+"""What one run recorded, by (file, line, function)."""
+
+_SETTING = "setting"
+"""A call that changes what a flag sets; effective_settings.py reads these."""
+
+
+def seen_in(processes: Iterable[Process], cwd: Path) -> Seen:
+    """Return what one run recorded; files below its working directory are relative to it."""
+    found: Seen = {}
+    for process in processes:
+        for source in process.sources:
+            if source.kind != _SETTING:
+                key = (display_path(source.file, cwd), source.line, source.what)
+                found[key] = (*found.get(key, ()), (SourceKind(source.kind), source.value))
+    return found
+
+
+_ALWAYS = (
+    SourceKind.UNSEEDED,
+    SourceKind.COMPLETION_ORDER_OPTION,
+    SourceKind.ENTROPY,
+    SourceKind.UNORDERED_OPERATION,
+)
+"""What must or may differ, whether or not it was observed to."""
+
+_RANKS = tuple(SourceKind)
+"""What was observed to differ comes first."""
+
+
+def sources(runs: Sequence[Seen]) -> tuple[Source, ...]:
+    """Return lines that used no seed, used different seeds, or listed files or took results in different orders."""
+    found = []
+    for file, line, call in sorted({key for run in runs for key in run}):
+        seen = [run[file, line, call] for run in runs if (file, line, call) in run]
+        kind = _kind(seen)
+        if kind is not None:
+            generators = _global_generators(seen) if kind is SourceKind.UNSEEDED else ()
+            found.append(Source(file=file, line=line, kind=kind, call=call, generators=generators))
+    return tuple(sorted(found, key=lambda source: _RANKS.index(source.kind)))
+
+
+def _kind(seen: Sequence[Calls]) -> SourceKind | None:
+    """Return what a line did, from what each run recorded there; None if it did the same in all of them."""
+    kinds = {kind for run in seen for kind, _ in run}
+    if kinds == {SourceKind.COMPLETION_ORDER}:
+        values = [{value for _, value in run} for run in seen]
+        return SourceKind.COMPLETION_ORDER if _completion_differs(values) else None
+    if kinds == {SourceKind.HYPERPARAMETER} and not _differ([{value for _, value in run} for run in seen]):
+        return None
+    if not _differ([{value for _, value in run} for run in seen]):
+        return next((kind for kind in _ALWAYS if kind in kinds), None)
+    if kinds == {SourceKind.LISTING_ORDER}:
+        names = [{value.partition("/")[2] for _, value in run} for run in seen]
+        return SourceKind.LISTING_FILES if _differ(names) else SourceKind.LISTING_ORDER
+    if kinds == {SourceKind.HYPERPARAMETER}:
+        return SourceKind.HYPERPARAMETER
+    # A number may be near the clock by chance, but hardly in every run.
+    near = (SourceKind.CLOCK, SourceKind.PROCESS_ID)
+    always = [kind for kind in near if all(kind in {k for k, _ in run} for run in seen)]
+    return (always or [kind for kind in (SourceKind.UNSEEDED, SourceKind.SEED) if kind in kinds] or [SourceKind.SEED])[
+        0
+    ]
+
+
+def _global_generators(seen: Sequence[Calls]) -> tuple[str, ...]:
+    """Return the unseeded global generators it drew from; none if the call itself could have been given a seed."""
+    return tuple(sorted({value for run in seen for kind, value in run if kind is SourceKind.UNSEEDED and value}))
+
+
+def _differ(values: Sequence[set[str]]) -> bool:
+    """Whether two runs recorded different values; fewer calls in one of them are no proof of that."""
+    return any(not (a <= b or b <= a) for a in values for b in values)
+
+
+def _completion_differs(runs: Sequence[set[str]]) -> bool:
+    """Whether two runs had different orders after the same number of results in a thread; see wire.py."""
+    orders: list[dict[str, set[str]]] = []
+    for run in runs:
+        by_moment = defaultdict(set)
+        for moment, _, order in (value.rpartition("/") for value in run):
+            by_moment[moment].add(order)
+        orders.append(by_moment)
+    moments = {moment for by_moment in orders for moment in by_moment}
+    return any(_differ([one[moment] for one in orders if moment in one]) for moment in moments)

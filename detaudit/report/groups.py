@@ -1,0 +1,639 @@
+"""What is said of the runs of a recipe."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from detaudit.model import (
+    FITTED,
+    NAMED,
+    UNHOOKED,
+    AppliedRecipe,
+    Audit,
+    Change,
+    Check,
+    Comparison,
+    Group,
+    Machine,
+    RankRecord,
+    Report,
+    Run,
+    Source,
+    Stage,
+    Status,
+    Verdict,
+    digits,
+    exit_code,
+    is_inference,
+)
+from detaudit.model.difference import Probe, ProbeDifference
+from detaudit.model.fact import count
+from detaudit.model.problems import OutputsOpen
+from detaudit.report.document import Heading, Items, Stderr, Table, without
+from detaudit.report.messages import (
+    applicability,
+    differences,
+    evidence,
+    explanations,
+    outputs,
+    problems,
+    sources,
+    statuses,
+)
+from detaudit.report.messages.flags import OUTCOMES
+from detaudit.report.messages.wording import both, duration, every, shortened, shown_first
+
+# Which runs of a recipe have the same result, and the letters that mark them.
+
+
+_FIRST, _LETTERS = ord("A"), 26
+
+
+def results(group: Group) -> dict[int, int | None]:
+    """Return the number of the result of each run, None for one that was ended before others, or is not compared.
+
+    Reports of older versions have none: there, runs with the same fingerprints share one.
+    """
+    compared = [run for run in group.runs if run.counts and run not in group.shorter]
+    found: dict[int, int | None] = {run.id: None for run in group.runs}
+    if any(run.result is not None for run in group.runs):
+        return found | {run.id: run.result for run in compared}
+    seen: dict[tuple[object, ...], int] = {}
+    return found | {
+        run.id: seen.setdefault((run.ranks, run.first_difference), len(seen) + 1) for run in compared if run.ranks
+    }
+
+
+def ordered(group: Group) -> list[int]:
+    """Return the numbers of the results: that of the first run, then the most frequent."""
+    counts = Counter(found for found in results(group).values() if found is not None)
+    return sorted(counts, key=lambda number: (number != 1, -counts[number], number))
+
+
+def letters_of(group: Group) -> dict[int, str]:
+    """Return the letters of the runs, by their numbers; none if all have the same result, or each one of its own."""
+    found = {run: number for run, number in results(group).items() if number is not None}
+    names = {number: _name(place) for place, number in enumerate(ordered(group))}
+    if group.distinct_results == 1 or len(names) == len(found):
+        return {}
+    return {run: names[number] for run, number in found.items()}
+
+
+def _name(place: int) -> str:
+    """Return ``A`` to ``Z``, then ``AA``, ``AB`` and so on."""
+    before, last = divmod(place, _LETTERS)
+    return (_name(before - 1) if before else "") + chr(_FIRST + last)
+
+
+def number(name: str) -> int:
+    """Return the place of a letter: 0 for ``A``."""
+    found = 0
+    for letter in name:
+        found = found * _LETTERS + ord(letter) - _FIRST + 1
+    return found - 1
+
+
+# What reports say about the machines that did the runs of one recipe.
+
+
+_MOST_FACTS = 8
+
+
+def machines_sentence(group: Group) -> str:
+    """Return that each machine repeats its own result, and which have the same."""
+    found = _by_result(group.machines)
+    groups = f"{count(len(found), 'group')} across: {both([_named(machines) for machines in found])}"
+    return f"the same on each machine, {groups}"
+
+
+def disagreeing(group: Group) -> str:
+    """Return which machines disagree with themselves, ``""`` if none does."""
+    found = [machine for machine in group.machines if len(machine.results) > 1]
+    if not found:
+        return ""
+    verb = "disagrees with itself" if len(found) == 1 else "each disagree with themselves"
+    return f"{_named(found)} {verb}"
+
+
+def blocks(group: Group) -> tuple[Heading | Table | Items, ...]:
+    """Return the table of the machines, and in what they differ; nothing for a single machine."""
+    found = machines_table(group)
+    if found is None:
+        return ()
+    lines = machine_differences(group.machines)
+    return (Heading("machines"), found, *([Items(lines)] if lines else []))
+
+
+def machines_table(group: Group) -> Table | None:
+    """Return a row for each machine, None for a single one."""
+    letters = letters_of(group)
+    rows = [
+        [
+            str(machine.id),
+            machine.host or "-",
+            _numbers(machine.runs),
+            ", ".join(dict.fromkeys(letters[run] for run in machine.runs if run in letters)) or "-",
+        ]
+        for machine in group.machines
+    ]
+    return Table(("MACHINE", "HOST", "RUNS", "RESULTS"), rows) if rows else None
+
+
+def machine_differences(machines: Sequence[Machine]) -> list[str]:
+    """Return the facts in which machines differ: what all with one result share and others do not comes first."""
+    names = sorted(
+        {name for machine in machines for name in machine.facts}, key=lambda name: (_rank(machines, name), name)
+    )
+    lines = []
+    for name in names[:_MOST_FACTS]:
+        values: defaultdict[str, list[Machine]] = defaultdict(list)
+        for machine in machines:
+            values[machine.facts.get(name, "none")].append(machine)
+        lines.append(f"{name}: " + "; ".join(f"{value} ({_machines(found)})" for value, found in values.items()))
+    more = len(names) - len(lines)
+    return [*lines, *([f"and {more:,} more in audit.json"] if more > 0 else [])]
+
+
+def _rank(machines: Sequence[Machine], name: str) -> bool:
+    """Return whether a fact does not go along with the results: several have the same, or one has several."""
+    pairs = {(machine.facts.get(name), machine.results) for machine in machines}
+    return len(pairs) != len({value for value, _ in pairs}) or len(pairs) != len({results for _, results in pairs})
+
+
+def _by_result(machines: Sequence[Machine]) -> list[list[Machine]]:
+    found: defaultdict[tuple[int, ...], list[Machine]] = defaultdict(list)
+    for machine in machines:
+        if machine.results:
+            found[machine.results].append(machine)
+    return list(found.values())
+
+
+def _named(machines: Sequence[Machine]) -> str:
+    hosts = [machine.host for machine in machines if machine.host]
+    shown = f" ({', '.join(dict.fromkeys(hosts))})" if hosts else ""
+    return f"{_machines(machines)}{shown}"
+
+
+def _machines(machines: Sequence[Machine]) -> str:
+    return f"machine{'s' * (len(machines) > 1)} {_numbers([machine.id for machine in machines])}"
+
+
+def _numbers(found: Sequence[int]) -> str:
+    """Return numbers with their ranges joined: ``1-3, 7``."""
+    parts: list[list[int]] = []
+    for number in sorted(found):
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
+
+
+# What reports say about probes.
+
+
+def probe_sentence(group: Group) -> str:
+    """Return which probe is the first to differ, ``""`` if none does."""
+    found = group.first_probe_difference
+    if found is None:
+        return ""
+    rank = f" on rank {found.rank}" if found.rank or several_ranks(group) else ""
+    last = f"; last to match: {_probe(found.last_match)}" if found.last_match else ""
+    but = "the results match, but probes differ; " if group.distinct_results == 1 else ""
+    return f"{but}first probe to differ{rank}: {_probe(found)}{_how(found)}{last}"
+
+
+def _how(found: ProbeDifference) -> str:
+    a, b = found.runs
+    if found.missing is not None:
+        return f", missing in run {found.missing}"
+    if any(found.values):
+        one, other = (value or "no single value" for value in found.values)
+        return f": {one} in run {a}, {other} in run {b}"
+    return f", runs {a} and {b}"
+
+
+def several_ranks(group: Group) -> bool:
+    """Whether any run trained in several processes or with several frameworks, so that a rank has to be named."""
+    return any(sum(rank.framework not in (*FITTED, *UNHOOKED) for rank in run.ranks) > 1 for run in group.runs)
+
+
+def _probe(found: Probe) -> str:
+    step = "" if found.step is None else f", step {found.step:,}"
+    what = "gradient" if found.gradient else "value"
+    return f"{'gradient of ' if found.gradient else ''}'{found.name}' ({what} {found.occurrence:,}{step})"
+
+
+def summary(group: Group) -> str:
+    """Return how many names were probed, and whether all values match; ``""`` if there were none."""
+    if not group.probe_count:
+        return ""
+    several = sum(run.finished for run in group.runs) > 1
+    match = "" if not several else ", not all match" if group.first_probe_difference else ", all match"
+    return f"; probes: {count(group.probe_count, 'name')}{match}"
+
+
+# The table of the runs of one recipe.
+
+
+RANK, PART = "RANK", "PART"
+COLUMNS = ("RUN", RANK, "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERENCE")
+MARKED = "runs with the same letter have the same result"
+
+
+def runs_table(group: Group) -> Table:
+    """Return a table of the runs, without the column of ranks if no run has several."""
+    marks = letters_of(group)
+    rows = [row for run in group.runs for row in _rows(group, run, marks.get(run.id, ""))]
+    found = Table(COLUMNS, rows, MARKED if marks else "")
+    if group.through is not None:
+        found = _of_ended(found)
+    if calls_only(rank for run in group.runs for rank in run.ranks):
+        found = of_calls(found)
+    return of_parts(found) if any(len(run.ranks) > 1 for run in group.runs) else without_ranks(found)
+
+
+def of_parts(found: Table) -> Table:
+    """Return a table whose column of ranks is one of parts if not all in it are numbers, as for a file or a fit."""
+    names = [row[list(found.headers).index(RANK)] for row in found.rows]
+    return found if all(name.isdigit() for name in names if name) else _renamed(found, RANK, PART)
+
+
+def without_ranks(found: Table) -> Table:
+    """Return a table without its column of ranks."""
+    return without(found, RANK)
+
+
+def calls_only(ranks: Iterable[RankRecord]) -> bool:
+    """Whether models were called and nothing was trained."""
+    frameworks = {rank.framework for rank in ranks}
+    return bool(frameworks) and all(map(is_inference, frameworks))
+
+
+def of_calls(found: Table) -> Table:
+    """Return a table for calls of models: without weights and losses, and with calls instead of steps."""
+    return _renamed(without(without(found, "SUM OF WEIGHTS"), "FINAL LOSS"), "STEPS", "CALLS")
+
+
+def _of_ended(found: Table) -> Table:
+    """Return a table for runs that were ended: without sums of weights, and with the losses and weights by then."""
+    return _renamed(without(found, "SUM OF WEIGHTS"), "FINAL LOSS", "LOSS")
+
+
+def _renamed(found: Table, old: str, new: str) -> Table:
+    return replace(found, headers=[new if header == old else header for header in found.headers])
+
+
+def _rows(group: Group, run: Run, mark: str) -> Iterator[list[str]]:
+    time, early = duration(run.wall_s), run in group.shorter
+    for place, rank in enumerate(run.ranks or (None,)):
+        first = place == 0
+        yield [
+            f"{run.id:,}" if first else "",
+            rank_name(rank) if rank else "",
+            digits(rank.sum_of_weights) if rank else "-",
+            digits(rank.final_loss) if rank and not early else "-",
+            _steps(run, rank),
+            time if first else "",
+            "-" if early else f"{short_digest(rank)} {mark if first else ''}".rstrip(),
+            _difference(group, run, rank),
+        ]
+
+
+def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
+    left = run.first_difference is not None and run.first_difference.output is not None
+    if run in group.shorter or not (run.finished or left):
+        return f"({statuses.NAMES[run.status]})" if rank is None or rank.rank == 0 else ""
+    base = next((r.id for r in group.runs if r.finished), None)
+    found = run.first_difference
+    if found is None or (rank is not None and rank.rank not in found.ranks):
+        return ""
+    return differences.in_table(found) + (f" (vs run {run.reference})" if run.reference not in (None, base) else "")
+
+
+def short_digest(record: RankRecord | None) -> str:
+    """Return the start of a digest, ``-`` if there is none."""
+    return record.digest[:8] if record is not None and record.digest else "-"
+
+
+def rank_name(record: RankRecord) -> str:
+    """Return a rank for a table: its number, or what was fitted or compared without a hook."""
+    return record.framework if record.framework in (*FITTED, *UNHOOKED) else str(record.rank)
+
+
+def _steps(run: Run, record: RankRecord | None) -> str:
+    if record is not None and record.framework in NAMED:
+        return "-"
+    return f"{record.steps if record else run.steps:,}"
+
+
+# What reports say about the runs of one recipe.
+
+
+_OF_CALLS = (Stage.RNG, Stage.BATCH, Stage.OUTPUT)
+MOST_SOURCES = 5
+MOST_FILES = 5
+
+
+def recipe_summary(recipe: AppliedRecipe) -> str:
+    """Return the name of a recipe and what it sets."""
+    if not recipe.flags:
+        return f"{recipe.name}: no flags"
+    return f"{recipe.name}: {count(len(recipe.flags), 'flag')}, seed {recipe.seed}"
+
+
+def verdict(group: Group) -> str:
+    """Return the verdict on a group, and how far it goes if the runs were ended early."""
+    if group.verdict is not Verdict.DETERMINISTIC or group.through is None:
+        return group.verdict
+    return f"{group.verdict} through step {group.through:,}, where every run was ended"
+
+
+def verdict_sentence(group: Group) -> str:
+    """Return what the verdict on a group means."""
+    match group.verdict:
+        case Verdict.NONDETERMINISTIC:
+            results = f"{count(group.compared, 'run')} gave {count(group.distinct_results, 'different result')}"
+            return "; ".join(filter(None, [_only_outputs(group), results, disagreeing(group)]))
+        case Verdict.MACHINE_DEPENDENT:
+            return machines_sentence(group)
+        case Verdict.INCONCLUSIVE:
+            reason = _reason(group) if group.reason else "nothing to compare"
+            through = f" through step {group.through:,}" if group.through is not None else ""
+            matching = f"; the {group.compared:,} finished runs are bit-identical{through}"
+            return reason + (matching if group.compared > 1 else "")
+        case Verdict.DETERMINISTIC:
+            later = ". Nothing is known of later steps" if group.through is not None else ""
+            return f"{every(group.compared, 'run')} are bit-identical{later}"
+
+
+def _only_outputs(group: Group) -> str:
+    """Return that the trainings match if only what left the runs differs, ``""`` otherwise."""
+    found = group.first_difference
+    if found is None or found.output is None or all(stage in UNHOOKED for stage in found.explanation.matching):
+        return ""
+    deciding = [one for one in group.output_differences if one.decides]
+    return outputs.trainings_match(found.output, outputs.names(deciding, found.output))
+
+
+def _reason(group: Group) -> str:
+    """Return why a group is inconclusive, with all files that are open."""
+    if isinstance(group.reason, OutputsOpen):
+        others = [one for one in group.output_differences if one.open]
+        return outputs.open_reason(group.reason.first, group.reason.more, outputs.names(others, group.reason.first))
+    return problems.reason(group.reason) if group.reason else ""
+
+
+def evidence_line(group: Group) -> str:
+    """Return how rare a difference matching runs would have caught, ``""`` if the group is not deterministic."""
+    if group.verdict is not Verdict.DETERMINISTIC or group.confidence is None:
+        return ""
+    return evidence.would_catch(group.confidence, group.compared, group.through)
+
+
+def where(group: Group) -> str:
+    """Return where two runs first differ and what that points to, ``""`` if all match."""
+    found = group.first_difference
+    if found is None:
+        return ""
+    a, b = found.runs
+    several = several_ranks(group) and found.stage not in UNHOOKED and not found.difference.of_fit
+    place = differences.where_of(found)
+    place += f" on {differences.ranks(found.difference)}" if several else ""
+    return f"runs {a} and {b} first differ {place}: {explanations.sentence(found.stage, found.explanation)}"
+
+
+def source_lines(found: Sequence[Source]) -> list[str]:
+    """Return the first lines of the user's code that may be why."""
+    lines = [sources.with_place(source) for source in shown_first(found, MOST_SOURCES)]
+    more = len(found) - len(lines)
+    return lines + ([f"and {more:,} more in audit.json"] if more > 0 else [])
+
+
+def stderr(group: Group) -> Stderr | None:
+    """Return the last lines of the first run that failed with any: most others fail with the same."""
+    run = next((run for run in group.runs if run.status is not Status.OK and run.stderr_tail), None)
+    return Stderr(f"last lines of stderr from run {run.id}:", run.stderr_tail) if run else None
+
+
+def stderr_lines(group: Group) -> list[str]:
+    """Return the same as lines of text."""
+    found = stderr(group)
+    return [found.caption, *found.lines] if found else []
+
+
+def details(group: Group) -> list[str]:
+    """Return all that is known about a group besides its sentence and its first difference."""
+    lines = [evidence_line(group), probe_sentence(group), *source_lines(group.sources), *notes(group)]
+    return [line for line in lines if line] + stderr_lines(group)
+
+
+def notes(group: Group) -> list[str]:
+    """Return what became of the flags, what varied, what was compared, and whether the ranks match."""
+    lines = (_ended_line(group), _flags_line(group), _varied_line(group), _stages_line(group), _replicas_line(group))
+    return [line for line in (*lines, *outputs.notes(group)) if line]
+
+
+def _ended_line(group: Group) -> str:
+    """Return which runs were ended before others, and where all were ended if they differ."""
+    early = group.shorter
+    lines = [f"run {run.id} after step {run.through:,}" for run in early]
+    if group.verdict is Verdict.NONDETERMINISTIC and group.through is not None:
+        lines.append(f"{'the others' if early else 'every run'} after step {group.through:,}")
+    return f"ended early: {', '.join(lines)}" if lines else ""
+
+
+def _flags_line(group: Group) -> str:
+    by_state = {state: [flag.id for flag in group.flags if flag.state is state] for state in OUTCOMES}
+    return "; ".join(f"{OUTCOMES[state]}: {', '.join(ids)}" for state, ids in by_state.items() if ids)
+
+
+def _varied_line(group: Group) -> str:
+    lines = []
+    if group.varied:
+        lines.append(f"varied between runs (run 1 is the control): {', '.join(one.id for one in group.varied)}")
+    lines += [f"not varied: {name} ({applicability.not_varied(reason)})" for name, reason in group.not_varied.items()]
+    return "; ".join(lines)
+
+
+def _stages_line(group: Group) -> str:
+    if not group.stages:
+        return ""
+    calls = calls_only(rank for run in group.runs for rank in run.ranks)
+    others = (Stage.HYPERPARAMETERS, Stage.OUTPUT, *UNHOOKED, Stage.STEPS, *(() if group.replicas else (Stage.REDUCE,)))
+    possible = _OF_CALLS if calls else [one for one in Stage if one not in others]
+    missing = [stage for stage in possible if stage not in group.stages]
+    end = "end" if group.through is None else "last one"
+    large = f" (large weights: at steps 1, 2, 4, 8, … and at the {end})" if group.weights_sampled else ""
+    not_recorded = f"; not recorded: {', '.join(missing)}" if missing else ""
+    recorded = ", ".join(stage for stage in group.stages if stage not in UNHOOKED)
+    compared = "; ".join(filter(None, [recorded + large, *_unhooked(group)]))
+    ended = "; not compared, since the runs were ended: what they save or print, and how they end"
+    return f"compared: {compared}{not_recorded}{summary(group)}{ended if group.through is not None else ''}"
+
+
+def _unhooked(group: Group) -> list[str]:
+    run = group.first_finished
+    named = [f"{file.path} ({file.by})" for file in run.artifacts] if run else []
+    saved = [f"{file.path} ({file.by})" for file in run.saved] if run else []
+    printed = ["losses from stdout (--loss-pattern)"] if Stage.STDOUT in group.stages else []
+    returned = ["the value returned by the test"] if Stage.RETURNED in group.stages else []
+    tensors = "" if group.outputs_compared else "tensors in the "
+    left = [f"the {tensors}files {shortened(saved, most=MOST_FILES)}"] if saved else []
+    left += ["printed text", "the exit status"] if group.outputs_compared else []
+    return printed + returned + ([f"--artifact {shortened(named, most=MOST_FILES)}"] if named else []) + left
+
+
+def _replicas_line(group: Group) -> str:
+    found = group.replicas
+    if found is None:
+        return ""
+    if found.first_difference is None:
+        return f"replicas: {every(found.ranks, 'rank')} of each run hold identical weights at every step"
+    differs = found.first_difference
+    return (
+        f"replicas: in run {found.run}, the weights of rank {differs.rank} differ from those of rank 0 at step "
+        f"{differs.step:,}: they are sharded or not synchronized"
+    )
+
+
+def changes(found: Sequence[Change], most: int | None = None, listed_in: str = "") -> list[str]:
+    """Return how two environments differ, at most ``most`` changes; ``listed_in`` is where the others are."""
+    lines = [f"{one.name}: {one.a or 'none'} → {one.b or 'none'}" for one in shown_first(found, most)]
+    more = len(found) - len(lines)
+    return lines + ([f"and {more:,} more {listed_in}"] if more > 0 else [])
+
+
+# What stands at the top of an HTML report: the answer in one sentence, and what was audited.
+
+
+_KINDS = {
+    "run": "Audit",
+    "bisect": "Bisection",
+    "vary": "Bisection over variations",
+    "trace": "Trace",
+    "check": "Check",
+    "compare": "Comparison",
+}
+
+
+def of_groups(groups: Sequence[Group]) -> str:
+    """Return the verdicts on the recipes of an audit, the worst first."""
+    if len(groups) == 1:
+        return headline(verdict(groups[0]), verdict_sentence(groups[0]))
+    order = (Verdict.NONDETERMINISTIC, Verdict.MACHINE_DEPENDENT, Verdict.INCONCLUSIVE, Verdict.DETERMINISTIC)
+    found = [(verdict, [one.recipe.name for one in groups if one.verdict is verdict]) for verdict in order]
+    parts = [f"{verdict} with recipe{'s' * (len(names) > 1)} {both(names)}" for verdict, names in found if names]
+    return capitalized("; ".join(parts)) or "Inconclusive: no run finished"
+
+
+def headline(word: str, text: str) -> str:
+    """Return an answer in a word and its sentence."""
+    return f"{capitalized(word)}: {text}"
+
+
+def capitalized(text: str) -> str:
+    """Return a text with a capital letter first, unless it begins with a name."""
+    first = text.split(" ", 1)[0].rstrip(",:;")
+    return text[:1].upper() + text[1:] if first.replace("-", "").isalpha() else text
+
+
+def kind(name: str) -> str:
+    """Return what a report is."""
+    return _KINDS[name]
+
+
+def facts(report: Report) -> list[str]:
+    """Return when it was, how many runs there were, how long they took, and the exit status."""
+    found = []
+    if isinstance(report, Audit | Check):
+        found += [moment(report.started), *_runs(report)]
+    return [*filter(None, found), f"exit status {exit_code(report)}"]
+
+
+def _runs(report: Audit | Check) -> list[str]:
+    audits = [one.audit for one in report.audits] if isinstance(report, Check) else [report]
+    runs = [run for audit in audits for group in audit.groups for run in group.runs]
+    total = getattr(report, "total_runs", len(runs))
+    took = elapsed(report.started, report.ended)
+    return [f"{count(total, 'run')} in {duration(took, '.0f')}" if took is not None else count(total, "run")]
+
+
+def moment(text: str) -> str:
+    """Return a time as people write it, ``""`` if it is not known."""
+    found = _read(text)
+    return f"{found.day} {found:%B %Y, %H:%M} UTC" if found else ""
+
+
+def elapsed(started: str, ended: str) -> float | None:
+    """Return the seconds between two times, None if one is not known."""
+    a, b = seconds(started), seconds(ended)
+    return b - a if a is not None and b is not None else None
+
+
+def seconds(text: str) -> float | None:
+    """Return a time in seconds since 1970, None if it is not known."""
+    found = _read(text)
+    return found.timestamp() if found else None
+
+
+def _read(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def lede(groups: Sequence[Group]) -> list[str]:
+    """Return what the verdicts rest on, if there is one recipe."""
+    if len(groups) != 1:
+        return []
+    (group,) = groups
+    shares = [evidence.share(group.differing_share)] if group.differing_share is not None else []
+    return [line for line in (evidence_line(group), *shares) if line]
+
+
+ENVIRONMENT = {
+    "python": "Python",
+    "frameworks": "Frameworks",
+    "packages": "Packages",
+    "cpu": "Processor",
+    "cpus": "CPUs",
+    "gpus": "GPUs",
+    "driver": "Driver",
+    "cuda": "CUDA",
+    "cudnn": "cuDNN",
+    "system": "System",
+    "libc": "C library",
+    "variables": "Variables",
+    "detaudit": "detaudit",
+}
+"""Parts of the environment that a page shows, with their names."""
+
+
+def environment(found: dict[str, object]) -> list[tuple[str, str]]:
+    """Return the environment of an audit, without what is empty."""
+    return [(name, text) for key, name in ENVIRONMENT.items() if (text := _listed(found.get(key)))]
+
+
+def environments(found: Comparison) -> list[tuple[str, str]]:
+    """Return what may change results, of each side if it differs."""
+    a, b = found.a.environment, found.b.environment
+    rows = []
+    for name in sorted({*a, *b}):
+        ours, theirs = a.get(name, "none"), b.get(name, "none")
+        rows.append((name, ours if ours == theirs else f"A: {ours}; B: {theirs}"))
+    return rows
+
+
+def _listed(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case dict():
+            return ", ".join(f"{key} {one}" for key, one in value.items())
+        case list() | tuple():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)

@@ -1,1 +1,0 @@
-"""Charts as SVG, each made by a function of what it shows."""

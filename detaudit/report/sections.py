@@ -1,0 +1,144 @@
+"""What every report for people shows, and in which order; how it looks is for each format to decide."""
+
+from detaudit.compat import assert_never
+from detaudit.model import (
+    Audit,
+    Bisection,
+    Check,
+    CheckVerdict,
+    Comparison,
+    ComparisonVerdict,
+    Group,
+    Report,
+    Trace,
+    VariationBisection,
+    Verdict,
+)
+from detaudit.report import checks, groups, searches, traces
+from detaudit.report.document import (
+    Answer,
+    Code,
+    Heading,
+    Interrupted,
+    Items,
+    Mood,
+    NextSteps,
+    Notes,
+    Section,
+    Text,
+    Warnings,
+    plain,
+    section,
+)
+from detaudit.report.messages import next_steps, problems, warnings
+from detaudit.report.searches import Result
+
+MOODS: dict[Verdict | ComparisonVerdict | CheckVerdict, Mood] = {
+    Verdict.DETERMINISTIC: Mood.GOOD,
+    Verdict.NONDETERMINISTIC: Mood.BAD,
+    Verdict.MACHINE_DEPENDENT: Mood.BAD,
+    Verdict.INCONCLUSIVE: Mood.UNCLEAR,
+    ComparisonVerdict.IDENTICAL: Mood.GOOD,
+    ComparisonVerdict.DIFFERENT: Mood.BAD,
+    ComparisonVerdict.INCONCLUSIVE: Mood.UNCLEAR,
+    CheckVerdict.PASSED: Mood.GOOD,
+    CheckVerdict.FAILED: Mood.BAD,
+    CheckVerdict.INCONCLUSIVE: Mood.UNCLEAR,
+}
+
+
+def sections(report: Report) -> list[Section]:
+    """Return the sections of a report, none of them empty, with plain text."""
+    steps = [(next_steps.comment(step), step.command) for step in report.next_steps]
+    interrupted = not isinstance(report, Comparison) and report.interrupted
+    found = [
+        *_sections(report),
+        section(Warnings([warnings.sentence(one) for one in report.warnings])),
+        section(Interrupted("the report covers what had finished") if interrupted else None),
+        section(NextSteps(steps)),
+    ]
+    return [[plain(block) for block in one] for one in found if one]
+
+
+def _sections(report: Report) -> list[Section]:
+    match report:
+        case Bisection():
+            return _bisection(searches.bisection_result(report), MOODS[report.verdict])
+        case VariationBisection():
+            return _bisection(searches.variations_result(report), MOODS[report.verdict])
+        case Trace():
+            return [*(_group(group) for group in report.groups if group.runs), _trace(report)]
+        case Audit():
+            return [_group(group) for group in report.groups]
+        case Check():
+            return _check(report)
+        case Comparison():
+            return _comparison(report)
+        case _:
+            assert_never(report)
+
+
+def _group(group: Group) -> Section:
+    return section(
+        Heading(groups.recipe_summary(group.recipe)),
+        groups.runs_table(group),
+        Answer(
+            groups.verdict(group), MOODS[group.verdict], groups.verdict_sentence(group), groups.evidence_line(group)
+        ),
+        Text([line for line in (groups.where(group), groups.probe_sentence(group)) if line]),
+        Items(groups.source_lines(group.sources), code=True),
+        *groups.blocks(group),
+        Notes(groups.notes(group)),
+        groups.stderr(group),
+    )
+
+
+def _bisection(found: Result, mood: Mood) -> list[Section]:
+    differing, failed = found.differing, found.failed
+    reason = problems.reason(failed.reason) if failed is not None and failed.reason is not None else ""
+    answer = section(
+        Answer(found.outcome, mood, found.sentence),
+        Text([line for line in (found.evidence, reason, groups.where(differing) if differing else "") if line]),
+        Items(groups.source_lines(differing.sources) if differing else [], code=True),
+        groups.stderr(failed) if failed else None,
+    )
+    details = [section(Heading(heading), Items(lines)) for heading, lines in found.details]
+    return [section(found.table), answer, *details, section(Notes(found.notes))]
+
+
+def _trace(trace: Trace) -> Section:
+    answer = traces.answer(trace)
+    return section(
+        Answer(answer.word, MOODS[trace.verdict], answer.sentence),
+        Code(list(traces.lines(trace))),
+        Notes(traces.notes(trace)),
+    )
+
+
+def _check(check: Check) -> list[Section]:
+    changes = checks.lock_lines(check)
+    return [
+        section(checks.table(check)),
+        section(Answer(check.verdict, MOODS[check.verdict], checks.sentence(check))),
+        *(section(*blocks) for blocks in checks.gate_details(check)),
+        section(Text([f"updated {check.lock_file}:"] if changes else []), Code(changes)),
+    ]
+
+
+def _comparison(found: Comparison) -> list[Section]:
+    changes, tensors = checks.environment_lines(found), checks.weights_line(found)
+    first = f"; first {checks.MOST_WEIGHTS}" if len(found.differing_weights) > checks.MOST_WEIGHTS else ""
+    files = checks.outputs_lines(found)
+    explained = (checks.explanation(found), checks.losses_line(found))
+    return [
+        section(Text(checks.heading(found)), checks.recordings(found)),
+        section(checks.losses(found)),
+        section(
+            Answer(found.verdict, MOODS[found.verdict], checks.comparison_sentence(found)),
+            Text([line for line in explained if line]),
+            Notes([checks.stages_line(found)]),
+        ),
+        section(Text(["files and printed text that differ:"] if files else []), Items(files)),
+        section(Text(["environments differ:"] if changes else []), Items(changes)),
+        section(Text([f"{tensors}{first}:"] if tensors else []), checks.weights(found)),
+    ]

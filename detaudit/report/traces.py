@@ -1,0 +1,162 @@
+"""What reports say about a trace: the culprit, how two runs differ there, and what fixes it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from detaudit.model import ALL_STEPS, Culprit, Edit, FlagTrial, How, Pass, Trace, Verdict
+from detaudit.model.fact import count
+from detaudit.report import groups
+from detaudit.report.messages import by_hand, causes, culprits, differences, replay, sources, tensors
+from detaudit.report.messages.wording import every
+
+_LEVELS = {"racing": "racing ops"}
+"""Levels whose names are not what they record."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a trace: in a word or two, and in one sentence."""
+
+    word: str
+    sentence: str
+
+
+def answer(trace: Trace) -> Answer:
+    """Return the answer."""
+    if trace.culprit is not None:
+        return Answer("culprit", _culprit(trace.culprit))
+    if trace.narrowed_to is not None:
+        return Answer("narrowed down", culprits.narrowed(trace.narrowed_to))
+    if not trace.groups:
+        return Answer("inconclusive", "no run finished")
+    group = trace.groups[0]
+    word = {
+        Verdict.DETERMINISTIC: "nothing to trace",
+        Verdict.NONDETERMINISTIC: "no culprit found",
+        Verdict.MACHINE_DEPENDENT: "no culprit found",
+        Verdict.INCONCLUSIVE: "inconclusive",
+    }
+    return Answer(word[group.verdict], groups.verdict_sentence(group))
+
+
+def _culprit(found: Culprit) -> str:
+    place = f"{found.file}:{found.line}" if found.file else "outside your code"
+    if found.operation is not None and found.how in (How.OUTPUT, How.RNG_STATE, How.CONCURRENT_WRITE):
+        place += f" ({found.operation.name})"
+    return f"{place} {differences.where(found.step, found.stage)}, cause: {causes.NAMES[found.cause]}"
+
+
+def lines(trace: Trace) -> Iterator[str]:
+    """Yield what else is known about the culprit, or the suspects if there is none."""
+    if trace.culprit is not None:
+        yield from _culprit_lines(trace.culprit)
+    elif trace.narrowed_to is not None:
+        yield from map(sources.with_place, trace.narrowed_to.suspects)
+    if trace.observer_effect:
+        runs = sum(one.runs for one in trace.passes if one.level == "ops")
+        yield f"{every(runs, 'instrumented run')} match: instrumentation hides the race"
+
+
+def _culprit_lines(found: Culprit) -> Iterator[str]:
+    if found.code:
+        yield f"> {found.code}"
+    yield from about(found)
+    yield from replay.lines(found.operation)
+    tensor = found.operation.tensor if found.operation is not None else None
+    if tensor is not None:
+        yield f"the tensor ({tensors.kind(tensor.dtype, tensor.shape)}):"
+        yield from (f"  {line}" for line in tensors.lines(tensor.difference))
+        if tensor.saved_to:
+            yield f"  both saved in {tensor.saved_to}"
+    edit = found.suggested_edit
+    if edit is not None:
+        yield f"{edit_line(edit)}:"
+        yield from by_hand.edited(edit)
+    yield from fixes(found)
+    yield from suspects(found)
+
+
+def about(found: Culprit) -> Iterator[str]:
+    """Yield what the line does, the operation that it runs, and the two values of a variable."""
+    yield culprits.sentence(found)
+    if found.operation is not None:
+        yield _operation(found)
+    if found.repeated:
+        yield sources.REPEATED
+    if found.values is not None:
+        yield f"one run: {found.values[0]}; other run: {found.values[1]}"
+
+
+def suspects(found: Culprit) -> Iterator[str]:
+    """Yield the other lines that may differ, if there are any."""
+    if found.suspects:
+        yield "other suspects: " + ", ".join(f"{one.file}:{one.line}" for one in found.suspects)
+
+
+def edit_line(edit: Edit) -> str:
+    """Return where an edit fixes it."""
+    return f"suggested edit, {edit.file}:{edit.line}"
+
+
+def _operation(found: Culprit) -> str:
+    """Return the operation, where it ran, and how the difference entered if the line does not say so."""
+    ran = found.operation
+    if ran is None:
+        return ""
+    node = ran.graph_node or ""
+    parts = [
+        f"backward pass, {node}" if ran.backward and node else node,
+        f"module {ran.module}" if ran.module else "",
+        f"thread {found.thread}" if found.thread else "",
+        f"rank {found.rank}" if found.rank else "",
+        f"at {ran.op_location}" if ran.op_location else "",
+    ]
+    how = culprits.entered(found)
+    entered = "" if culprits.sentence(found) == how else f": {how}"
+    return f"operation: {', '.join([ran.name, *filter(None, parts)])}{entered}"
+
+
+def fixes(found: Culprit) -> Iterator[str]:
+    """Yield the flags that fix it, or may, and what came of the one that was tried."""
+    for fix in found.flags:
+        if fix.trial is None or fix.trial.matched or _is_later(fix.trial, found):
+            first, *more = [*by_hand.lines(fix), ""]
+            yield f"fix with --flag {fix.flag}" + (f", or {first}" if first else "")
+            yield from more[:-1]
+        if fix.trial is not None:
+            yield f"with --flag {fix.flag}, {_trial(fix.trial, found)}"
+
+
+def _trial(trial: FlagTrial, found: Culprit) -> str:
+    first = trial.first_difference
+    if trial.failed:
+        return "a run failed"
+    if first is None:
+        through = f" through step {trial.through:,}" if trial.through is not None else ""
+        return f"{count(trial.runs, 'run')} match{through}"
+    later = ", but later:" if _is_later(trial, found) else ""
+    return f"{count(trial.runs, 'run')} still differ{later} {differences.where(first.step, first.stage)}"
+
+
+def _is_later(trial: FlagTrial, found: Culprit) -> bool:
+    """Whether runs with a flag differ only after the culprit, so that there is another difference behind it."""
+    first = trial.first_difference
+    return first is not None and (first.step, first.stage.place) > (found.step, found.stage.place)
+
+
+def notes(trace: Trace) -> list[str]:
+    """Return what was recorded, and how many runs that took."""
+    return [*map(_pass, trace.passes), f"{count(trace.total_runs, 'run')} in total"]
+
+
+def _pass(found: Pass) -> str:
+    if found.last_step >= ALL_STEPS:
+        steps = f"from step {found.first_step:,} on" if found.first_step > 1 else "at all steps"
+    elif found.first_step == found.last_step:
+        steps = f"at step {found.first_step:,}"
+    else:
+        steps = f"at steps {found.first_step:,} to {found.last_step:,}"
+    first = found.first_difference
+    match = f"first difference {differences.where(first.step, first.stage, call=first.call)}" if first else "all match"
+    recorded = _LEVELS.get(found.level, found.level)
+    return f"recorded {recorded} {steps} in {count(found.runs, 'run')}: {match}"

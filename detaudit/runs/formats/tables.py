@@ -1,0 +1,291 @@
+"""Read tables cell by cell, large ones by blocks of rows and columns: CSV, TSV, Parquet, Arrow and Feather.
+
+The last three need pyarrow. What a file says of the program that wrote it is left out.
+"""
+
+import csv
+import hashlib
+import itertools
+import json
+import re
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from detaudit.runs.formats import Part, apart, documents, unique
+from detaudit.runs.formats import values as single
+from detaudit.runs.formats.libraries import BINARY, LITERAL
+from detaudit.runs.formats.values import BLOCK, digest_of_block
+
+MOST_CELLS = 200_000
+"""Cells of a table that are compared one by one."""
+
+MOST_COLUMNS = 256
+"""Columns of a large table that are blocks of their own; of a wider one, so many are one block."""
+
+MOST_OF_BLOCK = 2**20
+"""Cells that are held in memory at a time, if a row has no more."""
+
+MOST_BYTES_OF_BLOCK = 256 * 2**20
+
+_DELIMITERS = ",\t;"
+_SAMPLE = 100
+
+Row = Sequence[Any]
+
+
+def of_rows(
+    rows: Iterable[Row], columns: Sequence[str], cell: Callable[[str, Any], Part], prefix: str = ""
+) -> Iterator[Part]:
+    """Yield the parts of a table: its cells, made by ``cell``, or blocks of it if it is large.
+
+    A row may have more cells than there are columns, or fewer.
+    """
+    rows = iter(rows)
+    names = _Names(columns)
+    width = max(1, len(columns))
+    small = list(itertools.islice(rows, MOST_CELLS // width + 1))
+    if len(small) * width <= MOST_CELLS:
+        for count, row in enumerate(small, 1):
+            for place, value in enumerate(row):
+                yield cell(f"{prefix}row {count}, {names[place]}", value)
+        return
+    rows = itertools.chain(small, rows)
+    first, step = 1, max(1, min(BLOCK, MOST_OF_BLOCK // width))
+    while block := list(itertools.islice(rows, step)):
+        last = first + len(block) - 1
+        yield from _blocks(block, f"{prefix}rows {first:,} to {last:,}, ", names)
+        first = last + 1
+
+
+class _Names:
+    """The names of columns, also of those that have none."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        counts: dict[str, int] = {}
+        self._names = []
+        for place, column in enumerate(columns):
+            name = single.printable(column.strip()) or f"column {place + 1}"
+            counts[name] = counts.get(name, 0) + 1
+            self._names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+
+    def __getitem__(self, place: int) -> str:
+        return self._names[place] if place < len(self._names) else f"column {place + 1}"
+
+
+def _blocks(rows: list[Row], prefix: str, names: _Names) -> Iterator[Part]:
+    columns = list(itertools.zip_longest(*rows, fillvalue=_MISSING))
+    step = 1 if len(columns) <= MOST_COLUMNS else MOST_COLUMNS
+    for first in range(0, len(columns), step):
+        block = columns[first : first + step]
+        name = prefix + (names[first] if step == 1 else f"columns {first + 1:,} to {first + len(block):,}")
+        if step == 1 and (floats := _floats(block[0])) is not None:
+            yield Part(name, iter([floats]), "<f8", (len(rows),))
+        else:
+            digest = hashlib.blake2b(repr(block).encode("utf-8", "surrogatepass"), digest_size=16)
+            yield digest_of_block(name, digest.digest(), len(rows) * len(block), False)
+
+
+def _floats(cells: Sequence[Any]) -> bytes | None:
+    """Return a column as 64-bit floats, None if it holds anything that these do not tell apart."""
+    kinds = set(map(type, cells))
+    if kinds <= {int, float}:
+        numbers = list(cells)
+        if any(type(one) is int and abs(one) >= 2**53 for one in numbers):
+            return None
+    elif kinds == {str}:
+        text = "".join(cells)
+        if not text.isascii() or "_" in text:  # float would read other digits, and 1_000
+            return None
+        try:
+            numbers = list(map(float, cells))
+        except ValueError:
+            return None
+        if max(map(len, cells)) > _MOST_DIGITS and any(
+            len(cell) > _MOST_DIGITS and cell.strip() != repr(number)
+            for cell, number in zip(cells, numbers, strict=True)
+        ):
+            return None
+    else:
+        return None
+    floats = array("d", numbers)
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return floats.tobytes()
+
+
+_MOST_DIGITS = 15
+"""Any two decimals with so many digits are different floats."""
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "missing"
+
+
+_MISSING = _Missing()
+
+
+# -------------------------------------------------------------------------------------------------------- CSV and TSV
+
+
+def is_csv(head: bytes, path: Path) -> bool:
+    """Return whether this is a table: each row has as many cells as the first, and it is neither a log nor prose."""
+    return bool(_delimiter(head, path.stat().st_size <= len(head)))
+
+
+def header_of(path: Path) -> bytes:
+    """Return the line with the names of columns of a CSV file, nothing if it has none, or is no such file."""
+    with path.open("rb") as file:
+        head = file.read(64 * 2**10)
+    delimiter = _delimiter(head, path.stat().st_size <= len(head))
+    line = head.partition(b"\n")[0] + b"\n"
+    try:
+        names = list(csv.reader([line.decode()], delimiter=delimiter, strict=True)) if delimiter else []
+    except (UnicodeDecodeError, csv.Error):
+        return b""
+    return line if _has_header(names) else b""
+
+
+def csv_parts(path: Path) -> Iterator[Part]:
+    """See Format.parts. Rows are counted from 1, without the header."""
+    return unique(_csv_parts(path))
+
+
+def _csv_parts(path: Path) -> Iterator[Part]:
+    with path.open("rb") as file:
+        head = file.read(64 * 2**10)
+    delimiter = _delimiter(head, path.stat().st_size <= len(head))
+    if not delimiter:
+        raise ValueError("it is no table")
+    with documents.opened(path) as text:
+        rows = _rows(text, delimiter)
+        first = list(itertools.islice(rows, _SAMPLE))
+        columns: list[str] = []
+        if _has_header(first):
+            columns, *first = first
+            yield single.text("columns", ", ".join(columns))
+        names = columns or [f"column {place + 1}" for place in range(len(first[0]))]
+        yield from of_rows(itertools.chain(first, rows), names, single.number_or_text)
+
+
+def _rows(text: IO[str], delimiter: str) -> Iterator[list[str]]:
+    size = 0
+
+    def limited() -> Iterator[str]:
+        nonlocal size
+        for line in documents.lines(text):
+            size += len(line)
+            if size > MOST_BYTES_OF_BLOCK:
+                raise ValueError("its rows are too long")
+            yield line
+
+    try:
+        for count, row in enumerate(csv.reader(limited(), delimiter=delimiter, strict=True)):
+            if count % BLOCK == 0:
+                size = 0
+            if row:
+                yield row
+    except csv.Error as error:
+        raise ValueError(f"it is no table: {error}") from error
+
+
+_LOG = re.compile(
+    r"[\[(<]?(?:\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d,\d{3}\D|[IWEF]\d{4} \d\d:|"
+    r"(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\b)"
+)
+_PLAIN = re.compile(r"[\w .%/()#@+*$<>|&'\[\]-]{0,64}")
+
+
+def _delimiter(head: bytes, complete: bool) -> str:
+    """Return what separates the cells of a table that begins with these bytes, ``""`` if they begin none."""
+    encoding = documents.encoding_of(head)
+    if not encoding:
+        return ""
+    lines = head.decode(encoding, "replace").splitlines(keepends=True)
+    if not complete:
+        lines = lines[:-1]
+    if any(map(_LOG.match, lines[:_SAMPLE])):
+        return ""
+    return next((one for one in _DELIMITERS if _is_table(lines, one)), "")
+
+
+def _is_table(lines: list[str], delimiter: str) -> bool:
+    if not any(delimiter in line for line in lines[:1]):
+        return False
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row]
+    except csv.Error:
+        return False
+    if len(rows) < 2 or len(rows[0]) < 2 or len({len(row) for row in rows}) > 1:
+        return False
+    if delimiter == "\t" or any(map(_is_numeric, zip(*rows[1:], strict=True))):
+        return True
+    cells = itertools.chain.from_iterable(rows)
+    return all(map(_PLAIN.fullmatch, rows[0])) and not any(cell.startswith(" ") for cell in cells)
+
+
+def _is_numeric(column: Sequence[str]) -> bool:
+    cells = [cell for cell in column if cell.strip()]
+    return bool(cells) and all(map(single.NUMERAL.fullmatch, cells))
+
+
+def _has_header(rows: list[list[str]]) -> bool:
+    if not rows or any(single.NUMERAL.fullmatch(cell) for cell in rows[0]):
+        return False
+    named = [cell.strip() for cell in rows[0] if cell.strip()]
+    return len(named) >= len(rows[0]) - 1 and len(set(named)) == len(named)
+
+
+# -------------------------------------------------------------------------------------------------- Parquet and Arrow
+
+
+def is_parquet(head: bytes, path: Path) -> bool:
+    """Return whether this is a Parquet file: https://parquet.apache.org/docs/file-format/."""
+    return head.startswith(b"PAR1")
+
+
+def is_arrow(head: bytes, path: Path) -> bool:
+    """Return whether this is an Arrow file, which is Feather's version 2, or a stream of it.
+
+    https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format; a stream begins with a message, whose size
+    follows the mark.
+    """
+    return head.startswith((b"ARROW1\0\0", b"FEA1")) or (head.startswith(b"\xff\xff\xff\xff") and head[6:8] == b"\0\0")
+
+
+def parquet_parts(path: Path) -> Iterator[Part]:
+    """See Format.parts."""
+    return unique(_by_pyarrow(path, "parquet"))
+
+
+def arrow_parts(path: Path) -> Iterator[Part]:
+    """See Format.parts."""
+    return unique(_by_pyarrow(path, "arrow"))
+
+
+def _by_pyarrow(path: Path, kind: str) -> Iterator[Part]:
+    sent = apart.by_library(kind, path)
+    columns = [(str(name), str(of)) for name, of in json.loads(b"".join(next(sent).pieces))]
+    yield single.text("columns", ", ".join(f"{name} ({of})" for name, of in columns))
+    rows = (row for part in sent for row in zip(*json.loads(b"".join(part.pieces)), strict=True))
+    yield from of_rows(rows, [name for name, _ in columns], cell)
+
+
+def cell(name: str, value: Any) -> Part:
+    """Return a value of a database or of a typed column as a part."""
+    if isinstance(value, bool) or value is None:
+        return single.literal(name, {True: "true", False: "false", None: "null"}[value])
+    if isinstance(value, int | float):
+        return single.number(name, repr(value))
+    if isinstance(value, str):
+        return single.text(name, value)
+    if isinstance(value, bytes):
+        return single.opaque(name, value)
+    if isinstance(value, dict) and LITERAL in value:
+        return single.literal(name, value[LITERAL])
+    if isinstance(value, dict) and BINARY in value:
+        return single.opaque(name, bytes.fromhex(value[BINARY]))
+    return single.literal(name, json.dumps(value, default=repr))  # such as a date, or a list

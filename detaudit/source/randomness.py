@@ -1,0 +1,362 @@
+"""Lines that introduce randomness, read in the user's code."""
+
+import ast
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from detaudit.model import Source, SourceKind, SourceMatch
+
+# Find out what names are bound to, which of them are sets, and whether the order of a set is used.
+
+
+_SETS = {"set", "frozenset"}
+_SET_METHODS = {"union", "intersection", "difference", "symmetric_difference", "copy"}
+_KEEP_ORDER = {"list", "tuple", "enumerate", "iter", "zip", "map", "filter", "deque"}
+_KEEP_ORDER_METHODS = {"join", "fromkeys", "extend"}
+_FORGET_ORDER = {"sorted", "set", "frozenset", "len", "min", "max", "any", "all", "Counter"}
+_HANDS_ON = {"list", "tuple", "map", "filter"}
+"""Calls that keep the elements and nothing else: within one of _FORGET_ORDER their order is forgotten too."""
+
+Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+
+
+def parsed(text: bytes | str) -> ast.Module:
+    """Return the syntax tree of a source text without Python's warnings. Raises SyntaxError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about invalid escapes in the script
+        return ast.parse(text)
+
+
+class Reader:
+    """Knows every node's parent, and which names of a scope are bound to nothing but sets."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        self._bound: dict[ast.AST, dict[str, list[ast.expr | None]]] = {}
+        self._sorted: set[tuple[ast.AST, str]] = set()
+        for node in ast.walk(tree):
+            self._bind(node)
+        self._looked_up: set[tuple[ast.AST, str]] = set()
+
+    def parent(self, node: ast.AST) -> ast.AST:
+        """Return the parent of a node, the module for the module itself."""
+        return self._parents.get(node, self.tree)
+
+    def sets_in_order(self) -> Iterator[ast.expr]:
+        """Yield each set whose order is used."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.expr) and self.is_taken_set(node):
+                yield node
+
+    def is_taken_set(self, node: ast.expr) -> bool:
+        """Whether this is a set that is iterated, by something that depends on the order."""
+        return self.is_set(node) and self._in_order(node)
+
+    def values(self, node: ast.expr) -> list[ast.expr | None]:
+        """Return everything that a name is bound to in this scope; None for a binding without an expression."""
+        return self._bindings(node)[1]
+
+    def scope(self, node: ast.AST) -> ast.AST:
+        """Return the innermost function, class or module around a node."""
+        node = self._parents.get(node, self.tree)
+        while not isinstance(node, Scope):
+            node = self._parents[node]
+        return node
+
+    def _bind(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._bind_target(target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                self._bind_target(target, value)
+            case ast.For(target=target) | ast.AsyncFor(target=target) | ast.comprehension(target=target):
+                self._bind_target(target, None)
+            case ast.arg(arg=name):
+                self._bind_name(self.scope(node), name, None)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="sort")):
+                self._sorted.add((self.scope(node), name))
+            case _:
+                pass
+
+    def _bind_target(self, target: ast.expr, value: ast.expr | None) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._bind_name(self.scope(target), name, value)
+            case ast.Attribute(value=ast.Name()):  # self.names, in any method
+                self._bind_name(self.tree, ast.unparse(target), value)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                for element in elements:
+                    self._bind_target(element, None)
+            case _:
+                pass
+
+    def _bind_name(self, scope: ast.AST, name: str, value: ast.expr | None) -> None:
+        self._bound.setdefault(scope, {}).setdefault(name, []).append(value)
+
+    def is_set(self, node: ast.expr) -> bool:
+        """Whether an expression is a set. Sets of numbers do not count: their order is the same in every run."""
+        match node:
+            case ast.SetComp():
+                return True
+            case ast.Set(elts=elements):
+                return not all(isinstance(e, ast.Constant) and isinstance(e.value, int | float) for e in elements)
+            case ast.Call(func=ast.Name(id=name)):
+                return name in _SETS and not _is_range(node)
+            case ast.Call(func=ast.Attribute(value=value, attr=name)):
+                return name in _SET_METHODS and self.is_set(value)
+            case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub(), right=right):
+                return any(self.is_set(side) or _is_view(side) for side in (left, right))
+            case ast.Name(ctx=ast.Load()) | ast.Attribute(value=ast.Name(), ctx=ast.Load()):
+                return self._is_name_of_set(node)
+            case _:
+                return False
+
+    def holds_texts(self, node: ast.expr) -> bool:
+        """Whether the code shows that a set, or what one is made of, holds nothing but texts."""
+        match node:
+            case ast.Set(elts=elements) | ast.List(elts=elements) | ast.Tuple(elts=elements):
+                return bool(elements) and all(self._is_text(element) for element in elements)
+            case ast.SetComp(elt=element) | ast.GeneratorExp(elt=element) | ast.ListComp(elt=element):
+                return self._is_text(element)
+            case ast.Call(func=ast.Name(id=name), args=[given]) if name in _SETS:
+                return self._is_text(given) or self.holds_texts(given)
+            case ast.Call(func=ast.Attribute(attr=name)) if name in ("split", "splitlines"):
+                return True
+            case ast.BinOp(left=left, right=right):
+                return self.holds_texts(left) and self.holds_texts(right)
+            case ast.Name(ctx=ast.Load()):
+                key, values = self._bindings(node)
+                if not values or key in self._looked_up:
+                    return False
+                self._looked_up.add(key)
+                try:
+                    return all(value is not None and self.holds_texts(value) for value in values)
+                finally:
+                    self._looked_up.discard(key)
+            case _:
+                return False
+
+    def _is_text(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, str)
+        is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        return isinstance(node, ast.JoinedStr) or (is_call and ast.unparse(node).startswith("str("))
+
+    def _bindings(self, node: ast.expr) -> tuple[tuple[ast.AST, str], list[ast.expr | None]]:
+        name, scope = ast.unparse(node), self.scope(node)
+        while name not in self._bound.get(scope, {}) and scope is not self.tree:
+            scope = self.scope(scope)
+        return (scope, name), self._bound.get(scope, {}).get(name, [])
+
+    def _is_name_of_set(self, node: ast.expr) -> bool:
+        key, values = self._bindings(node)
+        if not values or key in self._looked_up:
+            return False
+        self._looked_up.add(key)  # a = a | b
+        try:
+            return all(value is not None and self.is_set(value) for value in values)
+        finally:
+            self._looked_up.discard(key)
+
+    def _in_order(self, node: ast.expr) -> bool:
+        parent = self._parents[node]
+        match parent:
+            case ast.For(iter=taken):
+                return taken is node
+            case ast.comprehension(iter=taken):
+                return taken is node and not self.forgotten(self._parents[parent])
+            case ast.Starred():
+                return not self.forgotten(self._parents[parent])
+            case ast.Call(func=ast.Name(id=name)):
+                return node is not parent.func and name in _KEEP_ORDER and not self.forgotten(parent)
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return node is not parent.func and name in _KEEP_ORDER_METHODS
+            case ast.Attribute(attr="pop"):
+                return isinstance(self._parents[parent], ast.Call)
+            case _:
+                return False
+
+    def forgotten(self, node: ast.AST) -> bool:
+        """Whether the order of the elements in ``node`` has no effect."""
+        if isinstance(node, ast.SetComp | ast.Set):
+            return True
+        parent = self._parents[node]
+        match parent:
+            case ast.Call(func=ast.Name(id=name)) if name in _FORGET_ORDER:
+                return True
+            case ast.Call(func=ast.Name(id=name)) if name in _HANDS_ON:
+                return self.forgotten(parent)
+            case ast.comprehension():
+                return self.forgotten(self._parents[parent])
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                return (self.scope(parent), name) in self._sorted
+            case ast.Compare(ops=[ast.In() | ast.NotIn()]):
+                return True
+            case _:
+                return False
+
+
+def _is_view(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "items")
+
+
+def _is_range(call: ast.Call) -> bool:
+    return any(isinstance(a, ast.Call) and isinstance(a.func, ast.Name) and a.func.id == "range" for a in call.args)
+
+
+# Find code that iterates over a set, computes with hashes or addresses, passes no seed, or reads new memory.
+
+
+SET, HASH, ID = SourceKind.SET_ORDER, SourceKind.HASH, SourceKind.ADDRESS
+UNSEEDED, UNINITIALIZED = SourceKind.UNSEEDED, SourceKind.UNINITIALIZED
+
+NUMPY = {"RandomState", "SeedSequence", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
+"""Classes that cannot be wrapped in the process, because scripts ask isinstance. torch.Generator is another."""
+
+_MODULES = {
+    **{name: name for name in ("random", "numpy", "torch", "tensorflow", "keras")},
+    "np": "numpy",
+    "tf": "tensorflow",
+}
+"""Modules with a function ``seed``, as scripts name them, and their full names."""
+
+_UNINITIALIZED = {
+    **{f"{module}.{name}": f"numpy.{name}" for module in ("np", "numpy") for name in ("empty", "empty_like")},
+    **{name: name for name in ("torch.empty", "torch.empty_like", "torch.empty_strided")},
+}
+"""Calls that return uninitialized memory, and their full names."""
+
+OF_TEXTS = "str"
+"""What is said of a set that holds nothing but texts, whose order depends on no address."""
+
+_BUILTINS = {"hash": HASH, "id": ID}
+
+Found = tuple[int, SourceKind, str]
+"""The line, one of the five kinds, and for UNSEEDED and UNINITIALIZED what is called, for a set OF_TEXTS or nothing."""
+
+
+def in_text(text: bytes) -> tuple[Found, ...]:
+    """Return what a source text does, by line, without duplicates. Raises SyntaxError."""
+    return tuple(sorted(set(_found(Reader(parsed(text))))))
+
+
+def _found(reader: Reader) -> Iterator[Found]:
+    for taken in reader.sets_in_order():
+        yield taken.lineno, SET, OF_TEXTS if reader.holds_texts(taken) else ""
+    for node in ast.walk(reader.tree):
+        if isinstance(node, ast.Call):
+            if kind := hashed(reader, node):
+                yield node.lineno, kind, ""
+            yield from _unseeded(node)
+            yield from _uninitialized(node)
+
+
+def hashed(reader: Reader, call: ast.Call) -> SourceKind | None:
+    """Return HASH or ID if a call computes with hashes or addresses, None if it does not."""
+    inside = reader.scope(call)
+    own = isinstance(inside, ast.FunctionDef) and inside.name in ("__hash__", "__eq__")
+    if isinstance(call.func, ast.Name) and call.func.id == "hash" and not own:
+        return HASH
+    if isinstance(call.func, ast.Name) and call.func.id == "id" and _is_arithmetic(reader.parent(call)):
+        return ID
+    keys = [
+        keyword.value.id for keyword in call.keywords if keyword.arg == "key" and isinstance(keyword.value, ast.Name)
+    ]
+    return next((_BUILTINS[key] for key in keys if key in _BUILTINS), None)
+
+
+def _is_arithmetic(node: ast.AST) -> bool:
+    text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+    return isinstance(node, ast.BinOp) and not text
+
+
+def _unseeded(call: ast.Call) -> Iterator[Found]:
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    if all(isinstance(argument, ast.Constant) and argument.value is None for argument in given):
+        match call.func:
+            case ast.Attribute(attr=name) | ast.Name(id=name) if name in NUMPY:
+                yield call.lineno, UNSEEDED, name
+            case ast.Attribute(attr="seed", value=owner):
+                yield call.lineno, UNSEEDED, _seeding(ast.unparse(owner))
+            case _:
+                pass
+
+
+def _seeding(owner: str) -> str:
+    """Return the full name of a function ``seed``: on any object that is not a module, it is a generator's method."""
+    first, *parts = owner.split(".")
+    is_module = first in _MODULES and all(part.isidentifier() for part in parts)
+    return ".".join([_MODULES[first], *parts, "seed"]) if is_module else "Generator.seed"
+
+
+def _uninitialized(call: ast.Call) -> Iterator[Found]:
+    if isinstance(call.func, ast.Attribute):
+        name = _UNINITIALIZED.get(ast.unparse(call.func)) or ("torch.empty" if call.func.attr == "new_empty" else "")
+        if name:
+            yield call.lineno, UNINITIALIZED, name
+
+
+# Code whose result depends on hashes, addresses or memory, found by reading it: no hook sees a set being iterated.
+
+
+MOST_BYTES = 1_000_000
+
+_ORDER = {SourceKind.UNSEEDED: 0, SourceKind.UNINITIALIZED: 2}
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """What cannot differ between the runs: the string hash seed, the addresses, and the lines that the flags fix."""
+
+    hash_seed: bool = False
+    addresses: bool = False
+    fixed: tuple[SourceMatch, ...] = ()
+
+    def suspect(self, source: Source) -> Source | None:
+        """Return a line as the suspect that it is in such runs, None if it is none."""
+        match source.kind:
+            case SourceKind.SET_ORDER if self.hash_seed:
+                # Strings keep their order now, objects do not.
+                kept = self.addresses or source.call == OF_TEXTS
+                return None if kept else replace_kind(source, SourceKind.OBJECT_SET_ORDER)
+            case SourceKind.SET_ORDER | SourceKind.ADDRESS:
+                return None if source.kind is SourceKind.ADDRESS and self.addresses else source
+            case SourceKind.HASH:
+                return None if self.hash_seed else source
+            case _:
+                return None if any(match.matches(source) for match in self.fixed) else source
+
+
+def replace_kind(source: Source, kind: SourceKind) -> Source:
+    """Return the same line as of another kind."""
+    return Source(file=source.file, line=source.line, kind=kind, call=source.call, suspect=source.suspect)
+
+
+def read(root: Path, files: Iterable[str], pinned: Pinned) -> tuple[Source, ...]:
+    """Return the suspects in these files, relative to ``root`` or absolute.
+
+    A file that cannot be read or parsed has none. Generators without a seed come first, and uninitialized memory last:
+    most of it is written before it is read.
+    """
+    found = []
+    for file in files:
+        for line, kind, call in scanned(root / file):
+            source = pinned.suspect(Source(file=file, line=line, kind=kind, call=call, suspect=True))
+            if source is not None and source.call == OF_TEXTS:
+                source = Source(file=file, line=line, kind=source.kind, suspect=True)
+            if source is not None:
+                found.append((_ORDER.get(kind, 1), source))
+    return tuple(source for _, source in sorted(found, key=lambda pair: pair[0]))
+
+
+def scanned(path: Path) -> tuple[Found, ...]:
+    """Return what the code of a file shows, by line; nothing if it cannot be read or parsed."""
+    try:
+        text = path.read_bytes()
+        return in_text(text) if len(text) <= MOST_BYTES else ()
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return ()

@@ -1,0 +1,754 @@
+"""From the first difference to the culprit: line, cause, fixes, suspects."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+from msgspec.structs import replace
+
+from detaudit import wire
+from detaudit.config.choice import fix_flags, known
+from detaudit.config.flags import Catalogue, Flag
+from detaudit.config.variations import Variation
+from detaudit.model import (
+    COMPLETION,
+    ORDERS,
+    SEEDING,
+    UNHOOKED,
+    Argument,
+    Boundary,
+    Cause,
+    Culprit,
+    Difference,
+    Divergence,
+    Edit,
+    FlagFix,
+    Group,
+    How,
+    Narrowed,
+    Operation,
+    Source,
+    SourceKind,
+    Stage,
+    TensorPair,
+)
+from detaudit.runs.log import display_path
+from detaudit.runs.log_records import Line
+from detaudit.source import edits, origins, randomness
+from detaudit.source.origins import Origin
+from detaudit.trace import lines, operations
+from detaudit.trace.align import OpFinding
+from detaudit.trace.instrumented import EVERY_STEP, InstrumentedRuns, RunPair, Window
+from detaudit.trace.lines import Differing, Fork
+from detaudit.trace.operations import OpLine
+
+# The best answer if no operation can be named: between which two events a difference enters.
+
+
+def between_modules(found: OpFinding, pair: RunPair, suspects: tuple[Source, ...]) -> Narrowed:
+    """Return the answer for the first call of a module that differs."""
+    op = found.op
+    side = "output" if found.how is How.OUTPUT else "input"
+    after = Boundary(module=op.module, side="input") if side == "output" else Boundary()
+    before = Boundary(module=op.module, side=side)
+    return Narrowed(step=op.step or pair.differs.step, after=after, before=before, suspects=suspects)
+
+
+def between_stages(found: Divergence, recorded: Sequence[Stage], suspects: tuple[Source, ...]) -> Narrowed:
+    """Return the answer for the first stage that differs."""
+    earlier = [stage for stage in recorded if stage.place < found.stage.place and stage not in UNHOOKED]
+    after = Boundary(stage=earlier[-1]) if earlier else Boundary()
+    return Narrowed(step=found.step, after=after, before=Boundary(stage=found.stage), suspects=suspects)
+
+
+# The user's files: how people name them, what a line says, and how to edit it.
+
+
+@dataclass(frozen=True)
+class UserCode:
+    """``root`` has the files after the runs; ``cwd`` is where a run had them."""
+
+    root: Path
+    cwd: Path
+
+    def display(self, file: str) -> str:
+        """Return a file of a run as people name it."""
+        return display_path(file, self.cwd)
+
+    def text(self, file: str | None, line: int | None) -> str:
+        """Return a line, ``""`` if it cannot be read."""
+        if not file or not line:
+            return ""
+        try:
+            lines = re.split(r"\r\n?|\n", (self.root / file).read_bytes().decode(errors="replace"))
+        except OSError:
+            return ""
+        return lines[line - 1].strip() if line <= len(lines) else ""
+
+    def edit(self, file: str, line: int, kind: SourceKind) -> Edit | None:
+        """Return the edit that fixes what is of this kind at a line, None if no safe one is known."""
+        return edits.edit(self.root, file, line, kind)
+
+    def is_repeated(self, file: str, line: int, kind: SourceKind) -> bool:
+        """Whether a line seeds a generator at a place where a constant seed repeats the same numbers."""
+        return edits.is_repeated_in(self.root, file, line, kind)
+
+    def origins(self, file: str, line: int) -> tuple[Origin, ...]:
+        """Return what makes the values that are used at a line, nearest first; nothing if it cannot be read."""
+        try:
+            return tuple(origins.origins((self.root / file).read_bytes(), line))
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            return ()
+
+    def suspect(self, file: str, origin: Origin) -> Source | None:
+        """Return what the code of an expression shows that introduces a value that may differ, None if nothing."""
+        for line, kind, call in randomness.scanned(self.root / file):
+            if origin.line <= line <= origin.last and kind is not SourceKind.UNINITIALIZED:
+                return Source(file=file, line=line, kind=kind, call=call, suspect=True)
+        return None
+
+    def classified(self, source: Source) -> Source:
+        """Return a line that iterates over a set with the kind of its elements.
+
+        Objects only keep their order if no set is made of them, so the edit that fixes them makes a dict.
+        """
+        if source.kind is not SourceKind.SET_ORDER:
+            return source
+        edit = self.edit(source.file, source.line, source.kind)
+        of_objects = edit is not None and any("dict.fromkeys(" in line for line in edit.new)
+        return replace(source, kind=SourceKind.OBJECT_SET_ORDER) if of_objects else source
+
+
+# Which line of the user's code introduced a difference that entered before the framework, and what fixes it.
+
+
+_SOURCE_CAUSES = {
+    SourceKind.SEED: Cause.SEED,
+    SourceKind.CLOCK: Cause.SEED,
+    SourceKind.PROCESS_ID: Cause.SEED,
+    SourceKind.UNSEEDED: Cause.SEED,
+    SourceKind.ENTROPY: Cause.SEED,
+    SourceKind.LISTING_ORDER: Cause.ORDER,
+    SourceKind.LISTING_FILES: Cause.DATA,
+    SourceKind.COMPLETION_ORDER: Cause.THREADS,
+    SourceKind.COMPLETION_ORDER_OPTION: Cause.THREADS,
+    SourceKind.SET_ORDER: Cause.HASH,
+    SourceKind.OBJECT_SET_ORDER: Cause.ADDRESS,
+    SourceKind.HASH: Cause.HASH,
+    SourceKind.ADDRESS: Cause.ADDRESS,
+    SourceKind.UNINITIALIZED: Cause.MEMORY,
+    SourceKind.RACING_OPERATION: Cause.DATA,
+    SourceKind.UNORDERED_OPERATION: Cause.DATA,
+    SourceKind.SYSTEM_VALUE: Cause.DATA,
+    SourceKind.HYPERPARAMETER: Cause.HYPERPARAMETER,
+}
+"""The class of cause of each kind of line; what operations do to data is the data's."""
+
+
+MOST_SUSPECTS = 5
+
+
+@dataclass(frozen=True)
+class Fixes:
+    """What can fix a culprit: the flags, for the frameworks and the devices that a run recorded.
+
+    ``varying`` are the variations that were asked to vary. ``files`` are the user's, below ``root``.
+    """
+
+    catalogue: Catalogue
+    frameworks: Mapping[str, str]
+    devices: Sequence[str]
+    varying: tuple[Variation, ...] = ()
+    root: Path = Path()
+    files: tuple[str, ...] = ()
+
+    @property
+    def varied(self) -> Variation | None:
+        """The variation that varies between the runs; None if that is none, or not the only one."""
+        return self.varying[0] if len(self.varying) == 1 else None
+
+    def pinning(self, variation: Variation) -> tuple[FlagFix, ...]:
+        """Return the flags that pin a variation."""
+        return tuple(self._fix(self.catalogue.get(name)) for name in variation.flags)
+
+    def flags(self, cause: Cause, source: Source | None, op: str = "") -> tuple[FlagFix, ...]:
+        """Return the flags that fix a culprit, best first."""
+        of_order = Cause.ORDER if cause is Cause.ADDRESS else cause
+        found = fix_flags(self.catalogue, of_order, self.frameworks, self.devices, source, op)
+        return tuple(self._fix(flag, source) for flag in found)
+
+    def _fix(self, flag: Flag, source: Source | None = None) -> FlagFix:
+        """Return a flag with the lines that do the same by hand, if there are any that would help.
+
+        A call after the import does not help against a line that makes the same call again, without a seed.
+        """
+        overridden = source is not None and source.call in flag.call
+        lines = () if overridden else self.catalogue.by_hand(flag.id, self.devices)
+        found = FlagFix(flag=flag.id, title=flag.title, by_hand="", by_hand_when="")
+        if not lines:
+            return found
+        return replace(
+            found,
+            by_hand=lines[-1].line,
+            by_hand_when=lines[-1].when,
+            by_hand_first=lines[:-1],
+            in_place=edits.place_of(self.root, self.files, flag),
+        )
+
+
+@dataclass(frozen=True)
+class Blamed:
+    """The answer of a trace: the line, what it does if that is known, the class of cause, and what fixes it."""
+
+    file: str
+    line: int
+    source: Source | None
+    cause: Cause
+    flags: tuple[FlagFix, ...] = ()
+    edit: Edit | None = None
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known beside the records of two runs: the lines that introduce randomness, the code, the fixes."""
+
+    sources: Sequence[Source]
+    code: UserCode
+    fixes: Fixes
+
+    def suspects(self, source: Source | None = None) -> tuple[Source, ...]:
+        """Return the other lines that may differ."""
+        return tuple(one for one in self.sources if one is not source)[:MOST_SUSPECTS]
+
+    def at(self, file: str, line: int) -> Source | None:
+        """Return what a line is known to do, None if that is nothing."""
+        return next((one for one in self.sources if (one.file, one.line) == (file, line)), None)
+
+
+def blame_source(source: Source, code: UserCode, fixes: Fixes) -> Blamed:
+    """Return the answer for a line that is known to introduce a difference."""
+    known = code.classified(source)
+    cause = _SOURCE_CAUSES[known.kind]
+    edit = code.edit(known.file, known.line, known.kind)
+    repeated = edit is None and code.is_repeated(known.file, known.line, known.kind)
+    return Blamed(known.file, known.line, known, cause, fixes.flags(cause, known), edit, repeated)
+
+
+def choose(sources: Sequence[Source], *, orders_only: bool, near: Iterable[tuple[str, int]] = ()) -> Source | None:
+    """Return the line among ``sources`` that explains a difference best, None if there is none.
+
+    ``near`` are lines at which a variable was observed to differ. If the runs only took existing values in a different
+    order, a line that introduces values is not the culprit, unless there is no other.
+    """
+    places = set(near)
+    fitting = [source for source in sources if not orders_only or source.kind in ORDERS] or list(sources)
+    # A seed that is passed may follow from a different order.
+    fitting.sort(key=lambda source: source.kind is SourceKind.SEED)
+    met = [source for source in fitting if (source.file, source.line) in places]
+    return next(iter([*met, *fitting]), None)
+
+
+# Where a number that an operation was given was made: in which variable it was, and which line introduced it.
+
+
+_TOLERANCE = 1e-6
+"""A variable is a float64, an argument may be the same number as a float32."""
+
+_NO_NUMBERS = (SourceKind.UNINITIALIZED, SourceKind.RACING_OPERATION, SourceKind.UNORDERED_OPERATION)
+"""What lines do to tensors only."""
+
+
+def argument(found: OpFinding) -> Argument | None:
+    """Return the number that differs, None if the first difference is none."""
+    if not found.argument or found.a is None or found.b is None:
+        return None
+    a, b = (op.scalars[found.argument] for op in (found.a, found.b))
+    return Argument(name=found.argument, values=(a, b))
+
+
+def variable_of(found: OpFinding, differing: Iterable[Differing]) -> Differing | None:
+    """Return the first variable that has in both runs the number that differs, or its negative; None if none has."""
+    given = argument(found)
+    for one in differing if given is not None else ():
+        held = [side.text if side else "" for side in (one.a, one.b)]
+        if given is not None and all(_same(x, y) for x, y in zip(given.values, held, strict=True)):
+            return one
+    return None
+
+
+def _same(a: str, b: str) -> bool:
+    try:
+        return a == b or math.isclose(abs(float(a)), abs(float(b)), rel_tol=_TOLERANCE)
+    except ValueError:
+        return False
+
+
+def source_of_number(found: OpFinding, near: Sequence[tuple[str, int]], known: Known) -> Source | None:
+    """Return the line that introduces randomness, or a value of the system, into a number that differs.
+
+    It is the nearest from the lines ``near`` on, which assigned the number, or else from the operation on.
+    """
+    for file, line in (*near, (known.code.display(found.op.file), found.op.line)):
+        for origin in known.code.origins(file, line):
+            source = _source(file, origin, known)
+            if source is None and (file, line) in near and origin.line <= line <= origin.last:
+                source = known.code.suspect(file, origin)
+            if source is not None:
+                return source
+    return None
+
+
+def _source(file: str, origin: Origin, known: Known) -> Source | None:
+    sources = [one for one in known.sources if one.kind not in _NO_NUMBERS]
+    for one in sources:
+        if one.file == file and origin.line <= one.line <= origin.last:
+            return one
+    for one in sources:
+        if any(_draws(one, call) for call in origin.calls):
+            return one
+    name = origin.system_value
+    return Source(file=file, line=origin.line, kind=SourceKind.SYSTEM_VALUE, call=name) if name else None
+
+
+def _draws(source: Source, call: str) -> bool:
+    """Whether a call draws from a global generator that a line seeded, or left without a seed."""
+    seeded = source.call.removesuffix(".seed")
+    modules = source.generators or ((seeded,) if seeded != source.call else ())
+    module, _, name = call.rpartition(".")
+    # A class, or default_rng, makes a generator of its own.
+    own = name[:1].isupper() or name == "default_rng"
+    return source.kind in {*SEEDING, SourceKind.UNSEEDED} and module in modules and not own
+
+
+# From the first operation, or variable, that differs to the culprit: the line, its cause, and what fixes it.
+
+
+_CAUSES = {
+    How.OUTPUT: Cause.KERNEL,
+    How.RNG_STATE: Cause.SEED,
+    How.UNINITIALIZED: Cause.MEMORY,
+    How.REORDERED: Cause.ORDER,
+    How.INPUT: Cause.DATA,
+    How.ARGUMENT: Cause.DATA,
+    How.CONCURRENT_WRITE: Cause.THREADS,
+    How.CONTROL_FLOW: Cause.ORDER,
+}
+_BEFORE_THE_FRAMEWORK = (How.RNG_STATE, How.REORDERED, How.INPUT, How.CONTROL_FLOW)
+"""If a line of Python that runs before an operation introduced it, if one is known."""
+
+_NO_FLAG = (How.CONCURRENT_WRITE, How.CONTROL_FLOW)
+"""What no flag fixes: only the program can wait for another thread, or take the same path."""
+
+
+def of_operation(
+    found: OpFinding,
+    differs: Difference,
+    known: Known,
+    *,
+    near: Sequence[tuple[str, int]] = (),
+    tensor: TensorPair | None = None,
+) -> Culprit:
+    """Return the culprit behind the first difference between the operations of two runs."""
+    op = found.op
+    source = source_of(found, known, near)
+    of_optimizer = found.how is How.ARGUMENT and differs.stage is Stage.HYPERPARAMETERS
+    if of_optimizer and source is None:
+        source = next((one for one in known.sources if one.kind is SourceKind.HYPERPARAMETER), None)
+    blamed = blame_source(source, known.code, known.fixes) if source else _blame_operation(found, known)
+    if of_optimizer and source is None:
+        blamed = dataclasses.replace(blamed, cause=Cause.HYPERPARAMETER)
+    if found.how in _NO_FLAG:
+        blamed = dataclasses.replace(blamed, flags=())
+    return Culprit(
+        how=How.INPUT if found.brought else found.how,
+        cause=blamed.cause,
+        rank=differs.rank,
+        step=differs.step if differs.stage is Stage.INIT and not op.backward else op.step or differs.step,
+        stage=Stage.BACKWARD if op.backward else differs.stage,
+        file=blamed.file or None,
+        line=blamed.line or None,
+        code=known.code.text(blamed.file, blamed.line),
+        source=blamed.source,
+        operation=_operation(found, blamed, known.code, tensor),
+        thread=_elsewhere(op.thread),
+        values=_paths(found, known.code) if found.how is How.CONTROL_FLOW else None,
+        flags=blamed.flags,
+        suggested_edit=blamed.edit,
+        repeated=blamed.repeated,
+        suspects=known.suspects(source),
+    )
+
+
+def _blame_operation(found: OpFinding, known: Known) -> Blamed:
+    """Return the answer if no line is known that introduced what an operation was given."""
+    own, code = _own(found), known.code
+    file, cause = code.display(own.file), _cause(found)
+    varied = known.fixes.varied
+    if found.how is How.OUTPUT and varied is not None:  # kernels may depend on what varies, as on the threads
+        return Blamed(file, own.line, None, varied.cause, known.fixes.pinning(varied))
+    if found.how is How.ARGUMENT:
+        return Blamed(file, own.line, None, cause)
+    if found.how is not How.UNINITIALIZED:
+        return Blamed(file, own.line, None, cause, known.fixes.flags(cause, None, _kernel(found)))
+    source = Source(file=file, line=own.line, kind=SourceKind.UNINITIALIZED, call="torch.empty")
+    edit = code.edit(file, own.line, SourceKind.UNINITIALIZED)
+    return Blamed(file, own.line, None, cause, known.fixes.flags(cause, source), edit)
+
+
+def _kernel(found: OpFinding) -> str:
+    """Return the operation if its results differ although its inputs match, else ``""``."""
+    return found.op.op if found.how is How.OUTPUT else ""
+
+
+def _operation(found: OpFinding, blamed: Blamed, code: UserCode, tensor: TensorPair | None) -> Operation:
+    op, file = found.op, code.display(found.op.file)
+    own = f"{file}:{op.line}" if op.file and (file, op.line) != (blamed.file, blamed.line) else None
+    return Operation(
+        name=op.op,
+        graph_node=op.node or None,
+        module=op.module or None,
+        backward=op.backward,
+        collective=found.how is How.OUTPUT and op.is_collective,
+        op_location=own,
+        inputs_equal=found.how in (How.OUTPUT, How.RNG_STATE) and not found.brought,
+        argument=argument(found),
+        tensor=tensor,
+        inputs=operations.operands(found.a, found.b, "ins"),
+        outputs=operations.operands(found.a, found.b, "outs"),
+    )
+
+
+def of_pipeline(made: Culprit, lines: Sequence[Source], op: str, known: Known) -> Culprit:
+    """Return the culprit of data from a pipeline: the first of its lines, by ``op``, that may race."""
+    first, operation = lines[0], made.operation
+    location = f"{made.file}:{made.line}" if made.file else None
+    return structs.replace(
+        made,
+        file=first.file,
+        line=first.line,
+        code=known.code.text(first.file, first.line),
+        source=first,
+        operation=structs.replace(operation, op_location=location) if operation else None,
+        flags=known.fixes.flags(made.cause, first, op),
+        suspects=(*lines[1:], *made.suspects)[:MOST_SUSPECTS],
+    )
+
+
+def of_source(source: Source, differs: Difference, known: Known) -> Culprit:
+    """Return the culprit if a line is known that introduces randomness, and no operation differed before."""
+    blamed = blame_source(source, known.code, known.fixes)
+    made = _of_line(blamed.file, blamed.line, How.SOURCE, blamed.cause, differs, known, source)
+    return structs.replace(
+        made, source=blamed.source, flags=blamed.flags, suggested_edit=blamed.edit, repeated=blamed.repeated
+    )
+
+
+def of_variable(first: Differing, differs: Difference, known: Known) -> Culprit:
+    """Return the culprit behind the first variable that differs."""
+    one = first.one
+    file = known.code.display(one.file)
+    source = known.at(file, one.line)
+    if source is not None:
+        return of_source(source, differs, known)
+    texts = tuple(side.text if side else "" for side in (first.a, first.b))
+    cause = Cause.ORDER if first.reordered else Cause.DATA
+    made = _of_line(file, one.line, How.VARIABLE, cause, differs, known)
+    return structs.replace(made, name=one.name, values=(texts[0], texts[1]) if all(texts) else None)
+
+
+def of_fork(fork: Fork, differs: Difference, known: Known) -> Culprit:
+    """Return the culprit of two runs that took different code paths."""
+    place, line = fork.last or ("", 0)
+    file, elsewhere = known.code.display(place), _elsewhere(fork.thread)
+    source = known.at(file, line)
+    blamed = blame_source(source, known.code, known.fixes) if source else None
+    cause = Cause.THREADS if elsewhere else Cause.ORDER
+    went = tuple(f"line {place[1]}" if place else "the end" for place in (fork.a, fork.b))
+    made = _of_line(file, line, How.CONTROL_FLOW, cause, differs, known, source)
+    return structs.replace(
+        made,
+        source=blamed.source if blamed else None,
+        suggested_edit=blamed.edit if blamed else None,
+        repeated=blamed.repeated if blamed else False,
+        values=(went[0], went[1]),
+        thread=elsewhere,
+    )
+
+
+def of_leftover(path: str, file: str, line: int, differs: Difference, known: Known) -> Culprit:
+    """Return the culprit that reads a file which an earlier run wrote."""
+    made = _of_line(known.code.display(file), line, How.LEFTOVER_FILE, Cause.DATA, differs, known)
+    return structs.replace(made, name=path)
+
+
+def _of_line(
+    file: str, line: int, how: How, cause: Cause, differs: Difference, known: Known, source: Source | None = None
+) -> Culprit:
+    return Culprit(
+        how=how,
+        cause=cause,
+        rank=differs.rank,
+        step=differs.step,
+        stage=differs.stage,
+        file=file,
+        line=line,
+        code=known.code.text(file, line),
+        suspects=known.suspects(source),
+    )
+
+
+def _own(found: OpFinding) -> OpLine:
+    """Return the operation to blame: who took uninitialized memory, or who writes to memory that others do."""
+    blamed = (How.UNINITIALIZED, How.CONCURRENT_WRITE)
+    if found.how in blamed and found.before is not None and found.before.file:
+        return found.before
+    if found.how is How.CONTROL_FLOW and found.before is not None and not found.op.file:
+        return found.before
+    return found.op
+
+
+def source_of(found: OpFinding, known: Known, near: Sequence[tuple[str, int]] = ()) -> Source | None:
+    """Return the line that introduced what an operation was given; None if none is known, or it is itself to blame.
+
+    ``near`` are lines at which a variable was observed to differ: for a number, that of the variable that has it.
+    """
+    if found.how is How.ARGUMENT:
+        return source_of_number(found, near, known)
+    fit = fitting(found, known.sources)
+    if found.how is How.RNG_STATE:
+        return next(iter(fit), None)
+    return choose(fit, orders_only=found.how in (How.REORDERED, How.CONTROL_FLOW), near=near)
+
+
+def fitting(found: OpFinding, sources: Sequence[Source]) -> tuple[Source, ...]:
+    """Return the lines that may have introduced what an operation was given."""
+    if found.how not in _BEFORE_THE_FRAMEWORK:
+        return ()
+    random = found.how is How.RNG_STATE
+    return tuple(one for one in sources if _is_of_framework(one, found.op) == random)
+
+
+def _is_of_framework(source: Source, op: OpLine) -> bool:
+    """Whether a line calls a generator, or other memory, of the framework that the operation belongs to."""
+    if source.kind in COMPLETION or source.kind is SourceKind.LISTING_ORDER:
+        return False
+    if op.op.startswith("aten."):
+        return source.call.startswith("torch.") or source.call == "Generator.seed"
+    return any(name in source.call for name in ("tensorflow.", "keras."))
+
+
+def _cause(found: OpFinding) -> Cause:
+    if found.brought:
+        return Cause.DATA
+    if found.how in (How.REORDERED, How.CONTROL_FLOW) and found.op.thread != wire.MAIN_THREAD:
+        return Cause.THREADS
+    return _CAUSES[found.how]
+
+
+def _elsewhere(thread: str) -> str | None:
+    return thread if thread != wire.MAIN_THREAD else None
+
+
+def _paths(found: OpFinding, code: UserCode) -> tuple[str, str]:
+    ours, theirs = (f"{op.op} at {code.display(op.file)}:{op.line}" if op else "ended" for op in (found.a, found.b))
+    return ours, theirs
+
+
+# What happened before the framework: which code path a run took, and which variable differed first.
+
+
+_MOST_NEAR = 200
+"""Variables that differ, of which the lines are remembered."""
+
+
+def known_source(found: OpFinding | None, differs: Difference, known: Known) -> Source | None:
+    """Return the line that needs no further evidence: no operation was recorded, and one is known."""
+    several = differs.output is not None and len(known.sources) > 1
+    if found is not None or differs.stage is Stage.STEPS or several:
+        return None
+    return next(iter(known.sources), None)
+
+
+def window_of(found: OpFinding | None, differs: Difference, known: Known, window: Window) -> Window | None:
+    """Return the steps whose lines must be recorded, None if ``found`` explains enough without.
+
+    They are needed if the runs took different code paths, and if no line explains what came in, or several might.
+    """
+    forked = _forked(found, differs)
+    if not forked and found is not None and found.how not in (How.INPUT, How.REORDERED, How.ARGUMENT):
+        return None
+    if not forked and found is not None and len(fitting(found, known.sources)) == 1:
+        return None
+    return EVERY_STEP if differs.stage is Stage.STEPS else Window(0, window.last)
+
+
+def explain(pair: RunPair, found: OpFinding | None, differs: Difference, known: Known) -> Culprit | None:
+    """Return the culprit that two runs with recorded lines show, None if they show none."""
+    if _forked(found, differs):
+        fork = lines.fork(*_streams(pair))
+        if fork is not None and fork.last is not None:
+            return of_fork(fork, pair.differs, known)
+    near = _differing(pair)
+    if found is not None and found.how is How.ARGUMENT:
+        return _of_number(found, near, differs, known)
+    if found is not None and fitting(found, known.sources):
+        places = [(known.code.display(one.one.file), one.one.line) for one in near]
+        return of_operation(found, differs, known, near=places)
+    if not near:
+        return None
+    digests = _digests(found)
+    # The first variable with exactly what came in; if there is none, the first that differs at all.
+    first = next((one for one in near if digests and digests == _values(one)), near[0])
+    return of_variable(first, pair.differs, known)
+
+
+def _of_number(found: OpFinding, near: Sequence[lines.Differing], differs: Difference, known: Known) -> Culprit:
+    """Return the line that introduced a number, else the variable that has it, else the operation that was given it."""
+    first = variable_of(found, near)
+    places = [(known.code.display(first.one.file), first.one.line)] if first else []
+    made = of_operation(found, differs, known, near=places)
+    if first is None or made.source is not None or made.operation is None:
+        return made
+    operation = structs.replace(made.operation, op_location=f"{made.file}:{made.line}" if made.file else None)
+    return structs.replace(of_variable(first, differs, known), operation=operation)
+
+
+def leftover_reader(pair: RunPair, files: Sequence[str], differs: Difference, known: Known) -> Culprit | None:
+    """Return the line that reads one of the files that an earlier run wrote, None if none was recorded."""
+    reads = [line for stream in _streams(pair) for line in stream if isinstance(line, lines.Opened)]
+    found = next((read for read in reads if read.path in files), None)
+    return of_leftover(found.path, found.file, found.line, differs, known) if found else None
+
+
+def _forked(found: OpFinding | None, differs: Difference) -> bool:
+    return differs.stage is Stage.STEPS or (found is not None and found.how is How.CONTROL_FLOW)
+
+
+def _streams(pair: RunPair) -> tuple[Iterator[Line], Iterator[Line]]:
+    a, b = pair.paths()
+    return (lines.watched(a) if a else iter(())), (lines.watched(b) if b else iter(()))
+
+
+def _differing(pair: RunPair) -> list[lines.Differing]:
+    found = []
+    for one in lines.assignments(*_streams(pair)):
+        found.append(one)
+        if len(found) == _MOST_NEAR:
+            break
+    return sorted(found, key=lambda one: one.order)
+
+
+def _digests(found: OpFinding | None) -> tuple[str, str] | None:
+    """Return the digests of the input that differs, None if there is none."""
+    if found is None or found.a is None or found.b is None or found.how is How.CONTROL_FLOW or not found.a.ins:
+        return None
+    a, b = (op.ins[found.place][0].rpartition(":")[2] for op in (found.a, found.b))
+    return a, b
+
+
+def _values(one: lines.Differing) -> tuple[str, str]:
+    a, b = (side.digest.rpartition(":")[2] if side else "" for side in (one.a, one.b))
+    return a, b
+
+
+# Lines of the user's code that run an operation which may race, whether or not it was observed to.
+
+
+_MOST = 10
+
+
+def suspects(ops: Iterable[OpLine], code: UserCode, device: str) -> tuple[Source, ...]:
+    """Return each line once, with the operation that makes it a suspect; ``device`` is where the weights live."""
+    found: dict[tuple[str, int], Source] = {}
+    for op in ops:
+        place = code.display(op.file), op.line
+        if op.file and place not in found and (suspect := _suspect(op, place, device)) is not None:
+            found[place] = suspect
+    return tuple(found.values())[:_MOST]
+
+
+def _suspect(op: OpLine, place: tuple[str, int], device: str) -> Source | None:
+    row = known(op.op, "torch" if op.op.startswith("aten.") else "tensorflow", device)
+    if row is None and not op.listed:
+        return None
+    return Source(
+        file=place[0],
+        line=place[1],
+        kind=SourceKind.RACING_OPERATION if row is not None else SourceKind.UNORDERED_OPERATION,
+        call=op.op,
+        suspect=True,
+        condition=row.when if row is not None else "",
+    )
+
+
+# Search for the culprit in instrumented runs: in the user's code, among the operations, between modules or stages.
+
+
+class CulpritSearch:
+    """Starts the instrumented runs that a search needs; ``dump`` is where to save the differing tensor, if anywhere."""
+
+    def __init__(self, instrumented: InstrumentedRuns, known: Known, dump: Path | None) -> None:
+        self._instrumented, self._known, self._dump = instrumented, known, dump
+
+    def leftover_reader(self, files: Sequence[str], differs: Difference) -> Culprit | None:
+        """Return the line at which a run read one of the ``files`` that an earlier one wrote, None if none did.
+
+        These runs go as far as those without instrumentation: one that is ended earlier may leave nothing to the next.
+        """
+        pair = self._instrumented.pair("lines", self._instrumented.every_step) if files else None
+        return leftover_reader(pair, files, differs, self._known) if pair else None
+
+    def in_python(self, found: OpFinding | None, differs: Difference, window: Window) -> Culprit | None:
+        """Return the culprit if it lies before the framework, None if ``found`` explains enough or more."""
+        source = known_source(found, differs, self._known)
+        if source is not None:
+            return of_source(source, differs, self._known)
+        steps = window_of(found, differs, self._known, window)
+        pair = self._instrumented.pair("lines", steps) if steps else None
+        return explain(pair, found, differs, self._known) if pair else None
+
+    def named(self, found: OpFinding | None, pair: RunPair, window: Window) -> Culprit | None:
+        """Return the culprit behind the first operation that differs, None if neither it nor a line is known."""
+        in_python = self.in_python(found, pair.differs, window)
+        if in_python is not None or found is None:
+            return in_python
+        wants = found.how is How.OUTPUT and (found.nth is not None or found.op.key)
+        tensor = self._tensor(found, pair, window) if wants else None
+        made = of_operation(found, pair.differs, self._known, tensor=tensor)
+        if not found.brought:
+            return made
+        listed = [op for op in self._instrumented.operations("ops") if op.listed and op.file]
+        lines = suspects(listed, self._known.code, self._device)
+        return of_pipeline(made, lines, listed[0].op, self._known) if lines else made
+
+    def among_racing(self) -> Culprit | None:
+        """Record only operations that are known to race, at every step: that hides less, and finds what is rare."""
+        pair = self._instrumented.pair("racing", self._instrumented.every_step)
+        found = pair.first_operation() if pair else None
+        if pair is None or found is None or found.how not in (How.OUTPUT, How.RNG_STATE):
+            return None
+        return of_operation(found, pair.differs, self._known)
+
+    def narrowed(self, window: Window, group: Group) -> Narrowed | None:
+        """Return the best answer of coarser levels if no operation differs: between two modules, else two stages."""
+        pair = self._instrumented.pair("modules", window)
+        ops = (op for level in ("ops", "modules") for op in self._instrumented.operations(level))
+        may_race = suspects(ops, self._known.code, self._device)
+        found = pair.first_operation() if pair else None
+        if pair is not None and found is not None:
+            return between_modules(found, pair, may_race)
+        first = group.first_difference
+        return between_stages(first, group.stages, may_race) if first is not None else None
+
+    @property
+    def _device(self) -> str:
+        return next(iter(self._known.fixes.devices), "cpu")
+
+    def _tensor(self, found: OpFinding, pair: RunPair, window: Window) -> TensorPair | None:
+        role = f"out{found.place}"
+        return self._instrumented.tensors(window, found.op, found.nth, role, pair.differs.rank, self._dump)

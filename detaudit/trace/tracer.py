@@ -1,0 +1,367 @@
+"""The job behind ``trace``: two runs, a window, instrumented pairs, the culprit, its flag."""
+
+import copy
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+
+from detaudit import advice, store, wire
+from detaudit.config import choice
+from detaudit.config.flags import Catalogue, conflict
+from detaudit.config.options import Until
+from detaudit.config.recipes import Recipe
+from detaudit.judge.group import GroupInProgress
+from detaudit.judge.policy import FACTOR, Ladder
+from detaudit.launch import Launcher
+from detaudit.launch.plan import GroupPlan, Settings, plan_group
+from detaudit.model import (
+    ALL_STEPS,
+    SCHEMA_VERSION,
+    UNHOOKED,
+    Culprit,
+    Difference,
+    FlagTrial,
+    How,
+    Narrowed,
+    RunRecord,
+    Stage,
+    Status,
+    StepSpread,
+    Trace,
+    Verdict,
+)
+from detaudit.model.fact import now
+from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner
+from detaudit.runs import environment
+from detaudit.runs.log import versions
+from detaudit.runs.status import stopped
+from detaudit.source import excerpts
+from detaudit.trace import align
+from detaudit.trace.align import Spread
+from detaudit.trace.culprit import CulpritSearch, Fixes, Known, UserCode
+from detaudit.trace.instrumented import EVERY_STEP, InstrumentedRuns, RunPair, Window
+from detaudit.trace.replay import ReplayRequest, Replays
+
+# Try the first flag that a trace offers in one more pair of runs.
+
+
+@dataclass
+class FlagTrials:
+    """Runs the training with a recipe and one flag more, as the runs with these ``numbers``; counts ``total_runs``."""
+
+    settings: Settings
+    recipe: Recipe
+    catalogue: Catalogue
+    runner: Runner
+    observer: Observer
+    total_runs: int = 0
+
+    def tried(self, found: Culprit, numbers: Sequence[int], reached: int | None = None) -> Culprit:
+        """Return a culprit with what came of its first flag; unchanged if there is none, or it cannot be applied.
+
+        If the runs without the flag were ended, after the step ``reached`` at the latest, those with it are ended too,
+        FACTOR times as far.
+        """
+        recipe = self._with(found.flags[0].flag) if found.flags else None
+        refused = self.runner.refused(recipe.flags) if recipe else {}
+        if recipe is None or found.flags[0].flag in refused:
+            return found
+        plan = plan_group(self.settings, recipe, self.runner.space, refused)
+        until = Until(step=FACTOR * reached) if reached is not None else None
+        first = structs.replace(found.flags[0], trial=self._trial(plan, numbers, until))
+        return structs.replace(found, flags=(first, *found.flags[1:]))
+
+    def _with(self, flag: str) -> Recipe | None:
+        ids = {one.id for one in self.recipe.flags} | {flag}
+        while more := {needed for one in self.catalogue.select(ids) for needed in one.requires} - ids:
+            ids |= more
+        flags = self.catalogue.select(ids)
+        if any(one.needs_value or one.by_hand_only for one in flags) or conflict(flags) is not None:
+            return None
+        return structs.replace(self.recipe, name=f"{self.recipe.name} +{flag}", flags=flags)
+
+    def _trial(self, plan: GroupPlan, numbers: Sequence[int], until: Until | None) -> FlagTrial:
+        group, first = GroupInProgress(plan, self.settings.cwd), RunRecord()
+        self.observer.group_started(plan.recipe.name, len(numbers))
+        for number in numbers:
+            self.total_runs += 1
+            limits = Limits(first if first.parts else None, until=until)
+            result = self.runner.run(number, plan.spec(number), limits)
+            group.add(result.run, result.processes, result.record, place=result.place)
+            self.observer.run_finished(result.run)
+            if not (result.run.finished or result.run.status is Status.STOPPED) or not result.record.parts:
+                return FlagTrial(runs=len(group.result().runs), failed=True)
+            first = first if first.parts else result.record
+        divergence = group.result().first_difference
+        return FlagTrial(
+            runs=len(numbers),
+            first_difference=divergence.difference if divergence else None,
+            through=group.result().through,
+        )
+
+
+# Choose the steps to record: those around a first difference, and better ones if two runs give no answer.
+
+
+ATTEMPTS = 5
+"""How often another window is tried: a race may show at a different step in each pair of runs."""
+
+WIDE = 8
+"""Steps before and after the window that are recorded too if two runs match in it."""
+
+
+def around(found: Difference, size: int) -> Window:
+    """Return the ``size`` steps from a first difference on, including what runs before the first step.
+
+    What only differs at the end may come from all that follows the last step, what no step shows from anything.
+    """
+    if found.stage in UNHOOKED:
+        return EVERY_STEP
+    first = 0 if found.stage is Stage.INIT or found.step <= 1 else found.step
+    return Window(first, ALL_STEPS if found.at_end else max(1, found.step) + size - 1)
+
+
+def better_window(
+    window: Window, pair: RunPair | None, found: align.OpFinding | None, attempt: int, explained: bool
+) -> Window | None:
+    """Return another window if two runs gave no answer in this one; None if they did.
+
+    ``pair`` is None if they match, ``attempt`` counts from 0; ``explained`` says that lines are known that may
+    introduce a difference of which no operation is found.
+    """
+    if pair is None:  # a rare race shows at a different step, if at all
+        return Window(max(0, window.first - WIDE), window.last + WIDE)
+    if pair.differs.step < window.first:
+        size = window.last - window.first + 1
+        return around(pair.differs, size) if attempt == 0 else Window(0, window.last)
+    if found is not None and _from_before(found, window):
+        return Window(0, window.last)
+    if found is None and attempt + 1 < ATTEMPTS and not explained and window.last < ALL_STEPS:
+        return Window(window.first, window.last + 4 * (attempt + 1))  # the steps of threads are hard to count
+    return None
+
+
+def _from_before(found: align.OpFinding, window: Window) -> bool:
+    """Whether the difference is in a tensor that was made before the window opened."""
+    entered = found.op.op.startswith(align.ENTERS)
+    return window.first > 2 and found.how is How.INPUT and not entered and not found.op.key
+
+
+# Run one trace: two runs that differ, two instrumented ones around that step, the culprit, its tensors.
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """What to trace. ``first`` is the first step to record, None to find it; ``window`` the number of steps.
+
+    ``replay`` says how to replay the operation that is the culprit; None if it is not replayed.
+    """
+
+    settings: Settings
+    recipe: Recipe
+    catalogue: Catalogue
+    first: int | None = None
+    window: int = 1
+    dump: Path | None = None
+    replay: ReplayRequest | None = None
+
+
+class Tracer:
+    """Runs one trace. After an interruption, ``result`` has what is known by then."""
+
+    def __init__(
+        self,
+        request: TraceRequest,
+        launcher: Launcher,
+        observer: Observer | None = None,
+        make_runner: MakeRunner = Runner,
+    ) -> None:
+        self._request, self._observer = request, observer or Observer()
+        settings = replace(request.settings, stages=wire.STAGES)
+        self._runner = make_runner(settings, launcher, self._observer)
+        refused = self._runner.refused(request.recipe.flags)
+        self._plan = plan_group(settings, request.recipe, self._runner.space, refused)
+        self._instrumented = InstrumentedRuns(self._runner, self._plan, self._observer, max(2, settings.runs))
+        if self._plan.varying.varying:
+            self._instrumented.numbers = (1, 2)
+        self._trials = FlagTrials(settings, request.recipe, request.catalogue, self._runner, self._observer)
+        self._instrumented.racing = choice.names(("torch", "tensorflow"), ())
+        self._replays = Replays(request.replay, self._plan, launcher, self._observer)
+        self._instrumented.saves_calls_below = self._replays.most_bytes
+        self._environment = environment.describe({**os.environ, **settings.env})
+        self._group = GroupInProgress(self._plan, settings.cwd)
+        self._first: Result | None = None
+        self._culprit: Culprit | None = None
+        self._narrowed: Narrowed | None = None
+        self._hidden = False
+        self._spread: tuple[StepSpread, ...] = ()
+        self._runs = 0
+
+    def run(self) -> Trace:
+        """Find where two runs first differ."""
+        request = self._request
+        store.prepare(request.settings.out)
+        window = self._coarse() if request.first is None else Window(request.first, request.first + request.window - 1)
+        if window is not None:
+            reached = self._group.result().through
+            self._instrumented.every_step = Window(0, reached or ALL_STEPS)
+            self._narrow(window)
+            self._take_instrumented(self._instrumented.matching)
+            numbers = (1, max(2, self._instrumented.numbers[1]))
+            self._culprit = self._culprit and self._trials.tried(self._culprit, numbers, reached)
+            self._culprit = self._culprit and self._replays.replayed(self._culprit, *self._instrumented.saved)
+        return self.result()
+
+    def _coarse(self) -> Window | None:
+        """Run until two runs differ, and return the steps to record; None if all match, or one failed."""
+        self._observer.group_started(self._request.recipe.name, self._plan.runs)
+        ladder = Ladder(self._plan.runs, climbs=self._request.settings.stepwise)
+        for number in itertools.count(1):
+            spec = self._plan.spec(number)
+            self._observer.runs_planned(ladder.total, least=ladder.climbs)
+            try:
+                result = self._runner.run(number, spec, Limits(self._group.record, until=ladder.until))
+            except KeyboardInterrupt:
+                self._group.add(stopped(number, spec), (), RunRecord())
+                raise
+            self._take(result)
+            self._observer.run_finished(result.run)
+            if self._group.differs and self._plan.varying.varying:
+                self._instrumented.numbers = (1, number)
+            ladder.take(result.run, differs=self._group.differs)
+            if self._group.differs or not (result.run.finished and ladder.more):
+                break
+        found = self._group.result().first_difference
+        return around(found.difference, self._request.window) if found else None
+
+    def _take(self, result: Result) -> None:
+        self._runs += 1
+        self._group.add(result.run, result.processes, result.record, place=result.place)
+        if result.place is not None and self._first is None:
+            self._environment = copy.deepcopy(dict(result.place.described))
+        environment.add_processes(self._environment, result.processes)
+        usable = result.run.status is Status.OK or result.record.parts
+        self._first = self._first or (result if usable else None)
+        self._instrumented.trained_by = max(self._instrumented.trained_by, len(result.run.ranks))
+        self._instrumented.calls = bool(result.record.parts) and all(part.is_inference for part in result.record.parts)
+        fixes = self._known().fixes
+        self._instrumented.racing = choice.names(fixes.frameworks, fixes.devices)
+        store.save(self._request.settings.out, self.result())
+
+    def _narrow(self, window: Window) -> None:
+        """Search the user's code if operations cannot help, else the operations; else narrow it down."""
+        group, differs = self._group.result(), self._difference()
+        self._culprit = self._without_operations(differs, window) or self._among_operations(window)
+        if self._culprit is None and self._group.differs and not self._instrumented.failures:
+            self._culprit = self._search.among_racing() if self._has_operations else None
+        if self._culprit is None and differs is not None:
+            self._narrowed = self._search.narrowed(window, group)
+
+    def _without_operations(self, differs: Difference | None, window: Window) -> Culprit | None:
+        """Look in the user's code: for a file that an earlier run left, else for the first line that differs.
+
+        If the trainings match, no operation of them differs.
+        """
+        if differs is None:
+            return None
+        found = self._search.leftover_reader(self._runner.leftovers, differs)
+        in_code = differs.stage is Stage.STEPS or differs.output is not None or not self._has_operations
+        if found is None and in_code:
+            found = self._search.in_python(None, differs, window)
+        return found
+
+    @property
+    def _has_operations(self) -> bool:
+        """Whether a framework was imported whose operations can be recorded."""
+        return not self._first or bool({"torch", "tensorflow"}.intersection(self._known().fixes.frameworks))
+
+    def _among_operations(self, window: Window) -> Culprit | None:
+        """Record every operation in the window, or in a better one, until the first that differs is known."""
+        for attempt in range(ATTEMPTS):
+            wide = window.last - window.first >= WIDE
+            pair = self._instrumented.pair("ops", window, None if wide else 2)
+            if pair is None and (wide or self._instrumented.failures):
+                self._hidden = self._group.differs and not self._instrumented.failures
+                return None
+            spread = Spread()
+            found = pair.first_operation(spread) if pair else None
+            better = better_window(window, pair, found, attempt, bool(self._group.result().sources))
+            if pair is not None and better is None:
+                self._spread = spread.steps(*pair.losses())
+                self._take_instrumented((pair.a, pair.b))
+                return self._search.named(found, pair, window)
+            window = better or window
+        return None
+
+    @property
+    def _search(self) -> CulpritSearch:
+        """The search with what is known by now."""
+        return CulpritSearch(self._instrumented, self._known(), self._request.dump)
+
+    def _known(self) -> Known:
+        processes = self._first.processes if self._first else ()
+        group = self._group.result()
+        devices = [device for run in group.runs for device in run.devices]
+        here = self._first is not None and self._first.place is None
+        if not devices and here and not environment.has_gpu():  # runs that were ended did not say it
+            devices = ["cpu"]
+        code = UserCode(root=self._request.settings.cwd, cwd=self._plan.spec(1).cwd)
+        files = {code.display(file) for process in processes if process.settings for file in process.settings.files}
+        varying = self._plan.varying.varying
+        return Known(
+            sources=group.sources,
+            code=code,
+            fixes=Fixes(
+                self._request.catalogue, versions(processes), devices, varying, code.root, tuple(sorted(files))
+            ),
+        )
+
+    def _difference(self) -> Difference | None:
+        """Return where two runs without instrumentation differ."""
+        found = self._group.result().first_difference
+        return found.difference if found else None
+
+    def _take_instrumented(self, results: Sequence[Result]) -> None:
+        """Add instrumented runs to the group if there are no others. They are counted elsewhere."""
+        if not self._group.result().runs:
+            for result in results:
+                self._take(result)
+            self._runs = 0
+
+    def result(self, interrupted: bool = False) -> Trace:
+        """Return the trace so far."""
+        settings, group = self._request.settings, self._group.result()
+        found = self._culprit is not None or self._narrowed is not None
+        return Trace(
+            schema_version=SCHEMA_VERSION,
+            command=settings.command,
+            environment=msgspec.to_builtins(self._environment),
+            verdict=Verdict.NONDETERMINISTIC if found else group.verdict,
+            groups=(group,),
+            warnings=(
+                *advice.warnings((group,), self._runner.leftovers, self._runner.warnings, isolated=settings.isolate),
+                *dict.fromkeys(self._instrumented.failures),
+            ),
+            next_steps=advice.flag_step(settings, self._culprit),
+            interrupted=interrupted,
+            target=settings.target.words,
+            started=settings.started,
+            ended=now(),
+            culprit=self._with_excerpt(),
+            narrowed_to=self._narrowed,
+            observer_effect=self._hidden,
+            passes=tuple(self._instrumented.passes),
+            total_runs=self._runs + self._instrumented.total_runs + self._trials.total_runs,
+            spread=self._spread,
+        )
+
+    def _with_excerpt(self) -> Culprit | None:
+        found = self._culprit
+        if found is None:
+            return None
+        return msgspec.structs.replace(found, excerpt=excerpts.at(self._request.settings.cwd, found.file, found.line))

@@ -1,0 +1,143 @@
+"""What an audit says whose runs go further one after another."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detaudit import baseline
+from detaudit.audit import Auditor
+from detaudit.launch import EnoughError, RunOutcome, RunSpec
+from detaudit.model import Audit, Status, Verdict
+from detaudit.report import render
+from detaudit.runner import Observer
+from tests.fakes import FakeLauncher, Script, run, settings, training
+
+WHOLE = run(training("end", steps=9))
+
+
+class Notes(Observer):
+    """Keeps what is reported."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, int | None]] = []
+
+    def differs(self, step: int) -> None:
+        self.found.append(("differs", step))
+
+    def runs_planned(self, runs: int, least: bool) -> None:
+        self.found.append(("at least" if least else "runs", runs))
+
+
+def audit(folder: Path, *scripts: Script, runs: int = 2, notes: Observer | None = None, **options: Any) -> Audit:
+    chosen = settings(folder, runs=runs, stepwise=True, **options)
+    return Auditor(chosen, FakeLauncher(*scripts), notes).run()
+
+
+def ended(steps: int, update: str = "") -> Script:
+    """Return a run that was ended after so many steps."""
+    return run(training(update or f"w{steps}", steps=steps, whole=False), ended=True)
+
+
+def differing(at: int, steps: int) -> Script:
+    """Return a run that was ended after so many steps, and differs at one of them only."""
+    lines = training(f"w{steps}", steps=steps, whole=False)
+    return run([{**line, "digest": "x"} if line.get("digest") == f"w{at}" else line for line in lines], ended=True)
+
+
+def test_runs_that_match_go_to_their_ends(tmp_path: Path) -> None:
+    notes = Notes()
+    found = audit(tmp_path, ended(1), ended(6), WHOLE, WHOLE, notes=notes)
+    (group,) = found.groups
+    assert (found.verdict, group.through, group.compared) == (Verdict.DETERMINISTIC, None, 2)
+    assert [run.through for run in group.runs] == [1, 6, None, None]
+    assert group.confidence is not None
+    assert notes.found == [("at least", 2), ("at least", 3), ("at least", 4), ("runs", 4)]
+    text = render(found, "markdown")
+    assert "**deterministic**: both runs are bit-identical" in text
+    assert "Ended early: run 1 after step 1, run 2 after step 6" in text
+    assert "2 runs would catch" in text
+
+
+def test_the_table_has_no_results_of_shorter_runs(tmp_path: Path) -> None:
+    text = render(audit(tmp_path, ended(1), ended(6), WHOLE, WHOLE), "markdown")
+    rows = [line.split() for line in text.splitlines() if line.startswith("| ")]
+    assert ["|", "1", "|", "-", "|", "-", "|", "1", "|", "1.5", "s", "|", "-", "|", "(ended)", "|"] in rows
+
+
+def test_too_few_whole_runs_are_inconclusive(tmp_path: Path) -> None:
+    def interrupted(_: RunSpec) -> RunOutcome:
+        raise KeyboardInterrupt
+
+    auditor = Auditor(settings(tmp_path, runs=3, stepwise=True), FakeLauncher(ended(1), ended(6), WHOLE, interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        auditor.run()
+    (group,) = auditor.result(interrupted=True).groups
+    assert group.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_run_that_fails_is_one_of_those_wanted(tmp_path: Path) -> None:
+    failed = run(training("w1", steps=1, whole=False), exit_code=1)
+    (group,) = audit(tmp_path, ended(1), failed, ended(6), WHOLE, WHOLE, runs=3).groups
+    assert (group.verdict, group.compared) == (Verdict.INCONCLUSIVE, 2)
+
+
+def test_once_two_differ_all_end_where_the_first_did(tmp_path: Path) -> None:
+    notes = Notes()
+    found = audit(tmp_path, ended(1), ended(6), differing(3, 24), ended(6), ended(6, "y"), runs=4, notes=notes)
+    (group,) = found.groups
+    assert found.verdict is Verdict.NONDETERMINISTIC
+    # The launcher of this test writes a log at once, so that it is not followed, but compared when it has ended.
+    assert [run.through for run in group.runs] == [1, 6, 6, 6, 6]
+    assert {run.status for run in group.runs} == {Status.ENDED}
+    assert (group.distinct_results, group.compared) == (3, 4)
+    assert ("differs", 3) in notes.found
+    assert "Ended early: run 1 after step 1, the others after step 6" in render(found, "markdown")
+
+
+def test_a_whole_run_that_differs_counts_as_far_as_the_others(tmp_path: Path) -> None:
+    (group,) = audit(tmp_path, ended(2), run(training("end", steps=1)), ended(2)).groups
+    assert group.verdict is Verdict.NONDETERMINISTIC
+    assert group.distinct_results == 2
+
+
+def test_a_run_that_goes_on_is_ended_where_the_one_it_differs_from_was(tmp_path: Path) -> None:
+    class Following(FakeLauncher):
+        """Writes the logs of the second run while it goes on."""
+
+        def launch(self, spec: RunSpec, tick: Any) -> RunOutcome:
+            if len(self.specs) != 1:
+                return super().launch(spec, tick)
+            self.specs.append(spec)
+            log = spec.live / "logs" / "7.0.jsonl"
+            log.parent.mkdir(parents=True)
+            lines = [json.dumps(line) for line in training("other", steps=9, whole=False)]
+            try:
+                for number in range(len(lines)):
+                    log.write_text("".join(line + "\n" for line in lines[: number + 1]))
+                    tick()
+            except EnoughError:
+                spec.live.rename(spec.folder)
+                return RunOutcome(None, 1.0, ended=True)
+            raise AssertionError("was not ended")
+
+    chosen = settings(tmp_path, runs=2, stepwise=True)
+    notes = Notes()
+    found = Auditor(chosen, Following(ended(4, "x")), notes).run()
+    (group,) = found.groups
+    assert group.verdict is Verdict.NONDETERMINISTIC
+    assert [run.through for run in group.runs] == [4, 4]
+    assert ("differs", 4) in notes.found
+
+
+def test_fail_fast_ends_a_run_at_its_difference(tmp_path: Path) -> None:
+    (group,) = audit(tmp_path, ended(1), ended(6), differing(3, 24), runs=4, fail_fast=True).groups
+    assert len(group.runs) == 3
+    assert group.verdict is Verdict.NONDETERMINISTIC
+
+
+def test_a_comparison_takes_a_whole_run(tmp_path: Path) -> None:
+    audit(tmp_path, ended(1), ended(6), WHOLE, WHOLE)
+    loaded = baseline.load(str(tmp_path / "out"))
+    assert loaded.recording.run.through is None

@@ -1,0 +1,89 @@
+"""No answer depends on wording: with every message and every description replaced, bisect and trace answer the same."""
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from detaudit.bisect import flags
+from detaudit.config.flags import Catalogue, load_catalogue
+from detaudit.config.recipes import load_recipe
+from detaudit.launch import RunOutcome, RunSpec
+from detaudit.model import Bisection, Trace
+from detaudit.report import messages
+from detaudit.trace import tracer
+from tests.bisect.test_flags import HASH, KERNEL, SEED
+from tests.fakes import Script, run, settings, training
+from tests.trace import test_tracer
+
+ENTROPY = "numpy-default-rng"
+LINES = [
+    {"k": "source", "kind": "unseeded", "what": "numpy.random.default_rng", "file": "train.py", "line": 2, "value": ""},
+    {"k": "source", "kind": "seed", "what": "random.seed", "file": "train.py", "line": 3, "value": "1"},
+]
+
+
+class Training:
+    """A launcher whose runs draw from an unseeded generator, and differ until its flag is set."""
+
+    def __init__(self) -> None:
+        self.launched: list[frozenset[str]] = []
+
+    def launch(self, spec: RunSpec, tick: object) -> RunOutcome:
+        orders = str(spec.env)
+        self.launched.append(frozenset(flag for flag in (SEED, KERNEL, ENTROPY) if f'"{flag}"' in orders))
+        end = "same" if ENTROPY in self.launched[-1] else f"other {len(self.launched)}"
+        lines = training(end)
+        script: Script = run([lines[0], *LINES, {"k": "framework", "name": "numpy", "version": "2.4.6"}, *lines[1:]])
+        return script(spec)
+
+
+def reworded(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
+    """Replace every function that writes a message, and return the catalogue with other descriptions."""
+    found = 0
+    for info in pkgutil.iter_modules(messages.__path__):
+        module = importlib.import_module(f"{messages.__name__}.{info.name}")
+        for name, value in vars(module).items():
+            if inspect.isfunction(value) and value.__module__ == module.__name__:
+                monkeypatch.setattr(module, name, lambda *_, **__: "lorem ipsum")
+                found += 1
+    assert found > 20
+    words = {"title": "lorem", "note": "ipsum", "by_hand": "dolor", "cost": "sit", "source": "amet"}
+    return Catalogue(replace(flag, **words) for flag in load_catalogue())
+
+
+def bisect(folder: Path, catalogue: Catalogue) -> tuple[Bisection, list[frozenset[str]]]:
+    folder.mkdir()
+    launcher = Training()
+    candidates = catalogue.select([SEED, KERNEL, HASH, ENTROPY])
+    question = flags.Question(settings(folder, runs=1), catalogue, candidates, seed=0)
+    return flags.Bisector(question, launcher).run(), launcher.launched
+
+
+def trace(folder: Path, catalogue: Catalogue) -> Trace:
+    folder.mkdir()
+    found = settings(folder)
+    (found.cwd / "train.py").write_text(test_tracer.CODE)
+    request = tracer.TraceRequest(found, load_recipe("none", catalogue), catalogue)
+    return tracer.Tracer(request, test_tracer.Training()).run()
+
+
+def test_bisect_tries_the_same_flags_and_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audit, tried = bisect(tmp_path / "a", load_catalogue())
+    other, also_tried = bisect(tmp_path / "b", reworded(monkeypatch))
+    assert [one.flag for one in audit.needed or ()] == [ENTROPY]
+    assert tried == also_tried
+    assert [one.flag for one in other.needed or ()] == [ENTROPY]
+    assert other.groups[0].sources == audit.groups[0].sources
+
+
+def test_trace_names_the_same_culprit_and_the_same_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = trace(tmp_path / "a", load_catalogue()).culprit
+    other = trace(tmp_path / "b", reworded(monkeypatch)).culprit
+    assert found is not None
+    assert other is not None
+    assert [one.flag for one in other.flags] == [one.flag for one in found.flags] != []
+    assert replace(other, flags=()) == replace(found, flags=())

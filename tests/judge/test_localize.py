@@ -1,0 +1,43 @@
+"""The explanation of a first difference is no surer than what was recorded allows."""
+
+import pytest
+
+from detaudit.judge.group import explanation, of_difference
+from detaudit.model import Difference, Explanation, LikelyCause, Stage
+
+ALL = [stage for stage in Stage if stage not in (Stage.STEPS, Stage.HYPERPARAMETERS)]
+TRAINED = [Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.UPDATE]
+FORWARD = (LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY)
+UPDATE = (LikelyCause.OPTIMIZER, LikelyCause.RACE)
+
+
+@pytest.mark.parametrize(
+    ("stage", "recorded", "matching", "likely"),
+    [
+        (Stage.INIT, ALL, (), (LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER)),
+        (Stage.RNG, ALL, (), (LikelyCause.SEEDING,)),
+        (Stage.BATCH, ALL, (Stage.RNG,), (LikelyCause.DATA_PIPELINE,)),
+        (Stage.FORWARD, ALL, (Stage.RNG, Stage.BATCH), FORWARD),
+        (Stage.FORWARD, [Stage.FORWARD], (), (LikelyCause.DATA, *FORWARD[1:])),
+        (Stage.BACKWARD, ALL, (Stage.RNG, Stage.BATCH, Stage.FORWARD), (LikelyCause.BACKWARD_KERNEL,)),
+        (Stage.REDUCE, ALL, (Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.BACKWARD), (LikelyCause.COLLECTIVE,)),
+        (Stage.UPDATE, ALL, (Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.BACKWARD, Stage.REDUCE), UPDATE),
+        (Stage.UPDATE, [Stage.FORWARD, Stage.UPDATE], (Stage.FORWARD,), (LikelyCause.BACKWARD_KERNEL, *UPDATE)),
+        (Stage.UPDATE, [Stage.UPDATE], (), (LikelyCause.DATA, *UPDATE)),
+        (Stage.HYPERPARAMETERS, ALL, tuple(ALL[1:6]), (LikelyCause.HYPERPARAMETERS,)),
+        (Stage.STDOUT, [Stage.STDOUT], (), (LikelyCause.NOT_RECORDED,)),
+        (Stage.ARTIFACT, [Stage.STDOUT, Stage.ARTIFACT], (Stage.STDOUT,), (LikelyCause.NOT_RECORDED,)),
+        (Stage.RETURNED, [*TRAINED, Stage.RETURNED], tuple(TRAINED[1:]), (LikelyCause.OUTSIDE_THE_WEIGHTS,)),
+        (Stage.STEPS, ALL, (), (LikelyCause.CONTROL_FLOW,)),
+    ],
+)
+def test_explanations(
+    stage: Stage, recorded: list[Stage], matching: tuple[Stage, ...], likely: tuple[LikelyCause, ...]
+) -> None:
+    assert explanation(stage, recorded) == Explanation(matching=matching, likely=likely)
+
+
+def test_a_fit_that_differs_accuses_no_kernel() -> None:
+    found = Difference(rank=1, step=1, stage=Stage.UPDATE, site="PCA.fit")
+    likely = (LikelyCause.RANDOM_STATE, LikelyCause.THREADS)
+    assert of_difference(found, TRAINED) == Explanation(matching=(Stage.RNG, Stage.BATCH), likely=likely)

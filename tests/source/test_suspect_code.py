@@ -1,0 +1,146 @@
+"""Code that iterates over sets or computes with hashes is found; code that forgets their order is not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detaudit.config.flags import load_catalogue
+from detaudit.model import Source, SourceKind, SourceMatch
+from detaudit.source.randomness import Pinned, in_text, read
+
+
+def at(text: str) -> list[int]:
+    return [line for line, _, _ in in_text(text.encode())]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for w in {'a', 'b'}: f(w)",
+        "for w in set(words): f(w)",
+        "x = list(set(words))",
+        "x = {w: i for i, w in enumerate(set(words))}",
+        "x = [f(w) for w in {g(v) for v in words}]",
+        "x = tuple(frozenset(words))",
+        "x = ' '.join({f(w) for w in words})",
+        "x = [*set(words)]",
+        "x = next(iter(set(words)))",
+        "for w in a.keys() & b.keys(): f(w)",
+        "for w in set(a) - set(b): f(w)",
+        "for w in set(a).union(b): f(w)",
+        "vocab = set()\nvocab.add(x)\nids = dict(zip(vocab, range(9)))",
+        "def f():\n    s = set(words)\n    return [g(w) for w in s]",
+        "class A:\n  def a(self): self.s = set()\n  def b(self):\n    return list(self.s)",
+        "s = set(a)\ns = s | set(b)\nx = s.pop()",
+        "x = np.random.RandomState()",
+        "x = np.random.Generator(PCG64(None))",
+        "g = torch.Generator()\ng.seed()",
+        "x = hash(name) % 10",
+        "x = np.empty((2, 3))",
+        "x = torch.empty_like(y)",
+        "x = y.new_empty(3)",
+        "x = id(o) % 7",
+        "x = sorted(things, key=id)",
+    ],
+)
+def test_an_order_that_nothing_fixes(text: str) -> None:
+    assert at(text) == [len(text.splitlines())]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = sorted(set(words))",
+        "x = sorted(list({f(w) for w in words}))",
+        "x = sorted(f(w) for w in set(words))",
+        "x = {f(w) for w in set(words)}",
+        "x = len(set(words)); y = 'a' in {'a', 'b'}; z = max(set(words))",
+        "x = set(a) & set(b)",
+        "x = list(set(words))\nx.sort()",
+        "for i in {1, 2, 3}: f(i)",
+        "for i in set(range(9)): f(i)",
+        "s = set(words)\ns = sorted(s)\nfor w in s: f(w)",
+        "def f(s):\n    for w in s: g(w)",
+        "for w in {'a': 1}: f(w)",
+        "class A:\n  def __hash__(self): return hash(self.name)",
+        "seen = {id(p) for p in ps}\nx = id(p) in seen",
+        "print('%d' % id(o))",
+        "x = np.random.RandomState(0); g.seed(1); y = PCG64(seed=s)",
+    ],
+)
+def test_an_order_that_is_forgotten_or_fixed(text: str) -> None:
+    assert at(text) == []
+
+
+def test_a_text_that_python_warns_about_is_read_without_warnings() -> None:
+    assert at("x = list(set('\\d'))") == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "call"),
+    [
+        ("x = list(set(words))", SourceKind.SET_ORDER, ""),
+        ("x = hash(name) % 10", SourceKind.HASH, ""),
+        ("x = sorted(things, key=hash)", SourceKind.HASH, ""),
+        ("x = id(o) % 7", SourceKind.ADDRESS, ""),
+        ("x = sorted(things, key=id)", SourceKind.ADDRESS, ""),
+        ("x = np.random.RandomState()", SourceKind.UNSEEDED, "RandomState"),
+        ("x = PCG64DXSM(None)", SourceKind.UNSEEDED, "PCG64DXSM"),
+        ("random.seed()", SourceKind.UNSEEDED, "random.seed"),
+        ("np.random.seed(None)", SourceKind.UNSEEDED, "numpy.random.seed"),
+        ("torch.seed()", SourceKind.UNSEEDED, "torch.seed"),
+        ("g.seed()", SourceKind.UNSEEDED, "Generator.seed"),
+        ("self.np.seed()", SourceKind.UNSEEDED, "Generator.seed"),
+        ("torch.Generator().seed()", SourceKind.UNSEEDED, "Generator.seed"),
+        ("x = np.empty((2, 3))", SourceKind.UNINITIALIZED, "numpy.empty"),
+        ("x = numpy.empty_like(y)", SourceKind.UNINITIALIZED, "numpy.empty_like"),
+        ("x = torch.empty_strided((2,), (1,))", SourceKind.UNINITIALIZED, "torch.empty_strided"),
+        ("x = y.new_empty(3)", SourceKind.UNINITIALIZED, "torch.empty"),
+    ],
+)
+def test_what_a_line_does(text: str, kind: SourceKind, call: str) -> None:
+    assert in_text(text.encode()) == ((1, kind, call),)
+
+
+def test_what_is_pinned_is_left_out(tmp_path: Path) -> None:
+    text = "x = list(set(w))\ny = hash(w)\nz = id(w) % 3\nr = RandomState()\ng = Generator()\ng.seed()\n"
+    text += "e = torch.empty_like(x)\n"
+    (tmp_path / "a.py").write_text(text)
+    (tmp_path / "broken.py").write_text("x = (\n")
+
+    def suspects(*fixing: str, **pinned: Any) -> list[Source]:
+        fixed = tuple(flag.matches for flag in load_catalogue().select(fixing))
+        return list(read(tmp_path, ["a.py", "broken.py", "none.py"], Pinned(**pinned, fixed=fixed)))
+
+    def suspect(line: int, kind: SourceKind, call: str = "") -> Source:
+        return Source(file="a.py", line=line, kind=kind, call=call, suspect=True)
+
+    numpy, torch = (
+        suspect(4, SourceKind.UNSEEDED, "RandomState"),
+        suspect(6, SourceKind.UNSEEDED, "Generator.seed"),
+    )
+    order, hashes, address = (
+        suspect(1, SourceKind.SET_ORDER),
+        suspect(2, SourceKind.HASH),
+        suspect(3, SourceKind.ADDRESS),
+    )
+    memory = suspect(7, SourceKind.UNINITIALIZED, "torch.empty_like")
+    assert suspects() == [numpy, torch, order, hashes, address, memory]
+    assert suspects(addresses=True) == [numpy, torch, order, hashes, memory]
+    # A set of objects is ordered by their addresses.
+    objects = suspect(1, SourceKind.OBJECT_SET_ORDER)
+    assert suspects("torch-seed-generators", "torch-deterministic-algorithms", hash_seed=True) == [
+        numpy,
+        objects,
+        address,
+    ]
+    pinned = {"hash_seed": True, "addresses": True}
+    assert suspects("numpy-default-rng", "numpy-zero-empty", **pinned) == [torch, memory]
+
+
+def test_a_line_that_no_flag_fixes_is_a_suspect(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("np.random.seed()\n")
+    other, same = SourceMatch(calls=("random.seed",)), SourceMatch(calls=("numpy.random.seed",))
+    assert len(read(tmp_path, ["a.py"], Pinned(fixed=(other,)))) == 1
+    assert read(tmp_path, ["a.py"], Pinned(fixed=(other, same))) == ()
