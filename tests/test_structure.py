@@ -88,7 +88,7 @@ RECORDER = [
     {"bootstrap"},
     {"boot"},
     {"patches", "probes", "replay", "watch"},
-    {"adapters"},
+    {"frameworks", "lines"},
     {"randomness"},
     {"training"},
     {"process"},

@@ -12,7 +12,7 @@ from detaudit.bisect import trials
 from detaudit.bisect.flags import Bisector, Question
 from detaudit.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.cli import complete
-from detaudit.cli.elsewhere import options_of, search_elsewhere
+from detaudit.cli.engine_runs import options_of, search_elsewhere
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,

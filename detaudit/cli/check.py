@@ -12,8 +12,8 @@ import msgspec
 from detaudit import advice, store
 from detaudit.check import Checker, CheckRequest
 from detaudit.cli import complete
-from detaudit.cli.elsewhere import check_elsewhere, refuse_beside_engine, refuse_spread
-from detaudit.cli.execute import Shown, execute
+from detaudit.cli.engine_runs import check_elsewhere, refuse_beside_engine, refuse_spread
+from detaudit.cli.execute import Shown, execute, print_python
 from detaudit.cli.help import Command
 from detaudit.cli.options import (
     RUNS,
@@ -27,7 +27,6 @@ from detaudit.cli.options import (
     spread_option,
     verbose_option,
 )
-from detaudit.cli.output import print_python
 from detaudit.cli.settings import command_line, jobs_of, loss_regex, new_results, refuse_unfinished
 from detaudit.config import choice, project
 from detaudit.config.flags import Catalogue, load_catalogue

@@ -4,9 +4,9 @@ import click
 
 from detaudit.baseline import ended, load
 from detaudit.cli import complete
+from detaudit.cli.execute import print_report
 from detaudit.cli.help import Command
 from detaudit.cli.options import COMPARED, format_option, option
-from detaudit.cli.output import print_report
 from detaudit.cli.settings import command_line, loss_regex
 from detaudit.compare import compare
 from detaudit.model import exit_code

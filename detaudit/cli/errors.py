@@ -29,7 +29,7 @@ def print_error(error: DetauditError, arguments: Sequence[str] = ()) -> None:
     lines = [filled(line, columns) for line in title.split("\n")]
     if isinstance(error, UsageError):
         words = redact.command(("detaudit", *arguments))
-        lines += pointer.in_file(message, columns) or pointer.lines(message, words, columns)
+        lines += pointer.in_file(message, columns) or pointer.pointed_lines(message, words, columns)
     if error.hint:
         hint = f"{click.style('hint:', fg='cyan')} {plain(redact.text(error.hint))}"
         lines += [filled(line, columns, "  ") for line in hint.split("\n")]

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from detaudit import store
+from detaudit.cli.execute import print_report
 from detaudit.cli.help import Command
 from detaudit.cli.options import RUNS, across_option, format_option, option, out_option, quiet_option
-from detaudit.cli.output import print_report
 from detaudit.cli.places import read_plan_at
 from detaudit.cli.settings import new_results
 from detaudit.config.options import Until

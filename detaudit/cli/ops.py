@@ -1,4 +1,4 @@
-"""``detaudit ops``: find the operations of a framework that differ on the same inputs."""
+"""detaudit ops."""
 
 import os
 import secrets
@@ -6,24 +6,95 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import msgspec
 
-from detaudit import store
+from detaudit import store, wire
 from detaudit.cli import complete
-from detaudit.cli.ops_script import AT_STEP, recorded, refuse
+from detaudit.cli.execute import print_python
 from detaudit.cli.options import TargetCommand, format_option, option, out_option, python_option, quiet_option
+from detaudit.cli.progress import ProgressLine
 from detaudit.cli.screen import width
+from detaudit.cli.settings import settings_of
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
 from detaudit.errors import UsageError
 from detaudit.launch import target
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.processes import Reaper, shielded
 from detaudit.launch.target import outer_environment, training_python
+from detaudit.model import Compare
 from detaudit.model.fact import count
+from detaudit.ops import scan
 from detaudit.ops.scan import SCAN, Request, Scanner, Watcher, read_request
 from detaudit.report import operations
+
+# ``detaudit ops --script``: record what one step of a script calls, before it is repeated.
+
+
+AT_STEP = 2
+"""The step that is recorded by default: the first one also has what is done once."""
+
+
+def refuse(
+    script: str | None,
+    after_dashes: tuple[str, ...],
+    needing: Mapping[str, object],
+    excluded: Mapping[str, object],
+    resume: Path | None,
+) -> None:
+    """Raise UsageError for options that need --script, or that are ``excluded`` with it."""
+    if script is None:
+        given = next((name for name, value in needing.items() if value is not None), None)
+        if given or after_dashes:
+            what = given or "arguments after --"
+            raise UsageError(f"{what} without --script", "Name the script, as in: detaudit ops --script train.py.")
+        return
+    if resume is not None:
+        raise UsageError("--resume with --script", "Leave --script out: the results folder has what it called.")
+    given = next((name for name, value in excluded.items() if value), None)
+    if given == "--framework":
+        raise UsageError(
+            "--script records what torch calls, not TensorFlow",
+            "Use `detaudit trace`, or `detaudit ops --framework tensorflow` without --script.",
+        )
+    if given:
+        raise UsageError(
+            f"{given} with --script, which has the inputs of the script", f"Leave {given} out; --op selects operations."
+        )
+
+
+def recorded(
+    request: Request,
+    script: str,
+    arguments: tuple[str, ...],
+    at_step: int,
+    python: str | None,
+    folder: Path,
+    quiet: bool,
+) -> Request:
+    """Run the script through a step, and return the request to scan what that called."""
+    settings = settings_of(
+        arguments, (load_recipe("none", load_catalogue()),), 1, words=(script,), module="", python=python, out=folder,
+        isolate=False, isolate_root=None, timeout=None, stages=wire.DEFAULT_STAGES, loss_pattern=None, artifacts_=(),
+        no_files=True, compare=Compare.TRAINING.value, ignore=(), ignore_text=(), redact=(), file_budget=None,
+    )  # fmt: skip
+    settings = replace(settings, out=folder)
+    print_python([settings.target], quiet)
+    with ProgressLine(quiet) as progress, Reaper(settings.mark):
+        log, about = scan.record(settings, at_step, LocalLauncher(), progress)
+    device = scan.device(scan.read(log)[0]) if log else request.device
+    return msgspec.structs.replace(
+        request, python=settings.target.python, device=device, dtypes=(), script=about, log=str(log or "")
+    )
+
+
+# ``detaudit ops``: find the operations of a framework that differ on the same inputs.
+
 
 _EXAMPLES = (
     ("which operations of torch differ on this machine?", "detaudit ops"),

@@ -45,7 +45,7 @@ def in_file(message: str, width: int | None) -> list[str]:
     return _underlined(letters, f"{number} | ", width or _MOST)
 
 
-def lines(message: str, words: Sequence[str], width: int | None) -> list[str]:
+def pointed_lines(message: str, words: Sequence[str], width: int | None) -> list[str]:
     """Return the command, and below it a line that underlines what the message names; nothing if it names nothing."""
     tokens = {token.rstrip(".:") for token in _BETWEEN.split(message)}
     found = [(letter, named) for part, named in _parts(words, message, tokens) for letter in part]

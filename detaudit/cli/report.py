@@ -8,9 +8,9 @@ import click
 from detaudit import advice, redact, store
 from detaudit.cli import complete
 from detaudit.cli.errors import print_error
+from detaudit.cli.execute import print_report, rendered
 from detaudit.cli.help import Command
 from detaudit.cli.options import OUTPUT, format_option, option
-from detaudit.cli.output import print_report, rendered
 from detaudit.errors import DetauditError, UsageError
 from detaudit.exports import Destination, destination
 from detaudit.exports.tracked import tracked

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from detaudit.cli import complete
-from detaudit.cli.elsewhere import options_of, search_elsewhere
+from detaudit.cli.engine_runs import options_of, search_elsewhere
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,

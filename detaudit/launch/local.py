@@ -18,8 +18,8 @@ from pathlib import Path
 
 from detaudit import private, wire
 from detaudit.errors import StorageError, UnknownNameError, WorkspaceError
-from detaudit.launch import SCRATCH, EnoughError, RunOutcome, RunSpec, processes
-from detaudit.launch import processes as orphans
+from detaudit.launch import SCRATCH, EnoughError, RunOutcome, RunSpec
+from detaudit.launch import processes as launch_processes
 from detaudit.launch.descendants import Descendants
 from detaudit.launch.processes import shielded
 from detaudit.launch.refusals import no_aslr
@@ -41,7 +41,7 @@ def busy(processes: int) -> Iterator[None]:
     try:
         for _ in range(processes):
             started.append(_start_busy())
-            orphans.keep(started[-1].pid)
+            launch_processes.keep(started[-1].pid)
         yield
     finally:
         for process in started:
@@ -264,13 +264,13 @@ class LocalLauncher:
         return outcome
 
     def _run(self, spec: RunSpec, stdout: Log, stderr: Log, tick: Callable[[], None]) -> RunOutcome:
-        started, killed_before = time.monotonic(), processes.kills()
-        with processes.lock:
+        started, killed_before = time.monotonic(), launch_processes.kills()
+        with launch_processes.lock:
             leader = _start(spec, stdout, stderr)
             stdout.started()
             stderr.started()
             tree, competing = Descendants(leader.pid), Competing()
-            processes.begin(spec.mark, leader.pid, tree)
+            launch_processes.begin(spec.mark, leader.pid, tree)
         timed_out = ended = False
         try:
             while leader.poll() is None:
@@ -287,18 +287,18 @@ class LocalLauncher:
                 _wait(leader)
             wall_s = time.monotonic() - started
             if timed_out or (ended and spec.may_save):
-                processes.end_group(leader, spec.mark)
+                launch_processes.end_group(leader, spec.mark)
             elif ended:
-                processes.kill_group(leader, spec.mark)
-            left = processes.end_left_processes(spec.mark)
+                launch_processes.kill_group(leader, spec.mark)
+            left = launch_processes.end_left_processes(spec.mark)
         except BaseException:
             with shielded():
-                processes.end_group(leader, spec.mark)
+                launch_processes.end_group(leader, spec.mark)
             raise
         finally:
-            processes.end(spec.mark)
+            launch_processes.end(spec.mark)
         code = None if ended else leader.returncode
-        starved = code == -signal.SIGKILL and processes.kills() > killed_before
+        starved = code == -signal.SIGKILL and launch_processes.kills() > killed_before
         return RunOutcome(code, wall_s, timed_out, ended, left, tree.programs, competing.usual, starved)
 
 

@@ -6,9 +6,9 @@ import atexit
 import os
 
 from .. import wire
-from .adapters import ADAPTERS
+from .frameworks import ADAPTERS
 from .patches import flags
-from .process import children, imports, outputs
+from .process import children, imports
 from .process.recorder import Recorder
 from .process.settings import FRAMEWORKS, SettingsRecorder
 from .randomness import system
@@ -25,25 +25,25 @@ _SEEDED = ("random", "numpy.random", "torch", "tensorflow", "jax")
 """Modules with functions that take a seed; see randomness/seeds.py."""
 
 _HOOKED_FIRST = (
-    ("random", "randomness.draws", "watch_python"),
-    ("numpy.random", "randomness.draws", "watch_numpy"),
-    ("numba.core.config", "randomness.draws", "restore"),
-    ("torch._dynamo.eval_frame", "randomness.draws", "restore_for_dynamo"),
-    ("concurrent.futures._base", "randomness.completion_order", "watch_futures"),
+    ("random", "randomness.seeds", "watch_python"),
+    ("numpy.random", "randomness.seeds", "watch_numpy"),
+    ("numba.core.config", "randomness.seeds", "restore"),
+    ("torch._dynamo.eval_frame", "randomness.seeds", "restore_for_dynamo"),
+    ("concurrent.futures._base", "randomness.order", "watch_futures"),
     ("concurrent.futures.thread", "process.threads", "name_tasks"),
     ("threading", "process.writers", "watch_threads"),
-    ("multiprocessing.pool", "randomness.completion_order", "watch_pool"),
-    ("multiprocessing.pool", "process.tasks", "watch_pool"),
-    ("concurrent.futures.process", "process.tasks", "watch_executor"),
-    ("loky.process_executor", "process.tasks", "watch_executor"),
-    ("joblib.externals.loky.process_executor", "process.tasks", "watch_executor"),
-    ("joblib.parallel", "process.tasks", "watch_joblib"),
+    ("multiprocessing.pool", "randomness.order", "watch_pool"),
+    ("multiprocessing.pool", "process.threads", "watch_pool"),
+    ("concurrent.futures.process", "process.threads", "watch_executor"),
+    ("loky.process_executor", "process.threads", "watch_executor"),
+    ("joblib.externals.loky.process_executor", "process.threads", "watch_executor"),
+    ("joblib.parallel", "process.threads", "watch_joblib"),
     ("subprocess", "process.children", "watch_subprocess"),
-    ("queue", "randomness.queues", "watch"),
-    ("tensorflow", "randomness.tensorflow_data", "watch"),
-    ("torch.utils.data.dataloader", "randomness.completion_order", "watch_loaders"),
-    ("torch.serialization", "process.outputs", "watch_torch"),
-    ("h5py._hl.files", "process.outputs", "watch_h5py"),
+    ("queue", "randomness.order", "watch"),
+    ("tensorflow", "randomness.tensorflow", "watch"),
+    ("torch.utils.data.dataloader", "randomness.order", "watch_loaders"),
+    ("torch.serialization", "process.children", "watch_torch"),
+    ("h5py._hl.files", "process.children", "watch_h5py"),
 )
 """Modules to hook before any flag is applied, and for each the module here and the function that hooks it."""
 
@@ -67,7 +67,7 @@ def _watch_framework(recorder: Recorder, name: str) -> None:
     def install(module: ModuleType) -> None:
         import importlib
 
-        adapter = importlib.import_module("." + ADAPTERS[name], __package__ + ".adapters")
+        adapter = importlib.import_module("." + ADAPTERS[name], __package__ + ".frameworks")
         adapter.install(module, recorder)
 
     imports.when_imported(name, recorder.sink, install)
@@ -97,8 +97,8 @@ def _prepare_for_calls(recorder: Recorder) -> None:
     # For a script that imports detaudit to call detaudit.record or the probes.
     def prepare(_: ModuleType) -> None:
         from . import probes
-        from .probes import compilers, returned
-        from .training import record
+        from .probes import returned
+        from .training import compilers, record
 
         record.prepare(recorder)
         probes.prepare(recorder)
@@ -155,5 +155,5 @@ def start() -> None:
     recorder.sink.guarded("watch", lambda: _instrument(recorder))
     recorder.sink.guarded("environ", lambda: _watch_settings(recorder))
     recorder.sink.guarded("os", lambda: _watch_system(recorder))
-    recorder.sink.guarded("outputs", lambda: outputs.watch(recorder))
-    recorder.sink.guarded("child", lambda: children.watch(recorder))
+    recorder.sink.guarded("outputs", lambda: children.watch_files(recorder))
+    recorder.sink.guarded("child", lambda: children.watch_children(recorder))

@@ -5,8 +5,7 @@ from unittest import mock
 
 import pytest
 
-from detaudit.cli.each_run import finished, started
-from detaudit.cli.progress import ProgressLine
+from detaudit.cli.progress import ProgressLine, finished, started
 from detaudit.launch import RunSpec, Slot
 from detaudit.launch.plan import BOOTSTRAP
 from detaudit.model import Run, Status

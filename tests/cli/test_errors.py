@@ -6,7 +6,7 @@ import click
 import pytest
 
 from detaudit.cli import COMMANDS, cli, main
-from detaudit.cli.pointer import in_file, lines
+from detaudit.cli.pointer import in_file, pointed_lines
 
 ALL = {name: cli.get_command(click.Context(cli), name) for name in COMMANDS}
 """The commands, imported before a test replaces what starts processes."""
@@ -126,20 +126,23 @@ def test_each_command_has_a_hint_for_an_option_that_does_not_exist(
 
 
 def test_a_value_after_an_equals_sign_is_underlined_alone() -> None:
-    command, marks = lines("unknown recipe 'sedes'", ("detaudit", "run", "--recipe=sedes", "x y"), None)
+    command, marks = pointed_lines("unknown recipe 'sedes'", ("detaudit", "run", "--recipe=sedes", "x y"), None)
     assert command == "  detaudit run --recipe=sedes 'x y'"
     assert click.unstyle(marks) == "                        ^^^^^"
 
 
 def test_words_that_a_message_only_contains_are_not_underlined() -> None:
-    assert lines("no run finished in time", ("detaudit", "run", "in"), None) == []
-    assert lines("cannot read x.yaml: no such file", ("detaudit", "run", "x.yaml", "y.yaml"), None)[1].count("^") == 6
+    assert pointed_lines("no run finished in time", ("detaudit", "run", "in"), None) == []
+    assert (
+        pointed_lines("cannot read x.yaml: no such file", ("detaudit", "run", "x.yaml", "y.yaml"), None)[1].count("^")
+        == 6
+    )
 
 
 @pytest.mark.parametrize("width", [1, 40, 60, 80])
 def test_a_long_command_is_cut_around_the_word(width: int) -> None:
     words = ("detaudit", "run", *["--flag=torch-seed"] * 9, "--recipe", "sedes", *["--no-flag=numpy-seed"] * 9)
-    command, marks = lines("unknown recipe 'sedes'", words, width)
+    command, marks = pointed_lines("unknown recipe 'sedes'", words, width)
     marks = click.unstyle(marks)
     assert max(len(command), len(marks)) <= max(40, width)
     assert command[marks.index("^") : len(marks)] == "sedes"
@@ -180,7 +183,7 @@ def test_a_file_that_cannot_be_read_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_wide_letters_are_underlined_whole() -> None:
-    command, marks = lines("unknown recipe '表'", ("detaudit", "表", "x"), None)
+    command, marks = pointed_lines("unknown recipe '表'", ("detaudit", "表", "x"), None)
     assert (command, click.unstyle(marks)) == ("  detaudit '表' x", "           ^^^^")
 
 

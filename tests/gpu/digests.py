@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from benchmarks.tasks import Device, Found, Task
-from detaudit.recorder.adapters.torch.reader import TorchReader
+from detaudit.recorder.frameworks.torch.reader import TorchReader
 from detaudit.recorder.training.digest import NumpyDigest, TorchDigest
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8,

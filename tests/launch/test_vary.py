@@ -118,7 +118,9 @@ def test_busy_processes_end_with_the_run_even_after_an_error() -> None:
 
 @pytest.mark.launches
 def test_busy_processes_end_when_the_audit_is_killed() -> None:
-    code = "import sys; from detaudit.launch import local\nwith local.busy(1): print('up', flush=True); sys.stdin.read()"
+    code = (
+        "import sys; from detaudit.launch import local\nwith local.busy(1): print('up', flush=True); sys.stdin.read()"
+    )
     audit = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert audit.stdout is not None
     assert audit.stdout.readline() == b"up\n"

@@ -249,7 +249,8 @@ import warnings
 warnings.simplefilter("ignore")
 import numpy as np
 from sklearn.utils import all_estimators
-from detaudit.recorder.training import digest, estimators
+from detaudit.recorder.frameworks import estimators
+from detaudit.recorder.training import digest
 generator = np.random.RandomState(0)
 x, y = np.abs(generator.normal(size=(40, 6))), generator.randint(0, 2, 40)
 reader = estimators.ArrayReader()

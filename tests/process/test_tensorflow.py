@@ -437,7 +437,7 @@ def test_an_unordered_pipeline_is_the_first_to_differ(project: Project) -> None:
 
 DIGEST = """
 import numpy as np, tensorflow as tf
-from detaudit.recorder.adapters.tensorflow.graphs import GraphDigest
+from detaudit.recorder.frameworks.tensorflow.graphs import GraphDigest
 of = GraphDigest(tf).of
 graph, compiled = tf.function(lambda *t: of(t)), tf.function(lambda *t: of(t), jit_compile=True)
 random = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.recorder.watch.lines import paths
+from detaudit.recorder.lines import tracer
 from detaudit.runs.log_records import Line
 from detaudit.trace import lines
 from detaudit.trace.lines import DECODER, Assigned, Differing, Fork, Place, Ran, assignments, fork, watched
@@ -37,7 +37,7 @@ class Run:
     def __init__(self) -> None:
         self.stream = Stream()
         self.n = 0
-        self._threads: dict[str, paths.Paths] = {}
+        self._threads: dict[str, tracer.Paths] = {}
 
     def ran(
         self,
@@ -48,7 +48,7 @@ class Run:
         values: dict[int, str] | None = None,
     ) -> "Run":
         """Run lines; ``values`` has what ``x`` is after so many of them."""
-        record = self._threads.setdefault(thread, paths.Paths(self.stream, thread))  # type: ignore[arg-type]
+        record = self._threads.setdefault(thread, tracer.Paths(self.stream, thread))  # type: ignore[arg-type]
         for number, place in enumerate(places, 1):
             record.add(place)
             if number in (values or {}):
@@ -108,7 +108,7 @@ def test_a_run_that_ends_diverges_from_one_that_continues(
 @given(PROGRAMS, PROGRAMS, CUTS)
 def test_what_is_kept_as_a_digest_is_still_compared(before: list[Place], rest: list[Place], cuts: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "_MOST_SEQUENCES", 2)
+        patch.setattr(tracer, "_MOST_SEQUENCES", 2)
         a, b = [*before, B, *rest], [*before, C, *rest]
         assert fork(steps(Run(), a, cuts).lines(), steps(Run(), a, cuts).lines()) is None
         found = fork(steps(Run(), a, cuts).lines(), steps(Run(), b, cuts).lines())
@@ -123,7 +123,7 @@ def test_what_is_kept_as_a_digest_is_still_compared(before: list[Place], rest: l
 @given(st.lists(PROGRAMS, max_size=6), CUTS)
 def test_stretches_may_be_renumbered(programs: list[list[Place]], cuts: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "_MOST_PLACES", 3)
+        patch.setattr(tracer, "_MOST_PLACES", 3)
         a, b = Run(), Run()
         for step, program in enumerate(programs, 1):
             a.ran(program, step)

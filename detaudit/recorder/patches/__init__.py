@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ..process.os_functions import replace_in_os
-from ..process.replace import replace
+from ..process.replace import replace, replace_in_os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,16 +16,16 @@ PATCHES = {
     "seed-numpy-entropy": "generators.seed_numpy",
     "seed-torch-generators": "generators.seed_torch",
     "seed-tensorflow-generators": "generators.seed_tensorflow",
-    "sort-listings": "listings.sort",
+    "sort-listings": "system.sort",
     "fill-numpy-memory": "memory.fill_numpy",
     "fill-torch-memory": "memory.fill_torch",
-    "torch-module-on-cpu": "torch_cpu.run_on_cpu",
-    "torch-loader-without-workers": "torch_loader.no_workers",
-    "torch-loader-seeded-workers": "torch_loader.seed_workers",
-    "torch-loader-in-order": "torch_loader.in_order",
-    "torch-plain-cross-entropy": "torch_loss.plain_cross_entropy",
-    "tensorflow-data-in-order": "tensorflow_data.make_deterministic",
-    "tensorflow-plain-cross-entropy": "tensorflow_loss.plain_cross_entropy",
+    "torch-module-on-cpu": "torch.run_on_cpu",
+    "torch-loader-without-workers": "torch.no_workers",
+    "torch-loader-seeded-workers": "torch.seed_workers",
+    "torch-loader-in-order": "torch.in_order",
+    "torch-plain-cross-entropy": "torch.plain_cross_entropy",
+    "tensorflow-data-in-order": "tensorflow.make_deterministic",
+    "tensorflow-plain-cross-entropy": "tensorflow.plain_cross_entropy",
 }
 """The name of a patch in the catalogue, and its function here, whose module is loaded only if the patch is applied."""
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from ..process.sink import Sink
+    from ..process.log import Sink
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
@@ -61,9 +61,9 @@ def apply(instruction: dict[str, Any], failed: Callable[[str], None] = lambda _:
         options = patches.PatchOptions(instruction["seed"], instruction.get("value", ""), failed)
         patches.apply(instruction["patch"], options)
     if "vary" in instruction:
-        from . import variations
+        from . import system
 
-        variations.VARIATIONS[instruction["vary"]](instruction["number"])
+        system.VARIATIONS[instruction["vary"]](instruction["number"])
 
 
 def applier(text: str, sink: Sink) -> Callable[[ModuleType], None]:

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 
 from ..training import record
+from ..training.compilers import constant_when_traced, needs_full_graph, never_convert, outside_graphs
+from ..training.walk import walk
 from . import layers
-from .compilers import constant_when_traced, needs_full_graph, never_convert, outside_graphs
-from .structure import walk
 from .watcher import ProbeWatcher
 
 TYPE_CHECKING = False

@@ -9,8 +9,8 @@ from ... import wire
 from .. import probes
 from ..training import clocks, digest
 from ..training.record import ValueReader
-from .structure import walk
-from .values import NumpyReader, digest_plain
+from ..training.walk import walk
+from .log import NumpyReader, digest_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

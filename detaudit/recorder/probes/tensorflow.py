@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import importlib
 
-from .values import NumpyReader
+from .log import NumpyReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from .probe_log import ProbeLog
+    from .log import ProbeLog
 
 
 class TensorFlowProbes:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 import weakref
 
-from ..adapters.torch.compiling import compiling
-from ..adapters.torch.reader import TorchReader
+from ..frameworks.torch.reader import TorchReader
 from ..training import digest
-from .compilers import outside_graphs
+from ..training.compilers import compiling, outside_graphs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .probe_log import ProbeLog
+    from .log import ProbeLog
 
 
 class TorchProbes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 
-from . import values
-from .probe_log import ProbeLog
+from . import log
+from .log import ProbeLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class ProbeWatcher:
 
     def __init__(self, recorder: Recorder) -> None:
         self.log = ProbeLog(recorder)
-        self._arrays = values.NumpyReader()
+        self._arrays = log.NumpyReader()
         self._torch: TorchProbes | None = None
         self._tensorflow: TensorFlowProbes | None = None
 
@@ -86,9 +86,9 @@ class ProbeWatcher:
             self.log.note(name, found, text, gradient=gradient, after_loss=gradient)
 
     def _read(self, value: Any) -> tuple[str, str | None]:
-        plain = values.digest_plain(value)
+        plain = log.digest_plain(value)
         if plain is not None:
-            return plain, values.shown(value)
+            return plain, log.shown(value)
         if not hasattr(value, "__array__"):
             raise TypeError(f"a probe accepts numbers, strings, tensors and arrays, not {type(value).__name__}")
         importlib.import_module("numpy")

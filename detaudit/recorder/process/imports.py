@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from .sink import Sink
+    from .log import Sink
 
 _machinery: Any = importlib._bootstrap
 _waiting: dict[str, list[Callable[[ModuleType], None]]] = {}

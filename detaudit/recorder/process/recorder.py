@@ -8,7 +8,7 @@ import sys
 
 from ... import wire
 from . import writers
-from .sink import Sink
+from .log import Sink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

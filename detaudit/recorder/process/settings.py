@@ -6,7 +6,7 @@ import os
 import sys
 
 from ... import wire
-from . import frames, handlers
+from . import frames, guard
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -82,7 +82,7 @@ def _read(module: Any, dotted: str) -> Any:
         for part in dotted.split("."):
             value = getattr(value, part[:-2])() if part.endswith("()") else getattr(value, part)
     except Exception as error:
-        handlers.pass_on(error)
+        guard.pass_on(error)
         return _ABSENT
     return value if value is None or isinstance(value, (bool, int)) else str(value)
 

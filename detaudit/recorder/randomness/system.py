@@ -6,8 +6,7 @@ import os
 import sys
 
 from ..process import frames
-from ..process.os_functions import DirectoryScan, replace_in_os
-from ..process.replace import replace
+from ..process.replace import DirectoryScan, replace, replace_in_os
 from . import seeds
 
 TYPE_CHECKING = False
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from ..process.sink import Sink
+    from ..process.log import Sink
 
 _DRAWING = ("random", "secrets", "uuid")
 _LISTING = ("os", "glob", "pathlib", "fnmatch")

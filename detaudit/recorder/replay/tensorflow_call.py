@@ -6,7 +6,7 @@ import importlib
 import os
 import random
 
-from ..adapters.tensorflow.reader import TensorFlowReader
+from ..frameworks.tensorflow.reader import TensorFlowReader
 from ..training import digest
 
 TYPE_CHECKING = False

@@ -1,7 +1,4 @@
-"""Record the state of models: their buffers at each step, and all that they hold when they are freed or at the end.
-
-A class with ``__del__`` is freed with everything still in place, so nothing needs to be kept alive for this.
-"""
+"""The state of models: buffers, and all that they hold."""
 
 from __future__ import annotations
 
@@ -11,15 +8,21 @@ import weakref
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from ..process import handlers, threads
+from ..process import guard as handlers
+from ..process import threads
 from . import digest
+
+# Record the state of models: their buffers at each step, and all that they hold when they are freed or at the end.
+#
+# A class with ``__del__`` is freed with everything still in place, so nothing needs to be kept alive for this.
+
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from .reader import FrameworkReader
+    from .digest import FrameworkReader
 
 
 class Held(NamedTuple):
@@ -185,3 +188,27 @@ class ModelStates(ABC):
             [type(part).__name__, f"{name}.{held.name}", held.buffer, dtype, [int(n) for n in shape], "%016x" % words]
             for held, (_, dtype, shape, words) in zip(tensors, digests)
         ]
+
+
+# What a training leaves behind beside the weights that it updates.
+
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    class State(Protocol):
+        """What a training leaves behind beside the weights that it updates."""
+
+        def at_step(self) -> str | None:
+            """Return a digest of it after a step, None if there is nothing to compare."""
+
+        def names(self) -> dict[int, str]:
+            """Return the names of the tensors of models that ran since the last step, by their id()."""
+
+        def at_end(self, of_task: bool = False) -> list[list[Any]]:
+            """Return its tensors as described for ``state`` in wire.py, at the end of a task only what ran in it."""
+
+        def end(self) -> None:
+            """Stop recording: the process ends, and nothing was trained."""
+
+        def forget(self) -> None:
+            """Start over, as in a forked child."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 
-from .reader import FrameworkReader
+from .digest import FrameworkReader
 from .steps import Training
 
 TYPE_CHECKING = False

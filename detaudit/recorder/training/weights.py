@@ -1,4 +1,4 @@
-"""Hold the weights of trainings until their final digests are computed."""
+"""Weights held until the end, their sums, and each weight at powers of two."""
 
 from __future__ import annotations
 
@@ -6,15 +6,149 @@ import itertools
 import sys
 import weakref
 
-from ..process import handlers
-from .summary import Summary, Weight, fold
+from ... import wire
+from ..process import guard
+from . import digest
+
+# Sum up what was trained, as ``final`` in wire.py describes it.
+
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from .reader import FrameworkReader
+    from ..process.log import PendingEvents
+    from .digest import FrameworkReader, Part
+    from .models import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, Protocol
+
+    from .digest import FrameworkReader, Part
+
+    class Set(Protocol):
+        """Weights that were trained together."""
+
+        @property
+        def gone(self) -> bool:
+            """Whether all its tensors were freed."""
+
+        def summary(self) -> Summary:
+            """Return what remains of it."""
+
+
+def weight_record(part: Part, total: float) -> list[Any]:
+    """Return dtype, shape, digest and sum of a weight, as described for ``final`` in wire.py."""
+    _, dtype, shape, words = part
+    return [dtype, [int(size) for size in shape], "%016x" % words, float(total).hex()]
+
+
+class Weight:
+    """The sum and digest of a weight. ``tensor()`` is None once the weight was freed."""
+
+    def __init__(self, tensor: Any, part: Part, reader: FrameworkReader) -> None:
+        self.part, self.sum, self.device = part, reader.total(tensor), reader.device(tensor)
+        try:
+            self.tensor: Callable[[], Any] = weakref.ref(tensor)
+        except TypeError:  # such as a NumPy scalar
+            self.tensor = lambda: None
+
+    def as_record(self) -> list[Any]:
+        """Return dtype, shape, digest and sum, as described for ``final`` in wire.py."""
+        return weight_record(self.part, self.sum)
+
+
+class Summary:
+    """What is written of sets of weights: their digests and sums in the order of their ``number``."""
+
+    gone = True
+
+    def __init__(self, number: int = -1, weights: Sequence[Weight] = ()) -> None:
+        self.number = number
+        self._digests = [_digest(weights)] if weights else []
+        self._sums = [sum([weight.sum for weight in weights], 0.0)] if weights else []
+        self._params = len(weights)
+        self._devices = {weight.device for weight in weights}
+        self._weights = [weight.as_record() for weight in weights[: wire.MOST_WEIGHTS]]
+
+    def summary(self) -> Summary:
+        """Return itself."""
+        return self
+
+    def join(self, other: Summary) -> None:
+        """Add the sets that follow."""
+        self._digests += other._digests
+        self._sums += other._sums
+        self._params += other._params
+        self._devices |= other._devices
+        self._weights += other._weights[: max(0, wire.MOST_WEIGHTS - len(self._weights))]
+
+    def as_record(self) -> dict[str, Any]:
+        """Return what ``final`` says of weights; see wire.py."""
+        several = len(self._digests) != 1
+        return {
+            "digest": digest.of_bytes("".join(self._digests).encode()) if several else self._digests[0],
+            "sum": sum(self._sums, 0.0).hex(),
+            "params": self._params,
+            "devices": sorted(self._devices),
+            "weights": self._weights,
+        }
+
+
+def fold(sets: Iterable[Set]) -> list[Any]:
+    """Return the sets in this order, and of adjacent ones that are gone one summary."""
+    found: list[Any] = []
+    for one in sets:
+        if not one.gone:
+            found.append(one)
+        elif found and isinstance(found[-1], Summary):
+            found[-1].join(one.summary())
+        else:
+            found.append(one.summary())
+    return found
+
+
+def _digest(weights: Sequence[Weight]) -> str:
+    return digest.of_parts([(str(place), *weight.part[1:]) for place, weight in enumerate(weights)])
+
+
+# List weights one by one at steps 1, 2, 4, 8, …, to find which of them differs first, and how far.
+
+
+_MOST = 512
+"""Tensors that are listed of a set, so that the lines of a training take little more room than its final weights."""
+
+
+def is_listed(step: int) -> bool:
+    """Return whether weights are listed one by one at this step."""
+    return step & (step - 1) == 0
+
+
+class EachWeight:
+    """Lists the weights of one training. It keeps none of them, only a number for each set."""
+
+    def __init__(self, reader: FrameworkReader, events: PendingEvents) -> None:
+        self._reader, self._events = reader, events
+        self._numbers: dict[Any, int] = {}
+
+    def add(
+        self, line: dict[str, Any], key: Any, tensors: Sequence[Any], parts: Sequence[Part], states: Sequence[State]
+    ) -> None:
+        """Complete the ``weights`` of wire.py with a set of weights, whose ``parts`` were digested already."""
+        key, listed = (key, len(parts)), tensors[:_MOST]
+        if key not in self._numbers:
+            names = {place: name for one in states for place, name in one.names().items()}
+            line["names"] = [names.get(id(tensor)) for tensor in listed]
+        line["set"] = self._numbers.setdefault(key, len(self._numbers))
+        line["count"] = len(parts)
+        line["tensors"] = [weight_record(part, self._reader.total(tensor)) for tensor, part in zip(listed, parts)]
+        self._events.add_line(line["step"], line)
+
+
+# Hold the weights of trainings until their final digests are computed.
+
 
 _MOST_UNOWNED = 4
 _FOLD_FROM = 64
@@ -118,7 +252,7 @@ class HeldWeights:
                 with self._reader.undisturbed():
                     self._release_ended()
         except BaseException as error:  # the next step, or the end, tries again, and records why it fails
-            handlers.postpone(error)
+            guard.postpone(error)
         finally:
             lock.release()
 

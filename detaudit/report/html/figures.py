@@ -16,7 +16,6 @@ from detaudit.report.groups import ordered, results
 from detaudit.report.html import charts
 from detaudit.report.html.charts import linear
 from detaudit.report.messages import differences, figures, statuses, weights
-from detaudit.report.messages import weights as texts
 from detaudit.report.messages.wording import brief, duration
 from detaudit.report.sections import MOODS as MOOD_OF
 
@@ -311,17 +310,17 @@ class WeightTable:
     @property
     def sentence(self) -> str:
         """What it shows."""
-        return texts.sentence(self.weights)
+        return weights.sentence(self.weights)
 
     @property
     def left_out(self) -> list[str]:
         """What it does not show."""
-        return texts.left_out(self.weights)
+        return weights.left_out(self.weights)
 
     @property
     def columns(self) -> list[str]:
         """The heads of its columns."""
-        return [texts.END if step is None else f"{step:,}" for step in self.weights.steps]
+        return [weights.END if step is None else f"{step:,}" for step in self.weights.steps]
 
     @property
     def rows(self) -> list[tuple[str, str, list[dict[str, str]]]]:
@@ -329,14 +328,14 @@ class WeightTable:
         runs = len(self.weights.runs)
         return [
             (
-                texts.name(row),
-                texts.kind(row),
+                weights.name(row),
+                weights.kind(row),
                 [
                     {
                         "text": _text(cell),
                         "kind": _shade(cell),
-                        "tip": f"{texts.name(row)}, {texts.step(step)}: {texts.cell(cell, runs)}",
-                        "words": texts.cell(cell, runs),
+                        "tip": f"{weights.name(row)}, {weights.step(step)}: {weights.cell(cell, runs)}",
+                        "words": weights.cell(cell, runs),
                     }
                     for step, cell in zip(self.weights.steps, row.cells, strict=True)
                 ],

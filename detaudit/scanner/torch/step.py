@@ -8,7 +8,7 @@ import json
 import os
 import zlib
 
-from ...recorder.replay.torch_saved import SavedCall, settle
+from ...recorder.replay.torch_call import SavedCall, settle
 from ..parts import Parts
 from .cases import parts, seed
 

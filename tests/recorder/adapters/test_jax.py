@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from detaudit import wire
-from detaudit.recorder.adapters.jax.plan import Plan
-from detaudit.recorder.adapters.jax.steps import ThreadSteps
-from detaudit.recorder.adapters.jax.tracing import Frames
+from detaudit.recorder.frameworks.jax.tracing import Frames, Plan
+from detaudit.recorder.frameworks.jax.training import ThreadSteps
 
 
 class Array:

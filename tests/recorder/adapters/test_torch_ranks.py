@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from detaudit.recorder.adapters.torch.ranks import OwnGradients, has_others
-from detaudit.recorder.adapters.torch.reader import TorchReader
+from detaudit.recorder.frameworks.torch.reader import TorchReader
+from detaudit.recorder.frameworks.torch.training import OwnGradients, has_others
 
 torch = pytest.importorskip("torch")
 

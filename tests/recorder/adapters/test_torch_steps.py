@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.recorder.adapters.torch.steps import Steps, ThreadSteps
-from detaudit.recorder.adapters.torch.successors import successors
+from detaudit.recorder.frameworks.torch.training import Steps, ThreadSteps, successors
 
 torch = pytest.importorskip("torch")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.recorder.adapters.torch.targets import targets_of
+from detaudit.recorder.frameworks.torch.modules import targets_of
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional

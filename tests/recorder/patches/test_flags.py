@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from detaudit.recorder.patches import flags
-from detaudit.recorder.process.sink import Sink
+from detaudit.recorder.process.log import Sink
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from detaudit.recorder import patches
-from detaudit.recorder.patches import PatchOptions, entropy
+from detaudit.recorder.patches import PatchOptions, generators
 from detaudit.recorder.process import replace
 from detaudit.recorder.randomness import seeds
 
@@ -82,7 +82,7 @@ def test_seeds_entropy_and_the_names_of_tempfile_do_not_change(patch: Apply, tmp
 
 def test_each_thread_and_each_process_draws_different_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     def drawn(names: str = "ab") -> dict[str, int]:
-        stream, found = entropy.Stream(0), {}
+        stream, found = generators.Stream(0), {}
 
         def draw(name: str) -> None:
             found[name] = stream.bits(64)
@@ -92,9 +92,9 @@ def test_each_thread_and_each_process_draws_different_numbers(monkeypatch: pytes
             thread.start()
             thread.join()
         draw("main")
-        monkeypatch.setattr(entropy, "_path", (1,))
+        monkeypatch.setattr(generators, "_path", (1,))
         draw("fork")
-        monkeypatch.setattr(entropy, "_path", ())
+        monkeypatch.setattr(generators, "_path", ())
         monkeypatch.setenv("RANK", "1")
         draw("rank")
         monkeypatch.delenv("RANK")
@@ -106,7 +106,7 @@ def test_each_thread_and_each_process_draws_different_numbers(monkeypatch: pytes
 
 def test_children_forked_at_the_same_time_draw_different_numbers(patch: Apply) -> None:
     def draw() -> list[bytes]:
-        entropy._forks = 0
+        generators._forks = 0
         pipes = [os.pipe() for _ in range(2)]
         for _, write in pipes:
             if os.fork() == 0:
@@ -213,7 +213,7 @@ def test_undo_keeps_later_replacements_by_others(patch: Apply, tmp_path: Path) -
 
 def test_a_patch_that_fails_changes_nothing() -> None:
     before = os.listdir
-    patches.PATCHES["broken"] = "listings.broken"
+    patches.PATCHES["broken"] = "system.broken"
     try:
         with pytest.raises(AttributeError):
             patches.apply("broken", PatchOptions())

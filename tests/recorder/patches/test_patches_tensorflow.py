@@ -7,7 +7,7 @@ import pytest
 
 from detaudit.recorder import patches
 from detaudit.recorder.patches import PatchOptions
-from detaudit.recorder.randomness import seeds, tensorflow_data
+from detaudit.recorder.randomness import seeds, tensorflow
 
 pytestmark = [
     pytest.mark.slow,
@@ -51,11 +51,11 @@ def test_functions_with_state_are_detected(tf: Any) -> None:
     def are_stateful(functions: list[Callable[[Any], Any]]) -> list[bool]:
         spec = tf.TensorSpec((), tf.float32)
         traced = [tf.function(f, autograph=False).get_concrete_function(spec) for f in functions]
-        return [tensorflow_data.is_stateful(function) for function in traced]
+        return [tensorflow.is_stateful(function) for function in traced]
 
     assert are_stateful(pure) == [False] * len(pure)
     assert are_stateful(stateful) == [True] * len(stateful)
-    assert tensorflow_data.is_stateful(None)  # unknown
+    assert tensorflow.is_stateful(None)  # unknown
 
 
 def operations(tf: Any, dataset: Callable[[], Any]) -> dict[str, str]:

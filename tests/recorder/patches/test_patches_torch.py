@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from detaudit.recorder import patches
-from detaudit.recorder.patches import PatchOptions, torch_cpu
+from detaudit.recorder.patches import PatchOptions
+from detaudit.recorder.patches import torch as torch_cpu
 
 torch: Any = pytest.importorskip("torch")
 np: Any = pytest.importorskip("numpy")

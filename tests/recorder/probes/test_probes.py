@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import detaudit
 from detaudit.recorder import probes
-from detaudit.recorder.probes import probe_log, structure
+from detaudit.recorder.probes import log
+from detaudit.recorder.training import walk
 
 INSIDE = "_detaudit.recorder.probes"
 Pair = namedtuple("Pair", "left right")
@@ -110,9 +111,9 @@ def test_a_structure_whose_parts_are_replaced_keeps_its_types(value: Any) -> Non
             self.of = of
 
     def back(made: Any) -> Any:
-        return structure.walk(made, "x", lambda stand, _: stand.of)
+        return walk.walk(made, "x", lambda stand, _: stand.of)
 
-    replaced = structure.walk(value, "x", lambda part, _: Stand(part))
+    replaced = walk.walk(value, "x", lambda part, _: Stand(part))
     assert same(back(replaced), value)
 
 
@@ -200,7 +201,7 @@ def test_no_value_of_any_thread_is_lost(recorder: Recorder, monkeypatch: pytest.
 
 
 def test_the_number_of_recorded_values_is_limited(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe_log, "MOST", 3)
+    monkeypatch.setattr(log, "MOST", 3)
     for i in range(9):
         assert detaudit.monitor(i, "x") == i
     assert len(recorder.names()) == 3

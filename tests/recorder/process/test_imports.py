@@ -14,7 +14,7 @@ import pytest
 
 from detaudit.recorder.patches import flags
 from detaudit.recorder.process import imports
-from detaudit.recorder.process.sink import Sink
+from detaudit.recorder.process.log import Sink
 
 
 @pytest.fixture

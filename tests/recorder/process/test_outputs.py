@@ -117,7 +117,7 @@ def test_dropped_paths_do_not_spend_the_quota(place: Place) -> None:
 
 SMALL_QUOTA = """
     import sys
-    (outputs,) = [module for name, module in sys.modules.items() if name.endswith(".recorder.process.outputs")]
+    (outputs,) = [module for name, module in sys.modules.items() if name.endswith(".recorder.process.children")]
     outputs._MOST = 10
 """
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from detaudit.recorder.process.ranks import rank_and_world
+from detaudit.recorder.process.log import rank_and_world
 
 ALL = ("RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE")
 OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.recorder.process.sink import Sink, encode
+from detaudit.recorder.process.log import Sink, encode
 from detaudit.runs import log_records
 from detaudit.runs.log_pages import Piece
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.recorder.process import tasks, threads
+from detaudit.recorder.process import threads
 
 
 class Recorder:
@@ -32,8 +32,8 @@ class Results(list[Any]):
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    monkeypatch.setattr(tasks, "_working", [False])
-    monkeypatch.setattr(tasks, "_depth", [0])
+    monkeypatch.setattr(threads, "_working", [False])
+    monkeypatch.setattr(threads, "_depth", [0])
     return Recorder()
 
 
@@ -48,7 +48,7 @@ def pool(recorder: Recorder) -> Any:
         return [args[0](one) for one in args[1]]
 
     found = types.SimpleNamespace(__name__="pool", worker=worker, mapstar=mapstar, starmapstar=mapstar)
-    tasks.watch_pool(found, recorder)  # type: ignore[arg-type]
+    threads.watch_pool(found, recorder)  # type: ignore[arg-type]
     return found
 
 

@@ -14,7 +14,8 @@ import pytest
 from detaudit.judge.seeds import sources
 from detaudit.model import SourceKind
 from detaudit.recorder.process import threads
-from detaudit.recorder.randomness import completion_order, queues, seeds
+from detaudit.recorder.randomness import order as completion_order
+from detaudit.recorder.randomness import seeds
 from tests.recorder.randomness.test_seeds import Lines
 
 
@@ -178,7 +179,7 @@ def taken(queue: Any, count: int) -> list[str]:
 
 def test_the_threads_that_put_items_into_a_queue(recorder: Any) -> None:
     module = copy_of("queue")
-    queues.watch(module, recorder)
+    completion_order.watch(module, recorder)
     runs = []
     for order in ("abba", "abba", "abab", "abb"):
         queue = module.Queue()
@@ -193,7 +194,7 @@ def test_the_threads_that_put_items_into_a_queue(recorder: Any) -> None:
 
 def test_an_order_is_written_before_a_differing_run_is_stopped(recorder: Any) -> None:
     module = copy_of("queue")
-    queues.watch(module, recorder)
+    completion_order.watch(module, recorder)
     recorder.finish = lambda: None
     runs = []
     for order in ("aaabb", "aaaba", "aaab"):
@@ -207,7 +208,7 @@ def test_an_order_is_written_before_a_differing_run_is_stopped(recorder: Any) ->
 
 def test_the_order_of_items_from_one_thread_does_not_count(recorder: Any) -> None:
     module = copy_of("queue")
-    queues.watch(module, recorder)
+    completion_order.watch(module, recorder)
     runs = []
     for items in ("cde", "edc"):
         queue = module.Queue()
@@ -220,7 +221,7 @@ def test_the_order_of_items_from_one_thread_does_not_count(recorder: Any) -> Non
 
 def test_queues_that_reorder_items_are_not_recorded(recorder: Any) -> None:
     module = copy_of("queue")
-    queues.watch(module, recorder)
+    completion_order.watch(module, recorder)
     for kind in (module.PriorityQueue, module.LifoQueue):
         queue = kind()
         filled(queue, "ba")
@@ -309,7 +310,7 @@ def test_a_thread_pool_returns_results_as_before(recorder: Any) -> None:
 
 def test_the_lines_written_for_one_place_are_limited(recorder: Any) -> None:
     module = copy_of("queue")
-    queues.watch(module, recorder)
+    completion_order.watch(module, recorder)
     queue = module.Queue()
     for _ in range(5000):
         queue.put(1)
@@ -317,7 +318,7 @@ def test_the_lines_written_for_one_place_are_limited(recorder: Any) -> None:
     recorder.finish()
     counts = [int(line["value"].partition(":")[2].partition("/")[0]) for line in recorder.sink.found]
     assert counts[:256] == [*range(1, 257)]
-    assert counts[-1] == completion_order._MOST
+    assert counts[-1] == completion_order._MOST_COMPLETED
     assert len(counts) < 1000
     assert len(completion_order._orders) == 1
 

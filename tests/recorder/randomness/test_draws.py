@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.recorder.randomness import draws, seeds
+from detaudit.recorder.randomness import seeds
 from detaudit.recorder.training import generators
 from tests.recorder.randomness.test_completion_order import copy_of
 from tests.recorder.randomness.test_seeds import Lines
@@ -23,9 +23,9 @@ def numpy() -> Any:
 
 @pytest.fixture
 def random(monkeypatch: pytest.MonkeyPatch) -> Any:
-    for known in (seeds._written, draws._watched):
+    for known in (seeds._written, seeds._watched):
         known.clear()
-    monkeypatch.setattr(draws, "_compiling", False)
+    monkeypatch.setattr(seeds, "_compiling", False)
     monkeypatch.setitem(sys.modules, "random", copy_of("random"))
     return sys.modules["random"]
 
@@ -44,7 +44,7 @@ def library(module: Any, top: str) -> Any:
 def test_the_first_line_that_draws_unseeded(random: Any) -> None:
     sink = Lines()
     before = dict(vars(random))
-    draws.watch(random, "random", sink)  # type: ignore[arg-type]
+    seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     random.gauss(0, 1)
     random.random()
     assert recorded(sink) == [("unseeded", "random.gauss", __file__, "random")]
@@ -57,7 +57,7 @@ def test_a_generator_that_was_seeded_in_any_way_is_not_recorded(random: Any, see
     sink = Lines()
     state = random.Random(3).getstate()
     before = random.random
-    draws.watch(random, "random", sink)  # type: ignore[arg-type]
+    seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     random.seed(3) if seeding == "seed" else random.setstate(state)
     assert random.random() == random.Random(3).random()
     assert not sink.found
@@ -66,7 +66,7 @@ def test_a_generator_that_was_seeded_in_any_way_is_not_recorded(random: Any, see
 
 def test_a_draw_of_an_unlisted_library_is_neither_recorded_nor_a_seed(random: Any) -> None:
     sink = Lines()
-    draws.watch(random, "random", sink)  # type: ignore[arg-type]
+    seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     library(random, "filelock")()
     assert not sink.found
     library(random, "keras")()
@@ -76,16 +76,16 @@ def test_a_draw_of_an_unlisted_library_is_neither_recorded_nor_a_seed(random: An
 def test_the_functions_are_restored_after_many_draws_of_a_library(random: Any) -> None:
     sink = Lines()
     before = random.random
-    draws.watch(random, "random", sink)  # type: ignore[arg-type]
+    seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     draw = library(random, "filelock")
-    for _ in range(draws._MOST_OBSERVED + 1):
+    for _ in range(seeds._MOST_DRAWS + 1):
         draw()
     assert random.random is before
 
 
 def test_a_replacement_behaves_like_the_original(random: Any) -> None:
     original, method = random.random, random.shuffle
-    draws.watch(random, "random", Lines())  # type: ignore[arg-type]
+    seeds.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
     ours = random.shuffle
     assert random.random is not original
     assert (random.random, ours) == (original, method)
@@ -108,7 +108,7 @@ def test_a_replacement_behaves_like_the_original(random: Any) -> None:
 
 def test_a_function_taken_from_the_module_is_recorded_once(random: Any) -> None:
     sink = Lines()
-    draws.watch(random, "random", sink)  # type: ignore[arg-type]
+    seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     taken = random.randrange
     taken(3)
     taken(3)
@@ -117,11 +117,11 @@ def test_a_function_taken_from_the_module_is_recorded_once(random: Any) -> None:
 
 def test_compilers_get_the_original_functions(random: Any) -> None:
     before = dict(vars(random))
-    draws.watch(random, "random", Lines())  # type: ignore[arg-type]
-    draws.restore()
+    seeds.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
+    seeds.restore()
     assert vars(random) == before
     assert random.random is before["random"]
-    draws.watch(random, "random", Lines())  # type: ignore[arg-type]
+    seeds.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
     assert random.random is before["random"]
 
 
@@ -129,13 +129,13 @@ def test_numpy_s_global_generator(monkeypatch: pytest.MonkeyPatch, numpy: Any, r
     np, sink = numpy, Lines()
     for name in dir(np.random):
         monkeypatch.setattr(np.random, name, getattr(np.random, name))  # so that it is restored
-    draws.watch(np.random, "numpy.random", sink)  # type: ignore[arg-type]
+    seeds.watch_draws(np.random, "numpy.random", sink)  # type: ignore[arg-type]
     np.random.RandomState(0).normal()
     np.random.default_rng(0).normal()
     assert not sink.found
     assert np.random.normal(size=3).shape == (3,)
     assert recorded(sink) == [("unseeded", "numpy.random.normal", __file__, "numpy.random")]
-    generator = draws.watch(np.random, "numpy.random", sink)  # type: ignore[arg-type]
+    generator = seeds.watch_draws(np.random, "numpy.random", sink)  # type: ignore[arg-type]
     np.random.seed(0)
     assert np.random.rand() == np.random.RandomState(0).rand()
     assert len(sink.found) == 1
@@ -147,7 +147,7 @@ def test_a_draw_of_a_library_that_is_imported_leaves_the_generator_untouched(
 ) -> None:
     monkeypatch.setattr(generators, "_untouched", {})
     generators.watch("random")
-    draws.watch(random, "random", Lines())  # type: ignore[arg-type]
+    seeds.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
     before = random.getstate()
     imported: dict[str, Any] = {"draw": library(random, "rich")}
     exec(compile("draw()", "<frozen importlib._bootstrap>", "exec"), imported)

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.recorder.training import current
-from detaudit.recorder.training.current import CurrentStep
-from detaudit.recorder.training.reader import FrameworkReader
+from detaudit.recorder.training import steps
+from detaudit.recorder.training.digest import FrameworkReader
+from detaudit.recorder.training.steps import CurrentStep
 
 
 class Reader(FrameworkReader):
@@ -38,7 +38,7 @@ def test_any_number_takes_little_room() -> None:
     for value in range(10_000):
         step.add_inputs([("0", "i8", (), value)])
         step.add_loss(value)
-        assert len(step._losses) + len(step._folded) + len(step._inputs) <= 3 * current._MOST
+        assert len(step._losses) + len(step._folded) + len(step._inputs) <= 3 * steps._MOST
     inputs, losses, last = step.take()
     assert last.value == 9_999
     assert step.take()[:2] == ([], [])

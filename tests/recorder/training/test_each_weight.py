@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.recorder.training import each_weight, weights
+from detaudit.recorder.training import weights
 from detaudit.recorder.training.steps import Training
 from tests.recorder.training.test_steps import FakeReader, Owner, Recorder, Tensor
 
@@ -76,7 +76,7 @@ def test_no_weight_is_digested_twice_and_sums_are_made_at_powers_of_two_only(
 def test_of_many_weights_the_first_are_listed(
     recorder: Recorder, trained: Training, reader: CountingReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(each_weight, "_MOST", 2)
+    monkeypatch.setattr(weights, "_MOST", 2)
     trained.step("a", [Tensor(1.0), Tensor(2.0), Tensor(3.0)])
     (line,) = listed(recorder)
     assert (line["count"], len(line["tensors"]), reader.summed) == (3, 2, 2)

@@ -17,8 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from detaudit.recorder.training.estimators import read
-from detaudit.recorder.training.learned import UndigestedError
+from detaudit.recorder.frameworks.estimators import UndigestedError, read
 
 X, Y = load_iris(return_X_y=True)
 

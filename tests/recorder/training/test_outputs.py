@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.recorder.training import last_calls
+from detaudit.recorder.training import outputs
 from detaudit.recorder.training.outputs import values_in
 from detaudit.recorder.training.steps import Training
 from tests.recorder.training.test_steps import FakeReader, Recorder, Tensor
@@ -89,7 +89,7 @@ def test_the_order_of_calls_counts() -> None:
 
 
 def test_only_outputs_after_the_last_update_count_if_something_is_trained() -> None:
-    many = [3.0] * (last_calls.LATER_CALLS + 1)  # so some are digested before the update
+    many = [3.0] * (outputs.LATER_CALLS + 1)  # so some are digested before the update
     for before in ([3.0], many):
         assert after_training([1.0])["outputs"] == after_training([1.0], before)["outputs"]
         assert after_training([], before)["outputs"] is None
@@ -135,16 +135,16 @@ def test_an_output_is_read_as_it_was_returned() -> None:
     assert process.end()["outputs"] == again.end()["outputs"]
 
 
-@pytest.mark.parametrize("size", [1, last_calls.LATER_BYTES // 2, last_calls.LATER_BYTES + 1])
+@pytest.mark.parametrize("size", [1, outputs.LATER_BYTES // 2, outputs.LATER_BYTES + 1])
 def test_a_bounded_number_of_outputs_is_kept(size: int) -> None:
     process = Process()
     process.update()
     digested = process.reader.digested
-    number = last_calls.LATER_CALLS + 10
+    number = outputs.LATER_CALLS + 10
     for value in range(number):
         process.call(Tensor(value, size))
     waiting = number - (process.reader.digested - digested)
-    assert waiting <= min(last_calls.LATER_CALLS, last_calls.LATER_BYTES // size)
+    assert waiting <= min(outputs.LATER_CALLS, outputs.LATER_BYTES // size)
     small = Process()
     small.update()
     for value in range(number):

@@ -11,7 +11,7 @@ import pytest
 
 from detaudit import wire
 from detaudit.recorder.training import weights
-from detaudit.recorder.training.reader import FrameworkReader
+from detaudit.recorder.training.digest import FrameworkReader
 from detaudit.recorder.training.steps import Training
 
 

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from detaudit.recorder.lines import tracer
+from detaudit.recorder.lines.values import Values
 from detaudit.recorder.process import frames
-from detaudit.recorder.process.sink import encode
-from detaudit.recorder.watch.lines import tracer
-from detaudit.recorder.watch.lines.values import Values
+from detaudit.recorder.process.log import encode
 from detaudit.trace.lines import assignments, fork, watched
 
-BOOTSTRAP = Path(tracer.__file__).parents[2] / "bootstrap"
+BOOTSTRAP = Path(tracer.__file__).parents[1] / "bootstrap"
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
 NESTS = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=8

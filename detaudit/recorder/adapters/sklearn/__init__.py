@@ -1,1 +1,0 @@
-"""Hook the fits of scikit-learn."""

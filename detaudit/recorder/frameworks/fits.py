@@ -1,0 +1,312 @@
+"""Fits of estimators: each outermost one is a step, whatever the library."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import threading
+import time
+import types
+
+from ..process import frames, guard, threads
+from ..process.replace import replace
+from ..randomness import seeds
+from ..training import clocks, digest
+from ..training.steps import LastLoss, Training
+from . import estimators
+from .estimators import ArrayReader, Estimators, read
+
+# Record the fits of estimators: each outermost ``fit`` is a step, and its weights are what the estimator learned.
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from ..process.recorder import Recorder
+
+
+_MOST_SEEDED = 20
+"""The first fits whose seeds are recorded by line."""
+
+_LIBRARIES = ("catboost", "lightgbm", "xgboost")
+
+
+class _Inside(threading.local):
+    """Whether this thread is inside a fit."""
+
+    now = False
+
+
+inside = _Inside()
+
+
+class FitTraining(Training):
+    """The fits of one library, in one thread or task of a pool."""
+
+    def __init__(self, framework: str, recorder: Recorder, *, beside: FitTraining | None = None) -> None:
+        self._recorder = recorder
+        self._values = ArrayReader()
+        super().__init__(framework, recorder, self._values, beside=beside)
+        self._observe, self._stepped = self._stepped, self._advance
+
+    def beside(self) -> FitTraining:
+        """Return a training for the fits of the same library in a thread."""
+        other = FitTraining(self._framework, self._recorder, beside=self)
+        other.lock = self.lock
+        return other
+
+    def forget(self) -> None:
+        """Start over, as in a forked child."""
+        super().forget()
+        self.weights: Any = Estimators(self._values)
+
+    def _alone(self) -> bool:
+        """Whether steps are fits: a scaler that is fitted before a training is no step of that training."""
+        return all(isinstance(one, FitTraining) for one in self._recorder.trainings)
+
+    def _advance(self, steps: int) -> None:
+        if self._alone():
+            self._observe(steps)
+
+    def current_step(self, after_loss: bool) -> int:
+        """Return the number of the current step, 0 if another framework counts the steps."""
+        return self.steps + 1 if self._alone() else 0
+
+    def begin(self, name: str, data: Any) -> None:
+        """Record what a fit is called with, and the random generators. Seeds in its parameters are no data."""
+        self.generators()
+        if not self.wants("batch", "rng"):
+            return
+        seeds: list[tuple[str, Any]] = []
+        parts = None
+        try:
+            parts = self._values.parts(read(data, seeds))
+        except Exception as error:
+            guard.pass_on(error)  # otherwise, of an iterator, which must not be used up; it explains, and decides not
+        if seeds and self.wants("rng"):
+            self.event(self.steps + 1, "rng", digest.of_bytes(repr(seeds).encode()))
+            self._seeded(name, seeds)
+        if parts is not None and self.wants("batch"):
+            self.event(self.steps + 1, "batch", "%s %s" % (digest.of_parts(parts), name))
+
+    def _seeded(self, name: str, seeds: list[tuple[str, Any]]) -> None:
+        frame = frames.user_frame(sys._getframe(1))
+        if frame is not None and self.steps < _MOST_SEEDED:
+            file, line = frames.place(frame)
+            for key, value in seeds:
+                what = "%s(%s)" % (name, key)
+                found = {"k": "source", "kind": "seed", "what": what, "file": file, "line": line, "value": repr(value)}
+                self._recorder.sink.write(found)
+
+    def end(self, name: str, result: Any) -> None:
+        """Write a finished fit with what was learned."""
+        arrays = read(result)
+        parts = self._values.parts(arrays)
+        self.steps += 1
+        value = _loss(result)
+        self._final_loss = LastLoss(value)
+        if self.wants("update"):
+            self.event(self.steps, "update", "%s %s" % (digest.of_parts(parts), name), value)
+        self.weights.hold(result, arrays, parts)
+        self._stepped(self.steps)
+        self.write()
+
+
+def _loss(result: Any) -> float | None:
+    """Return the last loss that an estimator reports of itself."""
+    last = getattr(result, "_final_estimator", None)  # of a pipeline
+    for one in (result, last):
+        value = vars(one).get("loss_") if hasattr(one, "__dict__") else None
+        if value is None and hasattr(one, "__dict__"):
+            scores = vars(one).get("train_score_")
+            value = scores[-1] if scores is not None and len(scores) else None
+        if isinstance(value, float):  # which a NumPy float64 is too
+            return float(value)
+    return None
+
+
+class Fits:
+    """Finds the outermost fits of a process, and the training that each belongs to."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._threads: dict[str, threads.PerThread] = {}
+        self._lock = threading.Lock()
+
+    def training(self, library: str) -> FitTraining:
+        """Return the training that the fits of a library in this thread belong to."""
+        library = library if library in _LIBRARIES else "sklearn"
+        with self._lock:
+            if library not in self._threads:
+                self._threads[library] = self._start(FitTraining(library, self._recorder))
+            every = self._threads[library]
+        found: FitTraining = every.now()
+        every.keep(found)
+        return found
+
+    def _start(self, main: FitTraining) -> threads.PerThread:
+        def finish() -> None:
+            main.finish_all(every.beside)
+
+        def forget() -> None:
+            self._lock = threading.Lock()  # another thread may hold it in the moment of a fork
+            main.forget()
+            every.restart(main)
+
+        every = threads.PerThread(main, main.beside)
+        self._recorder.at_end(finish, forget)
+        return every
+
+    def call(
+        self, function: Callable[..., Any], args: Any, kwargs: Any, *, name: str, library: str, learner: Any = None
+    ) -> Any:
+        """Call a function that fits, and record a step if this is an outermost fit.
+
+        ``learner`` is what learns, None if it is what the function returns.
+        """
+        elsewhere = learner is not None and estimators.recorded_elsewhere(learner)
+        if learner is not None and not elsewhere:
+            self._guarded(name, lambda: estimators.remember(learner))
+        if inside.now or elsewhere:
+            return function(*args, **kwargs)
+        data = (args if learner is None else args[1:], kwargs)
+        inside.now = True
+        try:
+            self._guarded(name, lambda: self._begin(library, name, data))
+            began = time.perf_counter()
+            result = function(*args, **kwargs)
+            clocks.add(time.perf_counter() - began)
+            self._guarded(name, lambda: self._end(library, name, result if learner is None else learner))
+        finally:
+            inside.now = False
+        return result
+
+    def freed(self, owner: Any) -> None:
+        """Read an estimator that is being freed, which may happen in the middle of anything; raise nothing."""
+        if sys.is_finalizing() or inside.now or not self._lock.acquire(blocking=False):
+            return
+        inside.now = True
+        try:
+            estimators.freed(owner)
+        except BaseException as error:  # the interpreter would print it
+            guard.postpone(error)
+        finally:
+            inside.now = False
+            self._lock.release()
+
+    def _begin(self, library: str, name: str, data: Any) -> None:
+        training = self.training(library)
+        with training.lock:
+            training.begin(name, data)
+
+    def _end(self, library: str, name: str, result: Any) -> None:
+        training = self.training(library)
+        with training.lock:
+            training.end(name, result)
+
+    def _guarded(self, name: str, function: Callable[[], None]) -> None:
+        try:
+            function()
+        except Exception as error:
+            guard.pass_on(error)
+            kind = "" if isinstance(error, estimators.UndigestedError) else type(error).__name__ + ": "
+            self._recorder.sink.write({"k": "undigested", "what": name, "why": (kind + str(error))[:500]})
+
+
+_fits: Fits | None = None
+
+
+def of(recorder: Recorder) -> Fits:
+    """Return the fits of this process, which all adapters share."""
+    global _fits
+    if _fits is None:
+        _fits = Fits(recorder)
+    return _fits
+
+
+def within(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function whose fits belong to one in a different thread or process."""
+    before, inside.now = inside.now, True
+    try:
+        return function(*args, **kwargs)
+    finally:
+        inside.now = before
+
+
+# Replace methods and functions that fit, so that each outermost call is a step.
+
+
+class FitMethod:
+    """Replaces a method that fits. It is pickled as the original: workers get the classes of a script by value.
+
+    What learns is the object itself, or with ``returns`` what the method returns.
+    """
+
+    def __init__(self, function: Any, watched: Fits, *, returns: bool = False) -> None:
+        self.__wrapped__, self._watched, self._returns = function, watched, returns
+        self.__name__ = ""
+        for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(self, attribute, getattr(function, attribute, None))
+
+    def __call__(self, estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        """Fit, as the original method does."""
+        kind, numpy = type(estimator), seeds.of_numpy()
+        library, name = kind.__module__.partition(".")[0], "%s.%s" % (kind.__name__, self.__name__.lstrip("_"))
+
+        def call() -> Any:
+            learner = None if self._returns else estimator
+            return self._watched.call(
+                self.__wrapped__, (estimator, *args), kwargs, name=name, library=library, learner=learner
+            )
+
+        return call() if numpy is None or not numpy.on or inside.now else numpy.around(name, call)
+
+    def __get__(self, estimator: Any, kind: Any = None) -> Any:
+        return self if estimator is None else types.MethodType(self, estimator)
+
+    def __reduce__(self) -> Any:
+        return copy.copy, (self.__wrapped__,)  # which returns a function itself
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+def hook_methods(kind: type, names: Iterable[str], recorder: Recorder, *, returns: bool = False) -> None:
+    """Record each outermost call of these methods of a class, whose instances learn; or what they return."""
+    for name in names:
+        setattr(kind, name, FitMethod(vars(kind)[name], of(recorder), returns=returns))
+
+
+def read_when_freed(kind: Any, watched: Fits) -> None:
+    """Read the instances of a class that were fitted when they are freed: they may have been changed since."""
+    before = vars(kind).get("__del__")
+    if getattr(before, "of_detaudit", False):
+        return
+
+    def __del__(self: Any) -> None:
+        watched.freed(self)
+        if before is not None:
+            before(self)
+
+    __del__.of_detaudit = True  # type: ignore[attr-defined]
+    kind.__del__ = __del__
+
+
+def hook_functions(module: Any, names: Iterable[str], recorder: Recorder) -> None:
+    """Record each outermost call of these functions, which return what was learned."""
+    for name in names:
+        recorder.sink.guarded(name, lambda name=name: _hook_function(module, name, recorder))  # type: ignore[misc]
+
+
+def _hook_function(module: Any, name: str, recorder: Recorder) -> None:
+    watched, library = of(recorder), module.__name__.partition(".")[0]
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return watched.call(function, args, kwargs, name="%s.%s" % (library, name), library=library)
+
+        return call
+
+    replace(module, name, make)

@@ -1,0 +1,520 @@
+"""Record gradients in JAX, and the steps that they end."""
+
+from __future__ import annotations
+
+import functools
+import sys
+
+from ...process import threads
+from ...training import digest
+from ...training.steps import Training
+from .arrays import CarriedState, Held, JaxReader, LiveArrays, has_floats, kind_of, reference_to
+from .tracing import Frames, watch_ahead_of_time, watched_jit, watched_loops, watched_map
+
+# Turn the calls of a JAX training into steps, from their losses and the weights that they take and return.
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from ...process.recorder import Recorder
+    from ...training.models import State
+    from .tracing import Plan
+
+
+class ThreadSteps:
+    """Passes what happens on to the steps of its thread. Each thread or task of a pool has a training of its own."""
+
+    def __init__(self, jax: Any, recorder: Recorder) -> None:
+        self._reader, self._sink = JaxReader(), recorder.sink
+        self.kinds: set[Any] = set()
+        self._unseen: set[str] = set()
+        self._main = self._steps(Training("jax", recorder, self._reader))
+        if self._main.training.wants("state"):
+            self._main.training.states.append(LiveArrays(jax, self._reader, lambda: self.kinds))
+        self._of = threads.PerThread(self._main, lambda: self._steps(self._main.training.beside()))
+        recorder.at_end(self._finish, self._forget)
+
+    def _steps(self, training: Training) -> Steps:
+        state = CarriedState(self._reader)
+        training.states = [state] if training.wants("state") else []
+        return Steps(training, state, self._reader, self.kinds)
+
+    def add_states(self, make: Callable[[JaxReader, Callable[[Any], None]], State]) -> None:
+        """Compare at the end what ``make(reader, write)`` finds in the models of the process."""
+        if self._main.training.wants("state"):
+            self._main.training.states.append(make(self._reader, self._main.training.freed))
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether this thread took a gradient, and no optimizer has used it so far."""
+        return self._now().by_hand
+
+    def unseen(self, call: str) -> None:
+        """Write that something may be trained by a call whose results are not recorded."""
+        if call not in self._unseen:
+            self._unseen.add(call)
+            self._sink.write({"k": "unseen", "fw": "jax", "call": call})
+
+    def _forget(self) -> None:
+        self._main.forget()
+        self._of.restart(self._main)
+
+    def _now(self) -> Steps:
+        found: Steps = self._of.now()
+        self._of.keep(found)
+        return found
+
+    def gradient(self, weights: list[Any], losses: list[Any], gradients: list[Any]) -> None:
+        """Handle a gradient in code that is not compiled."""
+        self._now().gradient(weights, losses, gradients)
+
+    def minimized(self, start: list[Any], losses: list[Any], weights: list[Any]) -> None:
+        """Handle weights that a minimizer returned, which took its gradients itself."""
+        self._now().minimized(start, losses, weights)
+
+    def mapped(self, trees: list[list[Any]], result: list[Any]) -> None:
+        """Handle what jax.tree.map made of the leaves of trees, in code that is not compiled."""
+        self._now().mapped(trees, result)
+
+    def result(self, outputs: list[Any]) -> None:
+        """Handle the outputs of a call that trains weights which are none of its inputs."""
+        self._now().result(outputs)
+
+    def update(self, weights: list[Any]) -> None:
+        """Handle an update in code that is not compiled."""
+        self._now().update(weights)
+
+    def before(self, plan: Plan, inputs: list[Any]) -> None:
+        """Handle the inputs of a training call, before JAX may reuse their buffers."""
+        self._now().before(plan, inputs)
+
+    def after(self, plan: Plan, outputs: list[Any]) -> None:
+        """Handle the outputs of that call."""
+        self._now().after(plan, outputs)
+
+    def collections(self, named: dict[str, Any]) -> None:
+        """Handle collections that a model of Flax returned, by name."""
+        self._now().collections(named)
+
+    def donated(self, inputs: list[Any]) -> None:
+        """Copy the weights that are held for the end, in any thread, if JAX is about to reuse their buffers."""
+        for steps in (self._main, *self._of.beside):
+            steps.donated(inputs)
+
+    def _finish(self) -> None:
+        with self._main.training.lock:
+            for steps in (*self._of.beside, self._main):
+                steps.end_last()
+            self._main.training.finish_all([steps.training for steps in self._of.beside])
+
+
+class Steps:
+    """Records steps. A step ends with an update, or, if none is detected, when the next gradient gets new weights."""
+
+    def __init__(self, training: Training, state: CarriedState, reader: JaxReader, kinds: set[Any]) -> None:
+        self.training, self.state = training, state
+        self._reader, self._kinds = reader, kinds
+        self._start()
+
+    def forget(self) -> None:
+        """Start over, as in a forked child."""
+        self.training.forget()
+        self._start()
+
+    def _start(self) -> None:
+        self._entered: list[Any] = []
+        self._has_updates = False
+        self._known: set[Any] = set()
+        self._held: list[Held] = []
+        self._without_update = 0
+        self._returned: tuple[Plan, list[Callable[[], Any]]] | None = None
+        # In case that no later gradient shows what the last one was used for:
+        self._gradients: list[Held] = []
+        self._changed: list[Held] = []
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a gradient was taken that no optimizer has used so far."""
+        return bool(self._entered)
+
+    def gradient(self, weights: list[Any], losses: list[Any], gradients: list[Any]) -> None:
+        """Handle a gradient in code that is not compiled."""
+        with self.training.lock:
+            self._enter(weights)
+            self._gradients, self._changed = [Held(array) for array in gradients if has_floats(array)], []
+            self._record_losses(losses, [])
+
+    def minimized(self, start: list[Any], losses: list[Any], weights: list[Any]) -> None:
+        """Handle weights that a minimizer returned, which took its gradients itself."""
+        with self.training.lock:
+            self._enter(start)
+            self._record_losses(losses, [])
+            self._end(weights)
+
+    def mapped(self, trees: list[list[Any]], result: list[Any]) -> None:
+        """Handle what jax.tree.map made of trees: if one of them are the weights, it may be their updated values."""
+        with self.training.lock:
+            ours = any([len(tree) == len(self._entered) and _are(tree, self._entered) for tree in trees])
+            if ours and _structure(result) == _structure(self._entered):
+                self._changed = [Held(array) for array in result]
+
+    def result(self, outputs: list[Any]) -> None:
+        """Handle the outputs of a call that trains weights which are none of its inputs."""
+        with self.training.lock:
+            found = [array for array in outputs if has_floats(array)]
+            if found:
+                self.training.step(("result", _structure(found)), [Held(array) for array in found])
+
+    def update(self, weights: list[Any]) -> None:
+        """Handle an update in code that is not compiled."""
+        with self.training.lock:
+            self._has_updates, self.training.ends_late = True, False
+            self._without_update = 0
+            self._end(weights)
+
+    def before(self, plan: Plan, inputs: list[Any]) -> None:
+        """Handle the inputs of a training call, before JAX may reuse their buffers."""
+        with self.training.lock:
+            self.state.enter(plan, inputs)
+            weights = [inputs[place] for place in plan.weights]
+            if not plan.updated and self._returned is not None and self._returned[0] is plan:
+                # An output of the last call that is an input now shows where this function returns its weights.
+                outputs = [reference() for reference in self._returned[1]]
+                places = {id(array): i for i, array in enumerate(outputs) if i not in plan.passed}
+                plan.updated = [places[id(array)] for array in weights if id(array) in places]
+            self._enter(weights)
+
+    def after(self, plan: Plan, outputs: list[Any]) -> None:
+        """Handle the outputs of that call."""
+        with self.training.lock:
+            self.state.leave(plan, outputs)
+            losses = [outputs[place] for place in plan.losses]
+            self._record_losses(losses, [outputs[place] for place in plan.histories])
+            if plan.updated:
+                self._end([outputs[place] for place in plan.updated])
+            else:
+                self._returned = plan, [reference_to(array) for array in outputs]
+                self._keep_results(plan, outputs)
+
+    def collections(self, named: dict[str, Any]) -> None:
+        """Handle collections that a model of Flax returned, by name."""
+        with self.training.lock:
+            self.state.collections(named)
+
+    def donated(self, inputs: list[Any]) -> None:
+        """Copy the weights that are held for the end, if JAX is about to reuse their buffers."""
+        with self.training.lock:
+            given = {id(array) for array in inputs}
+            for held in [*self._held, *self._gradients, *self._changed, *self.state.held()]:
+                if id(held.array) in given:
+                    held.array = sys.modules["numpy"].array(held.array)
+
+    def _record_losses(self, losses: list[Any], histories: list[Any]) -> None:
+        for loss in losses:
+            self.training.loss(loss)
+        if len(histories) == 1:
+            *earlier, last = sys.modules["numpy"].asarray(histories[0]).reshape(-1)
+            for loss in earlier:
+                self.training.loss(loss)
+                self.training.unseen_step()
+            histories = [last]
+        for history in histories:
+            self.training.loss(history)
+
+    def _enter(self, weights: list[Any]) -> None:
+        if not weights or (self._entered and _are(weights, self._entered)):
+            return  # the same weights again: gradients are being accumulated
+        key = _structure(weights)
+        self._kinds.update(key)
+        if self._entered and self._has_updates and key == _structure(self._entered):
+            # An optimizer may take two gradients for an update, but not three, so this one is used by hand.
+            self._without_update += 1
+            self._has_updates = self._without_update < 2
+        if self._entered and not self._has_updates:
+            if key in self._known:
+                self._end(weights)
+            else:
+                self.training.unseen_step()
+        if key not in self._known:
+            self._known.add(key)
+            self.training.initial([Held(array) for array in weights])
+        self._entered = weights
+
+    def _end(self, weights: list[Any]) -> None:
+        key = _structure(weights)
+        self._kinds.update(key)
+        self._entered, self._held = [], [Held(array) for array in weights]
+        self._gradients, self._changed = [], []
+        self.training.step(key, self._held)
+
+    def _keep_results(self, plan: Plan, outputs: list[Any]) -> None:
+        """Keep the outputs of a call that may be its updated weights, and those that may be gradients."""
+        wanted = _structure(self._entered)
+        known = {*plan.passed, *plan.losses, *plan.histories}
+        places = [place for place in range(len(outputs)) if place not in known and place not in plan.gradients]
+        starts = range(len(places) - len(wanted) + 1)
+        blocks = [places[start : start + len(wanted)] for start in starts] if wanted else []
+        found = next((block for block in blocks if _structure([outputs[place] for place in block]) == wanted), [])
+        self._changed = [Held(outputs[place]) for place in found]
+        others = [array for place, array in enumerate(outputs) if place not in found and place not in known]
+        self._gradients = [Held(array) for array in others if has_floats(array) and kind_of(array) in {*wanted}]
+
+    def end_last(self) -> None:
+        """End the step of the last gradient, if no update showed its end: record what is known of its results."""
+        if not self._entered:
+            return
+        gradients = self._gradients
+        if self._changed:
+            self._end([held.array for held in self._changed])
+            self.state.at_last({f"last gradients/{place}": held for place, held in enumerate(gradients)})
+            return
+        if gradients and self.training.wants("update"):
+            self.training.event(self.training.steps + 1, "update", digest.of_parts(self._reader.parts(gradients)))
+        self._entered, self._gradients = [], []
+        self.training.unseen_step()
+
+
+def _are(arrays: list[Any], others: list[Any]) -> bool:
+    return all([a is b for a, b in zip(arrays, others)])
+
+
+def _structure(weights: list[Any]) -> Any:
+    return tuple([kind_of(array) for array in weights])
+
+
+# Hook JAX: the gradients that a script takes, and the functions that it compiles.
+#
+# JAX compiles pure functions, and the recorder adds nothing to them. A training inside a compiled function is recorded
+# through the inputs and outputs of that function (tracing.py). A step is an update. There are limits:
+#
+# - Several updates in one compiled function count as one step, unless a loop in it returns their losses. If neither
+# their   weights nor what became of them is an input or an output, all that the function returns is recorded. - A loss
+# that the function does not return is not recorded. - An update without an optimizer is detected when its weights are
+# passed to the next gradient. The last one is recorded   by what the call returned or ``jax.tree.map`` made of the
+# weights, by its gradients, and by the arrays that are alive   at the end. - A gradient in a transformation that is not
+# followed, such as ``jax.lax.cond`` outside of any compiled function, is   reported as unseen.
+
+
+_VALUE_FIRST = ("vjp", "linearize")
+"""Derivatives that take a function and its arguments, and return its value first."""
+
+_JACOBIANS = ("jacfwd", "jacrev", "jacobian", "hessian")
+"""Derivatives that return a function, as jax.grad does."""
+
+
+class JaxWatcher:
+    """Hooks gradients, and handles the updates that an optimizer's hook reports."""
+
+    def __init__(self, jax: Any, recorder: Recorder) -> None:
+        self._steps = ThreadSteps(jax, recorder)
+        self._guarded = recorder.sink.guarded
+        self._frames = Frames(jax, recorder.sink.guarded, self._steps)
+        self.add_states = self._steps.add_states
+
+    def install(self, jax: Any) -> None:
+        """Install the hooks."""
+        compute, gradient = jax.value_and_grad, jax.grad
+
+        @functools.wraps(compute)
+        def value_and_grad(fun: Any, argnums: Any = 0, has_aux: bool = False, **options: Any) -> Any:
+            return self._watched(compute(fun, argnums, has_aux, **options), argnums, has_aux)
+
+        @functools.wraps(gradient)
+        def grad(fun: Any, argnums: Any = 0, has_aux: bool = False, **options: Any) -> Any:
+            # jax.grad itself is value_and_grad without the value.
+            both = self._watched(compute(fun, argnums, has_aux, **options), argnums, has_aux)
+
+            @functools.wraps(gradient(fun, argnums, has_aux, **options))
+            def gradient_(*args: Any, **kwargs: Any) -> Any:
+                value, gradients = both(*args, **kwargs)
+                return (gradients, value[1]) if has_aux else gradients
+
+            return gradient_
+
+        jax.value_and_grad, jax.grad = value_and_grad, grad
+        for name in _VALUE_FIRST:
+            setattr(jax, name, self._differentiating(getattr(jax, name), lambda primals: primals))
+        jax.jvp = self._differentiating(jax.jvp, lambda args: args[0] if args else ())
+        for name in _JACOBIANS:
+            setattr(jax, name, self._jacobian(getattr(jax, name)))
+        jax.eval_shape, jax.make_jaxpr = self._without_values(jax.eval_shape), self._maker(jax.make_jaxpr)
+        self.follow(jax, ("jit", "pmap"), ("vmap", "shard_map"))
+        watch_ahead_of_time(jax.stages)
+        for name, loop in watched_loops(self._frames, jax.lax).items():
+            setattr(jax.lax, name, loop)
+        jax.tree.map, jax.tree_util.tree_map = self._mapping(jax.tree.map), self._mapping(jax.tree_util.tree_map)
+
+    def follow(self, holder: Any, compiling: tuple[str, ...], mapping: tuple[str, ...]) -> None:
+        """Follow the calls of the functions that these transformations of a module return, if it has them."""
+        for name in compiling:
+            if hasattr(holder, name):
+                setattr(holder, name, watched_jit(self._frames, getattr(holder, name), holder.__name__, name))
+        for name in mapping:
+            if hasattr(holder, name):
+                setattr(holder, name, watched_map(self._frames, getattr(holder, name)))
+
+    def _inside(self, function: Callable[[], Any]) -> tuple[Any, bool]:
+        """Return what ``function`` returns, in which gradients are parts of another one, and whether it is no part."""
+        frame = self._frames.top
+        frame.depth += 1
+        try:
+            result = function()
+        finally:
+            frame.depth -= 1
+        return result, not frame.depth
+
+    def _watched(self, function: Any, argnums: Any, has_aux: bool, *, value: bool = True) -> Any:
+        places = [argnums] if isinstance(argnums, int) else argnums
+
+        @functools.wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            result, outermost = self._inside(lambda: function(*args, **kwargs))
+            if outermost:
+                found: Any
+                found, gradients = result if value else (None, result[0] if has_aux else result)
+                losses = [found[0] if has_aux else found] if value else []
+                self._guarded("gradient", lambda: self._note([args[place] for place in places], losses, gradients))
+            return result
+
+        return watched
+
+    def _jacobian(self, derive: Any) -> Any:
+        @functools.wraps(derive)
+        def derived(fun: Any, argnums: Any = 0, has_aux: bool = False, **options: Any) -> Any:
+            return self._watched(derive(fun, argnums, has_aux, **options), argnums, has_aux, value=False)
+
+        return derived
+
+    def _differentiating(self, derive: Any, primals_in: Callable[[Any], Any]) -> Any:
+        @functools.wraps(derive)
+        def derived(fun: Any, *args: Any, **options: Any) -> Any:
+            result, outermost = self._inside(lambda: derive(fun, *args, **options))
+            if outermost:
+                value = result[0]
+                losses = [value] if getattr(value, "shape", None) == () else []
+                primals = options["primals"] if "primals" in options else primals_in(args)
+                self._guarded("gradient", lambda: self._note(primals, losses, () if losses else value))
+            return result
+
+        return derived
+
+    def _without_values(self, function: Any) -> Any:
+        """Wrap a function of JAX that calls functions only to learn what they are like."""
+
+        @functools.wraps(function)
+        def shaped(*args: Any, **options: Any) -> Any:
+            return self._inside(lambda: function(*args, **options))[0]
+
+        return shaped
+
+    def _maker(self, make: Any) -> Any:
+        @functools.wraps(make)
+        def made(*args: Any, **options: Any) -> Any:
+            return self._without_values(make(*args, **options))
+
+        return made
+
+    def _mapping(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def mapped(f: Any, tree: Any, *rest: Any, **options: Any) -> Any:
+            result = function(f, tree, *rest, **options)
+            if self._steps.by_hand and not self._frames.tracing:
+                self._guarded("tree", lambda: self._note_mapped((tree, *rest), result))
+            return result
+
+        return mapped
+
+    def _note_mapped(self, trees: tuple[Any, ...], result: Any) -> None:
+        leaves = self._frames.flatten(result)[0]
+        if self._frames.have_values(leaves):
+            self._steps.mapped([self._frames.flatten(tree)[0] for tree in trees], leaves)
+
+    def _note(self, weights: Any, losses: list[Any], gradients: Any) -> None:
+        frames, leaves = self._frames, self._frames.flatten(weights)[0]
+        if frames.tracing:
+            frames.top.weights += leaves
+            frames.top.losses += losses
+            frames.top.gradients += frames.flatten(gradients)[0]
+        elif frames.have_values(leaves):
+            seen = frames.flatten(gradients)[0]
+            self._steps.gradient(
+                leaves, losses if frames.have_values(losses) else [], seen if frames.have_values(seen) else []
+            )
+        else:
+            self._steps.unseen("a transformation of JAX outside of any compiled function, such as jax.lax.cond,")
+
+    def minimized(self, minimize: Callable[[], Any], start: Any) -> Any:
+        """Call a function that minimizes by itself, and handle its result as one step."""
+        result, outermost = self._inside(minimize)
+        if outermost:
+            self._guarded("minimize", lambda: self._note_minimized(start, result))
+        return result
+
+    def _note_minimized(self, start: Any, result: Any) -> None:
+        frames = self._frames
+        if frames.tracing:
+            frames.top.weights.append(start)
+            frames.top.losses.append(result.fun)
+            frames.top.updated.append(result.x)
+        elif frames.have_values([start, result.x, result.fun]):
+            self._steps.minimized([start], [result.fun], [result.x])
+
+    def updated(self, weights: Any) -> None:
+        """Handle the weights that an optimizer returned."""
+        self._guarded("update", lambda: self._note_update(self._frames.flatten(weights)[0]))
+
+    def collections(self, mutated: Any) -> None:
+        """Handle the collections that a model of Flax returned, but for its weights and what it shows of its layers."""
+
+        def note() -> None:
+            named = {
+                f"{kind}/{name}": leaf
+                for kind in sorted(mutated)
+                if kind not in _NO_STATE
+                for name, leaf in self._frames.named(mutated[kind]).items()
+            }
+            frames = self._frames
+            if frames.tracing:
+                frames.top.collections += list(named.values())
+            elif not frames.top.depth and frames.have_values(list(named.values())):
+                self._steps.collections(named)
+
+        self._guarded("collections", note)
+
+    def _note_update(self, weights: list[Any]) -> None:
+        frames = self._frames
+        if frames.top.depth:
+            return
+        if frames.tracing:
+            frames.top.updated += weights
+        elif weights and frames.have_values(weights):
+            self._steps.update(weights)
+
+
+_NO_STATE = ("params", "intermediates", "perturbations", "cache")
+"""Collections of Flax that no training carries."""
+
+watcher: JaxWatcher | None = None
+"""The watcher of this process, once JAX was imported."""
+
+
+def _hide_from_tracebacks() -> None:
+    # JAX hides its own frames in tracebacks. Hide the frames of the recorder's wrappers too.
+    for name in ("jax._src.traceback_util", "jax._src.source_info_util"):
+        register = getattr(sys.modules.get(name), "register_exclusion", None)
+        for module in (__name__, Frames.__module__, watched_jit.__module__):
+            if register is not None:
+                register(sys.modules[module].__file__)
+
+
+def install(jax: ModuleType, recorder: Recorder) -> None:
+    """Record the trainings of this JAX from now on."""
+    global watcher
+    recorder.sink.write({"k": "framework", "name": "jax", "version": str(jax.__version__)})
+    recorder.sink.guarded("tracebacks", _hide_from_tracebacks)
+    watcher = JaxWatcher(jax, recorder)
+    watcher.install(jax)

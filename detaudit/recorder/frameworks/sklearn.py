@@ -1,0 +1,135 @@
+"""Hook scikit-learn: the methods that fit of every class of estimators, also those of the script."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+from ..process import imports
+from ..process.replace import replace
+from ..randomness import seeds
+from . import fits
+from .fits import FitMethod, hook_functions, read_when_freed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import ModuleType
+    from typing import Any
+
+    from ..process.recorder import Recorder
+
+
+_METHODS = ("fit", "partial_fit", "fit_transform", "fit_predict")
+
+_OUTSIDE = "_detaudit_outside"
+"""The attribute of a function for joblib that was delayed outside of any fit."""
+
+_FUNCTIONS = ("cross_validate", "cross_val_predict", "learning_curve", "validation_curve", "permutation_test_score")
+"""Functions of model_selection that fit copies of an estimator and return its scores."""
+
+
+class SklearnWatcher:
+    """Installs the hooks."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._sink = recorder.sink
+        self._fits = fits.of(recorder)
+        self._recorder = recorder
+
+    def install(self, base: Any) -> None:
+        """Watch every class that derives from BaseEstimator from now on, and what runs fits elsewhere."""
+        estimator, watch, sink = base.BaseEstimator, self._watch, self._sink
+
+        def __init_subclass__(cls: Any, **kwargs: Any) -> None:
+            super(estimator, cls).__init_subclass__(**kwargs)
+            sink.guarded("fits of " + cls.__name__, lambda: watch(cls))
+
+        hook: Any = __init_subclass__
+        estimator.__init_subclass__ = classmethod(hook)
+        read_when_freed(estimator, self._fits)
+        for name, hook in (
+            ("sklearn.utils.parallel", self._tasks),
+            ("sklearn.utils.validation", self._generators),
+            ("cloudpickle.cloudpickle", self._unpickling),
+            ("joblib.externals.cloudpickle.cloudpickle", self._unpickling),
+            ("sklearn.model_selection._validation", lambda module: hook_functions(module, _FUNCTIONS, self._recorder)),
+        ):
+            imports.when_imported(name, self._sink, hook)
+
+    def _watch(self, kind: type) -> None:
+        for holder in kind.__mro__[:-1]:
+            if "__del__" in vars(holder):
+                read_when_freed(holder, self._fits)
+            for name in _METHODS:
+                found = vars(holder).get(name)
+                if found is not None and not isinstance(found, FitMethod):
+                    self._replace(holder, name, found)
+
+    def _replace(self, holder: Any, name: str, found: Any) -> None:
+        if isinstance(found, types.FunctionType):
+            setattr(holder, name, FitMethod(found, self._fits))
+        elif isinstance(getattr(found, "fn", None), types.FunctionType):  # sklearn.utils.metaestimators.available_if
+            found.fn = FitMethod(found.fn, self._fits)
+
+    def _tasks(self, parallel: Any) -> None:
+        # What scikit-learn runs in threads and processes belongs to the fit that asked for it. What a script runs by
+        # the same functions outside of any fit is marked, because it is called where nobody knows.
+        def make(function: Callable[..., Any]) -> Callable[..., Any]:
+            def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+                if getattr(self, _OUTSIDE, False):
+                    return function(self, *args, **kwargs)
+                return fits.within(function, self, *args, **kwargs)
+
+            return __call__
+
+        def outside(tasks: Iterable[Any]) -> Iterator[Any]:
+            for task in tasks:
+                if isinstance(task[0], parallel._FuncWrapper):
+                    setattr(task[0], _OUTSIDE, True)
+                yield task
+
+        def make_all(function: Callable[..., Any]) -> Callable[..., Any]:
+            def __call__(self: Any, iterable: Any) -> Any:
+                return function(self, iterable if fits.inside.now else outside(iterable))
+
+            return __call__
+
+        replace(parallel._FuncWrapper, "__call__", make)
+        replace(parallel.Parallel, "__call__", make_all)
+
+    def _unpickling(self, cloudpickle: Any) -> None:
+        # An instance that comes back from a worker sets the methods of its class in this process to the original ones.
+        def make(function: Callable[..., Any]) -> Callable[..., Any]:
+            def _class_setstate(kind: Any, *args: Any) -> Any:
+                result = function(kind, *args)
+                if issubclass(kind, sys.modules["sklearn.base"].BaseEstimator):
+                    self._sink.guarded("fits of " + kind.__name__, lambda: self._watch(kind))
+                return result
+
+            return _class_setstate
+
+        replace(cloudpickle, "_class_setstate", make)
+
+    def _generators(self, validation: Any) -> None:
+        # Outside of fits: train_test_split and others take the global generator itself, not a function of its module.
+        sink = self._sink
+
+        def make(function: Callable[..., Any]) -> Callable[..., Any]:
+            def check_random_state(seed: Any) -> Any:
+                numpy = seeds.of_numpy()
+                if seed is None and numpy is not None and numpy.on and not fits.inside.now:
+                    frame = sys._getframe(1)
+                    sink.guarded("draw", lambda: numpy.called("sklearn.utils.check_random_state", frame))
+                return function(seed)
+
+            return check_random_state
+
+        replace(validation, "check_random_state", make)
+
+
+def install(base: ModuleType, recorder: Recorder) -> None:
+    """Record the fits of this scikit-learn from now on."""
+    version = getattr(sys.modules.get("sklearn"), "__version__", "")
+    recorder.sink.write({"k": "framework", "name": "sklearn", "version": str(version)})
+    SklearnWatcher(recorder).install(base)

@@ -1,0 +1,639 @@
+"""Record gradients of tapes, eager or in a tf.function, the steps that they end, and the inputs of each."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+import threading
+import weakref
+
+from ...process import imports, threads
+from ...training import generators
+from ...training.steps import Training
+from ...training.walk import leaves
+from ..hyperparameters import STAGE, Hyperparameters
+from .graphs import Rings
+from .models import CallOutputs, LayerStates, ModuleStates, watch_state
+from .reader import TensorFlowReader
+from .sessions import watch_sessions, watch_symbolic_gradients
+
+# Notice the variables that a script adds to without any gradient, such as by a random search or its own formulas.
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import ModuleType
+    from typing import Any
+
+    from ...process.log import Sink
+    from ...process.recorder import Recorder
+
+
+_METHODS = ("assign_add", "assign_sub")
+"""What updates a variable; ``assign`` also loads what was saved, and copies."""
+
+_MOST_ASSIGNED = 256
+
+
+class Assigned:
+    """The trainable variables of floats that were added to and have no gradient, up to _MOST.
+
+    Single numbers are left out, which count, and sum up times.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._context: Any = importlib.import_module("tensorflow.python.eager.context")
+        self._operations: Any = importlib.import_module("tensorflow.python.ops.resource_variable_ops")
+        self._trained: dict[int, Callable[[], Any]] = {}
+        self._variables: dict[int, Any] = {}
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables, in the order in which they were first added to."""
+        return [*self._variables.values()]
+
+    def forget(self) -> None:
+        """Start over, as in a forked child."""
+        self._variables.clear()
+
+    def watch(self) -> None:
+        """Install the hooks."""
+        for kind in (self._operations.BaseResourceVariable, self._operations.ResourceVariable):
+            for name in _METHODS:
+                if name in vars(kind):
+                    setattr(kind, name, self._noted(vars(kind)[name]))
+
+    def trained(self, sources: Iterable[Any]) -> None:
+        """Leave out what a gradient trains: a variable, the one inside a Keras variable, or those of replicas."""
+        for source in sources:
+            inner = getattr(source, "value", None)
+            for one in getattr(source, "values", (inner if hasattr(inner, "handle") else source,)):
+                self._variables.pop(id(one), None)
+                self._trained[id(one)] = weakref.ref(one)
+
+    def _noted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def assign(variable: Any, *args: Any, **kwargs: Any) -> Any:
+            if id(variable) not in self._variables and len(self._variables) < _MOST_ASSIGNED:
+                self._sink.guarded("assign", lambda: self._note(variable))
+            return function(variable, *args, **kwargs)
+
+        return assign
+
+    def _note(self, variable: Any) -> None:
+        if self._trained.get(id(variable), lambda: None)() is variable or not variable.trainable:
+            return
+        eagerly = self._context.context().executing_eagerly() or not variable._in_graph_mode
+        if variable.dtype.is_floating and variable.shape.rank and eagerly:
+            self._variables[id(variable)] = variable
+
+
+# Make functions with added operations exportable, by saving the recorder's variables in the SavedModel.
+
+
+def watch_exports(sink: Sink, used_by: Callable[[list[Any]], list[Any]]) -> None:
+    """Make the recorder's variables, ``used_by(concrete functions)``, children of an object that is exported.
+
+    TensorFlow does not export a function with a variable that no exported object holds.
+    """
+    trackable = importlib.import_module("tensorflow.python.trackable.autotrackable").AutoTrackable
+    children = trackable._trackable_children
+
+    def add(found: dict[str, Any]) -> None:
+        listed: list[Any] = [
+            getattr(child, "_list_all_concrete_functions_for_serialization", list)() for child in found.values()
+        ]
+        own = used_by([concrete for functions in listed for concrete in functions])
+        found.update({f"_detaudit_{n}": variable for n, variable in enumerate(own)})
+
+    @functools.wraps(children)
+    def _trackable_children(object_: Any, save_type: str = "checkpoint", **kwargs: Any) -> Any:
+        found = children(object_, save_type, **kwargs)
+        if save_type != "checkpoint":
+            sink.guarded("export", lambda: add(found))
+        return found
+
+    trackable._trackable_children = _trackable_children
+
+
+# Find the inputs of a Keras model or a tf.function, and the loss before an optimizer scales it.
+
+
+LAYERS = ("keras.src.layers.layer", "tf_keras.src.engine.base_layer", "keras.src.engine.base_layer")
+"""The modules in which Keras 3, tf_keras and the Keras of older TensorFlows define Layer."""
+
+SCALERS = {
+    "keras.src.optimizers.base_optimizer": ("BaseOptimizer", "scale_loss"),
+    "keras.src.optimizers.loss_scale_optimizer": ("LossScaleOptimizer", "scale_loss"),
+    "tf_keras.src.mixed_precision.loss_scale_optimizer": ("LossScaleOptimizerV3", "get_scaled_loss"),
+}
+"""Module, class and method that scale a loss before its gradient is computed."""
+
+
+class InputData:
+    """Finds the data among the arguments of a call."""
+
+    def __init__(self, tf: Any) -> None:
+        self._tf = tf
+        self._np: Any = importlib.import_module("numpy")
+        self._composite: Any = importlib.import_module("tensorflow.python.framework.composite_tensor").CompositeTensor
+        self._tensor: Any = importlib.import_module("tensorflow.python.framework.ops").EagerTensor
+        self._record: Any = importlib.import_module("tensorflow.python.eager.record")
+
+    def of(self, arguments: Any) -> list[Any]:
+        """Return the arrays and tensors among the arguments, except variables and tensors that a tape follows.
+
+        The latter are outputs of another model, not data.
+        """
+        tf, found = self._tf, []
+        for leaf in leaves(arguments):
+            if type(leaf) is self._tensor:  # what follows asks abstract classes, which takes long
+                if self._is_data(leaf):
+                    found.append(leaf)
+                continue
+            parts = tf.nest.flatten(leaf, expand_composites=True) if isinstance(leaf, self._composite) else [leaf]
+            for part in parts:
+                if isinstance(part, self._np.ndarray) or (tf.is_tensor(part) and self._is_data(part)):
+                    found.append(part)
+        return found
+
+    def _is_data(self, tensor: Any) -> bool:
+        usual = type(tensor) is self._tensor or isinstance(tensor, self._tf.Tensor)
+        if not usual or tensor.dtype in (self._tf.resource, self._tf.variant):
+            return False  # a variable, an iterator
+        return not self._record.should_record_backprop([tensor])
+
+    def under_tape(self) -> bool:
+        """Return whether a tape records the present computation."""
+        return bool(self._record.could_possibly_record())
+
+
+def watch_layers(
+    sink: Sink,
+    inside: threading.local,
+    observe: Callable[[Any, Any], None],
+    outputs: CallOutputs,
+    imported: Callable[[type[Any]], None],
+) -> None:
+    """Call ``observe(layer, (args, kwargs))``, which must not raise, at each outermost call of a Keras layer or model.
+
+    Record its ``outputs``. ``imported(Layer)`` is called for each class of layers, of which there is one for each
+    version of Keras.
+    """
+
+    def watch(module: Any) -> None:
+        imported(module.Layer)
+        call = module.Layer.__call__
+
+        @functools.wraps(call)
+        def __call__(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(inside, "layer", False):
+                return call(layer, *args, **kwargs)
+            inside.layer = True
+            try:
+                observe(layer, (args, kwargs))
+                return outputs.of(layer, call, args, kwargs)
+            finally:
+                inside.layer = False
+
+        module.Layer.__call__ = __call__
+
+    for name in LAYERS:
+        imports.when_imported(name, sink, watch)
+
+
+class ScaledLosses:
+    """Finds the loss that the script computed, if an optimizer scaled it before its gradient is computed."""
+
+    def __init__(self, sink: Sink, inside: threading.local) -> None:
+        self._sink, self._inside = sink, inside
+
+    def watch(self) -> None:
+        """Install the hooks as soon as the optimizers are imported."""
+        for module, (name, method) in SCALERS.items():
+            imports.when_imported(module, self._sink, functools.partial(self._watch, name, method))
+
+    def _watch(self, name: str, method: str, module: Any) -> None:
+        owner = getattr(module, name)
+        scale = getattr(owner, method)
+
+        @functools.wraps(scale)
+        def scaled(optimizer: Any, loss: Any, *args: Any, **kwargs: Any) -> Any:
+            result = scale(optimizer, loss, *args, **kwargs)
+            if result is not loss:
+                self._sink.guarded("scale", lambda: self._keep(result, loss))
+            return result
+
+        setattr(owner, method, scaled)
+
+    def _keep(self, result: Any, loss: Any) -> None:
+        if hasattr(loss, "dtype"):
+            self._inside.scaled = (weakref.ref(result), loss)
+
+    def unscaled(self, target: Any) -> Any:
+        """Return the loss that was scaled to ``target``, or ``target`` if there is none."""
+        result, loss = getattr(self._inside, "scaled", None) or (lambda: None, None)
+        return loss if result() is target else target
+
+
+# Record the hyperparameters of Keras' optimizers, and the lines that make them or set their learning rate.
+
+
+_NUMBERS = ("momentum", "nesterov", "beta_1", "beta_2", "rho", "epsilon", "weight_decay", "amsgrad")
+_CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
+_MOST_OPTIMIZERS = 4
+"""The first optimizers whose hyperparameters are recorded: they are read at each step."""
+
+
+class Optimizers:
+    """The first optimizers that this process made, in their order."""
+
+    def __init__(self, sink: Sink, reader: TensorFlowReader) -> None:
+        self._sink, self._reader = sink, reader
+        self._hyperparameters = Hyperparameters(sink)
+        self._made: list[weakref.ref[Any]] = []
+
+    def watch(self) -> None:
+        """Watch the optimizers of Keras once it is imported."""
+        imports.when_imported("keras.src.optimizers.base_optimizer", self._sink, self._install)
+
+    def forget(self) -> None:
+        """Start over, as in a forked child, in which the optimizers exist too."""
+        self._hyperparameters.forget()
+
+    def _install(self, module: Any) -> None:
+        base, hyperparameters, sink = module.BaseOptimizer, self._hyperparameters, self._sink
+        construct, rate = base.__init__, base.learning_rate
+
+        @functools.wraps(construct)
+        def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            construct(optimizer, *args, **kwargs)
+            if len(self._made) < _MOST_OPTIMIZERS:
+                frame = sys._getframe(1)
+                sink.guarded("optimizer", lambda: self._add(optimizer, frame))
+
+        def set_rate(optimizer: Any, value: Any) -> None:
+            frame = sys._getframe(1)
+            sink.guarded("optimizer", lambda: hyperparameters.set_by(id(optimizer), frame))
+            rate.fset(optimizer, value)
+
+        base.__init__ = __init__
+        base.learning_rate = rate.setter(set_rate)
+
+    def _add(self, optimizer: Any, frame: Any) -> None:
+        self._made.append(weakref.ref(optimizer))
+        self._hyperparameters.set_by(id(optimizer), frame)
+
+    def at_step(self, training: Training) -> None:
+        """Record what a step was made with that is about to be written."""
+        if self._made and training.wants(STAGE):
+            self._sink.guarded("hyperparameters", lambda: self._at_step(training))
+
+    def _at_step(self, training: Training) -> None:
+        for number, reference in enumerate(self._made, start=1):
+            optimizer = reference()
+            if optimizer is not None:
+                group = dict(self._values(optimizer))
+                self._hyperparameters.at_step(training, number, id(optimizer), [group], lambda one: type(one).__name__)
+
+    def _values(self, optimizer: Any) -> Iterator[tuple[str, Any]]:
+        rate = optimizer._learning_rate
+        if hasattr(rate, "get_config"):  # a schedule
+            yield "learning_rate", tuple([one for _, one in sorted(rate.get_config().items())])
+        else:
+            yield "learning_rate", self._reader.scalar(getattr(rate, "_value", rate)) if not callable(rate) else None
+        for name in (*_NUMBERS, *_CLIPPING):
+            value = getattr(optimizer, name, None)
+            if value is not None:
+                yield name, value
+
+
+# Keep apart what the threads of a process train, each with steps and, for its graphs, a ring buffer of its own.
+#
+# Graphs are traced in the thread that trains with them, as by ``Model.fit``. A graph that was traced in another thread
+# belongs to the training of that thread.
+
+
+class Steps:
+    """What one thread, or one task of a pool of threads, trains."""
+
+    def __init__(self, training: Training, rings: Rings) -> None:
+        self.training, self.rings = training, rings
+        self.eager: list[Any] = []
+        """The variables of the last gradient in eager code, whose step has not ended."""
+        self.noted: list[Any] = []
+        """The variables of gradients in the graph that is being traced."""
+        self.latest: tuple[int, list[Any]] = (0, [])
+        """The number and the variables of the last set that a graph trains."""
+        self._sets = 0
+        self._of_function: weakref.WeakKeyDictionary[Any, tuple[int, list[Any]]] = weakref.WeakKeyDictionary()
+
+    def end_eager(self) -> None:
+        """End the step of the last gradient in eager code."""
+        with self.training.lock:
+            if self.eager and self.training.pending:
+                self.training.step(("eager", *[id(v) for v in self.eager]), self.eager)
+
+    def end_traced(self, function: Any) -> tuple[int, list[Any]]:
+        """Return what an outermost tf.function trains, after a call that may have traced it."""
+        noted, self.noted = self.noted, []
+        known = self._of_function.get(function, (0, []))[1]
+        if noted and (len(noted) != len(known) or any(a is not b for a, b in zip(noted, known))):
+            self._sets += 1
+            self._of_function[function] = self.latest = (self._sets, noted)
+        return self._of_function.get(function, self.latest)
+
+    def trains(self, function: Any) -> bool:
+        """Return whether a step was recorded in a call of this tf.function."""
+        return function in self._of_function
+
+    def keep(self, function: Any, weights: tuple[int, list[Any]]) -> None:
+        """Keep what a tf.function trains that calls others, which were traced before."""
+        self._of_function.setdefault(function, weights)
+
+
+class ThreadSteps(threads.PerThread):
+    """The steps of all threads. What the main thread trains, and threads of TensorFlow, is one training."""
+
+    main: Steps
+    beside: list[Steps]
+
+    def __init__(self, training: Training, rings: Callable[[], Rings]) -> None:
+        self._rings = rings
+        self._owners: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
+        super().__init__(Steps(training, rings()), lambda: Steps(training.beside(), rings()))
+
+    def forget(self, functions: bool) -> None:
+        """Start over, and if ``functions``, forget those too: a forked child traces its own."""
+        self.main.noted, self.main.eager = [], []
+        if functions:
+            self._owners = weakref.WeakKeyDictionary()
+        self.restart(Steps(self.main.training, self._rings()) if functions else self.main)
+
+    def now(self) -> Steps:
+        """Return the steps of this thread."""
+        found: Steps = super().now()
+        return found
+
+    def of_function(self, function: Any) -> Steps:
+        """Return the steps in which a tf.function was traced."""
+        return self._owners.get(function) or self.now()
+
+    def traced(self, function: Any) -> None:
+        """Notice in which thread a tf.function was traced, if it trains."""
+        now = self.now()
+        if now.noted:
+            self._owners[function] = now
+
+    def used_by(self, functions: Iterable[Any]) -> list[Any]:
+        """Return the recorder's variables that these concrete functions use."""
+        return [variable for steps in (self.main, *self.beside) for variable in steps.rings.used_by(functions)]
+
+
+# Hook the gradients that a GradientTape computes.
+
+
+def watch_tapes(tape: Any, sink: Sink, inside: Any, observe: Callable[[Any, Any, Any], None]) -> None:
+    """Call ``observe(target, sources, gradients)`` after each outermost gradient of a thread."""
+    compute = tape.gradient
+
+    @functools.wraps(compute)
+    def gradient(tape_: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(inside, "gradient", False):  # of a checkpoint that is recomputed
+            return compute(tape_, target, sources, *args, **kwargs)
+        inside.gradient = True
+        try:
+            gradients = compute(tape_, target, sources, *args, **kwargs)
+        finally:
+            inside.gradient = False
+        sink.guarded("gradient", lambda: observe(target, sources, gradients))
+        return gradients
+
+    tape.gradient = gradient
+
+
+# Hook TensorFlow, and Keras on it: every GradientTape.gradient, eager or inside a tf.function.
+#
+# Inside a graph, the digests of a step are written to a ring buffer of the recorder, which is read when the outermost
+# tf.function returns.
+
+
+class TensorFlowWatcher:
+    """Installs the hooks, and turns their calls into steps.
+
+    A step is one gradient. Its weights are the variables that the gradient is taken with respect to. In eager code
+    they are read at the next gradient, in a tf.function when the outermost one returns.
+    """
+
+    def __init__(self, tf: Any, recorder: Recorder) -> None:
+        self._tf = tf
+        self._sink = recorder.sink
+        self._ops = importlib.import_module("tensorflow.python.framework.ops")
+        self._context = importlib.import_module("tensorflow.python.eager.context")
+        generators.watch("tensorflow", self._generator_state)
+        self._reader = TensorFlowReader()
+        self._training = Training("tensorflow", recorder, self._reader)
+        self._optimizers = Optimizers(self._sink, self._reader)
+        self._threads = ThreadSteps(self._training, lambda: Rings(tf, self._reader.array))
+        self._data = InputData(tf)
+        # Whether this thread is in the outermost tf.function (and called it under a tape), layer or gradient.
+        self._inside = threading.local()
+        self._scaled = ScaledLosses(self._sink, self._inside)
+        self._outputs = CallOutputs(tf, self._sink, lambda: self._threads.now().training, self._inside)
+        self._layers: list[LayerStates] = []
+        self._started: dict[int, Any] = {}
+        self._assigned = Assigned(self._sink)
+        self._pid = os.getpid()
+        recorder.at_end(self._finish, self._forget)
+
+    def install(self) -> None:
+        """Install the hooks."""
+        backprop = importlib.import_module("tensorflow.python.eager.backprop")
+        functions = "tensorflow.python.eager.polymorphic_function."
+        watch_tapes(backprop.GradientTape, self._sink, self._inside, self._note)
+        self._watch_calls(importlib.import_module(functions + "polymorphic_function").Function)
+        self._watch_calls(importlib.import_module(functions + "concrete_function").ConcreteFunction)
+        self._scaled.watch()
+        watch_layers(
+            self._sink,
+            self._inside,
+            lambda layer, call: self._sink.guarded("batch", lambda: self._on_layer(layer, call)),
+            self._outputs,
+            lambda layer: self._layers.extend(watch_state(layer, self._training, self._reader, self._ops.init_scope)),
+        )
+        self._outputs.watch_trainers()
+        self._optimizers.watch()
+        self._assigned.watch()
+        if self._training.wants("state"):
+            self._training.states.append(ModuleStates(self._tf, self._reader, self._training.freed))
+        watch_exports(self._sink, self._threads.used_by)
+        sessions = watch_sessions(self._tf, self._sink, self._training)
+
+        def observe(losses: Any, sources: Any, gradients: Any) -> None:
+            if not sessions.taken(losses, sources, gradients):
+                self._note(losses, sources, gradients)
+
+        watch_symbolic_gradients(self._tf, self._sink, observe)
+
+    def _watch_calls(self, function: Any) -> None:
+        call = function.__call__
+
+        @functools.wraps(call)
+        def __call__(function_: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(self._inside, "function", False) or not self._context.executing_eagerly():
+                return call(function_, *args, **kwargs)
+            return self._outputs.of(function_, outermost, args, kwargs)
+
+        def outermost(function_: Any, *args: Any, **kwargs: Any) -> Any:
+            self._inside.function = True
+            try:
+                self._sink.guarded("function", lambda: self._before_call(function_, (args, kwargs)))
+                return call(function_, *args, **kwargs)
+            finally:
+                self._inside.function = self._inside.forward = False
+                self._sink.guarded("function", lambda: self._after_call(function_, (args, kwargs)))
+
+        function.__call__ = __call__
+
+    def _note(self, target: Any, sources: Any, gradients: Any) -> None:
+        flatten = self._tf.nest.flatten
+        variables = [source for source in flatten(sources) if hasattr(source, "assign") and hasattr(source, "shape")]
+        losses = [
+            self._scaled.unscaled(loss) for loss in flatten(target) if loss is not None and hasattr(loss, "dtype")
+        ]
+        if not variables or not losses or not losses[0].dtype.is_floating:
+            return  # such as a gradient penalty with respect to inputs
+        parts = [part for part in flatten(gradients, expand_composites=True) if part is not None]
+        parts = parts if self._training.wants("backward") else []
+        with self._training.lock:
+            now = self._threads.now()
+            self._threads.keep(now)
+            if isinstance(losses[0], self._ops.EagerTensor):
+                self._note_eager(now, losses, variables, parts)
+            elif self._ops.get_default_graph().building_function:  # otherwise a graph for sessions
+                self._note_in_graph(now, losses, variables, parts)
+
+    def _note_eager(self, now: Steps, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
+        now.end_eager()
+        self._initial(now, variables)
+        self._optimizers.at_step(now.training)
+        now.eager = variables
+        if gradients:
+            now.training.gradients(gradients)
+        for loss in losses:
+            now.training.loss(loss)
+
+    def _note_in_graph(self, now: Steps, losses: list[Any], variables: list[Any], gradients: list[Any]) -> None:
+        with self._ops.init_scope():  # tracing comes before the first execution
+            now.end_eager()
+            self._initial(now, variables)
+        now.noted += [v for v in variables if not any(v is noted for noted in now.noted)]
+        now.rings.write(losses, gradients)
+
+    def _initial(self, now: Steps, variables: list[Any]) -> None:
+        new = [v for v in variables if self._started.get(id(v), lambda: None)() is not v]
+        self._started.update([(id(v), weakref.ref(v)) for v in new])
+        if new:
+            self._assigned.trained(new)
+            now.training.initial(new)
+
+    def _on_layer(self, layer: Any, call: Any) -> None:
+        with self._training.lock:
+            for layers in self._layers:
+                layers.ran(layer)
+        if not self._training.wants("batch"):
+            return
+        inside = self._inside
+        if getattr(inside, "gradient", False) or getattr(inside, "forward", False) or not self._data.under_tape():
+            return
+        data, now = self._data.of(call), self._threads.now()
+        with self._training.lock:
+            if self._context.executing_eagerly():
+                now.end_eager()
+                now.training.inputs(data)
+            elif data and self._ops.get_default_graph().building_function:
+                now.rings.inputs([part for part in data if isinstance(part, self._tf.Tensor)])
+
+    def _before_call(self, function: Any, call: Any) -> None:
+        forward = (
+            self._training.wants("batch") and not getattr(self._inside, "layer", False) and self._data.under_tape()
+        )
+        self._inside.forward = forward
+        now = self._threads.now()
+        if forward or now.trains(function):
+            now.end_eager()
+        if forward:  # called under a tape, so its arguments are the batch
+            with self._training.lock:
+                now.training.inputs(self._data.of(call))
+
+    def _after_call(self, function: Any, call: Any) -> None:
+        with self._training.lock:
+            self._threads.traced(function)
+            steps = self._threads.of_function(function)
+            self._end_graph_steps(steps, steps.end_traced(function), function, call)
+
+    def _end_graph_steps(self, steps: Steps, weights: tuple[int, list[Any]], owner: Any, call: Any = ()) -> None:
+        added, rows = steps.rings.new()
+        if not added:
+            return
+        training = steps.training
+        if owner is not None:
+            steps.keep(owner, weights)
+        if added > len(rows):
+            lost = added - len(rows)
+            error = f"one call of a tf.function ran too many steps: {lost} of {added} were not recorded"
+            self._sink.write({"k": "trouble", "where": "losses", "error": error})
+            training.steps += lost
+        if not rows[0].batch and training.wants("batch"):
+            training.inputs(self._data.of(call))
+        for row in rows:
+            if row is not rows[0]:
+                training.unseen_step()
+            if row.batch:
+                training.inputs([row.batch])
+            if row.gradients:
+                training.gradients([row.gradients])
+            if row.losses:
+                training.loss(row.losses)
+            training.loss(row.loss, steps.rings.loss_type)
+        self._optimizers.at_step(training)
+        training.step(*weights, owner)
+
+    def _generator_state(self) -> bytes:
+        # After tf.random.set_seed, eager operations take their seeds from this generator.
+        generator = getattr(self._context.context(), "_rng", None)
+        return repr(hash(generator.getstate()[1])).encode() if generator is not None else b""
+
+    def _finish(self) -> None:
+        with self._training.lock, self._ops.init_scope():
+            for steps in (*self._threads.beside, self._threads.main):
+                steps.end_eager()
+                self._end_graph_steps(steps, steps.latest, None)
+            self._end_assigned(self._threads.main.training)
+            self._training.finish_all([steps.training for steps in self._threads.beside])
+
+    def _end_assigned(self, training: Training) -> None:
+        """Record what the script added to without any gradient, by the values at the end."""
+        variables = self._assigned.variables
+        if variables and not training.steps:
+            training.step("assigned", variables)
+        elif variables:
+            training.weights.hold("assigned", variables, None)
+
+    def _forget(self) -> None:
+        self._assigned.forget()
+        self._training.forget()
+        self._optimizers.forget()
+        forked = self._pid != os.getpid()  # otherwise a task of a pool ended, and the next one calls the same functions
+        self._pid = os.getpid()
+        self._threads.forget(functions=forked)
+
+
+def install(tf: ModuleType, recorder: Recorder) -> None:
+    """Record the trainings of this TensorFlow from now on."""
+    recorder.sink.write({"k": "framework", "name": "tensorflow", "version": str(tf.__version__)})
+    TensorFlowWatcher(tf, recorder).install()

@@ -1,1 +1,0 @@
-"""Record the operations of TensorFlow."""
