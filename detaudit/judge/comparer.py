@@ -181,6 +181,7 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
     """Return the name of the first thing that differs in a stage and the number of others, None if it has no name."""
     if stage is Stage.STATE:
         differing = _differing_tensors(a, b)
+        differing = {tensor for tensor in differing if not tensor.name.startswith("unnamed ")} or differing
         found = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
     elif stage is Stage.HYPERPARAMETERS:
         before, after = (_in_force(part, step) for part in (a, b))

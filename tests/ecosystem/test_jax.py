@@ -190,8 +190,8 @@ end(4, nnx.state(model, nnx.Param))
 }
 
 
-CARRYING = ("optax", "loops", "nested", "flax-nnx")
-"""The styles with an optimizer whose state comes back."""
+CARRYING = ("by-hand", "optax", "loops", "nested", "flax-nnx")
+"""The styles with an optimizer whose state comes back, or with arrays that are like weights and alive at the end."""
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -444,11 +444,11 @@ def train(params):
             params = descend(params, jit(grad(loss))(params, x, y))
     elif style == "tree":
         for rate in rates:
-            gradients = grad(loss)(params, x, y)
+            gradients = grad(loss)(params, x, targets[0])
             params = jax.tree.map(lambda w, g: w - rate * g, params, gradients)
     elif style == "after-an-optimizer":
         optimizer = optax.sgd(0.1)
-        state, gradients = optimizer.init(params), grad(loss)(params, x, y)
+        state, gradients = optimizer.init(params), grad(loss)(params, x, targets[0])
         params = optax.apply_updates(params, optimizer.update(gradients, state)[0])
         for y_ in targets:
             params = update(params, x, y_)

@@ -70,8 +70,9 @@ class Assigned:
     def trained(self, sources: Iterable[Any]) -> None:
         """Leave out what a gradient trains: a variable, the one inside a Keras variable, or those of replicas."""
         for source in sources:
-            inner = getattr(source, "value", None)
-            for one in getattr(source, "values", (inner if hasattr(inner, "handle") else source,)):
+            inner = getattr(source, "value", None)  # a method of TensorFlow's own variables
+            held = source if inner is None or callable(inner) else inner
+            for one in getattr(held, "values", (held,)):
                 self._variables.pop(id(one), None)
                 self._trained[id(one)] = weakref.ref(one)
 
