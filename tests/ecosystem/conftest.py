@@ -1,6 +1,7 @@
 """The slow suite: what people train with, from PyPI. `make test-ecosystem` installs it and runs it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ def bare(project: Project, *argv: str) -> Printed:
 def audited(project: Project, *words: str, code: int) -> dict[str, Any]:
     """Audit two runs, which must end with this exit status, and return the only group."""
     out = project.folder / "results"
+    shutil.rmtree(out, ignore_errors=True)  # of an earlier audit in the same test
     whole = () if "--until" in words else ("--full",)  # compiling may take longer than a first verdict
     done = project.run("--runs", "2", "--out", str(out), *whole, *words)
     assert done.code == code, done.out + done.err
