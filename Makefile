@@ -105,8 +105,8 @@ test-s3: $(S3)/.s3 $(MOTO)/.moto ## Store archives on a real server of S3, which
 test-slurm: $(VENV)/.dev ## Do runs by an array of real Slurm on this machine (a minute)
 	$(BIN)/python -m pytest tests/remote -m slurm
 
-test-faults: $(VENV)/.dev ## Inject every fault into an audit and write docs/faults.md (a quarter of an hour)
-	$(BIN)/python -m tests.faults --write docs/faults.md
+test-faults: $(VENV)/.dev ## Inject every fault into an audit and write docs/lab/faults.md (a quarter of an hour)
+	$(BIN)/python -m tests.faults --write docs/lab/faults.md
 
 test-interpreters: $(VENV)/.dev ## Test without frameworks on each Python from 3.10 to 3.14 that is installed
 	$(BIN)/python -m tests.interpreters
@@ -125,8 +125,8 @@ test-install: dist ## Install dist/ with pip, pipx, uv and uvx, and audit other 
 test-fuzz: $(VENV)/.dev ## Read and print a million bad inputs (FUZZ_INPUTS=N for fewer, FUZZ_SEED=S for others)
 	$(BIN)/python -m pytest tests/fuzz -m fuzz -o faulthandler_timeout=0
 
-test-corpus: $(VENV)/.dev ## Audit every labeled script three times and write docs/corpus.md (hours, resumable)
-	$(BIN)/python -m tests.corpus.audit_corpus --repeats 3 --write docs/corpus.md
+test-corpus: $(VENV)/.dev ## Audit every labeled script three times and write docs/lab/corpus-verdicts.md (hours, resumable)
+	$(BIN)/python -m tests.corpus.audit_corpus --repeats 3 --write docs/lab/corpus-verdicts.md
 
 test-results: $(VENV)/.dev ## Audit scripts whose files and printed text are labeled and write docs/lab/results.md (an hour, resumable)
 	$(BIN)/python -m tests.results.audit --write docs/lab/results.md
@@ -134,26 +134,26 @@ test-results: $(VENV)/.dev ## Audit scripts whose files and printed text are lab
 test-zoo: $(ZOO)/.zoo ## Audit equal trainings that log in many ways and write docs/lab/zoo.md (hours, resumable)
 	$(ZOO)/bin/python -m tests.zoo.audit --write docs/lab/zoo.md
 
-test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known and write docs/bisect.md (hours, resumable)
-	$(BIN)/python -m tests.corpus.bisect_corpus --write docs/bisect.md
+test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known and write docs/lab/corpus-bisections.md (hours, resumable)
+	$(BIN)/python -m tests.corpus.bisect_corpus --write docs/lab/corpus-bisections.md
 
-test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times and write docs/trace.md (hours, resumable)
-	$(BIN)/python -m tests.corpus.trace_corpus --write docs/trace.md
+test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times and write docs/lab/corpus-traces.md (hours, resumable)
+	$(BIN)/python -m tests.corpus.trace_corpus --write docs/lab/corpus-traces.md
 
 test-replay: $(VENV)/.dev ## Repeat planted operations of torch and TensorFlow in real processes (half an hour)
 	$(BIN)/python -m pytest tests/replay -m "replay or not replay"
 
 # A mutant runs in a fork, in which torch may wait forever for threads that it had before.
-test-mutants: $(VENV)/.dev ## Change the code that decides, see whether a test fails, and write docs/mutants.md (minutes, resumable)
+test-mutants: $(VENV)/.dev ## Change the code that decides, see whether a test fails, and write docs/lab/mutants.md (minutes, resumable)
 	$(BIN)/pip install --quiet mutmut==3.8.1
 	OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 1
-	$(BIN)/python -m tests.mutants.table --write docs/mutants.md
+	$(BIN)/python -m tests.mutants.table --write docs/lab/mutants.md
 
 measure-corpus: $(VENV)/.dev ## Run every labeled script alone, 20 times or more, and measure how often runs differ (resumable)
 	$(BIN)/python -m tests.corpus.measure
 
-measure-planted: $(VENV)/.dev ## Flip random bits in trainings, audit controls, and write docs/planted.md (hours, resumable)
-	$(BIN)/python -m tests.planted.measure --write docs/planted.md
+measure-planted: $(VENV)/.dev ## Flip random bits in trainings, audit controls, and write docs/lab/planted.md (hours, resumable)
+	$(BIN)/python -m tests.planted.measure --write docs/lab/planted.md
 
 # Pages are filled from data that Sphinx knows nothing of, so each build reads all of them.
 SPHINX := -m sphinx --fresh-env --doctree-dir build/doctrees --fail-on-warning --keep-going --quiet
@@ -179,7 +179,7 @@ audit-dependencies: $(VENV)/.dev ## Look for known vulnerabilities in what detau
 	$(BIN)/pip-audit --strict .
 
 # picire needs a setuptools that still has pkg_resources.
-bench: $(VENV)/.dev ## Measure what detaudit costs, print one table and write docs/benchmarks.md (minutes)
+bench: $(VENV)/.dev ## Measure what detaudit costs, print one table and write docs/lab/benchmarks.md (minutes)
 	$(BIN)/pip install --quiet picire==21.8 'setuptools<81'
 	$(BIN)/python -W ignore -m benchmarks $(BENCH)
 
@@ -199,14 +199,14 @@ test-gpu: ## Test on a GPU; DEVICE=cpu runs all of it without one (nine minutes,
 bench-gpu: ## Measure on a GPU; DEVICE=cpu runs all of it without one (nine minutes, resumable)
 	$(GPU_PYTHON) -m benchmarks.gpu --device $(DEVICE)
 
-bench-horizon: $(VENV)/.dev ## Simulate bisections of long trainings and write docs/horizon.md (minutes)
-	$(BIN)/python -m benchmarks.horizon docs/horizon.md
+bench-horizon: $(VENV)/.dev ## Simulate bisections of long trainings and write docs/lab/horizon.md (minutes)
+	$(BIN)/python -m benchmarks.horizon docs/lab/horizon.md
 
-bench-scale: $(VENV)/.dev ## Simulate a thousand runs of a thousand ranks and write docs/scale.md (seconds)
-	$(BIN)/python -m benchmarks.scale docs/scale.md
+bench-scale: $(VENV)/.dev ## Simulate a thousand runs of a thousand ranks and write docs/lab/scale.md (seconds)
+	$(BIN)/python -m benchmarks.scale docs/lab/scale.md
 
-bench-jobs: $(VENV)/.dev ## Measure which races runs at once hide, and write docs/jobs.md (half an hour)
-	$(BIN)/python -m benchmarks.jobs --write docs/jobs.md
+bench-jobs: $(VENV)/.dev ## Measure which races runs at once hide, and write docs/lab/jobs.md (half an hour)
+	$(BIN)/python -m benchmarks.jobs --write docs/lab/jobs.md
 
 clean: ## Remove everything that the other targets create
 	rm -rf $(VENV) $(EXPORTS) $(ENGINES) $(S3) $(MOTO) $(ZOO) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit

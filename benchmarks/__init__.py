@@ -1,1 +1,1 @@
-"""Measure what detaudit costs: ``python -m benchmarks`` measures, prints one table, and writes docs/benchmarks.md."""
+"""Measure what detaudit costs: ``python -m benchmarks`` measures, prints one table, and writes docs/lab/benchmarks.md."""

@@ -1,4 +1,4 @@
-"""Measure, print one table, and write docs/benchmarks.md: ``python -m benchmarks [NAME…]``."""
+"""Measure, print one table, and write docs/lab/benchmarks.md: ``python -m benchmarks [NAME…]``."""
 
 import argparse
 import sys

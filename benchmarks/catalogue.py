@@ -30,7 +30,7 @@ SECTIONS = {
     "processes": "Watching processes",
     "search": "Runs per bisection",
 }
-"""The module of each section of docs/benchmarks.md, whose docstring says how it is measured, and its heading."""
+"""The module of each section of docs/lab/benchmarks.md, whose docstring says how it is measured, and its heading."""
 
 
 @dataclass(frozen=True)

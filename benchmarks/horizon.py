@@ -1,6 +1,6 @@
 """Measure how often bisections of long trainings are wrong, and what they cost, on simulated trainings of an hour.
 
-``make bench-horizon`` runs it and writes docs/horizon.md. The search is the one of ``detaudit bisect``; a simulated
+``make bench-horizon`` runs it and writes docs/lab/horizon.md. The search is the one of ``detaudit bisect``; a simulated
 training stands in for the runs. One unit of cost is the time of one whole training.
 """
 

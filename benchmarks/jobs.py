@@ -1,4 +1,4 @@
-"""Measure which races runs at once hide or show, and write docs/jobs.md: ``make bench-jobs``.
+"""Measure which races runs at once hide or show, and write docs/lab/jobs.md: ``make bench-jobs``.
 
 Audits with one run at a time and with two take turns, so that both see the same load of other work.
 """
@@ -32,7 +32,7 @@ HEAD = """\
 # Which races runs at once hide
 
 Written by `make bench-jobs` on {cores} cores, while other programs made a load of {load:.1f}.
-[running.md](running.md#several-runs-at-once) says what `--jobs` does, and [benchmarks.md](benchmarks.md) how much time
+[running.md](../running.md#several-runs-at-once) says what `--jobs` does, and [benchmarks.md](benchmarks.md) how much time
 it saves.
 
 How many runs differ from the first of their audit, of {possible} ({runs} runs an audit), and the verdicts; for one that

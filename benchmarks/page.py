@@ -1,4 +1,4 @@
-"""The table of all results, on the terminal and as docs/benchmarks.md with its charts."""
+"""The table of all results, on the terminal and as docs/lab/benchmarks.md with its charts."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from benchmarks.catalogue import FOLDER, MEASUREMENTS, SECTIONS, Measurement, ab
 from benchmarks.chart import chart
 from benchmarks.rows import Machine, Result, Row, number
 
-DOCS = FOLDER.parent / "docs"
+DOCS = FOLDER.parent / "docs" / "lab"
 WIDEST = 220
 COLUMNS = ("benchmark", "relative to", "goal", "median", "range", "turns", "also measured")
 
@@ -99,7 +99,7 @@ def page(results: Mapping[str, Result]) -> str:
 
 
 def write(results: Mapping[str, Result], docs: Path = DOCS) -> None:
-    """Write docs/benchmarks.md, and a chart for each section that has results."""
+    """Write docs/lab/benchmarks.md, and a chart for each section that has results."""
     (docs / "benchmarks.md").write_text(page(results))
     charts = docs / "benchmarks"
     charts.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The arithmetic of docs/scale.md: how large records of many ranks are, and what their reduction leaves of them."""
+"""The arithmetic of docs/lab/scale.md: how large records of many ranks are, and what their reduction leaves of them."""
 
 import random
 import time

@@ -1,6 +1,6 @@
 """Compute what 1,000 runs of 1,024 ranks and a million steps weigh, and where that is reduced.
 
-``make bench-scale`` runs it and writes docs/scale.md. Sizes and rates are those that `python -m benchmarks folding`
+``make bench-scale`` runs it and writes docs/lab/scale.md. Sizes and rates are those that `python -m benchmarks folding`
 measured; the digests of all ranks are simulated.
 """
 
@@ -81,7 +81,7 @@ fan-out of {FAN_OUT}, aligned on the numbers of the steps. Its root stands for a
 
 There is a tree for each stage, because not all that is recorded is a result: runs match if the ends of their trainings
 and the roots of the stages that are results do. The roots of generators and of batches only explain a difference, see
-[promises.md](promises.md). The comparison itself is the one of all other runs; it reads digests from trees.
+[promises.md](../promises.md). The comparison itself is the one of all other runs; it reads digests from trees.
 """
 
 

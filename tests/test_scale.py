@@ -1,4 +1,4 @@
-"""Test the arithmetic of docs/scale.md, and that the page is computed from the stored result."""
+"""Test the arithmetic of docs/lab/scale.md, and that the page is computed from the stored result."""
 
 from dataclasses import replace
 from pathlib import Path

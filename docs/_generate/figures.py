@@ -113,8 +113,8 @@ def corpus() -> str:
 
 
 def contention() -> str:
-    """Return which races show with one run at a time and with two at once, as docs/jobs.md has it."""
-    rows = races((DOCS / "jobs.md").read_text())
+    """Return which races show with one run at a time and with two at once, as docs/lab/jobs.md has it."""
+    rows = races((DOCS / "lab" / "jobs.md").read_text())
     scripts = [(float(place), str(place + 1)) for place in range(len(rows))]
     x = Axis(-0.5, len(rows) - 0.5, scripts, "training, as listed below")
     plot = Plot(x, Axis(0, 3.6, [(float(number), f"{number} of 3") for number in range(4)], "runs that differ"))
@@ -134,7 +134,7 @@ def contention() -> str:
 
 
 def races(text: str) -> list[tuple[str, int, int]]:
-    """Return from the table of docs/jobs.md how many runs of each script differ, alone and with two runs at once."""
+    """Return from the table of docs/lab/jobs.md how many runs of each script differ, alone and with two runs at once."""
     found = re.findall(r"^\| (\w+) \| (\d+): [^|]+ \| (\d+): ", text, re.MULTILINE)
     return [(name, int(alone), int(together)) for name, alone, together in found]
 

@@ -1,4 +1,4 @@
-"""Audit every labeled script with each recipe, as a user would, and write the table of docs/corpus.md.
+"""Audit every labeled script with each recipe, as a user would, and write the table of docs/lab/corpus-verdicts.md.
 
 Results are kept below .detaudit/, for one state of detaudit and of the script: an interrupted pass can be resumed.
 """

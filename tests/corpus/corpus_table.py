@@ -1,4 +1,4 @@
-"""The table of docs/corpus.md: the verdicts on each script, beside what was measured without detaudit."""
+"""The table of docs/lab/corpus-verdicts.md: the verdicts on each script, beside what was measured without detaudit."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

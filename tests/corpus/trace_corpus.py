@@ -1,4 +1,4 @@
-"""Trace every script whose culprit is labeled, as a user would, and write the table of docs/trace.md.
+"""Trace every script whose culprit is labeled, as a user would, and write the table of docs/lab/corpus-traces.md.
 
 Results are kept below .detaudit/, for one state of detaudit and of the script, as in audit_corpus.py.
 """

@@ -145,6 +145,6 @@ def test_the_figures_show_what_reports_print() -> None:
 def test_the_figures_show_the_data() -> None:
     assert len(figures.measured()) == 66
     assert all(0 < rate < 1 for rate in figures.measured())
-    rows = figures.races((ROOT / "docs" / "jobs.md").read_text())
+    rows = figures.races((ROOT / "docs" / "lab" / "jobs.md").read_text())
     assert ("torch_hogwild", 3, 3) in rows
     assert "| in total | 66 |" in figures.fixed_by()

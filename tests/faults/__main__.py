@@ -1,4 +1,4 @@
-"""Inject all faults and write docs/faults.md: ``python -m tests.faults --write docs/faults.md``."""
+"""Inject all faults and write docs/lab/faults.md: ``python -m tests.faults --write docs/lab/faults.md``."""
 
 import argparse
 import sys

@@ -51,5 +51,5 @@ def test_torch_is_measured_on_a_gpu() -> None:
     if torch is None or not torch.cuda.is_available():
         pytest.skip("no GPU")
     found = gradients("torch", "--device", "cuda", "--repeats", "50")
-    print(json.dumps(found))  # what docs/history.md lacks
+    print(json.dumps(found))  # what docs/lab/history.md lacks
     assert list(found) == OPERATIONS

@@ -1,4 +1,4 @@
-"""Plant perturbations in recorded and in live trainings, audit controls, and write docs/planted.md.
+"""Plant perturbations in recorded and in live trainings, audit controls, and write docs/lab/planted.md.
 
 Results are kept below .detaudit/, for one state of detaudit and of the trainings: it can be interrupted and resumed.
 """

@@ -1,4 +1,4 @@
-"""The tables of docs/planted.md."""
+"""The tables of docs/lab/planted.md."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,17 +39,17 @@ _NOTES = """
   weight show at its own step. `detaudit.record` is given no initial weights.
 - *No change*: the bits of all losses, weights, buffers, outputs and files were those of the run without the flip,
   because a rounding, a ReLU or the next update removed it. detaudit says that the runs match, as
-  [promised](promises.md).
+  [promised](../promises.md).
 - Not in the table: {uncovered} flips of a frozen variable of a `tf.Module` that is dropped after the last step. They
   are not detected, by design: such a module is read at the end of the process
-  ([not covered](promises.md#not-covered)).
+  ([not covered](../promises.md#not-covered)).
 """
 
 _CONTROLS = """## Controls
 
 Audits of two runs without a flip, each of which must be deterministic: the trainings above, and of the forked runs
 every fifth a control of the corpus. Forked runs share their hash seed and their memory addresses, fresh processes share
-nothing; [corpus.md](corpus.md) has the controls of the corpus as fresh processes.
+nothing; [corpus.md](corpus-verdicts.md) has the controls of the corpus as fresh processes.
 
 | audits | done | deterministic | false alarms |
 |---|---|---|---|
@@ -72,7 +72,7 @@ def document(
     labels: Mapping[str, Mapping[str, Any]],
     measured: Mapping[str, Mapping[str, Any]],
 ) -> str:
-    """Return docs/planted.md; ``counts`` are the numbers that are wanted of each part."""
+    """Return docs/lab/planted.md; ``counts`` are the numbers that are wanted of each part."""
     lines = [_HEAD, ", ".join(f"{name} {value}" for name, value in machine().items()) + ".", ""]
     for part, all_of_them in planted.items():
         outcomes = [one for one in all_of_them if covered(one)]
