@@ -249,7 +249,7 @@ open(HOME + "/log.txt", "a").write("one more run\\n")
 
 
 MANY = """
-(recorded,) = [module for name, module in sys.modules.items() if name.endswith(".recorder.process.outputs")]
+(recorded,) = [module for name, module in sys.modules.items() if name.endswith(".recorder.process.children")]
 recorded._MOST = 10
 os.makedirs(FOLDER, exist_ok=True)
 first = not os.path.exists(FOLDER + "/13.txt")
