@@ -1,1 +1,1 @@
-"""Measure what detaudit costs: ``python -m benchmarks`` measures, prints one table, and writes docs/lab/benchmarks.md."""
+"""Measure what detaudit costs: ``python -m benchmarks`` prints one table, and writes docs/lab/benchmarks.md."""

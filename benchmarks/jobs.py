@@ -32,8 +32,8 @@ HEAD = """\
 # Which races runs at once hide
 
 Written by `make bench-jobs` on {cores} cores, while other programs made a load of {load:.1f}.
-[running.md](../running.md#several-runs-at-once) says what `--jobs` does, and [benchmarks.md](benchmarks.md) how much time
-it saves.
+[running.md](../running.md#several-runs-at-once) says what `--jobs` does, and [benchmarks.md](benchmarks.md) how much
+time it saves.
 
 How many runs differ from the first of their audit, of {possible} ({runs} runs an audit), and the verdicts; for one that
 is inconclusive, the kind of its reason. The scripts of the corpus differ by a race alone. With `--jobs 2`, each run has

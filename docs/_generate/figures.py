@@ -134,7 +134,7 @@ def contention() -> str:
 
 
 def races(text: str) -> list[tuple[str, int, int]]:
-    """Return from the table of docs/lab/jobs.md how many runs of each script differ, alone and with two runs at once."""
+    """Return from docs/lab/jobs.md how many runs of each script differ, alone and with two runs at once."""
     found = re.findall(r"^\| (\w+) \| (\d+): [^|]+ \| (\d+): ", text, re.MULTILINE)
     return [(name, int(alone), int(together)) for name, alone, together in found]
 

@@ -1,4 +1,4 @@
-"""Bisect every script whose needed flags are labeled, as a user would, and write the table of docs/lab/corpus-bisections.md.
+"""Bisect every script whose needed flags are labeled, and write the table of docs/lab/corpus-bisections.md.
 
 Results are kept below .detaudit/, for one state of detaudit and of the script, as in audit_corpus.py.
 """

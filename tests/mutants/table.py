@@ -1,4 +1,4 @@
-"""Write docs/lab/mutants.md: how many mutants the unit tests kill, and why the others survive. `make test-mutants` runs it.
+"""Write docs/lab/mutants.md: how many mutants unit tests kill, and why the others survive. `make test-mutants` runs it.
 
 survivors.yaml has the reasons, by what a line becomes: the numbers of mutants change with the code.
 """
