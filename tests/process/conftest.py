@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,6 +47,24 @@ TORCH = """
         return w.detach()
 """
 """A training loop without torch.optim, whose import takes longer than all else here."""
+
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
+PROMISED = set(re.findall(r"`(tests/process/\S+?)::(\w+)`", (ROOT / "docs" / "promises.md").read_text()))
+"""The tests that hold a line of docs/promises.md."""
+
+OTHERS = ("full", "install", "slow")
+"""Markers of tests that `make test` leaves out anyway."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make test-full` what no promise names: `make test` starts real processes for each promise alone."""
+    for item in items:
+        if FOLDER in item.path.parents and not any(map(item.get_closest_marker, OTHERS)):
+            name = getattr(item, "originalname", item.name)
+            if (item.path.relative_to(ROOT).as_posix(), name) not in PROMISED:
+                item.add_marker("full")
 
 
 @dataclass(frozen=True)
