@@ -17,7 +17,7 @@ from detaudit.config.flags import Flag
 from detaudit.config.options import Until
 from detaudit.config.outputs import Listed, folder_parts, load_outputs
 from detaudit.judge import comparer
-from detaudit.judge.conditions import Place, threads
+from detaudit.judge.conditions import RunMachine, threads
 from detaudit.judge.live import Abreast, Follower
 from detaudit.launch import EnoughError, Launcher, RunSpec, refusals
 from detaudit.launch.plan import Settings, plan_group, workspace_for
@@ -290,7 +290,7 @@ class Result:
     processes: Sequence[log.Process]
     record: RunRecord
     threads: int = 0
-    place: Place | None = None
+    place: RunMachine | None = None
 
 
 class Runner:
@@ -370,7 +370,7 @@ class Runner:
         """Return the state of each flag that is not applied where the runs are done."""
         return refusals.refused(flags, self._settings.target)
 
-    def place(self, spec: RunSpec) -> Place | None:
+    def place(self, spec: RunSpec) -> RunMachine | None:
         """Return where a finished run was done, None for this machine."""
         return None
 

@@ -356,7 +356,7 @@ class Question:
 
 
 @dataclass
-class _Known:
+class _Applicable:
     """What the first trial showed: which candidates apply, and why the others do not."""
 
     flags: tuple[Flag, ...] = ()
@@ -387,7 +387,7 @@ class Bisector:
         self._rules = rules_of(question.catalogue)
         self._questions = self._asked_of_runs()
         self._search = Search(self._questions, self._rank, self._rules, confirm=question.confirm, error=question.error)
-        self._known: _Known | None = None
+        self._known: _Applicable | None = None
         self._answer: Answer | None = None
         self._needed: tuple[NeededFlag, ...] = ()
         self._file: Path | None = None
@@ -457,14 +457,14 @@ class Bisector:
         has_gpu = environment.has_gpu() if base.place is None else base.place.described.get("may_have_gpu", True)
         return base.run.devices or (() if base.run.through is None or has_gpu else ("cpu",))
 
-    def _learn(self) -> _Known:
+    def _learn(self) -> _Applicable:
         base = self._trials.base
         if base is None:
-            return _Known(self._question.candidates)
+            return _Applicable(self._question.candidates)
         flags, reasons = applicable(self._question.candidates, versions(base.processes), self._devices)
         refused = self._runner.refused(flags)
         reasons |= {flag: state.reason or NotImported() for flag, state in refused.items()}
-        return _Known(tuple(flag for flag in flags if flag.id not in refused), reasons)
+        return _Applicable(tuple(flag for flag in flags if flag.id not in refused), reasons)
 
     def _explained(self, answer: Answer) -> bool:
         """Keep the answer, then try alternatives and measure costs if that was requested.
@@ -503,7 +503,7 @@ class Bisector:
 
     def result(self, interrupted: bool = False) -> Bisection:
         """Return the bisection so far."""
-        question, answer, known = self._question, self._answer, self._known or _Known()
+        question, answer, known = self._question, self._answer, self._known or _Applicable()
         losses = question.settings.loss_pattern
         groups, file = self._trials.groups, advice.shown(self._file) if self._file else None
         outcome = BisectOutcome.INCONCLUSIVE if self._differed_in is not None else outcome_of(answer)

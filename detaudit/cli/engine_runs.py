@@ -20,7 +20,7 @@ from detaudit.launch.workspace import repository_root
 from detaudit.remote import plan as state
 from detaudit.remote.engines import connect
 from detaudit.remote.plan import Plan, Snapshot, plan_of, snapshot
-from detaudit.remote.runner import Carrier, Elsewhere
+from detaudit.remote.runner import EngineLauncher, RemoteRuns
 from detaudit.runner import MakeRunner
 
 ON_EACH = 2
@@ -79,7 +79,7 @@ def search_elsewhere(
     refuse_varying(settings)
     sent = _sent(settings, python or "")
     with _machines(engine, sent.python, spread=False) as machines:
-        made = Elsewhere(machines.carrier, sent.plan, sent.code, sent.python, alike=True, asked=asked)
+        made = RemoteRuns(machines.carrier, sent.plan, sent.code, sent.python, alike=True, asked=asked)
         return search(machines.carrier, made)
 
 
@@ -126,11 +126,11 @@ def _sent(settings: Settings, python: str) -> _Sent:
 @dataclass(frozen=True)
 class _Machines:
     options: tuple[str, ...]
-    carrier: Carrier
+    carrier: EngineLauncher
     at_once: int
     spread: tuple[str, ...]
 
-    def of(self, sent: _Sent) -> tuple[Settings, Elsewhere]:
+    def of(self, sent: _Sent) -> tuple[Settings, RemoteRuns]:
         """Return the settings of an audit whose runs are done there, and what makes their runner."""
         runs = max(sent.settings.runs, ON_EACH * len(self.spread))
         runs += -runs % (len(self.spread) or 1)
@@ -138,7 +138,7 @@ class _Machines:
         slots = tuple(Slot(name=f"{number:04}") for number in range(1, count + 1))
         settings = replace(sent.settings, runs=runs, jobs=Jobs(slots=slots, elsewhere=True))
         settings = replace(settings, stepwise=False, elsewhere=self.options)
-        return settings, Elsewhere(self.carrier, plan, sent.code, sent.python, self.spread)
+        return settings, RemoteRuns(self.carrier, plan, sent.code, sent.python, self.spread)
 
 
 @contextmanager
@@ -149,7 +149,10 @@ def _machines(engine: str, python: str, *, spread: bool) -> Iterator[_Machines]:
             message = f"{engine.partition(':')[0]} chooses the machine of a run itself, so --spread cannot"
             raise UsageError(message, "Leave it out, and raise --runs until each machine has done two.")
         yield _Machines(
-            options_of(engine, python), Carrier(found), found.at_once, tuple(sorted(found.places)) if spread else ()
+            options_of(engine, python),
+            EngineLauncher(found),
+            found.at_once,
+            tuple(sorted(found.places)) if spread else (),
         )
     finally:
         found.close()

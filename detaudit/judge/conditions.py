@@ -130,7 +130,7 @@ def _is_shared(device: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class RunMachine:
     """Where a run was done: ``id`` is that of the machine until it restarts, ``relevant`` is what may change bits.
 
     ``refused`` are the flags that it does not support, ``described`` is the environment of its runs.
@@ -147,9 +147,9 @@ class Machines:
     """Takes in where each run was done; nothing of it matters as long as all were on one machine."""
 
     def __init__(self) -> None:
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, RunMachine] = {}
 
-    def add(self, run: int, place: Place | None) -> None:
+    def add(self, run: int, place: RunMachine | None) -> None:
         """Note where a run was done."""
         if place is not None:
             self._places[run] = place

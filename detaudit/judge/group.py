@@ -420,7 +420,7 @@ class GroupInProgress:
         processes: Sequence[Process],
         record: RunRecord,
         threads: int = 0,
-        place: conditions.Place | None = None,
+        place: conditions.RunMachine | None = None,
     ) -> None:
         """Take in a run, and compare its ``record`` with the first of those that got furthest.
 

@@ -16,7 +16,7 @@ import msgspec
 from detaudit import __version__, private, redact, store, wire
 from detaudit.audit import AuditInProgress
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
-from detaudit.judge.conditions import Place
+from detaudit.judge.conditions import RunMachine
 from detaudit.launch import RunSpec
 from detaudit.launch.plan import Settings, plan_group
 from detaudit.launch.target import Target
@@ -235,12 +235,12 @@ class Reader:
         return Result(run, processes, record, attempt.threads, _place(attempt, processes))
 
 
-def _place(attempt: Attempt, processes: Sequence[log.Process]) -> Place:
+def _place(attempt: Attempt, processes: Sequence[log.Process]) -> RunMachine:
     """Return where a run was done. A machine without an identity is known by its name."""
     facts = copy.deepcopy(attempt.machine)
     environment.add_processes(facts, processes)
     host = str(facts.get("host", ""))
-    return Place(
+    return RunMachine(
         str(facts.get("id") or host), host, environment.relevant_of_machine(facts), attempt.refused, attempt.machine
     )
 

@@ -14,7 +14,7 @@ import msgspec
 from detaudit import private, store, wire
 from detaudit.config.flags import Flag
 from detaudit.errors import EngineError, StorageError
-from detaudit.judge.conditions import Place
+from detaudit.judge.conditions import RunMachine
 from detaudit.launch import Launcher, RunOutcome, RunSpec
 from detaudit.launch.local import TICK_S
 from detaudit.launch.plan import Settings
@@ -35,7 +35,7 @@ FILE = "place.json"
 """Where a run was done, in its folder: for a search that is resumed."""
 
 
-class OneKind:
+class SameMachine:
     """The kind of the machine that did the first run, and ``where`` that is, as the user calls it.
 
     ``refused`` are the flags that it does not support.
@@ -44,13 +44,13 @@ class OneKind:
     def __init__(self) -> None:
         self.where = ""
         self.refused: Mapping[str, FlagState] = {}
-        self._first: Place | None = None
+        self._first: RunMachine | None = None
 
-    def differing(self, place: Place) -> list[str]:
+    def differing(self, place: RunMachine) -> list[str]:
         """Return the names of what makes another kind of a machine, ``[]`` if it is of this kind."""
         return differing(self._first, place) if self._first is not None else []
 
-    def take(self, place: Place, where: str, folder: Path) -> Place:
+    def take(self, place: RunMachine, where: str, folder: Path) -> RunMachine:
         """Note that a run was done on a machine of this kind, keep that in its folder, and return it as one of them."""
         if self._first is None:
             self._keep(place, where)
@@ -59,20 +59,20 @@ class OneKind:
         store.write(folder / FILE, msgspec.json.encode(place))
         return place
 
-    def restored(self, folder: Path) -> Place | None:
+    def restored(self, folder: Path) -> RunMachine | None:
         """Return where a run was done by an earlier process, None if that is not known."""
         with contextlib.suppress(OSError, msgspec.MsgspecError):
-            place = msgspec.json.decode((folder / FILE).read_bytes(), type=Place)
+            place = msgspec.json.decode((folder / FILE).read_bytes(), type=RunMachine)
             if self._first is None:
                 self._keep(place, "")
             return place
         return None
 
-    def _keep(self, place: Place, where: str) -> None:
+    def _keep(self, place: RunMachine, where: str) -> None:
         self._first, self.where, self.refused = place, where or place.host, place.refused
 
 
-def differing(a: Place, b: Place) -> list[str]:
+def differing(a: RunMachine, b: RunMachine) -> list[str]:
     """Return the names of what may change bits and differs between two machines, ``[]`` if they are alike.
 
     A run that was ended early does not say all that it imported: what only one run knows of packages is left out.
@@ -93,7 +93,7 @@ ATTEMPTS = 3
 _SHOWN = 5
 
 
-class Carrier:
+class EngineLauncher:
     """A Launcher that gives the jobs of runs to an engine. It may be called in several threads at once.
 
     What came back of a run is in ``spec.folder`` afterwards, and in ``attempts`` by that folder, with the name of the
@@ -173,7 +173,7 @@ class RunLostError(Exception):
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class RemoteRuns:
     """Makes runners of audits whose runs are done by the engine of ``carrier``; see MakeRunner.
 
     ``spread`` are the machines to which the runs of a recipe go in turn, ``()`` if any does any. With ``alike``, all
@@ -181,7 +181,7 @@ class Elsewhere:
     not support.
     """
 
-    carrier: Carrier
+    carrier: EngineLauncher
     plan: Plan
     code: Snapshot
     python: str = ""
@@ -197,18 +197,18 @@ class Elsewhere:
 class RemoteRunner(Runner):
     """Starts each run on another machine, in a fresh copy of the code, with nothing of this machine's environment."""
 
-    def __init__(self, settings: Settings, launcher: Launcher, observer: Observer, elsewhere: Elsewhere) -> None:
+    def __init__(self, settings: Settings, launcher: Launcher, observer: Observer, elsewhere: RemoteRuns) -> None:
         super().__init__(replace(settings, isolate=True), launcher, observer)  # nothing here is watched
         self.space = SharedWorkspace(settings.cwd)
         self._elsewhere, self._reader = elsewhere, Reader(settings.out)
-        self._kept = OneKind() if elsewhere.alike else None
+        self._kept = SameMachine() if elsewhere.alike else None
 
     def refused(self, flags: Iterable[Flag]) -> Mapping[str, FlagState]:
         """Return what the one kind of machine said; if there may be several, each says so itself."""
         known = self._kept.refused if self._kept is not None else {}
         return {flag.id: known[flag.id] for flag in flags if flag.id in known}
 
-    def place(self, spec: RunSpec) -> Place | None:
+    def place(self, spec: RunSpec) -> RunMachine | None:
         """See Runner."""
         return self._kept.restored(spec.folder) if self._kept is not None else None
 

@@ -33,9 +33,9 @@ from detaudit.model import (
 )
 from detaudit.runs.log_pages import (
     Block,
+    EventsInMemory,
     FoldedStage,
     FoldedTree,
-    Held,
     Log,
     LoggedBlocks,
     LoggedLosses,
@@ -91,7 +91,7 @@ class TrainingSoFar:
 
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
-        self._held = Held()
+        self._held = EventsInMemory()
         self._log: Log | None = None
         self._count, self._start = 0, 0
         self._sets = SetsSoFar()
@@ -121,7 +121,7 @@ class TrainingSoFar:
         if self._count > MOST_HELD:
             self._log = Log(self._origin)
             self._log.take_held(self._held, self._start, end)
-            self._held = Held()
+            self._held = EventsInMemory()
 
     def take_block(self, block: Block, start: int, end: int) -> bool:
         """Add a block, whose events lie between these bytes of the event log; return whether it can be added."""

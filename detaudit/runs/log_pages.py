@@ -126,7 +126,7 @@ def _one_by_one(raw: bytes) -> Iterator[Line]:
 # What a long training left in its event log: blocks of steps that are read there when they are asked for.
 
 
-class Held:
+class EventsInMemory:
     """Events of one training that are held in memory."""
 
     def __init__(self) -> None:
@@ -152,9 +152,9 @@ class Origin(NamedTuple):
     framework: str
     lane: int
 
-    def held(self) -> Held:
+    def held(self) -> EventsInMemory:
         """Return all that this training recorded."""
-        found = Held()
+        found = EventsInMemory()
         for piece in pieces(self.path):
             found.add(self.among(piece.lines))
         return found
@@ -195,14 +195,14 @@ class LoggedBlocks:
 
     def __init__(self, origin: Origin, fetch: Callable[[], None] = lambda: None) -> None:
         self._origin, self._fetch = origin, fetch
-        self._latest: tuple[int, Held] = -1, Held()
+        self._latest: tuple[int, EventsInMemory] = -1, EventsInMemory()
 
     @property
     def is_there(self) -> bool:
         """Whether the event log is there."""
         return self._origin.path.exists()
 
-    def block(self, number: int) -> Held:
+    def block(self, number: int) -> EventsInMemory:
         """Return the events of a block.
 
         Raises StorageError if the event log is not there, or not the same any more.
@@ -225,7 +225,7 @@ class LoggedBlocks:
             self._refuse()
         return losses
 
-    def _read(self, number: int) -> Held:
+    def _read(self, number: int) -> EventsInMemory:
         return self._held(number, self._pieces(number))
 
     def _pieces(self, number: int) -> list[Piece]:
@@ -236,8 +236,8 @@ class LoggedBlocks:
             raise StorageError(f"{self._origin.path} is gone, or was not fetched", hint)
         return list(pieces(self._origin.path, *self.places.get(number, (0, 0))))
 
-    def _held(self, number: int, found: Iterable[Piece]) -> Held:
-        held, end = Held(), start(number + 1)
+    def _held(self, number: int, found: Iterable[Piece]) -> EventsInMemory:
+        held, end = EventsInMemory(), start(number + 1)
         first = start(number) if number else -math.inf
         for piece in found:
             held.add(event for event in self._origin.among(piece.lines) if first <= event.step < end)
@@ -375,7 +375,7 @@ class Log(LoggedBlocks):
         self.last_loss: tuple[int, Number] | None = None
         self._alone: int | None = None
 
-    def take_held(self, held: Held, start: int, end: int) -> None:
+    def take_held(self, held: EventsInMemory, start: int, end: int) -> None:
         """Take over what was held, which lies between these bytes of the event log."""
         for stage, steps in held.digests.items():
             self._add(stage, blocks.pairs(steps), start, end)

@@ -39,7 +39,7 @@ UNSAFE = Fix()
 """The place is of the requested kind, and no fix is known that breaks nothing."""
 
 
-class Page:
+class SourceText:
     """A source text with its syntax tree. Raises SyntaxError or ValueError if Python cannot parse it."""
 
     def __init__(self, text: str) -> None:
@@ -51,19 +51,19 @@ class Page:
         self.lines = [self._data[a:b].decode() for a, b in zip(self._starts, stops, strict=True)]
 
     @classmethod
-    def of(cls, text: bytes | str) -> "Page":
+    def of(cls, text: bytes | str) -> "SourceText":
         """Parse a file's text, or its bytes in the encoding that they declare."""
         if isinstance(text, bytes):
             encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
             text = text.decode(encoding)
         return cls(text.removeprefix("\ufeff"))
 
-    def edited(self, edits: Iterable[TextEdit]) -> "Page":
+    def edited(self, edits: Iterable[TextEdit]) -> "SourceText":
         """Return the text with these edits, which must not overlap."""
         data = self._data
         for start, end, new in sorted(edits, reverse=True):
             data = data[:start] + new.encode() + data[end:]
-        return Page(data.decode())
+        return SourceText(data.decode())
 
     def moved(self, line: int, edits: Iterable[TextEdit]) -> int:
         """Return the line number after these edits."""
@@ -188,7 +188,7 @@ _OF_OBJECTS = {"parameters", "modules", "children", "buffers"}
 _ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.ListComp, ast.Tuple)
 
 
-def taken_set(page: Page, node: ast.AST) -> Fix | None:
+def taken_set(page: SourceText, node: ast.AST) -> Fix | None:
     """Sort a set that is iterated; turn a set of objects that cannot be sorted into a dict, which keeps its order."""
     if not isinstance(node, ast.expr) or not page.reader.is_taken_set(node):
         return None
@@ -209,7 +209,7 @@ def taken_set(page: Page, node: ast.AST) -> Fix | None:
             return UNSAFE
 
 
-def _sorted(page: Page, node: ast.expr) -> tuple[TextEdit, ...]:
+def _sorted(page: SourceText, node: ast.expr) -> tuple[TextEdit, ...]:
     match page.reader.parent(node):
         case ast.Call(func=ast.Name(id="list") as function, args=[_], keywords=[]):  # sorted() returns a list too
             return page.instead(function, "sorted")
@@ -217,7 +217,7 @@ def _sorted(page: Page, node: ast.expr) -> tuple[TextEdit, ...]:
             return page.around(node, "sorted(", ")")
 
 
-def _unsortable(page: Page, node: ast.expr, depth: int = 3) -> bool:
+def _unsortable(page: SourceText, node: ast.expr, depth: int = 3) -> bool:
     """Whether the elements are evidently objects that Python cannot compare."""
     match node:
         case ast.Set(elts=elements) | ast.List(elts=elements) | ast.Tuple(elts=elements):
@@ -243,7 +243,7 @@ def _unsortable(page: Page, node: ast.expr, depth: int = 3) -> bool:
             return False
 
 
-def _added(page: Page, name: str) -> list[ast.expr]:
+def _added(page: SourceText, name: str) -> list[ast.expr]:
     """Return everything that is added to a set with this name."""
     calls = (node for node in ast.walk(page.reader.tree) if isinstance(node, ast.Call) and last(node.func) == "add")
     return [call.args[0] for call in calls if call.args and ast.unparse(call.func) == f"{name}.add"]
@@ -257,7 +257,7 @@ def _is_class(name: str) -> bool:
     return name[:1].isupper() and name not in _COMPARABLE
 
 
-def _is_object(page: Page, node: ast.expr) -> bool:
+def _is_object(page: SourceText, node: ast.expr) -> bool:
     match node:
         case ast.Call(func=function):
             return _is_class(last(function)) or last(function) in ("object", "type")
@@ -280,7 +280,7 @@ def _is_object(page: Page, node: ast.expr) -> bool:
             return False
 
 
-def listing(page: Page, node: ast.AST) -> Fix | None:
+def listing(page: SourceText, node: ast.AST) -> Fix | None:
     """Sort a listing of files."""
     if not isinstance(node, ast.Call):
         return None
@@ -298,7 +298,7 @@ def listing(page: Page, node: ast.AST) -> Fix | None:
     return Fix(_taken(page, node, page.around(node, "sorted(", ", key=lambda entry: entry.name)")))
 
 
-def _is_iterator(page: Page, call: ast.Call, bound: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> bool:
+def _is_iterator(page: SourceText, call: ast.Call, bound: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> bool:
     """Whether a name is used later as an iterator, which a list is not."""
     if any(page.full(call.func).endswith(name) for name in _LISTS):
         return False
@@ -316,7 +316,7 @@ def _is_iterator(page: Page, call: ast.Call, bound: ast.Assign | ast.AnnAssign |
     return False
 
 
-def _taken(page: Page, node: ast.expr, edits: tuple[TextEdit, ...]) -> tuple[TextEdit, ...]:
+def _taken(page: SourceText, node: ast.expr, edits: tuple[TextEdit, ...]) -> tuple[TextEdit, ...]:
     """Return the edits; for next(), they wrap the list in iter()."""
     match page.reader.parent(node):
         case ast.Call(func=ast.Name(id="next"), args=[first, *_]) if first is node:
@@ -326,7 +326,7 @@ def _taken(page: Page, node: ast.expr, edits: tuple[TextEdit, ...]) -> tuple[Tex
             return edits
 
 
-def completion_order(page: Page, node: ast.AST) -> Fix | None:
+def completion_order(page: SourceText, node: ast.AST) -> Fix | None:
     """Take the results of workers in the order in which they were requested."""
     match node:
         case ast.Call(func=function, args=[futures, *_]) if last(function) == "as_completed":
@@ -341,7 +341,7 @@ def completion_order(page: Page, node: ast.AST) -> Fix | None:
             return None
 
 
-def _as_submitted(page: Page, call: ast.Call, futures: ast.expr) -> Fix:
+def _as_submitted(page: SourceText, call: ast.Call, futures: ast.expr) -> Fix:
     parent = page.reader.parent(call)
     if isinstance(parent, ast.AsyncFor) or _is_mapping(page, futures):
         return UNSAFE
@@ -352,7 +352,7 @@ def _as_submitted(page: Page, call: ast.Call, futures: ast.expr) -> Fix:
     return Fix(_taken(page, call, ((start, first, opened), (stop, end, closed))))
 
 
-def _is_mapping(page: Page, node: ast.expr) -> bool:
+def _is_mapping(page: SourceText, node: ast.expr) -> bool:
     if isinstance(node, ast.Dict | ast.DictComp | ast.Starred) or page.reader.is_set(node):
         return True
     if isinstance(node, ast.Name | ast.Attribute):
@@ -364,7 +364,7 @@ def _is_mapping(page: Page, node: ast.expr) -> bool:
     return False
 
 
-def _keyword(page: Page, call: ast.Call) -> Fix | None:
+def _keyword(page: SourceText, call: ast.Call) -> Fix | None:
     unordered = given(call, "return_as")
     if isinstance(unordered, ast.Constant) and unordered.value == "generator_unordered":
         return Fix(page.instead(unordered, '"generator"'))
@@ -374,7 +374,7 @@ def _keyword(page: Page, call: ast.Call) -> Fix | None:
     return None
 
 
-def _without(page: Page, call: ast.Call, keyword: ast.keyword) -> TextEdit:
+def _without(page: SourceText, call: ast.Call, keyword: ast.keyword) -> TextEdit:
     """Return the edit that leaves a keyword out, or says the opposite if comments stand in the way."""
     start, end = page.span(keyword)
     arguments: list[Placed] = [*call.args, *call.keywords]
@@ -550,7 +550,7 @@ _ZEROS = {"empty": "zeros", "empty_like": "zeros_like"}
 _UNINITIALIZED_ONLY = {"torch.empty_strided", "torch.empty_permuted"}
 
 
-def unseeded(page: Page, node: ast.AST) -> Fix | None:
+def unseeded(page: SourceText, node: ast.AST) -> Fix | None:
     """Give an unseeded generator the seed 0, with what numbers the times at which it is made if it is made again."""
     if not isinstance(node, ast.Call):
         return None
@@ -568,7 +568,7 @@ def unseeded(page: Page, node: ast.AST) -> Fix | None:
     return Fix((*renamed, *_seed(page, node, seed)))
 
 
-def _seed_of(page: Page, node: ast.AST, *, arrays: bool) -> str | None:
+def _seed_of(page: SourceText, node: ast.AST, *, arrays: bool) -> str | None:
     """Return a seed for what is evaluated here, another one each time; None if none is at hand.
 
     Only ``arrays`` of integers take several numbers: NumPy's generators mix them.
@@ -583,14 +583,14 @@ def _seed_of(page: Page, node: ast.AST, *, arrays: bool) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def is_repeated_call(page: Page, node: ast.AST) -> bool:
+def is_repeated_call(page: SourceText, node: ast.AST) -> bool:
     """Whether this makes or seeds a generator, maybe more than once, and no name numbers those times."""
     if not isinstance(node, ast.Call) or indexes(page.reader, node) is not None:
         return False
     return last(node.func) in {*_SEEDING, "from_non_deterministic_state"}
 
 
-def _method(page: Page, call: ast.Call) -> str:
+def _method(page: SourceText, call: ast.Call) -> str:
     """Return what seeds with a number if seed() draws one: only in torch it has another name."""
     name, function = last(call.func), page.full(call.func)
     if function.startswith("torch."):
@@ -613,7 +613,7 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _seed(page: Page, call: ast.Call, new: str) -> tuple[tuple[int, int, str], ...]:
+def _seed(page: SourceText, call: ast.Call, new: str) -> tuple[tuple[int, int, str], ...]:
     """Return the edit that gives a call a seed, in place of None if it has that."""
     seed = call.args[0] if call.args else given(call, *_SEED_ARGUMENTS)
     return page.instead(seed, new) if seed is not None else _seed_first(page, call, new)
@@ -624,7 +624,7 @@ def given_otherwise(call: ast.Call) -> bool:
     return any(keyword.arg is None for keyword in call.keywords)
 
 
-def _seed_first(page: Page, call: ast.Call, seed: str) -> tuple[tuple[int, int, str], ...]:
+def _seed_first(page: SourceText, call: ast.Call, seed: str) -> tuple[tuple[int, int, str], ...]:
     if call.keywords and not call.args:
         start = page.span(call.keywords[0])[0]
         return ((start, start, f"{seed}, "),)
@@ -632,7 +632,7 @@ def _seed_first(page: Page, call: ast.Call, seed: str) -> tuple[tuple[int, int, 
     return ((end, end, seed),)
 
 
-def moving_seed(page: Page, node: ast.AST) -> Fix | None:
+def moving_seed(page: SourceText, node: ast.AST) -> Fix | None:
     """Replace a seed that is computed from the clock, the process ID or entropy by 0, or by what numbers its uses."""
     if not isinstance(node, ast.Call):
         return None
@@ -649,7 +649,7 @@ def moving_seed(page: Page, node: ast.AST) -> Fix | None:
     return None
 
 
-def _where_bound(page: Page, values: list[ast.expr | None]) -> Fix:
+def _where_bound(page: SourceText, values: list[ast.expr | None]) -> Fix:
     """Edit the line that computes a seed, so that every use of it gets the same seed."""
     value = values[0]
     if len(values) > 1 or value is None or value.lineno != value.end_lineno:
@@ -657,12 +657,12 @@ def _where_bound(page: Page, values: list[ast.expr | None]) -> Fix:
     return _replaced(page, value)
 
 
-def _replaced(page: Page, seed: ast.expr) -> Fix:
+def _replaced(page: SourceText, seed: ast.expr) -> Fix:
     new = _seed_of(page, seed, arrays=False)
     return UNSAFE if new is None else Fix(page.instead(seed, new))
 
 
-def _moves(page: Page, node: ast.expr) -> bool:
+def _moves(page: SourceText, node: ast.expr) -> bool:
     for one in ast.walk(node):
         if isinstance(one, ast.Call):
             name, full = last(one.func), page.full(one.func)
@@ -671,7 +671,7 @@ def _moves(page: Page, node: ast.expr) -> bool:
     return False
 
 
-def uninitialized_memory(page: Page, node: ast.AST) -> Fix | None:
+def uninitialized_memory(page: SourceText, node: ast.AST) -> Fix | None:
     """Replace uninitialized memory by zeros."""
     if not isinstance(node, ast.Call):
         return None
@@ -699,7 +699,7 @@ def _is_of_objects(call: ast.Call) -> bool:
     )
 
 
-def salted_hash(page: Page, node: ast.AST) -> Fix | None:
+def salted_hash(page: SourceText, node: ast.AST) -> Fix | None:
     """Replace hash() of a text, which depends on the hash seed, by a checksum."""
     if not isinstance(node, ast.Call) or hashed(page.reader, node) is not SourceKind.HASH:
         return None
@@ -719,7 +719,7 @@ def salted_hash(page: Page, node: ast.AST) -> Fix | None:
     return Fix((*page.instead(node.func, "zlib.crc32"), *edits), needs)
 
 
-def _has_address(page: Page, node: ast.expr) -> bool:
+def _has_address(page: SourceText, node: ast.expr) -> bool:
     """Whether the text of a value differs between runs, like the order of a set or the address of an object."""
     return (
         page.reader.is_set(node)
@@ -749,7 +749,7 @@ def _line(path: Path, flag: Flag) -> int:
     """Return the line at which the last of all that the flag does is done, 0 if something is missing."""
     try:
         text = path.read_bytes()
-        page = Page.of(text) if len(text) <= MOST_BYTES else None
+        page = SourceText.of(text) if len(text) <= MOST_BYTES else None
     except (OSError, SyntaxError, ValueError, RecursionError):
         return 0
     if page is None:
@@ -765,7 +765,7 @@ def _seeded(arguments: tuple[object, ...]) -> str:
     return SEED if SEED in arguments else repr(tuple(arguments))
 
 
-def _settings(page: Page) -> Iterator[tuple[tuple[str, str], int]]:
+def _settings(page: SourceText) -> Iterator[tuple[tuple[str, str], int]]:
     """Yield the function that each call calls, or the attribute that is set, with the constants, and the line."""
     for node in ast.walk(page.reader.tree):
         match node:
@@ -784,7 +784,7 @@ def _settings(page: Page) -> Iterator[tuple[tuple[str, str], int]]:
 # Find the edit that fixes a line, given what it does, and whether a constant seed there would do harm.
 
 
-_Rule = Callable[[Page, ast.AST], Fix | None]
+_Rule = Callable[[SourceText, ast.AST], Fix | None]
 
 RULES: dict[SourceKind, _Rule] = {
     SourceKind.SET_ORDER: taken_set,
@@ -826,7 +826,7 @@ def rewritten(text: bytes | str, line: int, kind: SourceKind) -> Rewrite | None:
     """
     rule = RULES.get(kind)
     try:
-        return _rewritten(Page.of(text), line, rule) if rule else None
+        return _rewritten(SourceText.of(text), line, rule) if rule else None
     except (SyntaxError, ValueError, RecursionError):
         return None
 
@@ -839,7 +839,7 @@ def is_repeated(text: bytes | str, line: int, kind: SourceKind) -> bool:
     if kind not in _SEEDS:
         return False
     try:
-        page = Page.of(text)
+        page = SourceText.of(text)
     except (SyntaxError, ValueError, RecursionError):
         return False
     return any(is_repeated_call(page, node) for node in page.at(line))
@@ -862,7 +862,7 @@ def is_repeated_in(root: Path, file: str, line: int, kind: SourceKind) -> bool:
         return False
 
 
-def _rewritten(before: Page, line: int, rule: _Rule) -> Rewrite | None:
+def _rewritten(before: SourceText, line: int, rule: _Rule) -> Rewrite | None:
     page, needs = before, list[str]()
     for _ in range(_MOST):
         found = [(node, fix) for node in page.at(line) if (fix := rule(page, node)) is not None]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from detaudit.model import Source, SourceKind
-from detaudit.source.edits import Page, listing
+from detaudit.source.edits import SourceText, listing
 from detaudit.source.randomness import HASH, ID, MOST_BYTES, SET, scanned
 
 _CLOCKS = {
@@ -35,7 +35,7 @@ def _of_code(path: Path) -> Iterator[tuple[int, SourceKind]]:
 def _of_calls(path: Path) -> Iterator[tuple[int, SourceKind]]:
     try:
         text = path.read_bytes()
-        page = Page.of(text) if len(text) <= MOST_BYTES else None
+        page = SourceText.of(text) if len(text) <= MOST_BYTES else None
     except (OSError, SyntaxError, ValueError, RecursionError):
         return
     if page is None:
@@ -48,7 +48,7 @@ def _of_calls(path: Path) -> Iterator[tuple[int, SourceKind]]:
                 yield node.lineno, SourceKind.CLOCK
 
 
-def _is_timer(page: Page, call: ast.Call) -> bool:
+def _is_timer(page: SourceText, call: ast.Call) -> bool:
     """Whether the time is only subtracted from another, or another from it."""
     parent = page.reader.parent(call)
     if isinstance(parent, ast.BinOp):

@@ -153,7 +153,7 @@ MOST_SUSPECTS = 5
 
 
 @dataclass(frozen=True)
-class Fixes:
+class Remedies:
     """What can fix a culprit: the flags, for the frameworks and the devices that a run recorded.
 
     ``varying`` are the variations that were asked to vary. ``files`` are the user's, below ``root``.
@@ -201,7 +201,7 @@ class Fixes:
 
 
 @dataclass(frozen=True)
-class Blamed:
+class Attribution:
     """The answer of a trace: the line, what it does if that is known, the class of cause, and what fixes it."""
 
     file: str
@@ -214,12 +214,12 @@ class Blamed:
 
 
 @dataclass(frozen=True)
-class Known:
+class CulpritContext:
     """What is known beside the records of two runs: the lines that introduce randomness, the code, the fixes."""
 
     sources: Sequence[Source]
     code: UserCode
-    fixes: Fixes
+    fixes: Remedies
 
     def suspects(self, source: Source | None = None) -> tuple[Source, ...]:
         """Return the other lines that may differ."""
@@ -230,13 +230,13 @@ class Known:
         return next((one for one in self.sources if (one.file, one.line) == (file, line)), None)
 
 
-def blame_source(source: Source, code: UserCode, fixes: Fixes) -> Blamed:
+def blame_source(source: Source, code: UserCode, fixes: Remedies) -> Attribution:
     """Return the answer for a line that is known to introduce a difference."""
     known = code.classified(source)
     cause = _SOURCE_CAUSES[known.kind]
     edit = code.edit(known.file, known.line, known.kind)
     repeated = edit is None and code.is_repeated(known.file, known.line, known.kind)
-    return Blamed(known.file, known.line, known, cause, fixes.flags(cause, known), edit, repeated)
+    return Attribution(known.file, known.line, known, cause, fixes.flags(cause, known), edit, repeated)
 
 
 def choose(sources: Sequence[Source], *, orders_only: bool, near: Iterable[tuple[str, int]] = ()) -> Source | None:
@@ -288,7 +288,7 @@ def _same(a: str, b: str) -> bool:
         return False
 
 
-def source_of_number(found: OpFinding, near: Sequence[tuple[str, int]], known: Known) -> Source | None:
+def source_of_number(found: OpFinding, near: Sequence[tuple[str, int]], known: CulpritContext) -> Source | None:
     """Return the line that introduces randomness, or a value of the system, into a number that differs.
 
     It is the nearest from the lines ``near`` on, which assigned the number, or else from the operation on.
@@ -303,7 +303,7 @@ def source_of_number(found: OpFinding, near: Sequence[tuple[str, int]], known: K
     return None
 
 
-def _source(file: str, origin: Origin, known: Known) -> Source | None:
+def _source(file: str, origin: Origin, known: CulpritContext) -> Source | None:
     sources = [one for one in known.sources if one.kind not in _NO_NUMBERS]
     for one in sources:
         if one.file == file and origin.line <= one.line <= origin.last:
@@ -348,7 +348,7 @@ _NO_FLAG = (How.CONCURRENT_WRITE, How.CONTROL_FLOW)
 def of_operation(
     found: OpFinding,
     differs: Difference,
-    known: Known,
+    known: CulpritContext,
     *,
     near: Sequence[tuple[str, int]] = (),
     tensor: TensorPair | None = None,
@@ -384,20 +384,20 @@ def of_operation(
     )
 
 
-def _blame_operation(found: OpFinding, known: Known) -> Blamed:
+def _blame_operation(found: OpFinding, known: CulpritContext) -> Attribution:
     """Return the answer if no line is known that introduced what an operation was given."""
     own, code = _own(found), known.code
     file, cause = code.display(own.file), _cause(found)
     varied = known.fixes.varied
     if found.how is How.OUTPUT and varied is not None:  # kernels may depend on what varies, as on the threads
-        return Blamed(file, own.line, None, varied.cause, known.fixes.pinning(varied))
+        return Attribution(file, own.line, None, varied.cause, known.fixes.pinning(varied))
     if found.how is How.ARGUMENT:
-        return Blamed(file, own.line, None, cause)
+        return Attribution(file, own.line, None, cause)
     if found.how is not How.UNINITIALIZED:
-        return Blamed(file, own.line, None, cause, known.fixes.flags(cause, None, _kernel(found)))
+        return Attribution(file, own.line, None, cause, known.fixes.flags(cause, None, _kernel(found)))
     source = Source(file=file, line=own.line, kind=SourceKind.UNINITIALIZED, call="torch.empty")
     edit = code.edit(file, own.line, SourceKind.UNINITIALIZED)
-    return Blamed(file, own.line, None, cause, known.fixes.flags(cause, source), edit)
+    return Attribution(file, own.line, None, cause, known.fixes.flags(cause, source), edit)
 
 
 def _kernel(found: OpFinding) -> str:
@@ -405,7 +405,7 @@ def _kernel(found: OpFinding) -> str:
     return found.op.op if found.how is How.OUTPUT else ""
 
 
-def _operation(found: OpFinding, blamed: Blamed, code: UserCode, tensor: TensorPair | None) -> Operation:
+def _operation(found: OpFinding, blamed: Attribution, code: UserCode, tensor: TensorPair | None) -> Operation:
     op, file = found.op, code.display(found.op.file)
     own = f"{file}:{op.line}" if op.file and (file, op.line) != (blamed.file, blamed.line) else None
     return Operation(
@@ -423,7 +423,7 @@ def _operation(found: OpFinding, blamed: Blamed, code: UserCode, tensor: TensorP
     )
 
 
-def of_pipeline(made: Culprit, lines: Sequence[Source], op: str, known: Known) -> Culprit:
+def of_pipeline(made: Culprit, lines: Sequence[Source], op: str, known: CulpritContext) -> Culprit:
     """Return the culprit of data from a pipeline: the first of its lines, by ``op``, that may race."""
     first, operation = lines[0], made.operation
     location = f"{made.file}:{made.line}" if made.file else None
@@ -439,7 +439,7 @@ def of_pipeline(made: Culprit, lines: Sequence[Source], op: str, known: Known) -
     )
 
 
-def of_source(source: Source, differs: Difference, known: Known) -> Culprit:
+def of_source(source: Source, differs: Difference, known: CulpritContext) -> Culprit:
     """Return the culprit if a line is known that introduces randomness, and no operation differed before."""
     blamed = blame_source(source, known.code, known.fixes)
     made = _of_line(blamed.file, blamed.line, How.SOURCE, blamed.cause, differs, known, source)
@@ -448,7 +448,7 @@ def of_source(source: Source, differs: Difference, known: Known) -> Culprit:
     )
 
 
-def of_variable(first: Differing, differs: Difference, known: Known) -> Culprit:
+def of_variable(first: Differing, differs: Difference, known: CulpritContext) -> Culprit:
     """Return the culprit behind the first variable that differs."""
     one = first.one
     file = known.code.display(one.file)
@@ -461,7 +461,7 @@ def of_variable(first: Differing, differs: Difference, known: Known) -> Culprit:
     return structs.replace(made, name=one.name, values=(texts[0], texts[1]) if all(texts) else None)
 
 
-def of_fork(fork: Fork, differs: Difference, known: Known) -> Culprit:
+def of_fork(fork: Fork, differs: Difference, known: CulpritContext) -> Culprit:
     """Return the culprit of two runs that took different code paths."""
     place, line = fork.last or ("", 0)
     file, elsewhere = known.code.display(place), _elsewhere(fork.thread)
@@ -480,14 +480,20 @@ def of_fork(fork: Fork, differs: Difference, known: Known) -> Culprit:
     )
 
 
-def of_leftover(path: str, file: str, line: int, differs: Difference, known: Known) -> Culprit:
+def of_leftover(path: str, file: str, line: int, differs: Difference, known: CulpritContext) -> Culprit:
     """Return the culprit that reads a file which an earlier run wrote."""
     made = _of_line(known.code.display(file), line, How.LEFTOVER_FILE, Cause.DATA, differs, known)
     return structs.replace(made, name=path)
 
 
 def _of_line(
-    file: str, line: int, how: How, cause: Cause, differs: Difference, known: Known, source: Source | None = None
+    file: str,
+    line: int,
+    how: How,
+    cause: Cause,
+    differs: Difference,
+    known: CulpritContext,
+    source: Source | None = None,
 ) -> Culprit:
     return Culprit(
         how=how,
@@ -512,7 +518,7 @@ def _own(found: OpFinding) -> OpLine:
     return found.op
 
 
-def source_of(found: OpFinding, known: Known, near: Sequence[tuple[str, int]] = ()) -> Source | None:
+def source_of(found: OpFinding, known: CulpritContext, near: Sequence[tuple[str, int]] = ()) -> Source | None:
     """Return the line that introduced what an operation was given; None if none is known, or it is itself to blame.
 
     ``near`` are lines at which a variable was observed to differ: for a number, that of the variable that has it.
@@ -566,7 +572,7 @@ _MOST_NEAR = 200
 """Variables that differ, of which the lines are remembered."""
 
 
-def known_source(found: OpFinding | None, differs: Difference, known: Known) -> Source | None:
+def known_source(found: OpFinding | None, differs: Difference, known: CulpritContext) -> Source | None:
     """Return the line that needs no further evidence: no operation was recorded, and one is known."""
     several = differs.output is not None and len(known.sources) > 1
     if found is not None or differs.stage is Stage.STEPS or several:
@@ -574,7 +580,7 @@ def known_source(found: OpFinding | None, differs: Difference, known: Known) -> 
     return next(iter(known.sources), None)
 
 
-def window_of(found: OpFinding | None, differs: Difference, known: Known, window: Window) -> Window | None:
+def window_of(found: OpFinding | None, differs: Difference, known: CulpritContext, window: Window) -> Window | None:
     """Return the steps whose lines must be recorded, None if ``found`` explains enough without.
 
     They are needed if the runs took different code paths, and if no line explains what came in, or several might.
@@ -587,7 +593,7 @@ def window_of(found: OpFinding | None, differs: Difference, known: Known, window
     return EVERY_STEP if differs.stage is Stage.STEPS else Window(0, window.last)
 
 
-def explain(pair: RunPair, found: OpFinding | None, differs: Difference, known: Known) -> Culprit | None:
+def explain(pair: RunPair, found: OpFinding | None, differs: Difference, known: CulpritContext) -> Culprit | None:
     """Return the culprit that two runs with recorded lines show, None if they show none."""
     if _forked(found, differs):
         fork = lines.fork(*_streams(pair))
@@ -607,7 +613,9 @@ def explain(pair: RunPair, found: OpFinding | None, differs: Difference, known: 
     return of_variable(first, pair.differs, known)
 
 
-def _of_number(found: OpFinding, near: Sequence[lines.Differing], differs: Difference, known: Known) -> Culprit:
+def _of_number(
+    found: OpFinding, near: Sequence[lines.Differing], differs: Difference, known: CulpritContext
+) -> Culprit:
     """Return the line that introduced a number, else the variable that has it, else the operation that was given it."""
     first = variable_of(found, near)
     places = [(known.code.display(first.one.file), first.one.line)] if first else []
@@ -618,7 +626,7 @@ def _of_number(found: OpFinding, near: Sequence[lines.Differing], differs: Diffe
     return structs.replace(of_variable(first, differs, known), operation=operation)
 
 
-def leftover_reader(pair: RunPair, files: Sequence[str], differs: Difference, known: Known) -> Culprit | None:
+def leftover_reader(pair: RunPair, files: Sequence[str], differs: Difference, known: CulpritContext) -> Culprit | None:
     """Return the line that reads one of the files that an earlier run wrote, None if none was recorded."""
     reads = [line for stream in _streams(pair) for line in stream if isinstance(line, lines.Opened)]
     found = next((read for read in reads if read.path in files), None)
@@ -692,7 +700,7 @@ def _suspect(op: OpLine, place: tuple[str, int], device: str) -> Source | None:
 class CulpritSearch:
     """Starts the instrumented runs that a search needs; ``dump`` is where to save the differing tensor, if anywhere."""
 
-    def __init__(self, instrumented: InstrumentedRuns, known: Known, dump: Path | None) -> None:
+    def __init__(self, instrumented: InstrumentedRuns, known: CulpritContext, dump: Path | None) -> None:
         self._instrumented, self._known, self._dump = instrumented, known, dump
 
     def leftover_reader(self, files: Sequence[str], differs: Difference) -> Culprit | None:

@@ -20,7 +20,7 @@ _Count: TypeAlias = Annotated[int, Meta(ge=1)]
 _Lines: TypeAlias = Annotated[tuple[int, ...], Meta(min_length=1)]
 
 
-class Stretch(Line, frozen=True, tag="path"):
+class LineSequence(Line, frozen=True, tag="path"):
     """A sequence of lines that a thread ran; from here on, its number stands for it."""
 
     thread: str
@@ -61,7 +61,7 @@ class Opened(Line, frozen=True, tag="opened"):
     line: int
 
 
-DECODER = msgspec.json.Decoder(Stretch | Ran | Assigned | Opened)
+DECODER = msgspec.json.Decoder(LineSequence | Ran | Assigned | Opened)
 
 
 def watched(path: Path) -> Iterator[Line]:
@@ -79,14 +79,14 @@ def watched(path: Path) -> Iterator[Line]:
 # Follow two runs, thread by thread and line by line, as long as they do the same.
 
 
-class Place(NamedTuple):
+class CodeLine(NamedTuple):
     """A line of user code."""
 
     file: str
     line: int
 
 
-class Rest(NamedTuple):
+class Remainder(NamedTuple):
     """Lines of which only the number and a digest were recorded."""
 
     lines: int
@@ -99,19 +99,19 @@ class _Part:
 
     thread: str
     step: int
-    ran: list[tuple[tuple[Place | Rest, ...], int]]
+    ran: list[tuple[tuple[CodeLine | Remainder, ...], int]]
     ended: bool
     assigned: list[Assigned]
 
 
 def _parts(lines: Iterable[Line]) -> Iterator[_Part]:
     """Match what belongs together. Values after the last recorded lines of a thread are left out."""
-    stretches: dict[tuple[str, int], tuple[Place | Rest, ...]] = {}
+    stretches: dict[tuple[str, int], tuple[CodeLine | Remainder, ...]] = {}
     assigned: dict[str, list[Assigned]] = {}
     for line in lines:
         match line:
-            case Stretch():
-                places = tuple(Place(file, number) for file, numbers in line.lines for number in numbers)
+            case LineSequence():
+                places = tuple(CodeLine(file, number) for file, numbers in line.lines for number in numbers)
                 stretches[line.thread, line.id] = places
             case Assigned():
                 assigned.setdefault(line.thread, []).append(line)
@@ -120,7 +120,7 @@ def _parts(lines: Iterable[Line]) -> Iterator[_Part]:
                     return  # the log is damaged
                 ran = [(stretches[line.thread, number], count) for number, count in line.paths]
                 if line.more is not None:
-                    ran.append(((Rest(*line.more),), 1))
+                    ran.append(((Remainder(*line.more),), 1))
                 yield _Part(line.thread, line.step, ran, line.ended, assigned.pop(line.thread, []))
             case _:
                 pass
@@ -130,7 +130,7 @@ class _Side:
     """What a thread of one run did that has not been compared yet."""
 
     def __init__(self) -> None:
-        self._ran: deque[tuple[int, tuple[Place | Rest, ...], int]] = deque()
+        self._ran: deque[tuple[int, tuple[CodeLine | Remainder, ...], int]] = deque()
         self._offset = 0
         self.assigned: deque[Assigned] = deque()
         self.ended = False
@@ -148,7 +148,7 @@ class _Side:
         return self._ran[0][0]
 
     @property
-    def lines(self) -> tuple[Place | Rest, ...]:
+    def lines(self) -> tuple[CodeLine | Remainder, ...]:
         """The next lines, as far as they are known."""
         return self._ran[0][1][self._offset :] if self._offset else self._ran[0][1]
 
@@ -181,7 +181,7 @@ class LinePair:
     b: _Side = field(default_factory=_Side)
     common: int = 0
     step: int = 0
-    last: Place | Rest | None = None
+    last: CodeLine | Remainder | None = None
     parted: bool = False
 
     def advance(self) -> None:
@@ -199,8 +199,8 @@ class LinePair:
                 self._pass(of_a[:length], 1)
             self.parted = alike is not None
 
-    def _pass(self, lines: tuple[Place | Rest, ...], times: int) -> None:
-        self.common += times * sum(line.lines if isinstance(line, Rest) else 1 for line in lines)
+    def _pass(self, lines: tuple[CodeLine | Remainder, ...], times: int) -> None:
+        self.common += times * sum(line.lines if isinstance(line, Remainder) else 1 for line in lines)
         self.last = lines[-1]
         for side in (self.a, self.b):
             side.skip(len(lines), times)
@@ -276,9 +276,9 @@ class Fork:
 
     thread: str
     step: int
-    last: Place | None
-    a: Place | None
-    b: Place | None
+    last: CodeLine | None
+    a: CodeLine | None
+    b: CodeLine | None
     exact: bool = True
 
     @property
@@ -315,8 +315,8 @@ class Differing:
 
 def _fork(pair: LinePair) -> Fork:
     of_a, of_b = (side.lines[0] if side else None for side in (pair.a, pair.b))
-    last = None if isinstance(pair.last, Rest) else pair.last
-    if isinstance(of_a, Rest) or isinstance(of_b, Rest):
+    last = None if isinstance(pair.last, Remainder) else pair.last
+    if isinstance(of_a, Remainder) or isinstance(of_b, Remainder):
         return Fork(pair.thread, pair.step, last, None, None, exact=False)
     return Fork(pair.thread, pair.step, last, of_a, of_b)
 

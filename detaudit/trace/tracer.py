@@ -43,7 +43,7 @@ from detaudit.runs.status import stopped
 from detaudit.source import excerpts
 from detaudit.trace import align
 from detaudit.trace.align import Spread
-from detaudit.trace.culprit import CulpritSearch, Fixes, Known, UserCode
+from detaudit.trace.culprit import CulpritContext, CulpritSearch, Remedies, UserCode
 from detaudit.trace.instrumented import EVERY_STEP, InstrumentedRuns, RunPair, Window
 from detaudit.trace.replay import ReplayRequest, Replays
 
@@ -303,7 +303,7 @@ class Tracer:
         """The search with what is known by now."""
         return CulpritSearch(self._instrumented, self._known(), self._request.dump)
 
-    def _known(self) -> Known:
+    def _known(self) -> CulpritContext:
         processes = self._first.processes if self._first else ()
         group = self._group.result()
         devices = [device for run in group.runs for device in run.devices]
@@ -313,10 +313,10 @@ class Tracer:
         code = UserCode(root=self._request.settings.cwd, cwd=self._plan.spec(1).cwd)
         files = {code.display(file) for process in processes if process.settings for file in process.settings.files}
         varying = self._plan.varying.varying
-        return Known(
+        return CulpritContext(
             sources=group.sources,
             code=code,
-            fixes=Fixes(
+            fixes=Remedies(
                 self._request.catalogue, versions(processes), devices, varying, code.root, tuple(sorted(files))
             ),
         )

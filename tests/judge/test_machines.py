@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.judge.conditions import Machines, Place, verdict
+from detaudit.judge.conditions import Machines, RunMachine, verdict
 from detaudit.model import Verdict
 
 
@@ -14,7 +14,7 @@ def judged(*runs: tuple[str, str, int]) -> Verdict:
     """Return what runs show: the machine of each, what it is like, and its result."""
     machines = Machines()
     for number, (name, kind, _) in enumerate(runs, 1):
-        machines.add(number, Place(name, name, {"cpu": kind}))
+        machines.add(number, RunMachine(name, name, {"cpu": kind}))
     results = {number: result for number, (_, _, result) in enumerate(runs, 1)}
     return verdict(machines.found(results), results)[0]
 
@@ -61,6 +61,6 @@ def test_a_verdict_never_rests_on_a_pair_of_different_machines(
 
 def test_one_machine_is_not_mentioned() -> None:
     machines = Machines()
-    machines.add(1, Place("a"))
-    machines.add(2, Place("a"))
+    machines.add(1, RunMachine("a"))
+    machines.add(2, RunMachine("a"))
     assert machines.found({1: 1, 2: 2}) == ()

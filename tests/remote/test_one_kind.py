@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from detaudit.judge.conditions import Place
+from detaudit.judge.conditions import RunMachine
 from detaudit.model import FlagOutcome, FlagState
-from detaudit.remote.runner import FILE, OneKind
+from detaudit.remote.runner import FILE, SameMachine
 from detaudit.runs import environment
 
 FACTS = {"cpu": "x", "microcode": "1", "cpus": 4, "numa_nodes": "0"}
 
 
-def place(name: str, packages: dict[str, str] | None = None, **facts: Any) -> Place:
+def place(name: str, packages: dict[str, str] | None = None, **facts: Any) -> RunMachine:
     described = {**FACTS, **facts}
-    return Place(
+    return RunMachine(
         name, f"host-{name}", environment.relevant_of_machine({**described, "packages": packages or {}}), {}, described
     )
 
@@ -35,19 +35,19 @@ def place(name: str, packages: dict[str, str] | None = None, **facts: Any) -> Pl
     ids=["itself", "a twin", "another layout of memory", "another machine", "one that shows less",
          "a twin that imported less", "a twin that imported more", "another package"],
 )  # fmt: skip
-def test_what_makes_another_kind_of_a_machine(tmp_path: Path, other: Place, names: list[str]) -> None:
-    kept, first = OneKind(), place("one", {"torch": "1"})
+def test_what_makes_another_kind_of_a_machine(tmp_path: Path, other: RunMachine, names: list[str]) -> None:
+    kept, first = SameMachine(), place("one", {"torch": "1"})
     assert kept.differing(first) == []
     kept.take(first, "a", tmp_path)
     assert kept.differing(other) == names
 
 
 def test_the_first_machine_is_kept_and_found_again(tmp_path: Path) -> None:
-    kept, refused = OneKind(), {"f": FlagState(id="f", state=FlagOutcome.UNAVAILABLE)}
-    first = Place("one", "host", {"cpu": "x"}, refused, {**FACTS})
+    kept, refused = SameMachine(), {"f": FlagState(id="f", state=FlagOutcome.UNAVAILABLE)}
+    first = RunMachine("one", "host", {"cpu": "x"}, refused, {**FACTS})
     assert kept.take(first, "a", tmp_path) == first
     assert (kept.where, kept.refused) == ("a", refused)
-    again = OneKind()
+    again = SameMachine()
     assert again.restored(tmp_path) == first
     assert (again.where, again.refused) == ("host", refused)
     assert again.differing(place("two", cpu="y")), "also after a resumption"
@@ -55,7 +55,7 @@ def test_the_first_machine_is_kept_and_found_again(tmp_path: Path) -> None:
 
 
 def test_a_twin_is_of_the_same_kind_whatever_its_run_imported(tmp_path: Path) -> None:
-    kept = OneKind()
+    kept = SameMachine()
     first = kept.take(place("one", {"numpy": "1"}), "a", tmp_path)
     assert kept.take(place("two"), "b", tmp_path).relevant == first.relevant
     assert kept.where == "a"
@@ -65,4 +65,4 @@ def test_a_twin_is_of_the_same_kind_whatever_its_run_imported(tmp_path: Path) ->
 def test_a_run_of_which_nothing_is_kept(tmp_path: Path, text: bytes | None) -> None:
     if text is not None:
         (tmp_path / FILE).write_bytes(text)
-    assert OneKind().restored(tmp_path) is None
+    assert SameMachine().restored(tmp_path) is None

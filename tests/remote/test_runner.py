@@ -17,7 +17,7 @@ from detaudit.model import Audit, Stage, Status, Verdict
 from detaudit.model.problems import RunLost
 from detaudit.remote.engine import Job, Lost, Refused, Returned
 from detaudit.remote.plan import Plan, Snapshot, plan_of, read_plan
-from detaudit.remote.runner import ATTEMPTS, Carrier, Elsewhere
+from detaudit.remote.runner import ATTEMPTS, EngineLauncher, RemoteRuns
 from tests.fakes import settings, training
 from tests.remote.attempts import attempt
 
@@ -81,8 +81,8 @@ def elsewhere(tmp_path: Path, runs: int = 3, at_once: int = 2) -> tuple[Settings
 
 def audited(tmp_path: Path, engine: FakeEngine, runs: int = 3) -> Audit:
     made, plan = elsewhere(tmp_path, runs, engine.at_once)
-    carrier = Carrier(engine)
-    return Auditor(made, carrier, make_runner=Elsewhere(carrier, plan, Snapshot(b"", "", "."))).run()
+    carrier = EngineLauncher(engine)
+    return Auditor(made, carrier, make_runner=RemoteRuns(carrier, plan, Snapshot(b"", "", "."))).run()
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
@@ -174,9 +174,9 @@ def test_spread_runs_go_to_the_machines_in_turn_and_a_lost_one_to_any_other(
 ) -> None:
     engine = FakeEngine(lambda job: Lost("node down") if len(engine.jobs) == 1 else done(job), 1, places="abc")
     made, plan = elsewhere(tmp_path, runs=4, at_once=1)
-    carrier = Carrier(engine)
+    carrier = EngineLauncher(engine)
     report = Auditor(
-        made, carrier, make_runner=Elsewhere(carrier, plan, Snapshot(b"", "", "."), "", ("a", "b", "c"))
+        made, carrier, make_runner=RemoteRuns(carrier, plan, Snapshot(b"", "", "."), "", ("a", "b", "c"))
     ).run()
     assert report.verdict is Verdict.DETERMINISTIC
     assert [job.run for job in engine.jobs] == [1, 1, 2, 3, 4]

@@ -20,7 +20,7 @@ from detaudit.model.sources import AddressesRandom
 from detaudit.remote.archive import pack
 from detaudit.remote.engine import Job, Lost, Refused, Returned
 from detaudit.remote.plan import Snapshot, plan_of, read_plan
-from detaudit.remote.runner import Carrier, Elsewhere
+from detaudit.remote.runner import EngineLauncher, RemoteRuns
 from detaudit.runner import Observer
 from detaudit.trace.tracer import Tracer, TraceRequest
 from tests.fakes import settings, training
@@ -83,9 +83,11 @@ class Noting(Observer):
         self.machines.append(machine)
 
 
-def elsewhere(hosts: Hosts, made: Settings) -> Elsewhere:
+def elsewhere(hosts: Hosts, made: Settings) -> RemoteRuns:
     plan = plan_of(made, python=None, variables={}, passed=())
-    return Elsewhere(Carrier(hosts), plan, Snapshot(b"", "", "."), alike=True, asked=CATALOGUE.select([KERNEL, ASLR]))
+    return RemoteRuns(
+        EngineLauncher(hosts), plan, Snapshot(b"", "", "."), alike=True, asked=CATALOGUE.select([KERNEL, ASLR])
+    )
 
 
 def bisect(folder: Path, hosts: Hosts, observer: Observer | None = None) -> Bisection:

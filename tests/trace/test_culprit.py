@@ -23,8 +23,8 @@ from detaudit.model import (
 )
 from detaudit.trace import culprit
 from detaudit.trace.align import OpFinding
-from detaudit.trace.culprit import Fixes, UserCode
-from detaudit.trace.lines import Assigned, Differing, Fork, Place
+from detaudit.trace.culprit import Remedies, UserCode
+from detaudit.trace.lines import Assigned, CodeLine, Differing, Fork
 from detaudit.trace.operations import OpLine
 
 CODE = """\
@@ -47,10 +47,10 @@ TORCH = source(2, SourceKind.UNSEEDED, "torch.seed")
 NUMPY = source(3, SourceKind.UNSEEDED, "numpy.random.seed")
 
 
-def known(folder: Path, *sources: Source) -> culprit.Known:
+def known(folder: Path, *sources: Source) -> culprit.CulpritContext:
     (folder / "train.py").write_text(CODE)
-    fixes = Fixes(load_catalogue(), {"torch": "2.13.0", "numpy": "2.4.6"}, ["cpu"])
-    return culprit.Known(sources, UserCode(root=folder, cwd=folder), fixes)
+    fixes = Remedies(load_catalogue(), {"torch": "2.13.0", "numpy": "2.4.6"}, ["cpu"])
+    return culprit.CulpritContext(sources, UserCode(root=folder, cwd=folder), fixes)
 
 
 def op(folder: Path, line: int = 5, **fields: Any) -> OpLine:
@@ -185,7 +185,7 @@ def test_a_variable_on_a_line_that_is_known_to_introduce_it(tmp_path: Path) -> N
 
 def test_two_runs_that_took_different_paths(tmp_path: Path) -> None:
     file = str(tmp_path / "train.py")
-    fork = Fork("MainThread", 7, last=Place(file, 5), a=Place(file, 3), b=None)
+    fork = Fork("MainThread", 7, last=CodeLine(file, 5), a=CodeLine(file, 3), b=None)
     made = culprit.of_fork(fork, DIFFERS, known(tmp_path))
     assert made == at(5, How.CONTROL_FLOW, Cause.ORDER, values=("line 3", "the end"))
     elsewhere = culprit.of_fork(dataclasses.replace(fork, thread="worker"), DIFFERS, known(tmp_path, LISTING))
@@ -195,7 +195,7 @@ def test_two_runs_that_took_different_paths(tmp_path: Path) -> None:
 
 def test_two_runs_that_took_different_paths_after_a_known_line(tmp_path: Path) -> None:
     file = str(tmp_path / "train.py")
-    fork = Fork("MainThread", 7, last=Place(file, 1), a=Place(file, 2), b=Place(file, 3))
+    fork = Fork("MainThread", 7, last=CodeLine(file, 1), a=CodeLine(file, 2), b=CodeLine(file, 3))
     made = culprit.of_fork(fork, DIFFERS, known(tmp_path, LISTING))
     edit = Edit(file="train.py", line=1, old=(LINES[0],), new=('names = sorted(os.listdir("."))',))
     fields = {"values": ("line 2", "line 3"), "source": LISTING, "suggested_edit": edit}

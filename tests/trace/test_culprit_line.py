@@ -6,7 +6,7 @@ import pytest
 
 from detaudit.config.flags import load_catalogue
 from detaudit.model import Cause, Edit, FlagFix, HandLine, Source, SourceKind
-from detaudit.trace.culprit import Blamed, Fixes, UserCode, blame_source, choose
+from detaudit.trace.culprit import Attribution, Remedies, UserCode, blame_source, choose
 
 CODE = """import os, random
 names = os.listdir(".")
@@ -17,7 +17,7 @@ generator = random.Random()
 """
 LINES = CODE.splitlines()
 CATALOGUE = load_catalogue()
-FIXES = Fixes(CATALOGUE, {"torch": "2.13.0"}, ["cpu"])
+FIXES = Remedies(CATALOGUE, {"torch": "2.13.0"}, ["cpu"])
 
 
 def source(line: int, kind: SourceKind, call: str = "", *, suspect: bool = False) -> Source:
@@ -61,7 +61,7 @@ def test_the_cause_and_the_fixes_of_a_line(
         FlagFix(flag=row.id, title=row.title, by_hand=line.line, by_hand_when=line.when)
         for row, line in zip(rows, lines, strict=True)
     )
-    assert blame_source(found, code, FIXES) == Blamed("data.py", found.line, found, cause, fixes, edit)
+    assert blame_source(found, code, FIXES) == Attribution("data.py", found.line, found, cause, fixes, edit)
 
 
 def test_a_set_that_evidently_has_objects_is_ordered_by_their_addresses(code: UserCode) -> None:
@@ -120,7 +120,7 @@ def test_a_line_that_may_run_more_than_once_has_no_edit_and_is_said_to_be_repeat
 
 def test_a_call_after_the_import_is_no_advice_against_a_line_that_seeds_again(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import numpy as np\nnp.random.seed()\nx = np.random.rand()\n")
-    fixes = Fixes(CATALOGUE, {"torch": "2.13.0", "numpy": "2.4.6"}, ["cpu"])
+    fixes = Remedies(CATALOGUE, {"torch": "2.13.0", "numpy": "2.4.6"}, ["cpu"])
     code = UserCode(root=tmp_path, cwd=tmp_path)
     again = Source(file="train.py", line=2, kind=SourceKind.UNSEEDED, call="numpy.random.seed")
     draws = Source(file="train.py", line=3, kind=SourceKind.UNSEEDED, call="rand", generators=("numpy.random",))
@@ -134,8 +134,8 @@ def test_a_call_after_the_import_is_no_advice_against_a_line_that_seeds_again(tm
 
 def test_what_the_script_has_already_is_said_to_be_in_place(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\ntorch.manual_seed(1)\n")
-    fixes = Fixes(CATALOGUE, {"torch": "2.13.0"}, ["cpu"], root=tmp_path, files=("train.py",))
+    fixes = Remedies(CATALOGUE, {"torch": "2.13.0"}, ["cpu"], root=tmp_path, files=("train.py",))
     (fix, *_) = fixes.flags(Cause.SEED, None)
     assert (fix.flag, fix.in_place) == ("torch-seed", "train.py:2")
-    (fix, *_) = Fixes(CATALOGUE, {"torch": "2.13.0"}, ["cpu"]).flags(Cause.SEED, None)
+    (fix, *_) = Remedies(CATALOGUE, {"torch": "2.13.0"}, ["cpu"]).flags(Cause.SEED, None)
     assert fix.in_place == ""

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from detaudit.recorder.lines import tracer
 from detaudit.runs.log_records import Line
 from detaudit.trace import lines
-from detaudit.trace.lines import DECODER, Assigned, Differing, Fork, Place, Ran, assignments, fork, watched
+from detaudit.trace.lines import DECODER, Assigned, CodeLine, Differing, Fork, Ran, assignments, fork, watched
 
-PLACES = st.builds(Place, st.sampled_from(["/train.py", "/model.py"]), st.integers(1, 6))
+PLACES = st.builds(CodeLine, st.sampled_from(["/train.py", "/model.py"]), st.integers(1, 6))
 LOOPS = st.tuples(st.lists(PLACES, min_size=1, max_size=4), st.integers(1, 5))
 PROGRAMS = st.lists(LOOPS, max_size=8).map(lambda loops: [place for body, times in loops for place in body * times])
-A, B, C = (Place("/train.py", line) for line in (10, 11, 12))
+A, B, C = (CodeLine("/train.py", line) for line in (10, 11, 12))
 
 
 class Stream:
@@ -41,7 +41,7 @@ class Run:
 
     def ran(
         self,
-        places: Sequence[Place],
+        places: Sequence[CodeLine],
         step: int = 1,
         thread: str = "MainThread",
         ended: bool = False,
@@ -56,7 +56,7 @@ class Run:
         record.write(step, ended)
         return self
 
-    def assign(self, thread: str, step: int, place: Place, digest: str, at: int) -> None:
+    def assign(self, thread: str, step: int, place: CodeLine, digest: str, at: int) -> None:
         line = {"thread": thread, "at": at, "step": step, "file": place.file, "line": place.line}
         self.stream.write("assigned", n=self.n, **line, name="x", digest=digest, bag=digest[:1], text="")
         self.n += 1
@@ -66,7 +66,7 @@ class Run:
             yield DECODER.decode(json.dumps(line))
 
 
-def steps(run: Run, program: Sequence[Place], cuts: Sequence[int], ended: bool = True) -> Run:
+def steps(run: Run, program: Sequence[CodeLine], cuts: Sequence[int], ended: bool = True) -> Run:
     """Run a program in the main thread, with steps that end at ``cuts``."""
     bounds = [0, *sorted(cut % (len(program) + 1) for cut in cuts), len(program)]
     for step, (first, last) in enumerate(itertools.pairwise(bounds), 1):
@@ -79,14 +79,14 @@ CUTS = st.lists(st.integers(0, 50), max_size=4)
 
 @given(PROGRAMS, CUTS, CUTS)
 def test_the_same_lines_are_no_fork_regardless_of_where_steps_end(
-    program: list[Place], cuts: list[int], others: list[int]
+    program: list[CodeLine], cuts: list[int], others: list[int]
 ) -> None:
     assert fork(steps(Run(), program, cuts).lines(), steps(Run(), program, others).lines()) is None
 
 
 @given(PROGRAMS, PROGRAMS, PROGRAMS, CUTS, CUTS)
 def test_a_fork_is_found_exactly(
-    before: list[Place], rest: list[Place], other: list[Place], cuts: list[int], others: list[int]
+    before: list[CodeLine], rest: list[CodeLine], other: list[CodeLine], cuts: list[int], others: list[int]
 ) -> None:
     a, b = steps(Run(), [*before, B, *rest], cuts), steps(Run(), [*before, C, *other], others)
     found = fork(a.lines(), b.lines())
@@ -96,7 +96,7 @@ def test_a_fork_is_found_exactly(
 
 @given(PROGRAMS, st.lists(PLACES, min_size=1), CUTS)
 def test_a_run_that_ends_diverges_from_one_that_continues(
-    before: list[Place], rest: list[Place], cuts: list[int]
+    before: list[CodeLine], rest: list[CodeLine], cuts: list[int]
 ) -> None:
     longer = steps(Run(), [*before, *rest], cuts)
     found = fork(steps(Run(), before, cuts).lines(), longer.lines())
@@ -106,7 +106,9 @@ def test_a_run_that_ends_diverges_from_one_that_continues(
 
 
 @given(PROGRAMS, PROGRAMS, CUTS)
-def test_what_is_kept_as_a_digest_is_still_compared(before: list[Place], rest: list[Place], cuts: list[int]) -> None:
+def test_what_is_kept_as_a_digest_is_still_compared(
+    before: list[CodeLine], rest: list[CodeLine], cuts: list[int]
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tracer, "_MOST_SEQUENCES", 2)
         a, b = [*before, B, *rest], [*before, C, *rest]
@@ -121,7 +123,7 @@ def test_what_is_kept_as_a_digest_is_still_compared(before: list[Place], rest: l
 
 
 @given(st.lists(PROGRAMS, max_size=6), CUTS)
-def test_stretches_may_be_renumbered(programs: list[list[Place]], cuts: list[int]) -> None:
+def test_stretches_may_be_renumbered(programs: list[list[CodeLine]], cuts: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tracer, "_MOST_PLACES", 3)
         a, b = Run(), Run()
@@ -135,7 +137,7 @@ def test_stretches_may_be_renumbered(programs: list[list[Place]], cuts: list[int
 
 
 def test_a_loop_that_runs_for_a_time() -> None:
-    body, end = [A, B], Place("/train.py", 20)
+    body, end = [A, B], CodeLine("/train.py", 20)
     a, b = Run().ran([]), Run().ran([])
     for run, times in ((a, 900), (b, 1100)):
         for step in range(1, times + 1):
@@ -153,7 +155,7 @@ def test_of_several_threads_the_earliest_step_counts() -> None:
 
 
 @given(st.lists(PLACES, min_size=1, max_size=30), st.data())
-def test_the_first_value_that_differs_is_found(program: list[Place], data: st.DataObject) -> None:
+def test_the_first_value_that_differs_is_found(program: list[CodeLine], data: st.DataObject) -> None:
     values = {at: str(at) for at in data.draw(st.sets(st.integers(1, len(program))))} | {len(program): "last"}
     changed = data.draw(st.sets(st.sampled_from(sorted(values)), max_size=3))
     different = {at: "other" if at in changed else value for at, value in values.items()}
@@ -194,7 +196,7 @@ def test_other_kinds_are_skipped_and_a_torn_line_ends_the_file(tmp_path: Path) -
     file = tmp_path / "7.0.ops"
     lines = [json.dumps(line) for line in Run().ran([A, B]).ran([A], 2).stream.lines]
     file.write_text("\n".join(['{"k":"op","n":1}', *lines[:3], lines[3][:-5]]))
-    assert [type(line).__name__ for line in watched(file)] == ["Stretch", "Ran", "Stretch"]
+    assert [type(line).__name__ for line in watched(file)] == ["LineSequence", "Ran", "LineSequence"]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_what_the_recorder_never_writes_is_left_out(line: dict[str, Any], tmp_pa
     file = tmp_path / "7.0.ops"
     lines = [json.dumps(one) for one in Run().ran([A, B]).stream.lines]
     file.write_text("\n".join([*lines, json.dumps(line), '{"k":"bye","more":' + "[" * 100_000]))
-    assert [type(one).__name__ for one in watched(file)] == ["Stretch", "Ran"]
+    assert [type(one).__name__ for one in watched(file)] == ["LineSequence", "Ran"]
 
 
 def test_an_unknown_sequence_ends_the_log() -> None:

@@ -8,7 +8,7 @@ from detaudit.config.flags import load_catalogue
 from detaudit.model import Argument, How, Source, SourceKind
 from detaudit.trace import culprit
 from detaudit.trace.align import OpFinding
-from detaudit.trace.culprit import Fixes, Known, UserCode
+from detaudit.trace.culprit import CulpritContext, Remedies, UserCode
 from detaudit.trace.lines import Assigned, Differing
 from detaudit.trace.operations import OpLine
 
@@ -61,7 +61,7 @@ GLOBAL = source(5, SourceKind.UNSEEDED, "numpy.random.shuffle", generators=("num
 
 def found(folder: Path, line: int, *sources: Source, near: int | None = None) -> Source | None:
     (folder / "train.py").write_text(CODE)
-    known = Known(sources, UserCode(root=folder, cwd=folder), Fixes(load_catalogue(), {}, []))
+    known = CulpritContext(sources, UserCode(root=folder, cwd=folder), Remedies(load_catalogue(), {}, []))
     return culprit.source_of_number(finding("1", "2", line), [("train.py", near)] if near else [], known)
 
 

@@ -9,7 +9,7 @@ from detaudit.config.flags import load_catalogue
 from detaudit.model import Cause, Culprit, Difference, How, Operand, Operation, Source, SourceKind, Stage
 from detaudit.trace import culprit
 from detaudit.trace.align import OpFinding
-from detaudit.trace.culprit import Fixes, UserCode, suspects
+from detaudit.trace.culprit import Remedies, UserCode, suspects
 from detaudit.trace.operations import OpLine
 
 PIPELINE = """\
@@ -82,7 +82,7 @@ ELEMENT = (Operand(dtype="", shape=(), digests=("b", "b")),)
 
 
 def test_data_from_a_pipeline_is_traced_to_its_first_line_that_may_race(tmp_path: Path, code: UserCode) -> None:
-    known = culprit.Known((), code, Fixes(load_catalogue(), {"tensorflow": "2.21"}, ["cpu"]))
+    known = culprit.CulpritContext((), code, Remedies(load_catalogue(), {"tensorflow": "2.21"}, ["cpu"]))
     element = OpLine(9, "MainThread", 1, "IteratorGetNext", (), (("b", -1, True),), str(tmp_path / "train.py"), 4)
     differs = Difference(rank=0, step=1, stage=Stage.BATCH)
     made = culprit.of_operation(OpFinding(How.OUTPUT, element, element), differs, known)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .digest import FrameworkReader
 
 
-class Held(NamedTuple):
+class OwnTensor(NamedTuple):
     """A tensor that a model holds itself, not in one of its parts: its name, and whether it is a buffer."""
 
     name: str
@@ -68,7 +68,7 @@ class ModelStates(ABC):
         """Return a model and all its parts at any depth, with their names in it; its own is empty."""
 
     @abstractmethod
-    def held(self, part: Any) -> Iterator[Held]:
+    def held(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the tensors of a part that have values."""
 
     def buffers(self, part: Any) -> list[Any]:

@@ -7,8 +7,8 @@ import weakref
 
 from ...training import digest
 from ...training.digest import FrameworkReader
-from ...training.models import Held as models_Held
 from ...training.models import ModelStates
+from ...training.models import OwnTensor as models_Held
 from ...training.weights import is_due
 from ..tensorflow.models import LayerStates
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .tracing import Plan
 
 
-class Held:
+class PinnedArray:
     """Holds an array until the end. It is replaced by a copy before JAX reuses its buffer."""
 
     __slots__ = ("array",)
@@ -41,8 +41,8 @@ class JaxReader(FrameworkReader):
         self._kinds: dict[Any, str] = {}
 
     def array(self, value: Any) -> Any:
-        """Return a view of an array, which may be Held, or a copy if it is on a device other than the CPU."""
-        value = value.array if isinstance(value, Held) else value
+        """Return a view of an array, which may be pinned, or a copy if it is on a device other than the CPU."""
+        value = value.array if isinstance(value, PinnedArray) else value
         devices = value.devices() if hasattr(value, "devices") else ()
         if devices and next(iter(devices)).platform != "cpu" and (len(devices) == 1 or value.is_fully_replicated):
             # Use a new object on the same buffer, since the script's object would keep the copy.
@@ -93,7 +93,7 @@ class CarriedState:
 
     def forget(self) -> None:
         """Start over, as in a forked child."""
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, PinnedArray] = {}
         self._latest: dict[Plan, list[Callable[[], Any]]] = {}
         self._steps = 0
         self._new = False
@@ -118,15 +118,15 @@ class CarriedState:
         """Handle collections that a model returned, by name."""
         self._keep({name: array for name, array in named.items() if has_floats(array)})
 
-    def at_last(self, held: dict[str, Held]) -> None:
+    def at_last(self, held: dict[str, PinnedArray]) -> None:
         """Add arrays that count at the end only."""
         self._held.update(held)
 
     def _keep(self, named: dict[str, Any]) -> None:
         self._new = self._new or bool(named)
-        self._held.update({name: Held(array) for name, array in named.items()})
+        self._held.update({name: PinnedArray(array) for name, array in named.items()})
 
-    def held(self) -> list[Held]:
+    def held(self) -> list[PinnedArray]:
         """Return what is held until the end. What a later call took and whose buffer it reused came back changed."""
         self._held = {name: held for name, held in self._held.items() if not _is_deleted(held.array)}
         return list(self._held.values())

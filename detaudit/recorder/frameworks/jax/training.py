@@ -8,7 +8,7 @@ import sys
 from ...process import threads
 from ...training import digest
 from ...training.steps import Training
-from .arrays import CarriedState, Held, JaxReader, LiveArrays, has_floats, kind_of, reference_to
+from .arrays import CarriedState, JaxReader, LiveArrays, PinnedArray, has_floats, kind_of, reference_to
 from .tracing import Frames, watch_ahead_of_time, watched_jit, watched_loops, watched_map
 
 # Turn the calls of a JAX training into steps, from their losses and the weights that they take and return.
@@ -129,12 +129,12 @@ class Steps:
         self._entered: list[Any] = []
         self._has_updates = False
         self._known: set[Any] = set()
-        self._held: list[Held] = []
+        self._held: list[PinnedArray] = []
         self._without_update = 0
         self._returned: tuple[Plan, list[Callable[[], Any]]] | None = None
         # In case that no later gradient shows what the last one was used for:
-        self._gradients: list[Held] = []
-        self._changed: list[Held] = []
+        self._gradients: list[PinnedArray] = []
+        self._changed: list[PinnedArray] = []
 
     @property
     def by_hand(self) -> bool:
@@ -145,7 +145,7 @@ class Steps:
         """Handle a gradient in code that is not compiled."""
         with self.training.lock:
             self._enter(weights)
-            self._gradients, self._changed = [Held(array) for array in gradients if has_floats(array)], []
+            self._gradients, self._changed = [PinnedArray(array) for array in gradients if has_floats(array)], []
             self._record_losses(losses, [])
 
     def minimized(self, start: list[Any], losses: list[Any], weights: list[Any]) -> None:
@@ -160,14 +160,14 @@ class Steps:
         with self.training.lock:
             ours = any([len(tree) == len(self._entered) and _are(tree, self._entered) for tree in trees])
             if ours and _structure(result) == _structure(self._entered):
-                self._changed = [Held(array) for array in result]
+                self._changed = [PinnedArray(array) for array in result]
 
     def result(self, outputs: list[Any]) -> None:
         """Handle the outputs of a call that trains weights which are none of its inputs."""
         with self.training.lock:
             found = [array for array in outputs if has_floats(array)]
             if found:
-                self.training.step(("result", _structure(found)), [Held(array) for array in found])
+                self.training.step(("result", _structure(found)), [PinnedArray(array) for array in found])
 
     def update(self, weights: list[Any]) -> None:
         """Handle an update in code that is not compiled."""
@@ -241,13 +241,13 @@ class Steps:
                 self.training.unseen_step()
         if key not in self._known:
             self._known.add(key)
-            self.training.initial([Held(array) for array in weights])
+            self.training.initial([PinnedArray(array) for array in weights])
         self._entered = weights
 
     def _end(self, weights: list[Any]) -> None:
         key = _structure(weights)
         self._kinds.update(key)
-        self._entered, self._held = [], [Held(array) for array in weights]
+        self._entered, self._held = [], [PinnedArray(array) for array in weights]
         self._gradients, self._changed = [], []
         self.training.step(key, self._held)
 
@@ -259,9 +259,9 @@ class Steps:
         starts = range(len(places) - len(wanted) + 1)
         blocks = [places[start : start + len(wanted)] for start in starts] if wanted else []
         found = next((block for block in blocks if _structure([outputs[place] for place in block]) == wanted), [])
-        self._changed = [Held(outputs[place]) for place in found]
+        self._changed = [PinnedArray(outputs[place]) for place in found]
         others = [array for place, array in enumerate(outputs) if place not in found and place not in known]
-        self._gradients = [Held(array) for array in others if has_floats(array) and kind_of(array) in {*wanted}]
+        self._gradients = [PinnedArray(array) for array in others if has_floats(array) and kind_of(array) in {*wanted}]
 
     def end_last(self) -> None:
         """End the step of the last gradient, if no update showed its end: record what is known of its results."""

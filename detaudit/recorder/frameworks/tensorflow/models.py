@@ -6,7 +6,7 @@ import functools
 import importlib
 
 from ...process import imports
-from ...training.models import Held, ModelStates
+from ...training.models import ModelStates, OwnTensor
 from ...training.outputs import values_in
 
 # Record what models return: calls of Keras layers and models, their predict and evaluate, and calls of functions.
@@ -149,14 +149,14 @@ class LayerStates(ModelStates):
         layers = [layer for layer in model._flatten_layers() if not _is_metric(layer)]
         return [("" if layer is model else layer.name, layer) for layer in layers]
 
-    def held(self, part: Any) -> Iterator[Held]:
+    def held(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the weights of a layer that were built."""
         if _is_metric(part):
             return
         for attribute, buffer in _WEIGHTS if hasattr(part, _WEIGHTS[0][0]) else _WEIGHTS_BEFORE:
             for variable in getattr(part, attribute, ()):
                 if hasattr(variable, "assign") and getattr(variable, "shape", None) is not None:
-                    yield Held(variable.name.rpartition("/")[2].partition(":")[0], buffer, variable)
+                    yield OwnTensor(variable.name.rpartition("/")[2].partition(":")[0], buffer, variable)
 
 
 class ModuleStates(ModelStates):
@@ -171,13 +171,13 @@ class ModuleStates(ModelStates):
         inner = model._flatten(predicate=lambda leaf: isinstance(leaf, self._tf.Module), with_path=True)
         return [("", model), *[(".".join(map(str, path)), module) for path, module in inner]]
 
-    def held(self, part: Any) -> Iterator[Held]:
+    def held(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the variables of a module that are not in its submodules."""
         if hasattr(part, "_flatten_layers") or not self._tf.compat.v1.executing_eagerly_outside_functions():
             return  # a layer of Keras has an entry of its own, and variables of a session cannot be read
         leaves = part._flatten(False, predicate=lambda leaf: isinstance(leaf, self._tf.Variable), with_path=True)
         for path, variable in leaves:
-            yield Held("/".join(map(str, path)), not variable.trainable, variable)
+            yield OwnTensor("/".join(map(str, path)), not variable.trainable, variable)
 
 
 def _is_metric(layer: Any) -> bool:

@@ -109,7 +109,7 @@ _GENERATED = "__autograph_generated_file"
 _MOST_FORWARD = 20_000
 
 
-class Place(NamedTuple):
+class OperationPosition(NamedTuple):
     """A line of user code, and the path of the layer that it called."""
 
     file: str = ""
@@ -178,8 +178,8 @@ class Places:
         self._eager: Any = importlib.import_module("tensorflow.python.framework.ops").EagerTensor
         self._tape: Any = importlib.import_module("tensorflow.python.eager.record").could_possibly_record
         self._modules: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
-        self._made: dict[int, Place] = {}
-        self._fed: dict[tuple[str, int], Place] = {}
+        self._made: dict[int, OperationPosition] = {}
+        self._fed: dict[tuple[str, int], OperationPosition] = {}
         self._inside = threading.local()
 
     def watch_gradients(self) -> None:
@@ -204,25 +204,27 @@ class Places:
         """Whether the gradient of an operation is being computed in this thread."""
         return getattr(self._inside, "forward", None) is not None
 
-    def traced(self, operation: Any, frame: FrameType | None) -> Place:
+    def traced(self, operation: Any, frame: FrameType | None) -> OperationPosition:
         """Return the place of an operation that is being added to a graph."""
         forward = self._forward_operation() or operation._original_op
         if forward is not None:
             module = self._modules.get(forward.graph, {}).get(forward.name, "")
             file, line = _traced_line(forward)
             if file:
-                return Place(file, line, module)
+                return OperationPosition(file, line, module)
         module = _module(frame)
         if module:
             self._modules.setdefault(operation.graph, {})[operation.name] = module
-        return Place(*_traced_line(operation), module)
+        return OperationPosition(*_traced_line(operation), module)
 
-    def ran(self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType | None) -> Place:
+    def ran(
+        self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType | None
+    ) -> OperationPosition:
         """Return the place of an operation that ran eagerly."""
         known = self._forward_place() if self.in_gradient else None
         if known is not None:
             return known
-        place = Place(*_line(frame), _module(frame))
+        place = OperationPosition(*_line(frame), _module(frame))
         if self._tape():
             if len(self._made) > _MOST_FORWARD:
                 self.forget()
@@ -247,7 +249,7 @@ class Places:
                         return consumer
         return None
 
-    def _forward_place(self) -> Place | None:
+    def _forward_place(self) -> OperationPosition | None:
         op_name, inputs, outputs = self._inside.forward
         made = [self._made.get(getattr(tensor, "_id", -1)) for tensor in outputs]
         fed = [self._fed.get((op_name, getattr(tensor, "_id", -1))) for tensor in inputs]

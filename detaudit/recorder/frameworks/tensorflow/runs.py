@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .... import private
 from ...process import threads
-from .places import Calls, Place
+from .places import Calls, OperationPosition
 from .reader import TensorFlowReader
 
 # Classify TensorFlow's operations by type: which to leave out, which use variables, and which race in parallel.
@@ -261,7 +261,7 @@ class Site(NamedTuple):
     """An operation in a graph, or an eager one, whose ``graph`` and ``node`` are "" then."""
 
     op: str
-    place: Place
+    place: OperationPosition
     graph: str = ""
     node: str = ""
     backward: bool = False

@@ -10,7 +10,7 @@ import types
 
 from ...process.guard import headroom
 from ...training.compilers import compiling, never_compile
-from ...training.models import Held, ModelStates
+from ...training.models import ModelStates, OwnTensor
 from ...training.walk import leaves
 
 # Observe the outermost calls of modules: what they are called with, and what they return.
@@ -134,14 +134,14 @@ class ModuleStates(ModelStates):
         found: Iterable[tuple[str, Any]] = model.named_modules()
         return found
 
-    def held(self, part: Any) -> Iterator[Held]:
+    def held(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the parameters and persistent buffers of a module that have values."""
         for name, tensor in part._parameters.items():
             if self._readable(tensor) and not name.endswith(_GENERATOR):
-                yield Held(name, False, tensor)
+                yield OwnTensor(name, False, tensor)
         for name, tensor in part._buffers.items():
             if name not in part._non_persistent_buffers_set and self._readable(tensor):
-                yield Held(name, True, tensor)
+                yield OwnTensor(name, True, tensor)
         if type(part).__module__.startswith("torch.ao.nn."):
             yield from self._quantized(part)
 
@@ -152,17 +152,17 @@ class ModuleStates(ModelStates):
             one for name, one in part._buffers.items() if one is not None and name not in transient and not one.is_meta
         ]
 
-    def _quantized(self, part: Any) -> Iterator[Held]:
+    def _quantized(self, part: Any) -> Iterator[OwnTensor]:
         # Quantized weights are neither parameters nor buffers.
         saved: dict[str, Any] = {}
         part._save_to_state_dict(saved, "", True)
         for name in [name for name in saved if name not in part._parameters and name not in part._buffers]:
             for tensor in saved[name] if isinstance(saved[name], tuple) else (saved[name],):
                 if isinstance(tensor, self._torch.Tensor) and tensor.is_quantized:
-                    yield Held(f"{name}.int_repr()", False, tensor.int_repr())
-                    yield Held(f"{name}.scale", False, self._scale(tensor))
+                    yield OwnTensor(f"{name}.int_repr()", False, tensor.int_repr())
+                    yield OwnTensor(f"{name}.scale", False, self._scale(tensor))
                 elif self._readable(tensor):
-                    yield Held(name, False, tensor)
+                    yield OwnTensor(name, False, tensor)
 
     def _scale(self, tensor: Any) -> Any:
         torch = self._torch
