@@ -4,7 +4,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -25,6 +25,13 @@ settings.register_profile(
 )
 
 
+class Refused(subprocess.Popen[Any]):
+    """What a unit test gets instead of a process; a class, because annotations of modules that it imports have one."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise AssertionError(f"a unit test started a process: {args}")
+
+
 @pytest.fixture(autouse=True)
 def the_environment_is_left_as_it_was() -> Iterator[None]:
     """torch.compile, for one, writes into the environment where its cache lies, for all children of this process."""
@@ -39,10 +46,7 @@ def launching_is_for_the_process_ring(request: pytest.FixtureRequest, monkeypatc
     if PROCESS_RINGS & set(request.path.parents) or request.node.get_closest_marker("launches"):
         return
 
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise AssertionError(f"a unit test started a process: {args}")
-
-    monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(subprocess, "Popen", Refused)
     # The inotify library asks ldconfig for libc when it is first used.
     monkeypatch.setattr("detaudit.launch.workspace._new_watch", lambda paths: None)
     # The Python that trains is asked for its XLA.

@@ -140,9 +140,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     step took, null if too few were seen. ``first_difference`` is from the run ``reference``, null for the group's first
     one; ``errors`` say why the run is not compared, or why it was ended early. ``unseen`` may have trained unrecorded.
     ``result`` is the number of its result among the different ones of its group, in the order in which they came up;
-    null if it is not compared. ``log_dir`` has its logs: it is relative to the folder with the audit.json of its audit,
-    and absolute in reports of older versions. ``artifacts`` are the files that --artifact names, ``saved`` the others
-    that are compared.
+    null if it is not compared. ``log_dir`` has its logs: it is relative to the folder with the audit.json of its audit.
+    ``artifacts`` are the files that --artifact names, ``saved`` the others that are compared.
     """
 
     id: int
@@ -343,7 +342,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     """One whole audit, as it is kept in audit.json and printed by every reporter.
 
     ``command`` is what was typed, ``target`` what it ran, without the interpreter. ``started`` and ``ended`` are in UTC
-    (ISO 8601), ``""`` in a report of an older version. ``across`` is what a difference between machines means.
+    (ISO 8601). ``across`` is what a difference between machines means.
     ``loss_pattern`` is the regex of --loss-pattern, by which losses are read from the stdout of each run. ``code`` are
     the user's source files that the runs loaded, each with the SHA-256 of its bytes.
     """

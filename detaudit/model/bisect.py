@@ -93,7 +93,7 @@ class NeededFlag(msgspec.Struct, frozen=True, kw_only=True):
     ``requires`` are the flags that it needs. ``cost`` is the time of a step with it over that of a step without it, or
     of whole runs if too few steps were seen: the median over pairs of runs that were next to each other, null for fewer
     than three pairs. ``cost_range`` says between which ratios it is, ``cost_runs`` how many runs with it and without it
-    were timed; both are null in reports of older versions, whose runs did not take turns. ``alternatives`` are other
+    were timed; both are null without ``cost``. ``alternatives`` are other
     flags that may do the same, the cheapest first.
     ``by_hand`` is the line that does it without detaudit, ``by_hand_when`` where it belongs; both are empty if that is
     no line to paste. ``by_hand_first`` are the lines without which it does not work. ``in_place`` is a line of the

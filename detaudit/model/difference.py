@@ -38,7 +38,7 @@ class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
     not counted in the differences. ``next`` are the few after the first. ``ulps`` counts the elements by the length in
     bits of their difference in units in the last place: 0 (zeros of both signs), 1, 2 to 3, 4 to 7, and so on.
     ``slices`` counts those that differ in each of so many equal parts of the tensor, in the order of its elements, and
-    ``grid`` by their rows and columns, null if it has only one row or column, and in reports of older versions.
+    ``grid`` by their rows and columns, null if it has only one row or column.
     """
 
     mismatched: int

@@ -21,7 +21,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     ``miss_probability`` is the probability that they hide a difference that shows up in ``assumed_rate`` of the runs by
     then. ``whole`` of the runs went to their ends, which gives ``whole_confidence`` in what begins later. ``trial`` is
-    the one that these are the runs of, null in reports of older versions.
+    the one that these are the runs of.
     """
 
     runs: int
