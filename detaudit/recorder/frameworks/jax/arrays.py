@@ -8,7 +8,7 @@ import weakref
 from ...training import digest
 from ...training.digest import FrameworkReader
 from ...training.models import ModelStates
-from ...training.models import OwnTensor as models_Held
+from ...training.models import OwnTensor
 from ...training.weights import is_due
 from ..tensorflow.models import LayerStates
 
@@ -241,13 +241,13 @@ class NnxStates(ModelStates):
         inner = [(".".join(map(str, path)), module) for path, module in self._nnx.iter_modules(model)]
         return [("", model), *[(name, module) for name, module in inner if module is not model]]
 
-    def held(self, part: Any) -> Iterator[models_Held]:
+    def held(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the variables of a module that are not in its submodules."""
         parameter = self._nnx.Param
         for name, variable in self._variables("", vars(part)):
             array = variable.get_raw_value() if hasattr(variable, "get_raw_value") else variable.raw_value
             if has_numbers(array) and not type(variable).__name__.startswith("Rng"):
-                yield models_Held(name, not isinstance(variable, parameter), array)
+                yield OwnTensor(name, not isinstance(variable, parameter), array)
 
     def _variables(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(value, self._nnx.Variable):
