@@ -7,8 +7,7 @@ import weakref
 
 from ...training import digest
 from ...training.digest import FrameworkReader
-from ...training.models import ModelStates
-from ...training.models import OwnTensor
+from ...training.models import ModelStates, OwnTensor
 from ...training.weights import is_due
 from ..tensorflow.models import LayerStates
 
