@@ -33,6 +33,7 @@ from detaudit.launch.workspace import (
     Stamps,
     Watching,
     Workspaces,
+    own_outputs,
     stamps,
     written,
 )
@@ -472,7 +473,8 @@ class Runner:
         results = self._settings.out
         if not self._searches:
             return Stamps({})
-        found = stamps(spec.cwd, results if not spec.cwd.is_relative_to(results) else Path(), sorted(self._folders))
+        out = results if not spec.cwd.is_relative_to(results) else Path()
+        found = stamps(spec.cwd, out, sorted(self._folders), without=own_outputs())
         self._unsearched = self._unsearched or not found.complete
         return found
 

@@ -2,20 +2,24 @@
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import os
 import select
 import shutil
+import stat
 import sys
 import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+import psutil
 
 from detaudit import private, wire
 from detaudit.errors import StorageError, WorkspaceError
@@ -259,10 +263,37 @@ class Stamps:
         return path in self.files or not self.complete
 
 
-def stamps(root: Path, results: Path, folders: Iterable[str] = (), most: int = MOST_ENTRIES) -> Stamps:
+@functools.cache
+def own_outputs() -> frozenset[tuple[int, int]]:
+    """Return the devices and inodes of the files that detaudit's own output goes to, which no run writes.
+
+    They are those of its descriptors, and those of the programs that it may be piped into, such as ``tee``: a shell
+    starts a pipeline as one process group, and each run has a session of its own.
+    """
+    outputs = []
+    for descriptor in (1, 2):
+        with contextlib.suppress(OSError):
+            outputs.append(os.fstat(descriptor))
+    files = {(one.st_dev, one.st_ino) for one in outputs if stat.S_ISREG(one.st_mode)}
+    if any(stat.S_ISFIFO(one.st_mode) for one in outputs):
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                if process.pid != os.getpid() and os.getpgid(process.pid) == os.getpgrp():
+                    statuses = [os.stat(one.path) for one in process.open_files() if one.mode != "r"]
+                    files |= {(status.st_dev, status.st_ino) for status in statuses}
+    return frozenset(files)
+
+
+def stamps(
+    root: Path,
+    results: Path,
+    folders: Iterable[str] = (),
+    most: int = MOST_ENTRIES,
+    without: Container[tuple[int, int]] = (),
+) -> Stamps:
     """Look at the files below ``root`` and other ``folders``, at ``most`` entries, none of them on another file system.
 
-    Folders that are gone count as empty.
+    Folders that are gone count as empty. ``without`` are the devices and inodes of files that do not count.
     """
     found: dict[str, Stamp] = {}
     below: set[str] = set()
@@ -284,9 +315,11 @@ def stamps(root: Path, results: Path, folders: Iterable[str] = (), most: int = M
                 return Stamps(found, False, at_ns, frozenset(below))
             if entry.is_file(follow_symlinks=False):
                 with contextlib.suppress(OSError):
-                    stat = entry.stat(follow_symlinks=False)
+                    now = entry.stat(follow_symlinks=False)
+                    if (now.st_dev, now.st_ino) in without:
+                        continue
                     # The inode's change time reveals a file that was written with an old modification time.
-                    found[entry.path] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
+                    found[entry.path] = (now.st_mtime_ns, now.st_ctime_ns, now.st_size, now.st_ino)
             elif entry.is_dir(follow_symlinks=False):
                 below.add(entry.path)
     return Stamps(found, True, at_ns, frozenset(below))

@@ -1,5 +1,7 @@
 """Files that a script writes decide, without an option, value by value, wherever it wrote them."""
 
+import json
+import subprocess
 from typing import Any
 
 import pytest
@@ -277,3 +279,14 @@ def test_more_files_than_are_recorded_decide_where_they_are_searched(
         assert "features/13.txt" in group["first_difference"]["site"]
     else:
         assert (code, group["verdict"]) == (0, "deterministic")
+
+
+@pytest.mark.parametrize("to", ["> log.txt 2>&1", "2>&1 | tee log.txt"])
+def test_what_detaudit_prints_itself_is_no_file_of_a_run(project: Project, seeded: str, to: str) -> None:
+    words = " ".join(project.command("run", seeded, "--runs", "3", "--verbose", "--out", "results"))
+    subprocess.run(["bash", "-c", f"{words} {to}"], cwd=project.folder, check=True, stdout=subprocess.DEVNULL)
+    text = (project.folder / "log.txt").read_text()
+    assert "run 2" in text.partition("deterministic: all 3 runs are bit-identical")[0]
+    audit = json.loads((project.folder / "results" / "audit.json").read_text())
+    assert audit["verdict"] == "deterministic"
+    assert not [one for run in audit["groups"][0]["runs"] for one in run["saved"]]
