@@ -40,11 +40,13 @@ def test_torch_is_exact_on_the_cpu() -> None:
     assert_exact(gradients("torch"))
 
 
+@pytest.mark.launches
 @pytest.mark.slow
 def test_tensorflow_is_exact_on_the_cpu() -> None:
     assert_exact(gradients("tensorflow"))
 
 
+@pytest.mark.launches
 @pytest.mark.slow
 def test_torch_is_measured_on_a_gpu() -> None:
     torch = pytest.importorskip("torch") if importlib.util.find_spec("torch") else None
