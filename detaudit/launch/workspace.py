@@ -263,25 +263,38 @@ class Stamps:
         return path in self.files or not self.complete
 
 
+_Inodes: TypeAlias = set[tuple[int, int]]
+
+
 @functools.cache
 def own_outputs() -> frozenset[tuple[int, int]]:
-    """Return the devices and inodes of the files that detaudit's own output goes to, which no run writes.
+    """Return the devices and inodes of the files that detaudit's own output goes to.
 
-    They are those of its descriptors, and those of the programs that it may be piped into, such as ``tee``: a shell
-    starts a pipeline as one process group, and each run has a session of its own.
+    They are those of its descriptors, and those that programs opened which read its output through pipes, such as
+    ``tee``. What a program has from the shell, as this one does, is no output of ours.
     """
-    outputs = []
-    for descriptor in (1, 2):
-        with contextlib.suppress(OSError):
-            outputs.append(os.fstat(descriptor))
-    files = {(one.st_dev, one.st_ino) for one in outputs if stat.S_ISREG(one.st_mode)}
-    if any(stat.S_ISFIFO(one.st_mode) for one in outputs):
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error, OSError):
-                if process.pid != os.getpid() and os.getpgid(process.pid) == os.getpgrp():
-                    statuses = [os.stat(one.path) for one in process.open_files() if one.mode != "r"]
-                    files |= {(status.st_dev, status.st_ino) for status in statuses}
+    files, pipes = _open_in("self", (1, 2))
+    inherited = _open_in("self", range(3, 256))[0]
+    waiting = {str(pid) for pid in psutil.pids()} - {str(os.getpid())} if pipes else set()
+    while reading := {pid for pid in waiting if _open_in(pid, (0,))[1] & pipes}:
+        waiting -= reading
+        for pid in reading:
+            opened, onwards = _open_in(pid, range(1, 256))
+            files, pipes = files | (opened - inherited), pipes | onwards
     return frozenset(files)
+
+
+def _open_in(pid: str, descriptors: Iterable[int]) -> tuple[_Inodes, _Inodes]:
+    """Return the files and the pipes that a process has at some descriptors, as far as this user may see them."""
+    files, pipes = _Inodes(), _Inodes()
+    for number in descriptors:
+        with suppress(OSError):
+            status = os.stat(f"/proc/{pid}/fd/{number}")
+            if stat.S_ISREG(status.st_mode):
+                files.add((status.st_dev, status.st_ino))
+            elif stat.S_ISFIFO(status.st_mode):
+                pipes.add((status.st_dev, status.st_ino))
+    return files, pipes
 
 
 def stamps(

@@ -290,3 +290,19 @@ def test_what_detaudit_prints_itself_is_no_file_of_a_run(project: Project, seede
     audit = json.loads((project.folder / "results" / "audit.json").read_text())
     assert audit["verdict"] == "deterministic"
     assert not [one for run in audit["groups"][0]["runs"] for one in run["saved"]]
+
+
+def test_a_file_that_the_shell_has_open_is_one_of_a_run(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import os
+        import training
+        training.train(seed=0)
+        os.system("echo accuracy=0.$$ > results.txt")
+        """,
+    )
+    words = " ".join(project.command("run", "train.py", "--runs", "2", "--out", "results"))
+    subprocess.run(["bash", "-c", f"exec 3>>results.txt; {words} 2>&1 | cat"], cwd=project.folder, check=True,
+                   stdout=subprocess.DEVNULL)  # fmt: skip
+    assert json.loads((project.folder / "results" / "audit.json").read_text())["verdict"] == "nondeterministic"
