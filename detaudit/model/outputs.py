@@ -250,9 +250,9 @@ class ListedFile(msgspec.Struct, frozen=True, array_like=True):
 class Outputs(msgspec.Struct, frozen=True, kw_only=True):
     """All that left a run: what is compared of it beside its training.
 
-    ``digests_only``: as a lock file keeps it, with one value for each file and one block for each stream. ``unread``
-    says what the budget left out, None if nothing. ``rules`` say what of it counts. ``listed`` are the files that are
-    not compared by what they are.
+    ``digests_only``: as a lock file keeps it, with digests of each file and one block for each stream; ``own_numbers``
+    are then the processes of the run whose numbers are in none of these. ``unread`` says what the budget left out, None
+    if nothing. ``rules`` say what of it counts. ``listed`` are the files that are not compared by what they are.
     """
 
     files: tuple[File, ...] = ()
@@ -262,5 +262,6 @@ class Outputs(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     unread: Unread | None = None
     digests_only: bool = False
+    own_numbers: tuple[int, ...] = ()
     rules: OutputRules = OutputRules()
     listed: tuple[ListedFile, ...] = ()

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,14 +17,16 @@ from detaudit.model.outputs import (
     OutputKind,
     Outputs,
     Role,
+    RunFacts,
     Text,
     Value,
 )
 from detaudit.outputs import text
 from detaudit.outputs.file_names import matched
+from detaudit.outputs.measurements import is_digest
 
-_ALL_OF_IT = ""
-"""The name of the only value of a file of which only a digest is kept."""
+_ALL_OF_IT, _WITH_OPEN = "", "with what may be a result"
+"""The names of the values of a file of which only digests are kept; the second one is left out if it is the first."""
 
 LOG = "log"
 """How a text is read whose lines count as those of stdout do: in any order, and with words that may differ."""
@@ -37,7 +40,7 @@ _LISTED = {
 
 def differences(a: Outputs, b: Outputs) -> tuple[OutputDifference, ...]:
     """Return in what two runs differ, what decides first, then what is open, then what is only listed."""
-    found = [*_files(a, b), *_streams(a, b, [*_ignored(a), *_ignored(b)])]
+    found = [*_files(a, b), *_streams(a, b)]
     if a.unread or b.unread:
         found.append(OutputDifference(path="", kind=OutputKind.UNREAD, unread=a.unread or b.unread))
     if Compare.TRAINING in (a.rules.compare, b.rules.compare):
@@ -63,6 +66,8 @@ def _files(a: Outputs, b: Outputs) -> Iterator[OutputDifference]:
         yours = pairs.pop(name, None)
         if yours is None:
             yield OutputDifference(path=name, kind=OutputKind.ONLY_ONE, only_run=1, tensor=_has_tensors(mine))
+        elif a.digests_only or b.digests_only:
+            yield from _by_digests(name, (mine, a), (yours, b))
         else:
             yield from _within(name, mine, yours)
     for name, yours in pairs.items():
@@ -84,12 +89,6 @@ def _within(name: str, a: File, b: File) -> Iterator[OutputDifference]:
         return
     ours = {value.name: value for value in a.values}
     theirs = {value.name: value for value in b.values}
-    if {_ALL_OF_IT} in (ours.keys(), theirs.keys()) and ours.keys() != theirs.keys():
-        # A lock file has one digest of all that decides.
-        same = digest(a) == digest(b)
-        if not same:
-            yield OutputDifference(path=name, kind=OutputKind.VALUE)
-        return
     if LOG in (a.by, b.by):
         theirs = _renumbered(ours, theirs)
     first: dict[tuple[OutputKind, bool], OutputDifference] = {}
@@ -105,6 +104,73 @@ def _within(name: str, a: File, b: File) -> Iterator[OutputDifference]:
         if known is not one:
             first[one.kind, tensor] = replace(known, more=known.more + 1)
     yield from first.values()
+
+
+def _by_digests(name: str, a: tuple[File, Outputs], b: tuple[File, Outputs]) -> Iterator[OutputDifference]:
+    """Yield whether a file differs from the digests of one that a lock file keeps; each with what it belongs to."""
+    if a[0].problem or b[0].problem:
+        yield from _within(name, a[0], b[0])
+        return
+    pairs = [(_digests(*a, numbers), _digests(*b, numbers)) for numbers in _own_numbers(a[1], b[1])]
+    if all(ours.with_open != theirs.with_open for ours, theirs in pairs):
+        same = any(ours.results == theirs.results for ours, theirs in pairs)
+        yield OutputDifference(path=name, kind=OutputKind.AMBIGUOUS if same else OutputKind.VALUE)
+
+
+class _Digests(NamedTuple):
+    """Of the results in a file, and of these with what may be one."""
+
+    results: str
+    with_open: str
+
+
+def _digests(file: File, outputs: Outputs, numbers: frozenset[int]) -> _Digests:
+    if outputs.digests_only:
+        known = {value.name: value.digest for value in file.values}
+        return _Digests(known[_ALL_OF_IT], known.get(_WITH_OPEN, known[_ALL_OF_IT]))
+    own = outputs.facts.pids if outputs.facts is not None else frozenset[int]()
+    values = tuple(_told(value, own | numbers, numbers) for value in file.values)
+    told = replace(file, values=values)
+    return _Digests(digest(told), digest(told, Role.RESULT, Role.OPEN))
+
+
+def _told(value: Value, possible: frozenset[int], numbers: frozenset[int]) -> Value:
+    """Return a value that may be the number of a process as one if that is among ``numbers``, else as a result."""
+    if value.role not in (Role.RESULT, Role.IDENTIFIER) or not value.shown.isdecimal():
+        return value
+    number = int(value.shown)
+    if number not in possible or is_digest(value.name):
+        return value
+    return replace(value, role=Role.IDENTIFIER if number in numbers else Role.RESULT)
+
+
+def _own_numbers(a: Outputs, b: Outputs) -> Iterator[frozenset[int]]:
+    """Yield what may be taken for the numbers of runs, so that a result is not one in one of them only.
+
+    A lock file has no digest of what is the number of a process of its run, and a result of the other run may be that
+    number by chance, or the number of a process of that run: a row, a count of steps.
+    """
+    known, run = (a, b) if a.digests_only else (b, a)
+    own = run.facts.pids if run.facts is not None else frozenset[int]()
+    yield own.union(known.own_numbers)
+    if printed := _numbers_in(run):
+        yield frozenset(known.own_numbers)
+        yield from ((own - {number}).union(known.own_numbers) for number in printed[:_MOST_GUESSED])
+
+
+_MOST_GUESSED = 8
+
+
+def _numbers_in(outputs: Outputs) -> tuple[int, ...]:
+    """Return the processes of a run whose numbers are in what left it."""
+    own = outputs.facts.pids if outputs.facts is not None else ()
+    words = {value.shown for file in outputs.files for value in file.values if value.role is Role.IDENTIFIER}
+    for printed in (outputs.stdout, outputs.stderr):
+        words.update(word for line in (printed.lines if printed else ()) for word in _DIGITS.findall(line))
+    return tuple(sorted(number for number in own if str(number) in words))
+
+
+_DIGITS = re.compile(r"\d+")
 
 
 def _by_line(values: Iterable[Value]) -> dict[str, tuple[Value | None, list[Value]]]:
@@ -123,10 +189,10 @@ def _results(line: tuple[Value | None, list[Value]]) -> tuple[str, ...]:
     return (words.digest if words else "", *(one.digest for one in values if one.role in (Role.RESULT, Role.OPEN)))
 
 
-def _decides(line: tuple[Value | None, list[Value]]) -> str:
-    """Return what of a line of a log decides, with its words, "" if nothing does."""
+def _decides(line: tuple[Value | None, list[Value]], roles: Sequence[Role]) -> str:
+    """Return what of a line of a log has one of these roles, with its words, "" if nothing has."""
     words, values = line
-    results = [one.digest for one in values if one.role is Role.RESULT]
+    results = [one.digest for one in values if one.role in roles]
     return " ".join([words.digest if words else "", *results]) if results else ""
 
 
@@ -165,33 +231,55 @@ def _kind(a: Value | None, b: Value | None) -> OutputKind:
     return _LISTED[min(roles)]
 
 
-def _streams(a: Outputs, b: Outputs, ignored: Sequence[re.Pattern[str]]) -> Iterator[OutputDifference]:
+def _streams(a: Outputs, b: Outputs) -> Iterator[OutputDifference]:
+    ignored = [*_ignored(a), *_ignored(b)]
     for stream in (STDOUT, STDERR):
         ours: Text | None = getattr(a, stream)
         theirs: Text | None = getattr(b, stream)
-        if ours is not None and theirs is not None:
-            yield from text.compare(ours, theirs, stream, a.facts, b.facts, ignored)
+        if ours is None or theirs is None:
+            continue
+        found = [text.compare(ours, theirs, stream, *facts, ignored) for facts in _facts(a, b)]
+        yield from found[0] if all(found) else ()
 
 
-def digest(file: File) -> str:
-    """Return one digest of all values of a file that decide, of its bytes if it could not be read."""
+def _facts(a: Outputs, b: Outputs) -> Iterator[tuple[RunFacts | None, RunFacts | None]]:
+    """Yield what may be known of two runs, what is most likely first."""
+    facts = a.facts or b.facts
+    if facts is None or not (a.digests_only or b.digests_only):
+        yield a.facts, b.facts
+        return
+    for numbers in _own_numbers(a, b):
+        known = replace(facts, pids=numbers)
+        yield known, known
+
+
+def digest(file: File, *roles: Role) -> str:
+    """Return one digest of all values of a file that decide, or have one of ``roles``.
+
+    If the file could not be read, that is the one of its bytes.
+    """
+    roles = roles or (Role.RESULT,)
     if file.problem:
         return file.sha256
     if file.by == LOG:
-        return _digest(sorted(filter(None, map(_decides, _by_line(file.values).values()))))
-    deciding = sorted((value.name, value.digest) for value in file.values if value.role is Role.RESULT)
+        lines = _by_line(file.values).values()
+        return _digest(sorted(filter(None, (_decides(line, roles) for line in lines))))
+    deciding = sorted((value.name, value.digest) for value in file.values if value.role in roles)
     if len(deciding) == 1 and deciding[0][0] == _ALL_OF_IT:
         return deciding[0][1]
     return _digest(f"{name}\0{one}" for name, one in deciding)
 
 
 def thinned(outputs: Outputs) -> Outputs:
-    """Return outputs as a lock file keeps them: a digest for each file and stream, and nothing that only a run has."""
+    """Return outputs as a lock file keeps them: digests of each file and stream, and nothing that only a run has."""
+    if outputs.digests_only:
+        return outputs
     return Outputs(
         files=tuple(map(_thin, outputs.files)),
         stdout=_digested(outputs.stdout, outputs),
         stderr=_digested(outputs.stderr, outputs),
         exit_code=outputs.exit_code,
+        own_numbers=_numbers_in(outputs),
         digests_only=True,
     )
 
@@ -207,6 +295,8 @@ def _ignored(outputs: Outputs) -> list[re.Pattern[str]]:
 
 
 def _thin(file: File) -> File:
+    results, with_open = digest(file), digest(file, Role.RESULT, Role.OPEN)
+    values = (Value(_ALL_OF_IT, results), Value(_WITH_OPEN, with_open, Role.OPEN))
     return File(
         path=file.name,
         name=file.name,
@@ -214,7 +304,7 @@ def _thin(file: File) -> File:
         size=0,
         by=file.by,
         problem=file.problem,
-        values=(Value(_ALL_OF_IT, digest(file)),),
+        values=values if with_open != results else values[:1],
     )
 
 

@@ -736,11 +736,12 @@ def compare(
     ours, theirs = _Parser(facts_a, ignored), _Parser(facts_b, ignored)
     if not a.blocks and not b.blocks:
         return _Comparison(stream, ours, theirs).lines(a.lines, b.lines)
-    if _sum(a, ours) == _sum(b, theirs):
+    digesting = _Parser(for_digest(facts_a), ignored), _Parser(for_digest(facts_b), ignored)
+    if _sum(a, digesting[0]) == _sum(b, digesting[1]):
         return []
     kept = min(len(a.lines), len(b.lines))
     found = _Comparison(stream, ours, theirs).lines(a.lines[:kept], b.lines[:kept])
-    return _sorted([*found, *_blocks_differ(a, b, kept, stream, ours, theirs)])
+    return _sorted([*found, *_blocks_differ(a, b, kept, stream, *digesting)])
 
 
 def text_of(lines: Iterable[str]) -> Text:
@@ -806,9 +807,21 @@ class FileLines:
         return tuple(_hex(_digest(" ".join(map(str, some)))) for some in zip(*each, strict=True))  # type: ignore[return-value]
 
 
+_LONGEST_RUN_S = 1e7
+
+
+def for_digest(facts: RunFacts) -> RunFacts:
+    """Return facts by which a number is a result, may be one or is none, however long its run took.
+
+    Two runs whose digests are compared do not take the same time, and a bare ``52.1`` may be the seconds of one of them
+    only.
+    """
+    return msgspec.structs.replace(facts, ended=facts.started + _LONGEST_RUN_S)
+
+
 def digested(text: Text, facts: RunFacts, ignored: Sequence[re.Pattern[str]] = ()) -> Text:
     """Return a text as one block without its lines; ``compare`` says whether another one has the same lines."""
-    words, values, unknown = _sum(text, _Parser(facts, ignored))
+    words, values, unknown = _sum(text, _Parser(for_digest(facts), ignored))
     block = TextBlock(1, text.count, _hex(words), _hex(values), _hex(unknown))
     return Text(count=text.count, size=text.size, blocks=(block,))
 
@@ -1155,8 +1168,7 @@ def _by_block(text: Text, kept: int, size: int, parser: _Parser) -> dict[int, _S
 class Recorder:
     """Takes what a run prints to one stream as it comes, and says what a terminal shows of it.
 
-    ``facts`` is what the run is known by as it starts; it goes on until now. ``ignored`` is removed from lines before
-    they are digested.
+    ``facts`` is what the run is known by as it starts. ``ignored`` is removed from lines before they are digested.
     """
 
     def __init__(self, facts: RunFacts | None = None, ignored: Sequence[re.Pattern[str]] = ()) -> None:
@@ -1200,7 +1212,6 @@ class Recorder:
             self._digest(rows[at:] if at else rows)
 
     def _digest(self, rows: list[bytes]) -> None:
-        self._parser.until(time.time())
         at = 0
         while at < len(rows):
             room = self._block - self._count % self._block
@@ -1256,15 +1267,11 @@ class _BytesParser:
     """
 
     def __init__(self, facts: RunFacts, ignored: Sequence[re.Pattern[str]]) -> None:
+        facts = for_digest(facts)
         self._parser, self._ignored = _Parser(facts, ignored), ignored
         self._names = [name.encode() for name in facts.names if len(name) >= _SHORTEST_NAME]
         self._plans: dict[tuple[bytes, tuple[_Cell, ...]] | bytes, _Plan] = {}
         self._columns: dict[int, tuple[_Cell, ...]] = {}
-        self._longest = measurements.longest(facts)
-
-    def until(self, now: float) -> None:
-        """Note that the run goes on."""
-        facts = self._parser.facts = msgspec.structs.replace(self._parser.facts, ended=now)
         self._longest = measurements.longest(facts)
 
     def pass_over(self, rows: list[bytes]) -> None:

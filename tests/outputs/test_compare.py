@@ -1,6 +1,8 @@
 """Two runs' files are compared value by value: what decides, what is open, what is only listed."""
 
 import hashlib
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,10 +17,13 @@ from detaudit.model.outputs import (
     OutputRules,
     Outputs,
     Role,
+    RunFacts,
     Unread,
     Value,
 )
 from detaudit.outputs import compare
+from detaudit.outputs.text import text_of
+from detaudit.runs import values
 
 
 def digest(text: str) -> str:
@@ -109,10 +114,15 @@ VALUES = st.lists(
 @given(VALUES, VALUES)
 def test_a_lock_file_sees_every_difference_that_decides_and_no_other(ours: list[Value], theirs: list[Value]) -> None:
     a, b = Outputs(files=(file("f", *ours),)), Outputs(files=(file("f", *theirs),))
-    deciding = [[(one.name, one.digest) for one in side if one.role is Role.RESULT] for side in (ours, theirs)]
-    found = compare.deciding(compare.differences(compare.thinned(a), b))
-    assert (found is not None) == (sorted(deciding[0]) != sorted(deciding[1]))
-    assert compare.deciding(compare.differences(compare.thinned(a), compare.thinned(b))) is None or found is not None
+
+    def differ(*roles: Role) -> bool:
+        one, two = ({(value.name, value.digest) for value in side if value.role in roles} for side in (ours, theirs))
+        return one != two
+
+    for pair in ((compare.thinned(a), b), (a, compare.thinned(b)), (compare.thinned(a), compare.thinned(b))):
+        found = compare.differences(*pair)
+        assert bool(found) == differ(Role.RESULT, Role.OPEN)
+        assert (compare.deciding(found) is not None) == (bool(found) and differ(Role.RESULT))
 
 
 @given(VALUES, VALUES)
@@ -121,3 +131,35 @@ def test_a_comparison_says_the_same_from_both_sides(ours: list[Value], theirs: l
     found = [{(one.path, one.kind) for one in compare.differences(*pair)} for pair in ((a, b), (b, a))]
     assert found[0] == found[1]
     assert not compare.differences(a, a)
+
+
+TABLE = "".join(f"{row},{row / 7}\n" for row in range(1, 501))
+LOG = [
+    "started worker 417",
+    *(f"[{step}/500] loss {step / 7:.3f} | {52.1 + step / 9:.1f} | {step / 90:.3f}s" for step in range(300, 500)),
+]
+
+
+def left(folder: Path, seconds: float, *pids: int, printed: Sequence[str] = LOG) -> Outputs:
+    """What a run of so many seconds with these processes leaves."""
+    facts = RunFacts(started=1764000000.0, ended=1764000000.0 + seconds, pids=frozenset(pids))
+    table = folder / "table.csv"
+    table.write_text(TABLE)
+    return Outputs(files=(values.read(table, "table.csv", facts),), stdout=text_of(printed), facts=facts)
+
+
+@pytest.mark.parametrize(("seconds", "pids"), [(5, ()), (500, ()), (5, (417,)), (5, (444, 12)), (50, (417, 444, 9000))])
+@pytest.mark.parametrize(("seconds_now", "pids_now"), [(5, ()), (100, (417,)), (20, (333, 444))])
+def test_what_a_lock_file_has_of_equal_runs_does_not_depend_on_their_processes_and_time(
+    tmp_path: Path, seconds: float, pids: tuple[int, ...], seconds_now: float, pids_now: tuple[int, ...]
+) -> None:
+    lock, now = compare.thinned(left(tmp_path, seconds, *pids)), left(tmp_path, seconds_now, *pids_now)
+    assert not compare.differences(lock, now)
+    assert not compare.differences(now, lock)
+
+
+def test_the_process_that_a_run_prints_is_none_of_its_results(tmp_path: Path) -> None:
+    before, now = (left(tmp_path, 5, pid, printed=[f"worker {pid} ready", *LOG[1:]]) for pid in (4711, 9000))
+    assert not compare.differences(compare.thinned(before), now)
+    other = left(tmp_path, 5, 9001, printed=["worker 9002 ready", *LOG[1:]])
+    assert compare.deciding(compare.differences(compare.thinned(before), other))

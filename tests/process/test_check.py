@@ -313,13 +313,9 @@ def toys(project: Project) -> Project:
     return project
 
 
-def test_the_lock_file_of_toy_trainings_is_small(toys: Project) -> None:
+def test_toy_trainings_match_their_small_lock_file(toys: Project) -> None:
     lock = toys.folder / "detaudit.lock.json"
     assert lock.stat().st_size <= 10_000
     assert max(map(len, lock.read_text().splitlines())) < 1000
-
-
-@pytest.mark.slow  # it failed twice on a busy machine for a reason that is not known yet; what it says then is needed
-def test_toy_trainings_match_their_small_lock_file(toys: Project) -> None:
     same = check(toys)
     assert (same.code, states(same)["same as baseline"]) == (0, "passed"), same.json["audits"]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from detaudit.outputs.measurements import says_nothing
 from detaudit.runs.formats import Part, apart, documents, unique
 from detaudit.runs.formats import values as single
 from detaudit.runs.formats.libraries import BINARY, LITERAL
@@ -49,8 +50,9 @@ def of_rows(
     small = list(itertools.islice(rows, MOST_CELLS // width + 1))
     if len(small) * width <= MOST_CELLS:
         for count, row in enumerate(small, 1):
+            label = _label(row)
             for place, value in enumerate(row):
-                yield cell(f"{prefix}row {count}, {names[place]}", value)
+                yield cell(f"{prefix}row {count}, {names.of(place, label if place else '')}", value)
         return
     rows = itertools.chain(small, rows)
     first, step = 1, max(1, min(BLOCK, MOST_OF_BLOCK // width))
@@ -66,13 +68,32 @@ class _Names:
     def __init__(self, columns: Sequence[str]) -> None:
         counts: dict[str, int] = {}
         self._names = []
-        for place, column in enumerate(columns):
-            name = single.printable(column.strip()) or f"column {place + 1}"
+        self._columns = [column.strip() for column in columns]
+        for place, column in enumerate(self._columns):
+            name = single.printable(column) or f"column {place + 1}"
             counts[name] = counts.get(name, 0) + 1
             self._names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
 
     def __getitem__(self, place: int) -> str:
         return self._names[place] if place < len(self._names) else f"column {place + 1}"
+
+    def of(self, place: int, label: str) -> str:
+        """Return the name of a cell in a row with a label, which says what it is if the column does not."""
+        column = self._columns[place] if place < len(self._columns) else ""
+        if not label or not says_nothing(column):
+            return self[place]
+        if column:
+            return f"{label}, {self[place]}"
+        return label if len(self._columns) == 2 else f"{label}, value {place}"
+
+
+_LABEL = re.compile(r"[^\W\d_][\w ./()%@-]{0,63}")
+
+
+def _label(row: Row) -> str:
+    """Return the first cell of a row if it may name what follows it, else nothing."""
+    first = row[0] if len(row) > 1 else None
+    return first.strip() if isinstance(first, str) and _LABEL.fullmatch(first.strip()) else ""
 
 
 def _blocks(rows: list[Row], prefix: str, names: _Names) -> Iterator[Part]:
@@ -167,7 +188,7 @@ def _csv_parts(path: Path) -> Iterator[Part]:
         if _has_header(first):
             columns, *first = first
             yield single.text("columns", ", ".join(columns))
-        names = columns or [f"column {place + 1}" for place in range(len(first[0]))]
+        names = columns or [""] * len(first[0])
         yield from of_rows(itertools.chain(first, rows), names, single.number_or_text)
 
 
@@ -219,8 +240,10 @@ def _is_table(lines: list[str], delimiter: str) -> bool:
         rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row]
     except csv.Error:
         return False
-    if len(rows) < 2 or len(rows[0]) < 2 or len({len(row) for row in rows}) > 1:
+    if not rows or len(rows[0]) < 2 or len({len(row) for row in rows}) > 1:
         return False
+    if len(rows) == 1:
+        return bool(_label(rows[0])) and all(map(single.NUMERAL.fullmatch, rows[0][1:]))
     if delimiter == "\t" or any(map(_is_numeric, zip(*rows[1:], strict=True))):
         return True
     cells = itertools.chain.from_iterable(rows)

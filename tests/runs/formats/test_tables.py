@@ -31,6 +31,7 @@ TABLE = "id,target\n1,3.41\n2,0.5\n3,0.25\n"
         '"a,b",c\n"x\ny",1\n"z",2\n',
         "1,2\n3,4\n",
         "a\tb\nc d\te f\n",
+        "accuracy,0.79\n",
     ],
 )
 def test_a_table_is_recognized(text: str, tmp_path: Path) -> None:
@@ -60,6 +61,20 @@ def test_cells_are_named_by_row_and_column(tmp_path: Path) -> None:
         "row 2, column 1",
         "row 2, column 2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("accuracy,0.79\n", ["row 1, column 1", "row 1, accuracy"]),
+        ("loss,3,4\n", ["row 1, column 1", "row 1, loss, value 1", "row 1, loss, value 2"]),
+        ("metric,value\ntrain_time,3\n", ["columns", "row 1, metric", "row 1, train_time, value"]),
+        ("model,mse\nsvm time,3\n", ["columns", "row 1, model", "row 1, mse"]),
+        (",0\nfit_time,3\n", ["row 1, column 1", "row 1, column 2", "row 2, column 1", "row 2, fit_time"]),
+    ],
+)
+def test_a_row_names_its_cells_if_the_column_does_not(tmp_path: Path, text: str, names: list[str]) -> None:
+    assert list(texts(written(tmp_path / "a", text))) == names
 
 
 def test_a_change_is_named(tmp_path: Path) -> None:
