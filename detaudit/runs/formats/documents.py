@@ -17,9 +17,10 @@ from typing import IO, Any
 
 import yaml
 
+from detaudit.outputs.measurements import says_nothing
 from detaudit.runs.formats import TEXT, Part, unique
 from detaudit.runs.formats import values as single
-from detaudit.runs.formats.values import BLOCK, MOST_SINGLE, folded
+from detaudit.runs.formats.values import BLOCK, LABEL, MOST_SINGLE, folded
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -275,7 +276,16 @@ def _leaves(document: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _items(series: str, name: str, value: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    return ((_below(series, key), _below(name, key), one) for key, one in value.items())
+    """Yield what is below an object; in ``{"metric": "fit_time", "value": 3.2}``, its name says what the value is."""
+    label = next((one for key in _NAMING if isinstance(one := value.get(key), str) and LABEL.fullmatch(one)), "")
+    for key, one in value.items():
+        if label and key not in _NAMING and says_nothing(key):
+            yield _below(_below(series, label), key), _below(_below(name, label), key), one
+        else:
+            yield _below(series, key), _below(name, key), one
+
+
+_NAMING = ("metric", "name", "key", "tag", "label")
 
 
 def _elements(series: str, name: str, value: list[Any]) -> Iterator[tuple[str, str, Any]]:

@@ -87,13 +87,10 @@ class _Names:
         return label if len(self._columns) == 2 else f"{label}, value {place}"
 
 
-_LABEL = re.compile(r"[^\W\d_][\w ./()%@-]{0,63}")
-
-
 def _label(row: Row) -> str:
     """Return the first cell of a row if it may name what follows it, else nothing."""
     first = row[0] if len(row) > 1 else None
-    return first.strip() if isinstance(first, str) and _LABEL.fullmatch(first.strip()) else ""
+    return first.strip() if isinstance(first, str) and single.LABEL.fullmatch(first.strip()) else ""
 
 
 def _blocks(rows: list[Row], prefix: str, names: _Names) -> Iterator[Part]:

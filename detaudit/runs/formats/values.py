@@ -24,6 +24,9 @@ NUMERAL = re.compile(
     r"\s*[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE
 )
 
+LABEL = re.compile(r"[^\W\d_][\w ./()%@-]{0,63}")
+"""A text beside a number that may name it."""
+
 
 def number(name: str, digits: str) -> Part:
     """Return one number, which is compared by its digits."""

@@ -1,6 +1,7 @@
-"""Metrics as rows of a name and a value, without a header and with one, and how long it took among them."""
+"""Metrics as rows or records of a name and a value, and how long it took among them."""
 
 import csv
+import json
 import time
 
 import net
@@ -14,3 +15,5 @@ with open("report.csv", "w", newline="") as file:
     writer = csv.writer(file)
     writer.writerow(["metric", "value"])
     writer.writerows(metrics.items())
+with open("metrics.json", "w") as file:
+    json.dump([{"metric": name, "value": value} for name, value in metrics.items()], file)

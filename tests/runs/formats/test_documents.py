@@ -116,6 +116,17 @@ def test_the_order_of_keys_does_not_count_and_each_of_several_equal_keys_does(tm
     assert texts(written(tmp_path / "3", '{"a": 1, "a": 2}')) == {"a": "1", "a (2)": "2"}
 
 
+def test_a_text_beside_a_value_names_it_if_its_key_does_not(tmp_path: Path) -> None:
+    document = [{"metric": "fit_time", "value": 3.2, "fold": 1}, {"name": "svm", "loss": 0.5}]
+    assert list(texts(written(tmp_path / "a", json.dumps(document)))) == [
+        "[0].metric",
+        "[0].fit_time.value",
+        "[0].fold",
+        "[1].name",
+        "[1].loss",
+    ]
+
+
 def test_names_do_not_meet(tmp_path: Path) -> None:
     found = texts(written(tmp_path / "1", '{"a.b": 1, "a": {"b": 2}, "c[0]": 3, "c": [4], "": 5}'))
     assert found == {'["a.b"]': "1", "a.b": "2", '["c[0]"]': "3", "c[0]": "4", '[""]': "5"}
