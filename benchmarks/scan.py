@@ -16,7 +16,7 @@ from tabulate import tabulate
 
 from detaudit.model.fact import count
 from detaudit.model.operations import OpScan
-from detaudit.report.messages.wording import duration
+from detaudit.model.wording import duration
 from detaudit.report.operations import HEADINGS, rows
 
 BUILD = Path("build")

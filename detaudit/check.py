@@ -145,7 +145,7 @@ def _from_baseline(
 
 def _site(difference: Difference) -> str | None:
     if difference.output is not None:
-        return difference.output.where
+        return difference.output.name
     return difference.site if difference.stage in (Stage.ARTIFACT, Stage.RETURNED) else None
 
 

@@ -65,8 +65,7 @@ def _why(error: DetauditError) -> str:
         return ""
     # The command line imports this module for every command, and --help has to answer without loading the model.
     from detaudit.model.problems import Reason, RunError
-    from detaudit.report.messages import problems
 
-    reasons = [problems.reason(one) for one in error.facts if isinstance(one, Reason)]
-    errors = [problems.error(one) for one in error.facts if isinstance(one, RunError)]
+    reasons = [one.text() for one in error.facts if isinstance(one, Reason)]
+    errors = [one.text() for one in error.facts if isinstance(one, RunError)]
     return f": {'; '.join((*reasons, *errors))}"

@@ -17,8 +17,9 @@ from detaudit.launch import RunSpec
 from detaudit.launch.plan import BOOTSTRAP
 from detaudit.model import OutputDifference, Run
 from detaudit.model.fact import count
-from detaudit.report.messages import outputs, problems, statuses
-from detaudit.report.messages.wording import about, duration, shortened
+from detaudit.model.problems import errors
+from detaudit.model.wording import about, duration, shortened
+from detaudit.report.messages import statuses
 from detaudit.report.plain import line, row
 from detaudit.report.terminal import filled
 from detaudit.runner import Observer
@@ -56,7 +57,7 @@ def started(name: str, spec: RunSpec) -> Iterator[str]:
 
 def finished(name: str, run: Run) -> str:
     """Return how a run ended."""
-    why = f" ({problems.errors(run.errors)})" if run.errors else ""
+    why = f" ({errors(run.errors)})" if run.errors else ""
     return row(f"{name}: {statuses.NAMES[run.status]} after {duration(run.wall_s)}, {count(run.steps, 'step')}{why}")
 
 
@@ -147,7 +148,7 @@ class ProgressLine(Observer):
     def only_outputs_differ(self, first: OutputDifference, seconds: float) -> None:
         """See Observer."""
         each = f": {about(seconds)} each" if seconds >= EVERY_S else ""
-        self._say(f"{outputs.trainings_match(first)}; so each run goes to its end{each}")
+        self._say(f"{first.trainings_match()}; so each run goes to its end{each}")
 
     def stays_on(self, machine: str) -> None:
         """See Observer."""

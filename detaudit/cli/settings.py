@@ -19,7 +19,6 @@ from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs, cpu_quota, divide
 from detaudit.launch.target import Target, resolve_target
 from detaudit.launch.vary import Varying, offered
-from detaudit.report.messages import applicability
 from detaudit.runs import files, printed
 
 
@@ -54,7 +53,7 @@ def varying_of(names: Sequence[str], isolate: bool, *, alone: bool = True) -> Va
     isolate = isolate or any(one.needs == "isolate" and one.id in names for one in chosen)
     varying = offered(chosen, isolate=isolate, alone=alone)
     if chosen and not varying.varying:
-        reasons = "; ".join(f"{name}: {applicability.not_varied(reason)}" for name, reason in varying.not_varied)
+        reasons = "; ".join(f"{name}: {reason.text()}" for name, reason in varying.not_varied)
         raise UsageError(
             f"none of the requested variations is possible here ({reasons})", "Choose a different variation."
         )

@@ -15,10 +15,11 @@ from detaudit.launch.local import LocalLauncher
 from detaudit.launch.processes import Reaper
 from detaudit.model import Run
 from detaudit.model.fact import count
+from detaudit.model.problems import errors
+from detaudit.model.wording import duration
 from detaudit.remote.storage import open_storage
 from detaudit.remote.worker import SCRATCH, Worker, store
-from detaudit.report.messages import problems, statuses
-from detaudit.report.messages.wording import duration
+from detaudit.report.messages import statuses
 
 _EXAMPLES = (
     ("run 3 of a plan, stored in a shared folder", "detaudit worker plan.json --run 3 --out /shared/runs"),
@@ -67,7 +68,7 @@ def command(
 
 
 def _ended(run: Run) -> str:
-    why = f" ({problems.errors(run.errors)})" if run.errors else ""
+    why = f" ({errors(run.errors)})" if run.errors else ""
     return f"{statuses.NAMES[run.status]} after {duration(run.wall_s)}, {count(run.steps, 'step')}{why}"
 
 

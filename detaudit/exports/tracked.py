@@ -20,9 +20,9 @@ from detaudit.model import (
 )
 from detaudit.model.fact import encode
 from detaudit.model.figures import NO_FIGURES, Figures, LossSamples
+from detaudit.model.problems import errors
 from detaudit.report import groups, markdown
 from detaudit.report.findings import findings, script_of
-from detaudit.report.messages import differences, gates, problems
 from detaudit.report.plain import line
 
 # What an experiment tracker shows of one run of an audit.
@@ -77,9 +77,9 @@ def tracked_run(group: Group, run: Run, samples: Sequence[LossSamples]) -> Track
 def _tags(group: Group, run: Run) -> Iterator[tuple[str, str]]:
     yield "status", run.status
     yield "flags", ", ".join(group.recipe.flags)
-    yield "error", problems.errors(run.errors)
+    yield "error", errors(run.errors)
     if run.first_difference is not None:
-        yield "first_difference", differences.in_table(run.first_difference)
+        yield "first_difference", run.first_difference.cell()
     for suffix, rank in _ranks(run):
         yield f"digest{suffix}", rank.digest or ""
 
@@ -165,7 +165,7 @@ def _audit(audit: Audit, figures: Figures, checked: CheckedAudit | None = None) 
         "interrupted": "yes" if audit.interrupted else "",
         "command": " ".join(audit.command),
         **dict(_answers(audit)),
-        **{f"gate.{gate.name.option}": f"{gate.status}: {gates.sentence(gate.detail)}" for gate in _gates(checked)},
+        **{f"gate.{gate.name.option}": f"{gate.status}: {gate.detail.text()}" for gate in _gates(checked)},
     }
     return TrackedAudit(
         id=_id(audit),

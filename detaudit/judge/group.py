@@ -56,6 +56,7 @@ from detaudit.model.problems import (
     TrainingsUnseen,
 )
 from detaudit.model.sources import RefusedInProcess
+from detaudit.model.stage import STAGES
 from detaudit.model.warnings import FlagOverridden, StateChecked, VariationFailed
 from detaudit.outputs.compare import deciding, differences
 from detaudit.runs import settings as effective_settings
@@ -129,59 +130,23 @@ def _state(line: FlagLine) -> FlagState:
 # Where two runs first differ, and what that points to.
 
 
-_LIKELY = {
-    Stage.INIT: (LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER),
-    Stage.RNG: (LikelyCause.SEEDING,),
-    Stage.BATCH: (LikelyCause.DATA_PIPELINE,),
-    Stage.FORWARD: (LikelyCause.LOSS_ARGUMENTS, LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
-    Stage.BACKWARD: (LikelyCause.BACKWARD_KERNEL,),
-    Stage.REDUCE: (LikelyCause.COLLECTIVE,),
-    Stage.HYPERPARAMETERS: (LikelyCause.HYPERPARAMETERS,),
-    Stage.UPDATE: (LikelyCause.OPTIMIZER, LikelyCause.RACE),
-    Stage.STATE: (LikelyCause.DATA, LikelyCause.FORWARD_KERNEL),
-    Stage.OUTPUT: (LikelyCause.FORWARD_KERNEL, LikelyCause.UNINITIALIZED_MEMORY),
-    Stage.STDOUT: (LikelyCause.NOT_RECORDED,),
-    Stage.ARTIFACT: (LikelyCause.NOT_RECORDED,),
-    Stage.SAVED: (LikelyCause.NOT_RECORDED,),
-    Stage.PRINTED: (LikelyCause.NOT_RECORDED,),
-    Stage.EXIT: (LikelyCause.NOT_RECORDED,),
-    Stage.RETURNED: (LikelyCause.NOT_RECORDED,),
-    Stage.STEPS: (LikelyCause.CONTROL_FLOW,),
-}
-"""What lies behind a stage that is the first to differ, if all stages before it were recorded."""
-
-_OF_FIT = {
-    Stage.BATCH: (LikelyCause.DATA,),
-    Stage.UPDATE: (LikelyCause.RANDOM_STATE, LikelyCause.THREADS),
-}
-"""The same for a fit, which has no other stages."""
-
-_UNRECORDED = {
-    Stage.FORWARD: (Stage.BATCH, LikelyCause.DATA),
-    Stage.OUTPUT: (Stage.BATCH, LikelyCause.DATA),
-    Stage.REDUCE: (Stage.BACKWARD, LikelyCause.BACKWARD_KERNEL),
-    Stage.UPDATE: (Stage.BACKWARD, LikelyCause.BACKWARD_KERNEL),
-}
-"""The stage right before one, and what it leaves open if it was not recorded."""
-
-
 def of_difference(found: Difference, recorded: Sequence[Stage]) -> Explanation:
     """Return what a first difference points to, and claim no more than the recorded stages allow."""
     if found.at_end and found.stage not in UNHOOKED:
         return Explanation(likely=(LikelyCause.AFTER_THE_LAST_STEP,))
     if found.of_fit:
         matching = tuple(one for one in recorded if one in (Stage.RNG, Stage.BATCH) and one.place < found.stage.place)
-        return Explanation(matching=matching, likely=_OF_FIT[found.stage])
+        return Explanation(matching=matching, likely=STAGES[found.stage].likely_of_fit)
     return explanation(found.stage, recorded)
 
 
 def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
     """Return what a first difference at ``stage`` points to, and claim no more than the recorded stages allow."""
-    likely = _LIKELY[stage]
+    likely = STAGES[stage].likely
     if stage in UNHOOKED and Stage.UPDATE in recorded:
         likely = (LikelyCause.BESIDE_THE_TRAINING if stage in OUTPUTS else LikelyCause.OUTSIDE_THE_WEIGHTS,)
     matching = tuple(one for one in recorded if one.place < stage.place and one is not Stage.INIT)
-    direct, leaves_open = _UNRECORDED.get(stage, (None, None))
+    direct, leaves_open = STAGES[stage].hidden_by or (None, None)
     if leaves_open is LikelyCause.BACKWARD_KERNEL and not {Stage.BATCH, Stage.FORWARD} & {*recorded}:
         leaves_open = LikelyCause.DATA
     if leaves_open is not None and direct not in recorded:

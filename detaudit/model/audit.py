@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from detaudit.compat import StrEnum
 from detaudit.model.difference import ProbeDifference
 from detaudit.model.evidence import Confidence, DifferingShare
-from detaudit.model.fact import Fact, Number
+from detaudit.model.fact import Fact, Number, union
 from detaudit.model.files import Artifact, LeftState
 from detaudit.model.outputs import OutputDifference
-from detaudit.model.problems import Reason, RunError, Unseen
-from detaudit.model.sources import Excerpt, Inapplicable, NotVaried, Override, Source
+from detaudit.model.problems import AnyReason, AnyRunError, Unseen
+from detaudit.model.sources import AnyInapplicable, AnyNotVaried, Excerpt, Override, Source
 from detaudit.model.stage import NAMED, UNHOOKED, Across, Explanation, Stage, Status, Verdict
-from detaudit.model.warnings import Warning
+from detaudit.model.warnings import AnyWarning
+from detaudit.model.wording import both, shortened
 
 # The machines that did the runs of a group, if there were several.
 
@@ -78,6 +79,9 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
 # One run of an audit: how it ended, its fingerprints, and where it first differs.
 
 
+_MOST_RANKS = 8
+
+
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Where one run first differs from another: rank, step (from 1; 0 is before the first), stage.
 
@@ -110,6 +114,30 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     def order(self) -> tuple[bool, bool, int, int]:
         """The sort key: hooked stages first, then printed losses, then files."""
         return self.stage in UNHOOKED, self.stage in NAMED, self.step, self.stage.place
+
+    def where(self) -> str:
+        """Return ``at step 1 (batch)``, or in which file, with the values of what left two runs."""
+        if self.output is not None:
+            return self.output.in_file()
+        return self.stage.where(self.step, self.site, call=self.call, at_end=self.at_end)
+
+    def cell(self) -> str:
+        """Return where it is for a cell of a table."""
+        if self.output is not None:
+            return self.output.cell()
+        if self.stage is Stage.ARTIFACT and self.site:
+            return self.site
+        if self.stage is Stage.RETURNED:
+            return f"returned{' ' if self.site else ''}{self.site or ''}"
+        after = "after " if self.at_end and self.stage is Stage.OUTPUT else ""
+        return f"{after}{'call' if self.call else 'step'} {self.step:,}, {self.stage}"
+
+    def rank_text(self) -> str:
+        """Return ``rank 3``, or ``ranks 0 and 2`` if several first differ at the same step and stage."""
+        if not self.also:
+            return f"rank {self.rank}"
+        names = [f"{rank:,}" for rank in self.ranks]
+        return f"ranks {both(names) if len(names) <= _MOST_RANKS else shortened(names, most=_MOST_RANKS)}"
 
 
 class RankRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,10 +179,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     ranks: tuple[RankRecord, ...] = ()
     first_difference: Difference | None = None
-    errors: tuple[RunError, ...] = ()
+    errors: tuple[AnyRunError, ...] = ()
     unseen: tuple[Unseen, ...] = ()
     stderr_tail: tuple[str, ...] = ()
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[AnyWarning, ...] = ()
     log_dir: str = ""
     artifacts: tuple[Artifact, ...] = ()
     saved: tuple[Artifact, ...] = ()
@@ -225,7 +253,7 @@ class FlagState(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     state: FlagOutcome
     title: str = ""
-    reason: Inapplicable | None = None
+    reason: AnyInapplicable | None = None
     override: Override | None = None
 
 
@@ -240,19 +268,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     before: dict[str, str | None] = {}
 
 
-class Divergence(msgspec.Struct, frozen=True, kw_only=True):
+class Divergence(Difference, frozen=True, kw_only=True):
     """The first difference between two runs of a group, and what it points to."""
 
     runs: tuple[int, int]
-    rank: int
-    step: int
-    stage: Stage
-    site: str | None
     explanation: Explanation
-    at_end: bool = False
-    call: bool = False
-    also: tuple[int, ...] = ()
-    output: OutputDifference | None = None
 
     @property
     def difference(self) -> Difference:
@@ -309,10 +329,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     first_probe_difference: ProbeDifference | None = None
     flags: tuple[FlagState, ...] = ()
     settings: tuple[Setting, ...] = ()
-    warnings: tuple[Warning, ...] = ()
-    reason: Reason | None = None
+    warnings: tuple[AnyWarning, ...] = ()
+    reason: AnyReason | None = None
     varied: tuple[Varied, ...] = ()
-    not_varied: dict[str, NotVaried] = {}
+    not_varied: dict[str, AnyNotVaried] = {}
     output_differences: tuple[OutputDifference, ...] = ()
     outputs_compared: bool = False
     through: int | None = None
@@ -352,7 +372,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     environment: dict[str, Any]
     verdict: Verdict
     groups: tuple[Group, ...]
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[AnyWarning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     interrupted: bool = False
     target: tuple[str, ...] = ()
@@ -366,7 +386,15 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
 # What ``detaudit doctor`` finds on a machine.
 
 
-class VariablesUnset(Fact, frozen=True, kw_only=True):
+class Risk(Fact, frozen=True, kw_only=True):
+    """Why runs may differ on a machine."""
+
+    def fix(self) -> str:
+        """Return what to do about it."""
+        raise NotImplementedError
+
+
+class VariablesUnset(Risk, frozen=True, kw_only=True):
     """Variables that must be set before Python starts are not set; the flag ``flag`` sets them."""
 
     variables: tuple[str, ...]
@@ -374,16 +402,28 @@ class VariablesUnset(Fact, frozen=True, kw_only=True):
     title: str
     by_hand: str
 
+    def text(self) -> str:
+        return f"{both(self.variables)} {'is' if len(self.variables) == 1 else 'are'} not set"
 
-class RandomAddresses(Fact, frozen=True, kw_only=True):
+    def fix(self) -> str:
+        return f"fix: {self.by_hand}, or use --flag {self.flag}"
+
+
+class RandomAddresses(Risk, frozen=True, kw_only=True):
     """Memory addresses change in every process; ``flag`` prevents that."""
 
     flag: str
     title: str
     by_hand: str
 
+    def text(self) -> str:
+        return "memory addresses change in every process (ASLR)"
 
-class RetiredSetting(Fact, frozen=True, kw_only=True):
+    def fix(self) -> str:
+        return f"fix: {self.by_hand}, or use --flag {self.flag}"
+
+
+class RetiredSetting(Risk, frozen=True, kw_only=True):
     """A variable is set that no longer helps, and why; ``replacement`` is what helps today."""
 
     variable: str
@@ -391,15 +431,34 @@ class RetiredSetting(Fact, frozen=True, kw_only=True):
     why: str
     replacement: str
 
+    def text(self) -> str:
+        return f"{self.variable}={self.value} is set, but {self.why}"
 
-class ThreadsFollowMachine(Fact, frozen=True, kw_only=True):
+    def fix(self) -> str:
+        if not self.replacement:
+            return "Unset it."
+        return f"Use --flag {self.replacement} instead."
+
+
+class ThreadsFollowMachine(Risk, frozen=True, kw_only=True):
     """Libraries use as many threads as there are processors."""
 
     cpus: int
 
+    def text(self) -> str:
+        return (
+            f"the number of threads follows the number of processors ({self.cpus:,} here), so sums may round "
+            "differently on another machine"
+        )
 
-Risk: TypeAlias = VariablesUnset | RandomAddresses | RetiredSetting | ThreadsFollowMachine
-"""Why runs may differ on a machine."""
+    def fix(self) -> str:
+        return "Set the same number on every machine: OMP_NUM_THREADS=2 python train.py"
+
+
+if TYPE_CHECKING:
+    AnyRisk: TypeAlias = Risk
+else:
+    AnyRisk = union(Risk)
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
@@ -409,4 +468,4 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag
     python: str
     environment: dict[str, Any]
     relevant: dict[str, str]
-    risks: tuple[Risk, ...]
+    risks: tuple[AnyRisk, ...]

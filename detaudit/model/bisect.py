@@ -7,8 +7,8 @@ import msgspec
 from detaudit.compat import StrEnum
 from detaudit.model.audit import Audit
 from detaudit.model.evidence import Evidence
-from detaudit.model.problems import RunError
-from detaudit.model.sources import Inapplicable, NotVaried, Source
+from detaudit.model.problems import AnyRunError
+from detaudit.model.sources import AnyInapplicable, AnyNotVaried, Source
 from detaudit.model.stage import Cause, Explanation, Stage
 
 # What to change by hand, without detaudit.
@@ -121,7 +121,7 @@ class FailingFlag(msgspec.Struct, frozen=True, kw_only=True):
 
     flag: str
     message: str
-    errors: tuple[RunError, ...] = ()
+    errors: tuple[AnyRunError, ...] = ()
 
 
 class Bisection(Audit, frozen=True, kw_only=True, tag="bisect"):
@@ -135,7 +135,7 @@ class Bisection(Audit, frozen=True, kw_only=True, tag="bisect"):
     needed: tuple[NeededFlag, ...] | None
     not_needed: tuple[str, ...]
     failing_flags: tuple[FailingFlag, ...]
-    not_applicable: dict[str, Inapplicable]
+    not_applicable: dict[str, AnyInapplicable]
     evidence: Evidence | None
     total_runs: int
     recipe_file: str | None = None
@@ -169,7 +169,7 @@ class EffectExample(msgspec.Struct, frozen=True, kw_only=True):
     step: int | None = None
     stage: Stage | None = None
     explanation: Explanation | None = None
-    errors: tuple[RunError, ...] = ()
+    errors: tuple[AnyRunError, ...] = ()
     last_line: str = ""
 
 
@@ -205,6 +205,6 @@ class VariationBisection(Audit, frozen=True, kw_only=True, tag="vary"):
     sensitive_to: tuple[VariationEffect, ...] | None
     no_effect: tuple[str, ...]
     controls: dict[str, str]
-    not_varied: dict[str, NotVaried]
+    not_varied: dict[str, AnyNotVaried]
     evidence: Evidence | None
     total_runs: int

@@ -1,16 +1,18 @@
 """The parts of a check with its gates, and of a comparison."""
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from detaudit.compat import StrEnum
 from detaudit.model.audit import AppliedRecipe, Audit, Difference, Divergence, NextStep, RankRecord
-from detaudit.model.fact import Fact, Number
+from detaudit.model.fact import Fact, Number, count, digits, union
 from detaudit.model.outputs import OutputDifference
-from detaudit.model.problems import Reason, RunError
-from detaudit.model.stage import Explanation, Stage
-from detaudit.model.warnings import Warning
+from detaudit.model.problems import AnyReason, AnyRunError, errors
+from detaudit.model.stage import NAMED, Explanation, Stage
+from detaudit.model.warnings import AnyWarning
+from detaudit.model.wording import both, brief, every, shortened
 
 # What the comparison of two recordings shows.
 
@@ -92,7 +94,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     through: int | None = None
     open: OutputDifference | None = None
     output_differences: tuple[OutputDifference, ...] = ()
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[AnyWarning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
 
 
@@ -133,43 +135,99 @@ class GateStatus(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-class RunsMatch(Fact, frozen=True, kw_only=True):
+_MOST_NAMES = 5
+
+
+def _through(step: int | None) -> str:
+    return f" through step {step:,}, the last one compared" if step is not None else ""
+
+
+def _names(names: Sequence[str]) -> str:
+    return both(names) if len(names) <= _MOST_NAMES else shortened(names, most=_MOST_NAMES)
+
+
+def _results(ranks: Sequence[RankRecord]) -> str:
+    several = len(ranks) > 1
+    return ", ".join(
+        f"{f'rank {rank.rank} ' if several else ''}sum of weights {digits(rank.sum_of_weights)}, "
+        f"final loss {digits(rank.final_loss)}"
+        for rank in ranks
+    )
+
+
+def _recorded(ranks: Sequence[RankRecord]) -> str:
+    first = ranks[0]
+    digest, loss = (first.digest or "-")[:12], digits(first.final_loss)
+    several = f"; {count(len(ranks), 'rank')}" if len(ranks) > 1 else ""
+    return f"digest {digest}, final loss {loss}, {count(first.steps, 'step')}{several}"
+
+
+class GateDetail(Fact, frozen=True, kw_only=True):
+    """What a gate found."""
+
+
+class RunsMatch(GateDetail, frozen=True, kw_only=True):
     """All runs are bit-identical, through a step if they were ended there."""
 
     runs: int
     through: int | None = None
 
+    def text(self) -> str:
+        return f"{every(self.runs, 'run')} are bit-identical{_through(self.through)}"
 
-class RunsGaveDifferentResults(Fact, frozen=True, kw_only=True):
+
+class RunsGaveDifferentResults(GateDetail, frozen=True, kw_only=True):
     """The runs differ."""
 
     runs: int
     distinct_results: int
     first_difference: Divergence | None
 
+    def text(self) -> str:
+        results = f"{count(self.runs, 'run')} gave {count(self.distinct_results, 'different result')}"
+        first = self.first_difference
+        if first is None:
+            return results
+        return f"{results}; first difference {first.where()}: {first.explanation.text(first.stage)}"
 
-class RunsInconclusive(Fact, frozen=True, kw_only=True):
+
+class RunsInconclusive(GateDetail, frozen=True, kw_only=True):
     """The runs are inconclusive."""
 
-    reason: Reason | None
+    reason: AnyReason | None
+
+    def text(self) -> str:
+        return self.reason.text() if self.reason else "nothing to compare"
 
 
-class RunsDifferedEarlier(Fact, frozen=True, kw_only=True):
+class RunsDifferedEarlier(GateDetail, frozen=True, kw_only=True):
     """The runs match, and those of an earlier audit of the same code, in ``folder``, differed."""
 
     runs: int
     folder: str
 
+    def text(self) -> str:
+        return (
+            f"{every(self.runs, 'run')} are bit-identical, but runs of the same code differed earlier ({self.folder}); "
+            "write the baseline all the same with --force"
+        )
 
-class NoBaseline(Fact, frozen=True, kw_only=True):
+
+class NoBaseline(GateDetail, frozen=True, kw_only=True):
     """There is no baseline yet."""
 
+    def text(self) -> str:
+        return "no baseline yet; create it with `detaudit check --update`"
 
-class RunsMustMatch(Fact, frozen=True, kw_only=True):
+
+class RunsMustMatch(GateDetail, frozen=True, kw_only=True):
     """The gate compares only runs that match each other."""
 
+    def text(self) -> str:
+        return "not compared: the runs must match each other first"
 
-class MatchesBaseline(Fact, frozen=True, kw_only=True):
+
+class MatchesBaseline(GateDetail, frozen=True, kw_only=True):
     """The runs have the baseline's bits; ``changed`` names what changed in the environment all the same.
 
     ``through`` is the step through which they were compared, if either was ended there.
@@ -178,8 +236,13 @@ class MatchesBaseline(Fact, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
     through: int | None = None
 
+    def text(self) -> str:
+        if not self.changed:
+            return f"bit-identical{_through(self.through)}"
+        return f"bit-identical{_through(self.through)}, although {_names(self.changed)} changed"
 
-class DiffersFromBaseline(Fact, frozen=True, kw_only=True):
+
+class DiffersFromBaseline(GateDetail, frozen=True, kw_only=True):
     """The runs differ from the baseline; ``last_equal_step`` is null if no step before it was compared.
 
     ``at_end``: every recorded step matches, and what was left at the end differs. ``site`` is the file or the printed
@@ -199,71 +262,115 @@ class DiffersFromBaseline(Fact, frozen=True, kw_only=True):
     tolerance: float | None = None
     loss_distance: Number = None
 
+    def text(self) -> str:
+        return f"differs from the baseline{self._since()}; {self._changes()}"
 
-class ResumeMatches(Fact, frozen=True, kw_only=True):
+    def _since(self) -> str:
+        if self.step is None or self.stage is None:
+            return ""
+        stage = Stage(self.stage)
+        why = f": {self.explanation.text(stage)}" if self.explanation else ""
+        if stage in NAMED:
+            return f" {stage.where(0, self.site)}{why}" if self.site else why
+        if self.at_end and stage in (Stage.UPDATE, Stage.STATE, Stage.OUTPUT):
+            return f" at the end{why}"
+        rank = f"rank {self.rank}, " if self.rank else ""
+        last = f"; last equal: step {self.last_equal_step:,}" if self.last_equal_step is not None else ""
+        return f" from {f'step {self.step:,}' if self.step else 'the start'} on ({rank}{stage}{last}){why}"
+
+    def _changes(self) -> str:
+        if not self.changed:
+            return "the environment is unchanged"
+        names = _names(self.changed)
+        if self.tolerance is None:
+            return f"{names} changed, which may change results"
+        if not isinstance(self.loss_distance, float | int):
+            return f"{names} changed, and the final losses cannot be compared"
+        distance, tolerance = brief(self.loss_distance), brief(self.tolerance)
+        return f"{names} changed, and the final losses differ by {distance} (relative, tolerance {tolerance})"
+
+
+class _Resumed(GateDetail, frozen=True, kw_only=True):
+    """A run was stopped after a step of ``steps``, and resumed."""
+
+    stopped_after: int
+    steps: int
+    resumed_steps: int
+
+    def stopped(self) -> str:
+        return (
+            f"stopped after step {self.stopped_after:,} of {self.steps:,}, resumed for "
+            f"{count(self.resumed_steps, 'step')}"
+        )
+
+
+class ResumeMatches(_Resumed, frozen=True, kw_only=True):
     """The resumed run ended as uninterrupted ones do."""
 
-    stopped_after: int
-    steps: int
-    resumed_steps: int
+    def text(self) -> str:
+        return f"{self.stopped()}: bit-identical to an uninterrupted run"
 
 
-class ResumeDiffers(Fact, frozen=True, kw_only=True):
+class ResumeDiffers(_Resumed, frozen=True, kw_only=True):
     """The resumed run ended with other weights or losses than uninterrupted ones."""
 
-    stopped_after: int
-    steps: int
-    resumed_steps: int
     uninterrupted: tuple[RankRecord, ...]
     resumed: tuple[RankRecord, ...]
 
+    def text(self) -> str:
+        results = f"uninterrupted: {_results(self.uninterrupted)}; resumed: {_results(self.resumed)}"
+        return f"{self.stopped()}: the result differs; {results}"
 
-class StopUnusable(Fact, frozen=True, kw_only=True):
+
+class StopUnusable(GateDetail, frozen=True, kw_only=True):
     """The run to be stopped failed."""
 
-    errors: tuple[RunError, ...]
+    errors: tuple[AnyRunError, ...]
+
+    def text(self) -> str:
+        return f"the run to be stopped was unusable: {errors(self.errors)}"
 
 
-class StoppedTooLate(Fact, frozen=True, kw_only=True):
+class StoppedTooLate(GateDetail, frozen=True, kw_only=True):
     """The run finished all its steps before it could be stopped."""
 
     steps: int
 
+    def text(self) -> str:
+        finished = f"the run finished all {count(self.steps, 'step')} before it could be stopped"
+        return f"{finished}: set `stop` to a command that stops early"
 
-class ResumeUnusable(Fact, frozen=True, kw_only=True):
+
+class ResumeUnusable(GateDetail, frozen=True, kw_only=True):
     """The resumed run failed."""
 
-    errors: tuple[RunError, ...]
+    errors: tuple[AnyRunError, ...]
+
+    def text(self) -> str:
+        return f"the resumed run was unusable: {errors(self.errors)}"
 
 
-class StartedOver(Fact, frozen=True, kw_only=True):
+class StartedOver(GateDetail, frozen=True, kw_only=True):
     """The resumed run trained at least as many steps as an uninterrupted one."""
 
     resumed_steps: int
 
+    def text(self) -> str:
+        trained = f"the resumed run trained {count(self.resumed_steps, 'step')}"
+        return f"{trained}, at least as many as an uninterrupted run: it started over"
 
-class NoWeights(Fact, frozen=True, kw_only=True):
+
+class NoWeights(GateDetail, frozen=True, kw_only=True):
     """No weights were recorded."""
 
+    def text(self) -> str:
+        return "no weights were recorded"
 
-GateDetail: TypeAlias = (
-    RunsMatch
-    | RunsGaveDifferentResults
-    | RunsInconclusive
-    | RunsDifferedEarlier
-    | NoBaseline
-    | RunsMustMatch
-    | MatchesBaseline
-    | DiffersFromBaseline
-    | ResumeMatches
-    | ResumeDiffers
-    | StopUnusable
-    | StoppedTooLate
-    | ResumeUnusable
-    | StartedOver
-    | NoWeights
-)
-"""What a gate found."""
+
+if TYPE_CHECKING:
+    AnyGateDetail: TypeAlias = GateDetail
+else:
+    AnyGateDetail = union(GateDetail)
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
@@ -272,7 +379,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     name: GateName
     status: GateStatus
     blocking: bool
-    detail: GateDetail
+    detail: AnyGateDetail
     first_difference: Difference | None = None
     environment_changes: tuple[Change, ...] = ()
 
@@ -298,6 +405,16 @@ class LockChange(msgspec.Struct, frozen=True, kw_only=True):
     old_ranks: tuple[RankRecord, ...] = ()
     new_ranks: tuple[RankRecord, ...] = ()
 
+    def text(self) -> str:
+        """Return what changed in a baseline."""
+        if self.name:
+            return f"{self.audit}: {self.name}: {self.old or 'none'} → {self.new or 'none'}"
+        if not self.new_ranks:
+            return f"{self.audit}: different steps or stages recorded"
+        if not self.old_ranks:
+            return f"{self.audit}: new baseline, {_recorded(self.new_ranks)}"
+        return f"{self.audit}: {_recorded(self.old_ranks)} → {_recorded(self.new_ranks)}"
+
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="check"):
     """A whole check."""
@@ -308,7 +425,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ch
     audits: tuple[CheckedAudit, ...]
     lock_file: str
     lock_changes: tuple[LockChange, ...] = ()
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[AnyWarning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     interrupted: bool = False
     started: str = ""

@@ -1,11 +1,13 @@
 """Probes, and how far two tensors are apart."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from detaudit.model.fact import Number
+from detaudit.model.fact import Number, count
+from detaudit.model.wording import brief
 
 # How two tensors of one type and shape differ.
 
@@ -16,6 +18,11 @@ class FirstMismatch(msgspec.Struct, frozen=True, kw_only=True):
     index: tuple[int, ...]
     values: tuple[str, str]
     bits: tuple[str, str]
+
+    def text(self) -> str:
+        """Return both values with their bits."""
+        pairs = zip(self.values, self.bits, strict=True)
+        return " vs ".join(f"{value} ({bits})" if value else bits for value, bits in pairs)
 
 
 class TensorGrid(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +60,22 @@ class TensorDifference(msgspec.Struct, frozen=True, kw_only=True):
     slices: tuple[int, ...] = ()
     grid: TensorGrid | None = None
 
+    def lines(self) -> list[str]:
+        """Return how many elements differ, the first of them, and how far apart they are."""
+        at = f" at {list(self.first.index)}" if self.first.index else ""
+        elements = f"{self.mismatched:,} of {count(self.total, 'element')}"
+        verb = "differs" if self.mismatched == 1 else "differ"
+        share = f"{elements} {verb} ({self.mismatched / self.total:.1%})"
+        text = [f"{share}, first{at}: {self.first.text()}"]
+        if self.next:
+            text.append(f"next: {', '.join(str(list(one.index)) for one in self.next)}")
+        if self.max_abs is not None:
+            ulp = "" if self.max_ulp is None else f", {self.max_ulp:,} ulp"
+            text.append(f"largest difference: {brief(self.max_abs)} (relative {brief(self.max_rel)}{ulp})")
+        if self.nans:
+            text.append(f"{count(self.nans, 'element')} with NaN on at least one side, not counted in the difference")
+        return text
+
 
 # The probes that an audit compares, as parts of a ``Group``.
 
@@ -77,3 +100,8 @@ class ProbeDifference(Probe, frozen=True, kw_only=True):
     values: tuple[str | None, str | None] = (None, None)
     missing: int | None = None
     last_match: Probe | None = None
+
+
+def tensor_type(dtype: str, shape: Sequence[int]) -> str:
+    """Return the type and the shape of a tensor."""
+    return f"{dtype}, shape {list(shape)}" if shape else dtype

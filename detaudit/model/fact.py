@@ -2,8 +2,9 @@
 
 import math
 import re
+from collections.abc import Iterator
 from datetime import datetime, timezone
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Union
 
 import msgspec
 
@@ -26,7 +27,7 @@ def _escaped(value: Any) -> Any:
     return [_escaped(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-# Facts: what detaudit found, as kinds with fields. Only ``report`` puts them into words.
+# Facts: what detaudit found, as kinds with fields.
 
 
 def kind_of(name: str) -> str:
@@ -35,7 +36,23 @@ def kind_of(name: str) -> str:
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=kind_of):
-    """A fact; in JSON, ``kind`` names its class."""
+    """A fact, and its sentence, which nothing depends on; in JSON, ``kind`` names its class."""
+
+    def text(self) -> str:
+        """Return what it says, as one plain sentence."""
+        raise NotImplementedError
+
+
+def union(of: type[Fact]) -> Any:
+    """Return the union of all kinds of a sort of facts, by which msgspec reads one of them from JSON."""
+    return Union[tuple(kinds(of))]  # noqa: UP007 - of types that are only known when it runs
+
+
+def kinds(of: type[Fact]) -> Iterator[type[Fact]]:
+    """Yield all kinds of a sort of facts, in their order in the code."""
+    for one in of.__subclasses__():
+        below = [*kinds(one)]
+        yield from below or [one]
 
 
 # Numbers for JSON, and for people.

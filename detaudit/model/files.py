@@ -2,8 +2,9 @@
 
 import msgspec
 
-from detaudit.compat import StrEnum
+from detaudit.compat import StrEnum, assert_never
 from detaudit.model.fact import Number
+from detaudit.model.wording import shortened
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +34,15 @@ class StateRead(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 0
     recipe: str = ""
 
+    def text(self) -> str:
+        """Return who read what of whom."""
+        by = f"run {self.left_by}" + (f" of {self.recipe}" if self.recipe else "")
+        at = f" at {self.file}:{self.line}" if self.file else ""
+        return f"run {self.read_by} read {self.path}{at}, which {by} left"
+
+
+_SHOWN = 3
+
 
 class FreshStart(StrEnum):
     """What came of starting one run more without the files that earlier runs had left and later ones read.
@@ -61,3 +71,31 @@ class LeftState(msgspec.Struct, frozen=True, kw_only=True):
     outcome: FreshStart
     run: int = 0
     detail: str = ""
+
+    def checked(self) -> str:
+        """Return what a run without the state showed."""
+        if self.outcome is FreshStart.SAME:
+            return f"{self._read()}. Run {self.run} started without it and matches, so it was a cache."
+        return (
+            f"{self._read()}. Run {self.run} started without it and differs: the runs before matched because they "
+            "shared it, and each fresh machine may have another result."
+        )
+
+    def unsettled(self) -> str:
+        """Return why nobody can say whether the state matters, and what settles it."""
+        match self.outcome:
+            case FreshStart.EXISTED:
+                why = f"existed before the audit ({self.detail}), so no run can be started without it"
+            case FreshStart.IN_USE:
+                why = f"cannot be put aside for a run without it: {self.detail}"
+            case FreshStart.FAILED:
+                why = f"was needed by run {self.run}, which started without it and failed"
+            case FreshStart.SAME | FreshStart.DIFFERENT:
+                why = f"does not decide: run {self.run} started without it"
+            case _:
+                assert_never(self.outcome)
+        return f"{self._read()}; that state {why}. Use --isolate, or let the script write to another folder in each run"
+
+    def _read(self) -> str:
+        shown = [read.text() for read in self.reads[:_SHOWN]]
+        return f"runs did not start from the same state: {shortened(shown, len(self.reads) - len(shown))}"

@@ -6,7 +6,7 @@ import msgspec
 
 from detaudit.errors import ExitCode
 from detaudit.model.difference import TensorDifference
-from detaudit.model.problems import RunError
+from detaudit.model.problems import AnyRunError
 
 
 class Direction(str, Enum):
@@ -130,7 +130,7 @@ class ScriptStep(msgspec.Struct, frozen=True, kw_only=True):
     drawn: int = 0
     compiled: int = 0
     left_out: tuple[LeftOutCalls, ...] = ()
-    errors: tuple[RunError, ...] = ()
+    errors: tuple[AnyRunError, ...] = ()
 
 
 class OpScan(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ops"):

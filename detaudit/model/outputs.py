@@ -1,10 +1,14 @@
 """What leaves a run beside its training: files and printed text, value by value, and where two runs differ in them."""
 
 import re
+import shlex
+from collections.abc import Iterable
 
 import msgspec
 
 from detaudit.compat import StrEnum
+from detaudit.model.fact import count
+from detaudit.model.wording import duration, shortened, size
 
 
 class Role(StrEnum):
@@ -171,9 +175,29 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0
     files: tuple[str, ...] = ()
 
+    def text(self) -> str:
+        """Return what was not read of what a run wrote, and why."""
+        if not self.count:
+            return "a process opened more files than are recorded"
+        files = shortened(self.files, self.count - len(self.files))
+        budget = f"{duration(self.budget.seconds, 'g')} or {size(self.budget.bytes)}"
+        return f"{count(self.count, 'file')} of {size(self.size)} after {budget} ({files})"
+
 
 STDOUT, STDERR, EXIT_STATUS = "stdout", "stderr", "exit status"
 """What has no file of its own, as the path of a difference."""
+
+
+MOST_SHOWN = 5
+
+LISTED = {
+    OutputKind.MEASUREMENT: "measurements",
+    OutputKind.IDENTIFIER: "what a run is known by",
+    OutputKind.GENERATOR: "states of random generators",
+    OutputKind.STDERR_LINES: "lines on stderr that only some runs have",
+    OutputKind.UNDECIDED: "left out by --compare training",
+}
+"""Differences that do not decide, and why."""
 
 
 class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,7 +223,7 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[int, int] = (0, 0)
 
     @property
-    def where(self) -> str:
+    def name(self) -> str:
         """The file or stream, and the path inside."""
         return f"{self.path}: {self.at}" if self.at else self.path
 
@@ -212,6 +236,82 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     def open(self) -> bool:
         """Whether nobody can say if the results of the two runs differ."""
         return self.kind in OPEN
+
+    def text(self) -> str:
+        """Return what differs: ``submission.csv (row 1, target: 3.41 and 3.39)``."""
+        inside = ": ".join(part for part in (self.at, self._shown()) if part)
+        more = f"{inside}, and {count(self.more, 'more value')}" if self.more else inside
+        return f"{self.path} ({more})" if more else self.path
+
+    def reservation(self) -> str:
+        """Return why a difference does not decide, ``""`` if it does."""
+        if self.decides:
+            return ""
+        why = f"does not decide: {LISTED[self.kind]}" if self.kind in LISTED else "may be a result or not"
+        return f" ({why})"
+
+    def in_file(self) -> str:
+        """Return ``in submission.csv: row 1, target: 3.41 and 3.39``."""
+        return ": ".join(part for part in (f"in {self.path}", self.at, self._shown()) if part)
+
+    def cell(self) -> str:
+        """Return it for a cell of a table: ``saved: submission.csv``."""
+        if self.path == EXIT_STATUS:
+            return f"{EXIT_STATUS} {self.values[1]}"
+        if self.path in (STDOUT, STDERR):
+            return f"printed: {self.path}, {self.at}" if self.at else f"printed: {self.path}"
+        return f"saved: {self.path}"
+
+    def _shown(self) -> str:
+        if not self.only_run:
+            return " and ".join(self.values) if all(self.values) else ""
+        run, value = self.runs[self.only_run - 1], self.values[self.only_run - 1]
+        said = f" {value!r}" if value else ""
+        return f"only run {run} has it{said}" if run else f"only one of them has it{said}"
+
+    def settling(self) -> str:
+        """Return the option that settles whether a difference counts."""
+        match self.kind:
+            case OutputKind.WORDS:
+                return "--ignore-text REGEX leaves such text out"
+            case OutputKind.AMBIGUOUS if self.path in (STDOUT, STDERR):
+                return "--ignore-text REGEX leaves it out if it is a measurement"
+            case OutputKind.UNREAD:
+                return "--file-budget TIME,SIZE reads more, --ignore GLOB leaves files out"
+            case _:
+                path = shlex.quote(self.path)
+                return f"--ignore {path} leaves the file out, --artifact {path} compares its bytes"
+
+    def open_reason(self, more: int, others_in: str = "") -> str:
+        """Return why nobody can say whether the results of runs differ, and what settles it.
+
+        ``others_in`` names where the others are.
+        """
+        match self.kind:
+            case OutputKind.WORDS:
+                said = f"the words on {self.text()} differ"
+            case OutputKind.AMBIGUOUS:
+                said = f"{self.text()} differs, which may be a measurement or a result"
+            case OutputKind.UNREAD:
+                said = f"not all that the runs wrote was read: {self.unread.text() if self.unread else ''}"
+            case _:
+                said = f"{self.path} differs and cannot be read: {self.problem}"
+        others = f", and {count(more, 'more difference')} like this" if more else ""
+        others += f" ({others_in})" if more and others_in else ""
+        return (
+            f"the trainings match, but {said}{others}. {self.settling()}; --compare training compares the trainings "
+            "alone"
+        )
+
+    def trainings_match(self, others_in: str = "") -> str:
+        """Return the sentence of a verdict if only what left the runs differs, also in what ``others_in`` names."""
+        also = f", and so do other outputs: {others_in}" if others_in else ""
+        return f"the trainings match, {self.path} differs{f' ({self.at})' if self.at else ''}{also}"
+
+
+def names(found: Iterable[OutputDifference], first: OutputDifference) -> str:
+    """Return the files and streams besides that of the first difference, ``""`` if there is no other."""
+    return shortened(dict.fromkeys(one.path for one in found if one.path not in ("", first.path)), most=MOST_SHOWN)
 
 
 class TextBlock(msgspec.Struct, frozen=True, array_like=True):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from detaudit.judge import tensors
+from detaudit.model.difference import tensor_type
 from detaudit.model.fact import count
-from detaudit.report.messages import tensors as tensor_text
 
 MOST_SHOWN = 5
 _DEEPEST = 64
@@ -78,13 +78,11 @@ def _mapping_differences(a: Mapping[Any, Any], b: Mapping[Any, Any], path: str, 
 def _leaf_differences(a: Any, b: Any, path: str) -> Iterator[PartDifference]:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if (a.dtype, a.shape) != (b.dtype, b.shape):
-            yield PartDifference(
-                path, "", (f"{tensor_text.kind(a.dtype, a.shape)} vs {tensor_text.kind(b.dtype, b.shape)}",)
-            )
+            yield PartDifference(path, "", (f"{tensor_type(a.dtype, a.shape)} vs {tensor_type(b.dtype, b.shape)}",))
             return
         found = tensors.difference(a.dtype, a.shape, a.data, b.data)
         if found is not None:
-            yield PartDifference(path, tensor_text.kind(a.dtype, a.shape), tuple(tensor_text.lines(found)))
+            yield PartDifference(path, tensor_type(a.dtype, a.shape), tuple(found.lines()))
     elif type(a) is not type(b):
         yield PartDifference(path, "", (f"{_shown(a)} vs {_shown(b)}",))
     elif a != b:
@@ -93,7 +91,7 @@ def _leaf_differences(a: Any, b: Any, path: str) -> Iterator[PartDifference]:
 
 def _shown(value: object) -> str:
     if isinstance(value, Tensor):
-        return tensor_text.kind(value.dtype, value.shape)
+        return tensor_type(value.dtype, value.shape)
     name = type(value).__name__
     return f"a {name}" if isinstance(value, Mapping | list | tuple) else f"the {name} {value!r}"
 

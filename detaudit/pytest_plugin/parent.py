@@ -21,7 +21,6 @@ from detaudit.model import Audit, NextStep, Purpose, Run, Status, Verdict
 from detaudit.pytest_plugin.child import SKIPPED, VARIABLE
 from detaudit.pytest_plugin.mark import NAME, Mark
 from detaudit.report import groups, render
-from detaudit.report.messages import problems
 
 TAIL_LINES = 60
 """Number of lines to show from the stdout of a failed run, where pytest writes what failed."""
@@ -105,7 +104,7 @@ def _failure_text(audit_: Audit, mark: Mark, out: Path) -> str:
     """Return what to print for a failed test: the report of the audit, and the output of a failed run."""
     group = next(iter(audit_.groups))
     differs = audit_.verdict is Verdict.NONDETERMINISTIC
-    reason = groups.where(group) if differs else problems.reason(group.reason) if group.reason else ""
+    reason = groups.where(group) if differs else group.reason.text() if group.reason else ""
     table = _table(msgspec.structs.replace(audit_, next_steps=_next_steps(audit_, mark)))
     parts = [f"@pytest.mark.{NAME}: {audit_.verdict}: {reason}", "", table, ""]
     failed = next((run for run in group.runs if not run.finished and run.status is not Status.STOPPED), None)

@@ -12,7 +12,6 @@ from detaudit.config.recipes import Recipe, RecipeFile
 from detaudit.model import Diagnosis
 from detaudit.report.document import Table
 from detaudit.report.markdown import prose
-from detaudit.report.messages import risks
 from detaudit.report.plain import line
 from detaudit.report.terminal import drawn, filled
 
@@ -179,8 +178,8 @@ def _lines(found: Diagnosis, width: int | None) -> Iterator[str]:
     yield click.style("Risks on this machine:" if found.risks else "No risks found on this machine.", bold=True)
     for risk in found.risks:
         yield ""
-        yield filled(line(risks.sentence(risk)), width, "- ", "  ")
-        yield filled(line(risks.fix(risk)), width, "    ", "    ")
+        yield filled(line(risk.text()), width, "- ", "  ")
+        yield filled(line(risk.fix()), width, "    ", "    ")
     if found.risks:
         yield ""
         yield filled("Run `detaudit run train.py` to see whether they affect your training.", width, "", "")

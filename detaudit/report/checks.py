@@ -22,10 +22,10 @@ from detaudit.model import (
 )
 from detaudit.model.check import MatchesBaseline, RunsMatch
 from detaudit.model.fact import count
+from detaudit.model.stage import STAGES
+from detaudit.model.wording import brief, duration
 from detaudit.report import groups
 from detaudit.report.document import Block, Heading, Items, Stderr, Table
-from detaudit.report.messages import differences, explanations, gates, outputs
-from detaudit.report.messages.wording import brief, duration
 
 # What reports say about a check: its gates, and why some did not pass.
 
@@ -79,7 +79,7 @@ def details_of_gates(check: Check) -> Iterator[tuple[CheckedAudit, Gate, list[Bl
             sure = surety(one, gate)
             if gate.status is not GateStatus.PASSED or gate.environment_changes or ended or sure:
                 changes = groups.changes(gate.environment_changes, MOST_CHANGES, "in check.json")
-                lines = [gates.sentence(gate.detail), *sure, *_sources(one, gate), *changes]
+                lines = [gate.detail.text(), *sure, *_sources(one, gate), *changes]
                 stderr = _stderr(one, gate)
                 yield one, gate, [Items(lines), *([stderr] if stderr else [])]
 
@@ -107,7 +107,7 @@ def _stderr(one: CheckedAudit, gate: Gate) -> Stderr | None:
 
 def lock_lines(check: Check) -> list[str]:
     """Return what changed in the lock file."""
-    return [gates.lock_change(change) for change in check.lock_changes]
+    return [change.text() for change in check.lock_changes]
 
 
 # What reports say about a comparison: both recordings, the losses, the first difference, the final weights.
@@ -120,19 +120,6 @@ WEIGHTS = ("RANK", "WEIGHT", "TYPE", "SHAPE", "SUM A", "SUM B")
 NEAR = 2
 MOST_WEIGHTS = 10
 MOST_COMPARED_CHANGES = 20
-
-_SUBJECTS = {
-    Stage.RNG: "the random generators",
-    Stage.BATCH: "the model's inputs",
-    Stage.FORWARD: "the loss",
-    Stage.BACKWARD: "the gradients",
-    Stage.REDUCE: "the gradients that the optimizer gets",
-    Stage.HYPERPARAMETERS: "the hyperparameters",
-    Stage.UPDATE: "the weights",
-    Stage.STATE: "the buffers",
-    Stage.OUTPUT: "the outputs of a model",
-    Stage.STDOUT: "the printed losses",
-}
 
 
 def heading(found: Comparison) -> list[str]:
@@ -197,7 +184,7 @@ def comparison_sentence(found: Comparison) -> str:
     if found.first_difference is not None:
         return f"{_where(found, found.first_difference)}{_last_equal(found, found.first_difference)}"
     if found.open is not None:
-        return outputs.open_reason(found.open, 0)
+        return found.open.open_reason(0)
     if found.through is not None:
         steps = count(found.steps_compared, "step")
         return (
@@ -215,7 +202,7 @@ def _where(found: Comparison, first: Difference) -> str:
         case Stage.STEPS:
             return _steps_where(found, first)
         case Stage.SAVED | Stage.PRINTED | Stage.EXIT if first.output is not None:
-            return f"{outputs.what(first.output)} differs"
+            return f"{first.output.text()} differs"
         case Stage.ARTIFACT | Stage.SAVED:
             return f"the file {first.site} differs"
         case Stage.RETURNED:
@@ -230,8 +217,8 @@ def _where(found: Comparison, first: Difference) -> str:
             return f"what models returned after the last update{rank} differs"
         case _:
             verb = "differs" if first.stage is Stage.FORWARD else "differ"
-            place = differences.place(first.step, first.call)
-            return f"{_SUBJECTS[first.stage]}{rank} first {verb} {place}"
+            unit = "call" if first.call else "step"
+            return f"{STAGES[first.stage].subject}{rank} first {verb} at {unit} {first.step:,}"
 
 
 def _steps_where(found: Comparison, first: Difference) -> str:
@@ -254,7 +241,7 @@ def explanation(found: Comparison) -> str:
     """Return what the first difference points to, ``""`` if that is not known."""
     if found.first_difference is None or found.explanation is None:
         return ""
-    return explanations.sentence(found.first_difference.stage, found.explanation)
+    return found.explanation.text(found.first_difference.stage)
 
 
 def losses_line(found: Comparison) -> str:
@@ -284,8 +271,8 @@ def environment_lines(found: Comparison) -> list[str]:
 def outputs_lines(found: Comparison) -> list[str]:
     """Return each file and stream that differs, and whether that decides."""
     read = [one for one in found.output_differences if one.unread is None]
-    unread = [f"not read: {outputs.unread(one.unread)}" for one in found.output_differences if one.unread is not None]
-    return [outputs.what(one) + outputs.reservation(one) for one in read] + unread
+    unread = [f"not read: {one.unread.text()}" for one in found.output_differences if one.unread is not None]
+    return [one.text() + one.reservation() for one in read] + unread
 
 
 def weights_line(found: Comparison) -> str:

@@ -31,7 +31,7 @@ from detaudit.model import (
 from detaudit.model.check import RunsMustMatch
 from detaudit.report import checks, searches, traces
 from detaudit.report import groups as words
-from detaudit.report.messages import culprits, gates, problems, sources
+from detaudit.report.messages import culprits
 from detaudit.report.plain import line, plain
 from detaudit.report.searches import Result
 
@@ -186,7 +186,7 @@ def _suite(command: Sequence[str]) -> str:
 
 
 def _location(source: Source | None) -> Location | None:
-    return Location(file=source.file, line=source.line, message=sources.sentence(source)) if source else None
+    return Location(file=source.file, line=source.line, message=source.text()) if source else None
 
 
 def _culprit(group: Group | None) -> Location | None:
@@ -237,7 +237,7 @@ def _seconds(groups: Iterable[Group]) -> float:
 def _bisection(audit: Bisection | VariationBisection, found: Result, rule: str, name: str) -> Finding:
     differing, failed = found.differing, found.failed
     around = [words.where(differing), *words.source_lines(differing.sources)] if differing else []
-    failure = [problems.reason(failed.reason)] if failed is not None and failed.reason is not None else []
+    failure = [failed.reason.text()] if failed is not None and failed.reason is not None else []
     stderr = words.stderr_lines(failed) if failed is not None else []
     details = [text for heading, lines in found.details for text in (heading, *lines)]
     detail = [found.evidence, *failure, *stderr, *around, *details, *found.notes]
@@ -264,7 +264,7 @@ def _gate(checked: CheckedAudit, gate: Gate) -> Finding:
         suite=checked.name,
         name=gate.name,
         status=_status(gate),
-        message="; ".join([gates.sentence(gate.detail), *sure]),
+        message="; ".join([gate.detail.text(), *sure]),
         detail=_joined([*details, *words.changes(gate.environment_changes)]),
         seconds=_seconds(own) if own else None,
         culprit=_culprit(next(iter(own), None)),

@@ -5,7 +5,6 @@ https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-comm
 
 from detaudit.model import Report
 from detaudit.report.findings import Finding, Outcome, findings
-from detaudit.report.messages import warnings
 from detaudit.report.plain import line
 
 _COMMANDS = {
@@ -22,7 +21,7 @@ def render(report: Report) -> str:
     order = ["error", "warning", "notice"]
     found = sorted(findings(report), key=lambda one: (order.index(_level(one)), list(_COMMANDS).index(one.status)))
     lines = [_annotation(one) for one in found]
-    lines += [_command("warning", {"title": "detaudit"}, line(warnings.sentence(one))) for one in report.warnings]
+    lines += [_command("warning", {"title": "detaudit"}, line(one.sentence())) for one in report.warnings]
     return "".join(f"{text}\n" for text in lines)
 
 

@@ -29,20 +29,16 @@ from detaudit.model import (
 )
 from detaudit.model.difference import Probe, ProbeDifference
 from detaudit.model.fact import count
+from detaudit.model.outputs import LISTED, MOST_SHOWN
+from detaudit.model.outputs import names as output_names
 from detaudit.model.problems import OutputsOpen
+from detaudit.model.wording import both, duration, every, shortened, shown_first
 from detaudit.report.document import Heading, Items, Stderr, Table, without
 from detaudit.report.messages import (
-    applicability,
-    differences,
     evidence,
-    explanations,
-    outputs,
-    problems,
-    sources,
     statuses,
 )
 from detaudit.report.messages.flags import OUTCOMES
-from detaudit.report.messages.wording import both, duration, every, shortened, shown_first
 
 # Which runs of a recipe have the same result, and the letters that mark them.
 
@@ -309,7 +305,7 @@ def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
     found = run.first_difference
     if found is None or (rank is not None and rank.rank not in found.ranks):
         return ""
-    return differences.in_table(found) + (f" (vs run {run.reference})" if run.reference not in (None, base) else "")
+    return found.cell() + (f" (vs run {run.reference})" if run.reference not in (None, base) else "")
 
 
 def short_digest(record: RankRecord | None) -> str:
@@ -374,15 +370,15 @@ def _only_outputs(group: Group) -> str:
     if found is None or found.output is None or all(stage in UNHOOKED for stage in found.explanation.matching):
         return ""
     deciding = [one for one in group.output_differences if one.decides]
-    return outputs.trainings_match(found.output, outputs.names(deciding, found.output))
+    return found.output.trainings_match(output_names(deciding, found.output))
 
 
 def _reason(group: Group) -> str:
     """Return why a group is inconclusive, with all files that are open."""
     if isinstance(group.reason, OutputsOpen):
         others = [one for one in group.output_differences if one.open]
-        return outputs.open_reason(group.reason.first, group.reason.more, outputs.names(others, group.reason.first))
-    return problems.reason(group.reason) if group.reason else ""
+        return group.reason.first.open_reason(group.reason.more, output_names(others, group.reason.first))
+    return group.reason.text() if group.reason else ""
 
 
 def evidence_line(group: Group) -> str:
@@ -399,14 +395,14 @@ def where(group: Group) -> str:
         return ""
     a, b = found.runs
     several = several_ranks(group) and found.stage not in UNHOOKED and not found.difference.of_fit
-    place = differences.where_of(found)
-    place += f" on {differences.ranks(found.difference)}" if several else ""
-    return f"runs {a} and {b} first differ {place}: {explanations.sentence(found.stage, found.explanation)}"
+    place = found.where()
+    place += f" on {found.difference.rank_text()}" if several else ""
+    return f"runs {a} and {b} first differ {place}: {found.explanation.text(found.stage)}"
 
 
 def source_lines(found: Sequence[Source]) -> list[str]:
     """Return the first lines of the user's code that may be why."""
-    lines = [sources.with_place(source) for source in shown_first(found, MOST_SOURCES)]
+    lines = [source.with_place() for source in shown_first(found, MOST_SOURCES)]
     more = len(found) - len(lines)
     return lines + ([f"and {more:,} more in audit.json"] if more > 0 else [])
 
@@ -432,7 +428,19 @@ def details(group: Group) -> list[str]:
 def notes(group: Group) -> list[str]:
     """Return what became of the flags, what varied, what was compared, and whether the ranks match."""
     lines = (_ended_line(group), _flags_line(group), _varied_line(group), _stages_line(group), _replicas_line(group))
-    return [line for line in (*lines, *outputs.notes(group)) if line]
+    return [line for line in (*lines, *_listed_differences(group)) if line]
+
+
+def _listed_differences(group: Group) -> list[str]:
+    """Return what differs and does not decide, if that is all that differs."""
+    if group.verdict is Verdict.NONDETERMINISTIC:
+        return []
+    by_kind = {kind: [one.text() for one in group.output_differences if one.kind is kind] for kind in LISTED}
+    return [
+        f"differs, and does not decide ({LISTED[kind]}): {shortened(texts, most=MOST_SHOWN)}"
+        for kind, texts in by_kind.items()
+        if texts
+    ]
 
 
 def _ended_line(group: Group) -> str:
@@ -453,7 +461,7 @@ def _varied_line(group: Group) -> str:
     lines = []
     if group.varied:
         lines.append(f"varied between runs (run 1 is the control): {', '.join(one.id for one in group.varied)}")
-    lines += [f"not varied: {name} ({applicability.not_varied(reason)})" for name, reason in group.not_varied.items()]
+    lines += [f"not varied: {name} ({reason.text()})" for name, reason in group.not_varied.items()]
     return "; ".join(lines)
 
 

@@ -7,7 +7,6 @@ from xml.etree import ElementTree as ET
 from detaudit import __version__
 from detaudit.model import Report
 from detaudit.report.findings import Finding, Outcome, findings
-from detaudit.report.messages import warnings
 from detaudit.report.plain import line
 
 _ELEMENTS = {Outcome.FAILED: "failure", Outcome.INCONCLUSIVE: "error"}
@@ -27,7 +26,7 @@ def render(report: Report) -> str:
         for case in cases:
             _case(suite, case)
         if report.warnings:
-            lines = [f"warning: {line(warnings.sentence(one))}" for one in report.warnings]
+            lines = [f"warning: {line(one.sentence())}" for one in report.warnings]
             ET.SubElement(suite, "system-err").text = "\n".join(lines)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, "us-ascii").decode()}\n'

@@ -19,8 +19,8 @@ from detaudit.model.operations import (
     ScriptStep,
     SwitchEffect,
 )
-from detaudit.report.messages import problems
-from detaudit.report.messages.wording import both, brief, duration, shortened
+from detaudit.model.problems import errors
+from detaudit.model.wording import both, brief, duration, shortened
 from detaudit.report.plain import line
 from detaudit.report.terminal import filled
 
@@ -58,7 +58,7 @@ def step_scanned(found: OpScan, script: ScriptStep) -> str:
 def inconclusive(script: ScriptStep) -> str:
     """Return why nothing was repeated."""
     if script.errors:
-        return f"{problems.errors(script.errors)}; its output is in {script.log_dir}"
+        return f"{errors(script.errors)}; its output is in {script.log_dir}"
     if script.steps < script.step:
         did = f"did {count(script.steps, 'step')}" if script.steps else "did no step"
         return f"{script.command[0]} {did}, and step {script.step:,} was to be recorded; --at-step selects another"

@@ -14,7 +14,6 @@ from detaudit import __version__
 from detaudit.errors import ExitCode
 from detaudit.model import Report, exit_code
 from detaudit.report.findings import RULES, Finding, Outcome, findings
-from detaudit.report.messages import warnings
 from detaudit.report.plain import line
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -60,7 +59,7 @@ def _invocation(report: Report) -> dict[str, Any]:
         "exitCodeDescription": status.name.lower(),
         "commandLine": line(shlex.join(report.command)),
         "toolExecutionNotifications": [
-            {"level": "warning", "message": {"text": line(warnings.sentence(one))}} for one in report.warnings
+            {"level": "warning", "message": {"text": line(one.sentence())}} for one in report.warnings
         ],
     }
 

@@ -22,20 +22,17 @@ from detaudit.model import (
     digits,
 )
 from detaudit.model.fact import count
+from detaudit.model.problems import errors
+from detaudit.model.sources import REPEATED
+from detaudit.model.wording import shortened
 from detaudit.report import groups
 from detaudit.report.document import Table
 from detaudit.report.messages import (
-    applicability,
     by_hand,
     costs,
-    differences,
-    explanations,
-    problems,
-    sources,
     statuses,
 )
 from detaudit.report.messages.evidence import begins_later, bit_identical, may_go_unnoticed
-from detaudit.report.messages.wording import shortened
 
 # What both kinds of bisection report: a table of trials, an answer, and what it rests on.
 
@@ -97,7 +94,7 @@ def match(group: Group) -> str:
     """Return whether the runs of a trial match, and where they differ."""
     found = group.first_difference
     if found is not None:
-        return f"no: {differences.in_table(found)}"
+        return f"no: {found.cell()}"
     bad = next((run for run in group.runs if not run.finished), None)
     if bad is not None:
         return f"({statuses.NAMES[bad.status]})"
@@ -192,7 +189,7 @@ def needed_lines(found: NeededFlag) -> Iterator[str]:
         a, b = found.left_out.runs
         left_out = found.left_out
         trial = name(left_out.trial)
-        place = differences.where(left_out.step, left_out.stage, left_out.site)
+        place = left_out.stage.where(left_out.step, left_out.site)
         yield f"without it: runs {a} and {b} of trial {trial} differ {place}"
     else:
         yield "without it: the training fails, so whether it is needed is unproven"
@@ -209,7 +206,7 @@ def needed_lines(found: NeededFlag) -> Iterator[str]:
 
 def _acts_on(found: LineToFix) -> Iterator[str]:
     """Yield a line that a flag acts on, and what does the same there."""
-    yield f"acts on {sources.with_place(found.source)}"
+    yield f"acts on {found.source.with_place()}"
     edit = found.edit
     if edit is not None and (len(edit.old), len(edit.new), edit.needs) == (1, 1, ()):
         yield f"by hand, {edit.file}:{edit.line}: {edit.new[0].strip()}"
@@ -217,7 +214,7 @@ def _acts_on(found: LineToFix) -> Iterator[str]:
         yield f"by hand, {edit.file}:{edit.line}:"
         yield from by_hand.edited(edit)
     elif found.repeated:
-        yield f"  {sources.REPEATED}"
+        yield f"  {REPEATED}"
 
 
 def _alternative(found: Alternative) -> str:
@@ -240,14 +237,14 @@ def _notes(audit: Bisection) -> Iterator[str]:
         yield f"tried: {', '.join(tried) or 'nothing'}"
     if audit.not_applicable:
         number = len(audit.not_applicable)
-        reasons = Counter(map(applicability.inapplicable, audit.not_applicable.values())).most_common()
+        reasons = Counter(reason.text() for reason in audit.not_applicable.values()).most_common()
         counted = ", ".join(f"{reason} ({times:,})" for reason, times in reasons)
         verb = "does" if number == 1 else "do"
         yield f"skipped {count(number, 'flag')} that {verb} not apply: {counted} (listed in audit.json)"
 
 
 def _failing(found: FailingFlag) -> str:
-    return f"the training fails with {found.flag}: {found.message or problems.errors(found.errors)}"
+    return f"the training fails with {found.flag}: {found.message or errors(found.errors)}"
 
 
 def last_unfixed(audit: Bisection) -> Group | None:
@@ -337,7 +334,7 @@ def _effect_lines(found: VariationEffect) -> Iterator[str]:
     yield _example(found.example)
     if found.together_with:
         yield f"shows only together with: {', '.join(found.together_with)}"
-    yield from map(sources.with_place, found.suspects[: groups.MOST_SOURCES])
+    yield from (source.with_place() for source in found.suspects[: groups.MOST_SOURCES])
     if found.expected:
         yield "expected: this variation may change results without a bug in the script"
     if found.fix:
@@ -350,16 +347,16 @@ def _example(found: EffectExample) -> str:
     values = f" ({', '.join(found.values)})" if found.values else ""
     run = f"run {found.runs[1]} of trial {name(found.trial)}{values}"
     if found.step is None or found.stage is None or found.errors:
-        return f"{run} fails, but the control does not: {found.last_line or problems.errors(found.errors)}"
-    why = f": {explanations.sentence(found.stage, found.explanation)}" if found.explanation else ""
-    return f"{run} first differs from the control {differences.where(found.step, found.stage)}{why}"
+        return f"{run} fails, but the control does not: {found.last_line or errors(found.errors)}"
+    why = f": {found.explanation.text(found.stage)}" if found.explanation else ""
+    return f"{run} first differs from the control {found.stage.where(found.step)}{why}"
 
 
 def _variation_notes(audit: VariationBisection) -> Iterator[str]:
     yield from ended(audit)
     if audit.no_effect:
         yield f"no effect: {', '.join(audit.no_effect)}"
-    yield from (f"not varied: {name} ({applicability.not_varied(reason)})" for name, reason in audit.not_varied.items())
+    yield from (f"not varied: {name} ({reason.text()})" for name, reason in audit.not_varied.items())
     if audit.controls:
         yield f"control values: {'; '.join(f'{name} ({value})' for name, value in audit.controls.items())}"
     yield NOTE

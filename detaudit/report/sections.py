@@ -30,7 +30,7 @@ from detaudit.report.document import (
     plain,
     section,
 )
-from detaudit.report.messages import next_steps, problems, warnings
+from detaudit.report.messages import next_steps
 from detaudit.report.searches import Result
 
 MOODS: dict[Verdict | ComparisonVerdict | CheckVerdict, Mood] = {
@@ -53,7 +53,7 @@ def sections(report: Report) -> list[Section]:
     interrupted = not isinstance(report, Comparison) and report.interrupted
     found = [
         *_sections(report),
-        section(Warnings([warnings.sentence(one) for one in report.warnings])),
+        section(Warnings([one.sentence() for one in report.warnings])),
         section(Interrupted("the report covers what had finished") if interrupted else None),
         section(NextSteps(steps)),
     ]
@@ -95,7 +95,7 @@ def _group(group: Group) -> Section:
 
 def _bisection(found: Result, mood: Mood) -> list[Section]:
     differing, failed = found.differing, found.failed
-    reason = problems.reason(failed.reason) if failed is not None and failed.reason is not None else ""
+    reason = failed.reason.text() if failed is not None and failed.reason is not None else ""
     answer = section(
         Answer(found.outcome, mood, found.sentence),
         Text([line for line in (found.evidence, reason, groups.where(differing) if differing else "") if line]),

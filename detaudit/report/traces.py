@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from detaudit.model import ALL_STEPS, Culprit, Edit, FlagTrial, How, Pass, Trace, Verdict
+from detaudit.model.difference import tensor_type
 from detaudit.model.fact import count
+from detaudit.model.sources import REPEATED
+from detaudit.model.wording import every
 from detaudit.report import groups
-from detaudit.report.messages import by_hand, causes, culprits, differences, replay, sources, tensors
-from detaudit.report.messages.wording import every
+from detaudit.report.messages import by_hand, causes, culprits, replay
 
 _LEVELS = {"racing": "racing ops"}
 """Levels whose names are not what they record."""
@@ -43,7 +45,7 @@ def _culprit(found: Culprit) -> str:
     place = f"{found.file}:{found.line}" if found.file else "outside your code"
     if found.operation is not None and found.how in (How.OUTPUT, How.RNG_STATE, How.CONCURRENT_WRITE):
         place += f" ({found.operation.name})"
-    return f"{place} {differences.where(found.step, found.stage)}, cause: {causes.NAMES[found.cause]}"
+    return f"{place} {found.stage.where(found.step)}, cause: {causes.NAMES[found.cause]}"
 
 
 def lines(trace: Trace) -> Iterator[str]:
@@ -51,7 +53,7 @@ def lines(trace: Trace) -> Iterator[str]:
     if trace.culprit is not None:
         yield from _culprit_lines(trace.culprit)
     elif trace.narrowed_to is not None:
-        yield from map(sources.with_place, trace.narrowed_to.suspects)
+        yield from (source.with_place() for source in trace.narrowed_to.suspects)
     if trace.observer_effect:
         runs = sum(one.runs for one in trace.passes if one.level == "ops")
         yield f"{every(runs, 'instrumented run')} match: instrumentation hides the race"
@@ -64,8 +66,8 @@ def _culprit_lines(found: Culprit) -> Iterator[str]:
     yield from replay.lines(found.operation)
     tensor = found.operation.tensor if found.operation is not None else None
     if tensor is not None:
-        yield f"the tensor ({tensors.kind(tensor.dtype, tensor.shape)}):"
-        yield from (f"  {line}" for line in tensors.lines(tensor.difference))
+        yield f"the tensor ({tensor_type(tensor.dtype, tensor.shape)}):"
+        yield from (f"  {line}" for line in tensor.difference.lines())
         if tensor.saved_to:
             yield f"  both saved in {tensor.saved_to}"
     edit = found.suggested_edit
@@ -82,7 +84,7 @@ def about(found: Culprit) -> Iterator[str]:
     if found.operation is not None:
         yield _operation(found)
     if found.repeated:
-        yield sources.REPEATED
+        yield REPEATED
     if found.values is not None:
         yield f"one run: {found.values[0]}; other run: {found.values[1]}"
 
@@ -135,7 +137,7 @@ def _trial(trial: FlagTrial, found: Culprit) -> str:
         through = f" through step {trial.through:,}" if trial.through is not None else ""
         return f"{count(trial.runs, 'run')} match{through}"
     later = ", but later:" if _is_later(trial, found) else ""
-    return f"{count(trial.runs, 'run')} still differ{later} {differences.where(first.step, first.stage)}"
+    return f"{count(trial.runs, 'run')} still differ{later} {first.stage.where(first.step)}"
 
 
 def _is_later(trial: FlagTrial, found: Culprit) -> bool:
@@ -157,6 +159,6 @@ def _pass(found: Pass) -> str:
     else:
         steps = f"at steps {found.first_step:,} to {found.last_step:,}"
     first = found.first_difference
-    match = f"first difference {differences.where(first.step, first.stage, call=first.call)}" if first else "all match"
+    match = f"first difference {first.stage.where(first.step, call=first.call)}" if first else "all match"
     recorded = _LEVELS.get(found.level, found.level)
     return f"recorded {recorded} {steps} in {count(found.runs, 'run')}: {match}"

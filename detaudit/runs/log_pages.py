@@ -99,7 +99,7 @@ def pieces(path: Path, start: int = 0, end: int | None = None) -> Iterator[Piece
 
 def _more(file: IO[bytes], end: int | None) -> bytes:
     if end is not None and end - file.tell() <= SIZE:
-        return file.read(end - file.tell())
+        return file.read(max(0, end - file.tell()))  # a damaged tree may name an end before its start
     return file.read(SIZE) + file.readline()
 
 

@@ -106,7 +106,7 @@ def _step(match: re.Match[str], count: int) -> int:
     if text is None:
         return count
     if not text.strip().isdecimal() or len(text) > 15:
-        raise _PatternError(LossPatternMisfit(pattern=match.re.pattern, group="step", text=text[:_SHOWN]))
+        raise _PatternError(LossPatternMisfit(pattern=match.re.pattern, group="step", matched=text[:_SHOWN]))
     return int(text)
 
 
@@ -114,7 +114,7 @@ def _loss(match: re.Match[str], text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        misfit = LossPatternMisfit(pattern=match.re.pattern, group="loss", text=text[:_SHOWN])
+        misfit = LossPatternMisfit(pattern=match.re.pattern, group="loss", matched=text[:_SHOWN])
         raise _PatternError(misfit) from None
 
 

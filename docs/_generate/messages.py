@@ -1,15 +1,14 @@
 """The page of all messages, each with what to do about it."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, get_args
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from detaudit.config import yamlfile
 from detaudit.model import GateDetail, Reason, Risk, RunError, Warning  # the term for it
-from detaudit.model.fact import kind_of
-from detaudit.report.messages import gates, problems, risks, warnings
+from detaudit.model.fact import Fact, kind_of, kinds
 from docs._generate import errors
 from docs._generate.errors import Message
 from docs._generate.markdown import code, table
@@ -39,13 +38,13 @@ FOLDERS = {
     "pytest_plugin": "The pytest plugin",
 }
 
-SENTENCES: Sequence[tuple[str, Any, Iterable[Any], Callable[[Any], str]]] = (
-    ("Why a run is not compared", RunError, facts.RUN_ERRORS, problems.error),
-    ("Why the runs are inconclusive", Reason, facts.REASONS, problems.reason),
-    ("Warnings", Warning, facts.WARNINGS, warnings.sentence),
-    ("Gates of a check", GateDetail, facts.GATE_DETAILS, gates.sentence),
+SORTS: Sequence[tuple[str, type[Fact], Iterable[Fact]]] = (
+    ("Why a run is not compared", RunError, facts.RUN_ERRORS),
+    ("Why the runs are inconclusive", Reason, facts.REASONS),
+    ("Warnings", Warning, facts.WARNINGS),
+    ("Gates of a check", GateDetail, facts.GATE_DETAILS),
 )
-"""The kinds of facts, with an example of each, and the function that puts them into words."""
+"""The sorts of facts, with an example of each kind."""
 
 
 @functools.cache
@@ -58,7 +57,7 @@ def page() -> str:
     """Return a table of all messages for each section. Raises MissingFixError if one has no fix."""
     parts = ["## Errors", of_errors(errors.messages(errors.modules()), fixes().errors)]
     parts += of_facts(fixes().facts)
-    rows = [[code(risks.sentence(risk)), risks.fix(risk)] for risk in _one_of_each(facts.RISKS, Risk)]
+    rows = [[code(risk.text()), risk.fix()] for risk in _one_of_each(facts.RISKS, Risk)]
     return "\n\n".join([*parts, "## Risks that `detaudit doctor` names", table(["message", "what to do"], rows)])
 
 
@@ -89,29 +88,30 @@ def _status(message: Message) -> str:
 
 
 def of_facts(known: dict[str, str]) -> list[str]:
-    """Return a section for each union of facts. ``known`` are fixes by kind."""
+    """Return a section for each sort of facts. ``known`` are fixes by kind."""
     parts: list[str] = []
-    kinds: set[str] = set()
-    for heading, union, examples, sentence in SENTENCES:
+    described: set[str] = set()
+    for heading, sort, examples in SORTS:
         rows = []
-        for fact in _one_of_each(examples, union):
+        for fact in _one_of_each(examples, sort):
             kind = kind_of(type(fact).__name__)
             if kind not in known:
                 raise MissingFixError(f"a fact has no fix in docs/fixes.yaml: {kind}")
-            kinds.add(kind)
-            rows.append([code(sentence(fact)), known[kind], code(kind)])
+            described.add(kind)
+            said = fact.sentence() if isinstance(fact, Warning) else fact.text()
+            rows.append([code(said), known[kind], code(kind)])
         parts += [f"## {heading}", table(["message, for example", "what to do", "kind in JSON"], rows)]
-    if unused := set(known) - kinds:
+    if unused := set(known) - described:
         raise MissingFixError(f"docs/fixes.yaml has a fix for a fact that does not exist: {min(unused)}")
     return parts
 
 
-def _one_of_each(examples: Iterable[Any], union: Any) -> list[Any]:
-    """Return the first example of each class of a union, in its order. Raises MissingFixError if one has none."""
-    found: dict[type, Any] = {}
+def _one_of_each(examples: Iterable[Any], sort: type[Fact]) -> list[Any]:
+    """Return the first example of each kind of a sort, in their order. Raises MissingFixError if one has none."""
+    first: dict[type, Any] = {}
     for example in examples:
-        found.setdefault(type(example), example)
-    for kind in get_args(union):
-        if kind not in found:
+        first.setdefault(type(example), example)
+    for kind in kinds(sort):
+        if kind not in first:
             raise MissingFixError(f"tests/report/facts.py has no example of a fact: {kind.__name__}")
-    return [found[kind] for kind in get_args(union)]
+    return [first[kind] for kind in kinds(sort)]

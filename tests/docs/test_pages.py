@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import get_args
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -17,7 +16,7 @@ from detaudit.config.yamlfile import load_retired
 from detaudit.errors import ExitCode
 from detaudit.judge import verdict
 from detaudit.model import GateDetail, Reason, Risk, RunError, Warning  # the term for it
-from detaudit.model.fact import kind_of
+from detaudit.model.fact import kind_of, kinds
 from docs._generate import catalogue, code, figures, pages, schema
 from docs._generate.contents import MADE
 from docs._generate.markdown import source, table
@@ -99,7 +98,7 @@ def test_the_schema_has_a_section_for_each_object_and_links_to_them() -> None:
 
 
 def _kinds() -> list[type]:
-    return [kind for union in (RunError, Reason, Warning, GateDetail, Risk) for kind in get_args(union)]
+    return [kind for sort in (RunError, Reason, Warning, GateDetail, Risk) for kind in kinds(sort)]
 
 
 @pytest.mark.parametrize("kind", _kinds(), ids=lambda kind: kind.__name__)

@@ -133,5 +133,5 @@ def test_a_baseline_that_was_ended_is_compared_through_its_step(tmp_path: Path) 
     (_, then), (group, now) = made["short"], made["whole"]
     gate = check.same_as_baseline(NamedAudit(command="train.py"), group, now, then)
     assert gate.status is GateStatus.PASSED
-    assert gate.detail.through == 2  # type: ignore[union-attr]
-    assert check.repeatable(made["short"][0]).detail.through == 2  # type: ignore[union-attr]
+    assert gate.detail.through == 2  # type: ignore[attr-defined]
+    assert check.repeatable(made["short"][0]).detail.through == 2  # type: ignore[attr-defined]

@@ -12,7 +12,9 @@ from detaudit.bisect import flags
 from detaudit.config.flags import Catalogue, load_catalogue
 from detaudit.config.recipes import load_recipe
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Bisection, Trace
+from detaudit.model import Bisection, Difference, Explanation, OutputDifference, Override, Source, Stage, Trace
+from detaudit.model.fact import Fact, kinds
+from detaudit.model.files import LeftState
 from detaudit.report import messages
 from detaudit.trace import tracer
 from tests.bisect.test_flags import HASH, KERNEL, SEED
@@ -42,8 +44,14 @@ class Training:
 
 
 def reworded(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
-    """Replace every function that writes a message, and return the catalogue with other descriptions."""
+    """Replace every sentence of a fact and every function that writes one, and return other descriptions of flags."""
     found = 0
+    for fact in kinds(Fact):
+        monkeypatch.setattr(fact, "text", lambda *_, **__: "lorem ipsum")
+    for struct in (Difference, Explanation, LeftState, Override, OutputDifference, Source, Stage):
+        for name, value in list(vars(struct).items()):
+            if inspect.isfunction(value) and inspect.signature(value).return_annotation is str and name[0] != "_":
+                monkeypatch.setattr(struct, name, lambda *_, **__: "lorem ipsum")
     for info in pkgutil.iter_modules(messages.__path__):
         module = importlib.import_module(f"{messages.__name__}.{info.name}")
         for name, value in vars(module).items():

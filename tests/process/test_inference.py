@@ -11,7 +11,6 @@ import pytest
 
 from detaudit import wire
 from detaudit.model import Difference, Stage
-from detaudit.report.messages.differences import in_table
 from detaudit.runs.log import Process, read_run
 from tests.process.conftest import Project
 
@@ -164,7 +163,7 @@ def test_an_evaluation_after_the_last_update_is_a_result(project: Project) -> No
     found = done.json["groups"][0]["first_difference"]
     assert (found["step"], found["stage"], found["at_end"]) == (3, "output", True)
     difference = Difference(rank=0, step=3, stage=Stage.OUTPUT, at_end=found["at_end"])
-    assert in_table(difference) == "after step 3, output"
+    assert difference.cell() == "after step 3, output"
 
 
 WORKERS = """

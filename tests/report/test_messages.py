@@ -1,6 +1,5 @@
 """Every fact has a sentence; golden/messages.txt lists them all."""
 
-import typing
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any
@@ -32,25 +31,17 @@ from detaudit.model import (
     Status,
     Warning,  # the term for it
 )
+from detaudit.model.fact import Fact, kinds
+from detaudit.model.wording import both, brief, either, every, shortened
 from detaudit.report.messages import (
-    applicability,
     causes,
     culprits,
-    differences,
     evidence,
-    explanations,
     flags,
-    gates,
     next_steps,
-    overrides,
-    problems,
     replay,
-    risks,
-    sources,
     statuses,
-    warnings,
 )
-from detaudit.report.messages.wording import both, brief, either, every, shortened
 from detaudit.report.plain import line
 from tests.report import facts
 from tests.report.test_ci_formats import HOSTILE
@@ -91,20 +82,20 @@ def kind(fact: Any) -> str:
 
 def topics() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield all messages by topic, each with its kind."""
-    yield "sources of differences", [(one.kind, sources.sentence(one)) for one in facts.SOURCES]
-    yield "where runs differ", [(stage, differences.where(3, stage, SITES.get(stage))) for stage in Stage]
-    yield "what differs, and the likely cause", [(at, explanations.sentence(at, one)) for at, one in facts.EXPLANATIONS]
-    yield "why a run is not compared", [(kind(one), problems.error(one)) for one in facts.RUN_ERRORS]
-    yield "why a group is inconclusive", [(kind(one), problems.reason(one)) for one in facts.REASONS]
-    yield "warnings", [(kind(one), warnings.sentence(one)) for one in facts.WARNINGS]
-    yield "overridden flags", [(one.at, overrides.sentence(one)) for one in facts.OVERRIDES]
+    yield "sources of differences", [(one.kind, one.text()) for one in facts.SOURCES]
+    yield "where runs differ", [(stage, stage.where(3, SITES.get(stage))) for stage in Stage]
+    yield "what differs, and the likely cause", [(at, one.text(at)) for at, one in facts.EXPLANATIONS]
+    yield "why a run is not compared", [(kind(one), one.text()) for one in facts.RUN_ERRORS]
+    yield "why a group is inconclusive", [(kind(one), one.text()) for one in facts.REASONS]
+    yield "warnings", [(kind(one), one.sentence()) for one in facts.WARNINGS]
+    yield "overridden flags", [(one.at, one.text()) for one in facts.OVERRIDES]
     yield "flags", list(flags.OUTCOMES.items())
-    yield "why a flag is not applied", [(kind(one), applicability.inapplicable(one)) for one in facts.INAPPLICABLE]
-    yield "why a variation does not vary", [(kind(one), applicability.not_varied(one)) for one in facts.NOT_VARIED]
+    yield "why a flag is not applied", [(kind(one), one.text()) for one in facts.INAPPLICABLE]
+    yield "why a variation does not vary", [(kind(one), one.text()) for one in facts.NOT_VARIED]
     yield "runs", list(statuses.NAMES.items())
     yield "evidence", [("", one) for one in EVIDENCE]
-    yield "gates", [(kind(one), gates.sentence(one)) for one in facts.GATE_DETAILS]
-    yield "changes of the lock file", [("", gates.lock_change(one)) for one in facts.LOCK_CHANGES]
+    yield "gates", [(kind(one), one.text()) for one in facts.GATE_DETAILS]
+    yield "changes of the lock file", [("", one.text()) for one in facts.LOCK_CHANGES]
     yield "culprits", [(one.how, culprits.sentence(one)) for one in facts.CULPRITS]
     yield "how a difference entered", list(culprits.HOW.items())
     yield "between which events", [("", culprits.narrowed(one)) for one in facts.NARROWED]
@@ -112,7 +103,7 @@ def topics() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     yield "what a replay shows", list(replay.VERDICTS.items())
     yield "why an operation is not replayed", list(replay.OBSTACLES.items())
     yield "a deterministic mode", list(replay.MODES.items())
-    yield "risks", [(kind(one), f"{risks.sentence(one)} / {risks.fix(one)}") for one in facts.RISKS]
+    yield "risks", [(kind(one), f"{one.text()} / {one.fix()}") for one in facts.RISKS]
     yield "next steps", [(one.purpose, next_steps.comment(one)) for one in STEPS]
 
 
@@ -127,7 +118,7 @@ def test_the_sentences_are_the_golden_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("union", "examples"),
+    ("sort", "examples"),
     [
         (RunError, facts.RUN_ERRORS),
         (Reason, facts.REASONS),
@@ -139,8 +130,8 @@ def test_the_sentences_are_the_golden_ones() -> None:
     ],
     ids=["run errors", "reasons", "warnings", "gates", "risks", "inapplicable", "not varied"],
 )
-def test_every_fact_has_an_example(union: Any, examples: tuple[object, ...]) -> None:
-    assert {type(one) for one in examples} == set(typing.get_args(union))
+def test_every_fact_has_an_example(sort: type[Fact], examples: tuple[object, ...]) -> None:
+    assert {type(one) for one in examples} == {*kinds(sort)}
 
 
 @pytest.mark.parametrize(
@@ -178,23 +169,10 @@ def test_a_fact_with_any_text_in_it_makes_one_plain_line(fact: Any) -> None:
     texts = {name: HOSTILE for name, type_ in fields.items() if type_ is str}
     lists = {name: (HOSTILE,) for name, type_ in fields.items() if type_ == tuple[str, ...]}
     found = msgspec.structs.replace(fact, **texts, **lists)
-    text = line(said(found))
+    text = line(found.sentence() if isinstance(found, Warning) else found.text())
     assert not set(text) & set("\n\r\x1b\x00\x07")
     text.encode()
     assert text
-
-
-def said(fact: Any) -> str:
-    """Return the sentence of any fact."""
-    if isinstance(fact, typing.get_args(RunError)):
-        return problems.error(fact)
-    if isinstance(fact, typing.get_args(Reason)):
-        return problems.reason(fact)
-    if isinstance(fact, typing.get_args(Warning)):
-        return warnings.sentence(fact)
-    if isinstance(fact, typing.get_args(GateDetail)):
-        return gates.sentence(fact)
-    return risks.sentence(fact)
 
 
 def test_lists_of_words() -> None:

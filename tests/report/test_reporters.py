@@ -42,8 +42,8 @@ from detaudit.model.difference import Probe, ProbeDifference
 from detaudit.model.problems import Failed, OutputsOpen, RunUnusable
 from detaudit.model.sources import NoSecondLocale, TooOld
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
+from detaudit.model.wording import shortened
 from detaudit.report import FORMATS, groups, render
-from detaudit.report.messages.wording import shortened
 from tests.report.bisections import BISECTIONS
 from tests.report.checks import REPORTS
 from tests.report.comparisons import COMPARISONS

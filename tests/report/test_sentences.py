@@ -31,7 +31,6 @@ from detaudit.model import (
 from detaudit.model.problems import Failed, OutputsOpen, RunsMissing, RunUnusable
 from detaudit.model.sources import NoGpu
 from detaudit.report import groups, searches, traces
-from detaudit.report.messages import problems
 from tests.report.bisections import BISECTIONS, a_trial
 from tests.report.checks import THREADS, varied
 from tests.report.test_reporters import AUDITS
@@ -281,7 +280,7 @@ def test_a_flag_that_was_tried(trial: FlagTrial, expected: list[str]) -> None:
     ],
 )
 def test_what_is_open_comes_with_the_option_that_settles_it(found: OutputDifference, said: str) -> None:
-    assert problems.reason(OutputsOpen(first=found)) == said
+    assert OutputsOpen(first=found).text() == said
 
 
 def test_a_verdict_on_the_result_alone_says_that_the_trainings_match() -> None:

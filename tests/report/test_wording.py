@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.report.messages import wording
-from detaudit.report.messages.wording import about, duration
+from detaudit.model import wording
+from detaudit.model.wording import about, duration
 
 PACKAGE = Path(__file__).parents[2] / "detaudit"
 SECONDS = re.compile(r"\{[^{}]*[fg]\} (?:s|min|h)\b")

@@ -181,6 +181,7 @@ def test_trees_of_another_log_do_not_count(tmp_path: Path) -> None:
 
 
 @given(st.integers(0, 10**4), st.sampled_from(["cut", "flip", "longer"]))
+@example(4706, "flip")  # an end before its start
 def test_trees_that_are_not_whole_are_never_compared(place: int, how: str) -> None:
     """Either the log is read in their place, or the error names the file."""
     with tempfile.TemporaryDirectory() as name, small():

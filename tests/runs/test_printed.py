@@ -101,10 +101,10 @@ MISFIT = r"step (?P<step>\S+) loss (\S+)"
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("step 1 loss x\n", LossPatternMisfit(pattern=MISFIT, group="loss", text="x")),
-        ("step -1 loss 1\n", LossPatternMisfit(pattern=MISFIT, group="step", text="-1")),
-        (f"step {'9' * 99} loss 1\n", LossPatternMisfit(pattern=MISFIT, group="step", text="9" * 99)),
-        (f"step 1 loss {'x' * 200}\n", LossPatternMisfit(pattern=MISFIT, group="loss", text="x" * 120)),
+        ("step 1 loss x\n", LossPatternMisfit(pattern=MISFIT, group="loss", matched="x")),
+        ("step -1 loss 1\n", LossPatternMisfit(pattern=MISFIT, group="step", matched="-1")),
+        (f"step {'9' * 99} loss 1\n", LossPatternMisfit(pattern=MISFIT, group="step", matched="9" * 99)),
+        (f"step 1 loss {'x' * 200}\n", LossPatternMisfit(pattern=MISFIT, group="loss", matched="x" * 120)),
     ],
 )
 def test_a_pattern_that_finds_something_else(log: Path, text: str, error: RunError) -> None:

@@ -10,7 +10,7 @@ from detaudit.report import groups, searches
 from detaudit.report.document import Heading, Items, Mood, Notes, Section, Table, Text, section
 from detaudit.report.html import charts
 from detaudit.report.html.figures import MOODS, Part, blocks
-from detaudit.report.messages import figures, problems
+from detaudit.report.messages import figures
 
 MOST_FLAGS = 40
 """Rows of the table of trials; flags beyond that are in the table below it."""
@@ -47,7 +47,7 @@ def why(audit: Bisection | VariationBisection) -> Part | None:
         return Part("needed", "Needed flags", "needed.html", [_needed(one) for one in audit.needed])
     found = result(audit)
     texts = [groups.where(found.differing)] if found.differing else []
-    texts += [problems.reason(found.failed.reason)] if found.failed and found.failed.reason else []
+    texts += [found.failed.reason.text()] if found.failed and found.failed.reason else []
     sources = groups.source_lines(found.differing.sources) if found.differing else []
     details = [section(Heading(heading), Items(lines)) for heading, lines in found.details]
     stderr = groups.stderr(found.failed) if found.failed else None

@@ -10,13 +10,13 @@ from markupsafe import Markup
 from detaudit.model import Group, RankRecord, Run, Verdict, digits
 from detaudit.model.fact import count
 from detaudit.model.figures import Curve, Distance, GroupFigures, Ladder, Losses, Point, WeightCell, Weights
+from detaudit.model.wording import brief, duration
 from detaudit.report import groups
 from detaudit.report.document import Answer, Mood, Section, Stderr, Table
 from detaudit.report.groups import ordered, results
 from detaudit.report.html import charts
 from detaudit.report.html.charts import linear
-from detaudit.report.messages import differences, figures, statuses, weights
-from detaudit.report.messages.wording import brief, duration
+from detaudit.report.messages import figures, statuses, weights
 from detaudit.report.sections import MOODS as MOOD_OF
 
 # What a page shows of the runs of one recipe.
@@ -128,7 +128,7 @@ def _where(group: Group, run: Run, base: int, number: int | None) -> tuple[str, 
     if run in group.shorter or (not run.finished and run.first_difference is None):
         return statuses.NAMES[run.status], "unk"
     if run.first_difference is not None:
-        return differences.in_table(run.first_difference), "diff"
+        return run.first_difference.cell(), "diff"
     if run.id == base:
         return figures.REFERENCE if len(group.runs) > 1 else "", "mut"
     same = number is not None and number == results(group).get(base)
@@ -288,7 +288,7 @@ class GroupView:
     def where(self) -> str:
         """Where runs first differ, in few words."""
         found = self.group.first_difference
-        return differences.in_table(found.difference) if found else ""
+        return found.difference.cell() if found else ""
 
     @property
     def seconds(self) -> float:

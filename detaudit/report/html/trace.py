@@ -17,13 +17,14 @@ from detaudit.model import (
     TensorPair,
     Trace,
 )
+from detaudit.model.difference import tensor_type
 from detaudit.model.figures import Figures
+from detaudit.model.wording import brief
 from detaudit.report import traces
 from detaudit.report.document import Code, Notes, Section
 from detaudit.report.html import charts, run
 from detaudit.report.html.figures import Part, blocks
-from detaudit.report.messages import figures, replay, tensors
-from detaudit.report.messages.wording import brief
+from detaudit.report.messages import figures, replay
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def _operands(found: Operation) -> list[tuple[str, str, Operand]]:
     """Return the name and the kind of each tensor that the operation takes and returns."""
     sides = (("input", found.inputs), ("output", found.outputs))
     return [
-        (f"{side} {place}", tensors.kind(one.dtype, one.shape) if one.dtype else "", one)
+        (f"{side} {place}", tensor_type(one.dtype, one.shape) if one.dtype else "", one)
         for side, operands in sides
         for place, one in enumerate(operands, 1)
     ]
@@ -140,7 +141,7 @@ def _tensor(found: TensorPair) -> TensorView:
     if differs.nans:
         numbers.append((f"{differs.nans:,}", figures.NANS))
     return TensorView(
-        kind=tensors.kind(found.dtype, found.shape),
+        kind=tensor_type(found.dtype, found.shape),
         share=differs.mismatched / differs.total,
         numbers=numbers,
         elements=[differs.first, *differs.next],

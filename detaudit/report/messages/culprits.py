@@ -1,8 +1,9 @@
 """What the culprit of a trace does, and between which events a difference enters if there is no culprit."""
 
 from detaudit import wire
-from detaudit.model import Argument, Boundary, Cause, Culprit, How, Narrowed, Stage
-from detaudit.report.messages import sources
+from detaudit.model import Argument, Boundary, Cause, Culprit, How, Narrowed
+from detaudit.model.sources import SOME_EMPTY
+from detaudit.model.stage import STAGES
 
 HOW = {
     How.OUTPUT: "identical inputs, different output",
@@ -18,36 +19,16 @@ HOW = {
     How.LEFTOVER_FILE: "this line reads a file that an earlier run wrote",
 }
 
-_EVENTS = {
-    Stage.INIT: "the initial weights",
-    Stage.RNG: "the random state",
-    Stage.BATCH: "the model's inputs",
-    Stage.FORWARD: "the loss",
-    Stage.BACKWARD: "the gradients",
-    Stage.REDUCE: "the gradients that the optimizer gets",
-    Stage.HYPERPARAMETERS: "the hyperparameters of the optimizer",
-    Stage.UPDATE: "the updated weights",
-    Stage.STATE: "the buffers",
-    Stage.OUTPUT: "the outputs",
-    Stage.STDOUT: "the printed losses",
-    Stage.ARTIFACT: "the files that the script wrote",
-    Stage.SAVED: "the files that the script wrote",
-    Stage.PRINTED: "what the script printed",
-    Stage.EXIT: "the exit status",
-    Stage.RETURNED: "the returned value",
-    Stage.STEPS: "the number of steps",
-}
-
 
 def sentence(found: Culprit) -> str:
     """Return what the line does."""
     if found.source is not None:
-        return sources.sentence(found.source)
+        return found.source.text()
     match found.how:
         case How.OUTPUT if found.operation is not None and found.operation.collective:
             return "a collective: its result also depends on the other ranks"
         case How.UNINITIALIZED:
-            return sources.SOME_EMPTY
+            return SOME_EMPTY
         case How.CONCURRENT_WRITE:
             return "writes to memory that another thread or process writes concurrently"
         case How.CONTROL_FLOW:
@@ -96,7 +77,7 @@ def narrowed(found: Narrowed) -> str:
 def boundary(found: Boundary) -> str:
     """Return an event of a step."""
     if found.stage is not None:
-        return _EVENTS[found.stage]
+        return STAGES[found.stage].event
     if found.module:
         return f"the {found.side} of {found.module}" if found.side else found.module
     return "the start of the step"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from detaudit.model import Confidence, Number, StepSpread, TensorGrid, as_number, digits
 from detaudit.model.fact import count
 from detaudit.model.figures import Curve, Ladder, Losses, NoFigure, Steps
-from detaudit.report.messages.wording import both, brief, duration, every, shortened
+from detaudit.model.wording import both, brief, duration, every, shortened
 
 RUNS = "Runs with the same result share a letter and a color. Digits that all runs share are gray."
 LADDER = (

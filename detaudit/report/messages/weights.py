@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from detaudit.model.fact import count
 from detaudit.model.figures import WeightCell, WeightRow, Weights
-from detaudit.report.messages.wording import both, brief, every, shortened
+from detaudit.model.wording import both, brief, every, shortened
 
 TITLE = "Which weights differ first"
 ABOUT = (

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from detaudit.model import Number
-from detaudit.model.fact import count
+from detaudit.model.fact import Number, count
 
 _One = TypeVar("_One")
 
