@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from detaudit import redact, wire
+from detaudit.config.options import words as inherited
 from detaudit.config.variations import ALL, load_variations
 from detaudit.launch.plan import Settings
 from detaudit.launch.target import other_python
@@ -42,30 +43,11 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
     named = settings.target.python != sys.executable and not settings.target.found
     if named and "--python" not in (*options, *settings.elsewhere):
         words += ["--python", shown(Path(settings.target.python))]
-    words += _inherited_options(settings, verb)
+    words += settings.jobs.options if verb == "run" else ()
+    words += [*settings.elsewhere, *inherited(settings, verb)]
     if target.arguments:
         words += ["--", *target.arguments]
     return shlex.join(redact.command(words))
-
-
-def _inherited_options(settings: Settings, verb: str) -> list[str]:
-    """Return the options for how runs are started and compared; recipes are up to the caller."""
-    words = ["--timeout", f"{settings.timeout:g}"] if settings.timeout is not None else []
-    words += ["--until", str(settings.until)] if settings.until is not None and verb in ("run", "bisect") else []
-    words += ["--fail-fast"] if settings.fail_fast and verb == "run" else []
-    words += settings.jobs.options if verb == "run" else ()
-    words += settings.elsewhere
-    words += [word for name in settings.vary for word in ("--vary", name)]
-    chosen = settings.stages != wire.DEFAULT_STAGES and verb != "trace"
-    every = settings.stages == wire.STAGES
-    words += ["--stages", "all" if every else ",".join(settings.stages)] if chosen else []
-    words += ["--loss-pattern", settings.loss_pattern.pattern] if settings.loss_pattern else []
-    words += [word for path in settings.artifacts for word in ("--artifact", path)]
-    words += [] if settings.files else ["--no-files"]
-    words += settings.outputs.options
-    if settings.isolate_root is not None:
-        return [*words, "--isolate-root", str(settings.isolate_root)]
-    return [*words, "--isolate"] if settings.isolate else words
 
 
 def next_steps(

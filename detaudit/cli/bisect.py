@@ -17,13 +17,12 @@ from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
     TargetCommand,
+    declared,
     engine_option,
     option,
     run_options,
     seed_option,
     target_options,
-    until_option,
-    vary_option,
 )
 from detaudit.cli.settings import settings_of
 from detaudit.config.flags import SEARCHED, Catalogue, Flag, load_catalogue
@@ -58,7 +57,7 @@ _EXAMPLES = (
 @option("--over", group=_SEARCH, type=click.Choice(_OVER), default="flags", show_default=True,
         help="Search for the flags that fix it, or for the variations (--vary) that change the "
         "result.")  # fmt: skip
-@vary_option
+@declared("vary")
 @option("--recipe", "recipes", group=FLAGS, multiple=True, metavar="NAME|FILE", shell_complete=complete.recipes,
         help="Search only the flags of this recipe. Repeatable. With --over variations: apply it in every run. "
         "[default: all standard and fallback flags that apply]")  # fmt: skip
@@ -84,7 +83,7 @@ _EXAMPLES = (
         shell_complete=complete.results,
         help="Resume an interrupted bisection from its results folder.")  # fmt: skip
 @engine_option
-@until_option
+@declared("until")
 @run_options
 @click.pass_context
 def command(
@@ -126,7 +125,7 @@ def _resumed(ctx: click.Context, folder: Path) -> tuple[dict[str, Any], Question
             for name, value in context.params.items()
             if name not in ("format_", "quiet", "verbose", "resume")
         }
-    if options["artifacts_"]:
+    if options["artifacts"]:
         raise UsageError(
             "cannot resume a bisection that used --artifact: the files of its runs are gone",
             "Start it again without --resume.",

@@ -19,7 +19,6 @@ from detaudit.cli.options import (
     RUNS,
     engine_option,
     format_option,
-    ignored_text,
     jobs_options,
     option,
     out_option,
@@ -27,10 +26,10 @@ from detaudit.cli.options import (
     spread_option,
     verbose_option,
 )
-from detaudit.cli.settings import command_line, jobs_of, loss_regex, new_results, refuse_unfinished
+from detaudit.cli.settings import command_line, jobs_of, new_results, refuse_unfinished
 from detaudit.config import choice, project
 from detaudit.config.flags import Catalogue, load_catalogue
-from detaudit.config.options import Until
+from detaudit.config.options import values_of
 from detaudit.config.project import NamedAudit
 from detaudit.config.recipes import Recipe, load_recipe
 from detaudit.errors import UsageError
@@ -39,9 +38,8 @@ from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs
 from detaudit.launch.target import Target, resolve_target
-from detaudit.model import Check, Compare, FileBudget, GateName, OutputRules, to_json
+from detaudit.model import Check, GateName, to_json
 from detaudit.runner import Observer
-from detaudit.runs import files
 from detaudit.store import LOCK
 
 _FILE, _FILES = click.Path(dir_okay=False, path_type=Path), "Files"
@@ -183,54 +181,23 @@ def _request(
         raise type(error)(f"audit {name!r}: {error.message}", error.hint) from error
 
 
-def _until(audit: NamedAudit) -> Until | None:
-    """Return where to end the runs of an audit. Raises UsageError if nothing can be compared there."""
-    if audit.until is None:
-        return None
-    if audit.resume is not None:
+def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str, jobs: Jobs, *, here: bool) -> Settings:
+    options = audit.options()
+    if options.until is not None and audit.resume is not None:
         raise UsageError(
             "until cannot be combined with resume: that gate compares how runs end", "Make them two audits."
         )
-    try:
-        found = Until.parse(str(audit.until))
-    except ValueError as error:
-        raise UsageError(f"until: {error}", 'Write until = 400, or until = "90s".') from error
-    refuse_unfinished(found, audit.artifacts, audit.loss_pattern)
-    return found
-
-
-def _settings(audit: NamedAudit, recipe: Recipe, out: Path, mark: str, jobs: Jobs, *, here: bool) -> Settings:
+    refuse_unfinished(options)
     return Settings(
+        **{**values_of(options), "isolate": options.isolate or jobs.apart},
         target=_target(audit.command, audit.python, here=here),
         recipes=(recipe,),
         runs=audit.runs,
         out=out,
         mark=mark,
         cwd=Path(os.getcwd()),
-        timeout=audit.timeout,
-        until=_until(audit),
-        isolate=audit.isolate or jobs.apart,
         jobs=jobs,
-        loss_pattern=loss_regex(audit.loss_pattern),
-        artifacts=files.check(audit.artifacts),
-        files=audit.files,
-        outputs=_outputs(audit),
         env=audit.env,
-    )
-
-
-def _outputs(audit: NamedAudit) -> OutputRules:
-    """Return what of what leaves the runs counts. Raises UsageError for an invalid regex or budget."""
-    try:
-        budget = FileBudget.parse(audit.file_budget) if audit.file_budget is not None else FileBudget()
-    except ValueError as error:
-        raise UsageError(f"file-budget: {error}", 'Write file-budget = "120s,20GiB".') from error
-    return OutputRules(
-        compare=Compare(audit.compare),
-        ignore=audit.ignore,
-        ignore_text=ignored_text(audit.ignore_text),
-        redact=audit.redact,
-        file_budget=budget,
     )
 
 

@@ -7,8 +7,9 @@ from detaudit.cli import complete
 from detaudit.cli.execute import print_report
 from detaudit.cli.help import Command
 from detaudit.cli.options import COMPARED, format_option, option
-from detaudit.cli.settings import command_line, loss_regex
+from detaudit.cli.settings import command_line
 from detaudit.compare import compare
+from detaudit.config.options import compiled
 from detaudit.model import exit_code
 
 _EXAMPLES = (
@@ -34,7 +35,7 @@ def command(a: str, b: str, recipe: str | None, loss_pattern: str | None, until:
 
     Exit status: 0 identical, 1 different, 125 nothing to compare.
     """
-    regex = loss_regex(loss_pattern)
+    regex = compiled(loss_pattern) if loss_pattern is not None else None
     ours, theirs = load(a, recipe, regex), load(b, recipe, regex)
     found = compare(
         *(side.recording if until is None else ended(side.recording, until) for side in (ours, theirs)),

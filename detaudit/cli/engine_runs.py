@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -119,7 +120,7 @@ class _Sent:
 def _sent(settings: Settings, python: str) -> _Sent:
     variables = {**state.planned_variables(os.environ), **settings.env}  # before an engine, which may set some
     plan = plan_of(replace(settings, isolate=False), python=python, variables=variables, passed=())
-    root = (settings.isolate_root or repository_root(settings.cwd)).resolve()
+    root = Path(settings.isolate_root or repository_root(settings.cwd)).resolve()
     return _Sent(settings, plan, snapshot(root, settings.cwd, settings.out), python)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from detaudit import store, wire
+from detaudit import store
 from detaudit.cli import complete
 from detaudit.cli.execute import print_python
 from detaudit.cli.options import TargetCommand, format_option, option, out_option, python_option, quiet_option
@@ -80,8 +80,7 @@ def recorded(
     """Run the script through a step, and return the request to scan what that called."""
     settings = settings_of(
         arguments, (load_recipe("none", load_catalogue()),), 1, words=(script,), module="", python=python, out=folder,
-        isolate=False, isolate_root=None, timeout=None, stages=wire.DEFAULT_STAGES, loss_pattern=None, artifacts_=(),
-        no_files=True, compare=Compare.TRAINING.value, ignore=(), ignore_text=(), redact=(), file_budget=None,
+        files=False, compare=Compare.TRAINING,
     )  # fmt: skip
     settings = replace(settings, out=folder)
     print_python([settings.target], quiet)

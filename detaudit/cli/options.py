@@ -1,21 +1,19 @@
 """Options that several subcommands share."""
 
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from detaudit import wire
 from detaudit.cli import complete
 from detaudit.cli.help import Command, Option
-from detaudit.config.options import Until
+from detaudit.config import options as declared_options
+from detaudit.config.options import DECLARED, declaration
 from detaudit.config.recipes import MAX_SEED
-from detaudit.config.yamlfile import unknown
 from detaudit.errors import UsageError
-from detaudit.model import Across, Compare, FileBudget, OutputRules
+from detaudit.model import Across
 from detaudit.report import FORMATS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,15 +43,16 @@ class _Seconds(click.FloatRange):
         return found
 
 
-class _UntilType(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.4 on
-    """A step, or a time."""
+class _Parsed(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.4 on
+    """What the declaration of an option reads."""
 
-    name = "until"
+    def __init__(self, name: str, parse: Callable[[Any], Any]) -> None:
+        self.name, self._parse = name, parse
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Until:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See click.ParamType.convert."""
         try:
-            return value if isinstance(value, Until) else Until.parse(value)
+            return self._parse(value) if isinstance(value, str) else value
         except ValueError as error:
             self.fail(f"{error}.", param, ctx)
 
@@ -72,45 +71,6 @@ class _JobsType(click.ParamType):  # type: ignore[type-arg]
         return int(value)
 
 
-class _BudgetType(click.ParamType):  # type: ignore[type-arg]
-    """A time, a size, or both."""
-
-    name = "budget"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> FileBudget:
-        """See click.ParamType.convert."""
-        try:
-            return value if isinstance(value, FileBudget) else FileBudget.parse(value)
-        except ValueError as error:
-            self.fail(f"{error}.", param, ctx)
-
-
-def _regexes(ctx: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    return ignored_text(value)
-
-
-def ignored_text(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the regexes of --ignore-text. Raises UsageError for one that is invalid."""
-    found = tuple(patterns)
-    for pattern in found:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise UsageError(f"--ignore-text {pattern!r} is not a valid regex: {error}", "Fix the regex.") from error
-    return found
-
-
-def output_rules(options: Mapping[str, Any]) -> OutputRules:
-    """Return what the options say of what leaves a run."""
-    return OutputRules(
-        compare=Compare(options["compare"]),
-        ignore=options["ignore"],
-        ignore_text=options["ignore_text"],
-        redact=options["redact"],
-        file_budget=options["file_budget"] or FileBudget(),
-    )
-
-
 def _devices(ctx: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
     names = tuple(name.strip() for name in (value or "").split(","))
     if value is not None and not all(names):
@@ -118,21 +78,42 @@ def _devices(ctx: click.Context, option: click.Parameter, value: str | None) -> 
     return names if value is not None else ()
 
 
-def _stages(ctx: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
-    names = wire.STAGES if value == "all" else tuple(filter(None, (name.strip() for name in value.split(","))))
-    wrong = [name for name in names if name not in wire.STAGES]
-    if wrong or not names:
-        raise unknown("stage", ", ".join(wrong), (*wire.STAGES, "all"))
-    return tuple(stage for stage in wire.STAGES if stage in names)
-
-
 def option(*names: str, group: str, **attributes: Any) -> Callable[[F], F]:
     """Return an option that --help lists in a ``group``; see click.option."""
     return click.option(*names, cls=Option, group=group, **attributes)
 
 
-TARGET, RUNS, FLAGS, COMPARED, OUTPUT = "Target", "Runs", "Flags", "What is compared", "Output"
+TARGET, FLAGS, OUTPUT = "Target", "Flags", "Output"
+RUNS, COMPARED = declared_options.RUNS, declared_options.COMPARED
 """The groups of options that several subcommands have."""
+
+_TYPES = {"timeout": _Seconds(), "isolate_root": click.Path(exists=True, file_okay=False)}
+"""Types of click's own for declared options."""
+
+
+def declared(*names: str) -> Callable[[F], F]:
+    """Return options that are declared in config/options.py, by the names of their fields."""
+    return _all_of(*map(_declared, names))
+
+
+def _declared(name: str) -> Callable[[F], F]:
+    one, default = declaration(name), DECLARED[name].default
+    attributes: dict[str, Any] = {"help": one.help}
+    if isinstance(default, bool):
+        # A flag without which the value is True negates it.
+        attributes |= {"is_flag": True, "callback": (lambda ctx, option, value: not value) if default else None}
+    else:
+        several = default == () or None
+        attributes |= {"metavar": one.metavar, "multiple": several, "default": None if several else default}
+        attributes["show_default"] = one.show_default
+    if one.complete:
+        attributes["shell_complete"] = getattr(complete, one.complete)
+    if one.choices:
+        attributes |= {"type": click.Choice(one.choices), "default": default.value}
+        attributes["callback"] = lambda ctx, option, value: one.parse(value) if one.parse else value
+    elif name in _TYPES or one.parse is not None:
+        attributes["type"] = _TYPES.get(name) or _Parsed(name, one.parse)  # type: ignore[arg-type]
+    return option(one.flag, name, group=one.group, **attributes)
 
 
 def format_option(formats: Iterable[str] = FORMATS) -> Callable[[F], F]:
@@ -173,12 +154,6 @@ verbose_option = option("-v", "--verbose", group=OUTPUT, is_flag=True,
 python_option = option("--python", group=TARGET, metavar="EXE", shell_complete=complete.files,
                        help="Python interpreter that runs the training. [default: of the active environment or "
                        ".venv; detaudit's own if a framework is installed beside it]")  # fmt: skip
-vary_option = option("--vary", group=RUNS, multiple=True, metavar="NAME", shell_complete=complete.variations,
-                     help="Vary all, or a variation such as hash-seed, from run to run. Run 1 uses the control "
-                     "value. Repeatable.")  # fmt: skip
-until_option = option("--until", group=RUNS, type=_UntilType(), metavar="STEP|TIME",
-                      help="End each run after this step, or after the last step that the first run does in a "
-                      "time such as 90s.")  # fmt: skip
 jobs_options = _all_of(
     option("--jobs", group=RUNS, type=_JobsType(), default="1", show_default=True, metavar="N|auto",
            help="Number of runs at once, each with an equal share of the CPU cores; auto: as many as there are "
@@ -213,40 +188,12 @@ runs_option = option("--runs", group=RUNS, default=5, show_default=True, type=cl
 recipes_option = option("--recipe", "recipes", group=FLAGS, multiple=True, metavar="NAME|FILE",
                         shell_complete=complete.recipes, help="Recipe to apply: none, seeds, all, any other from "
                         "`detaudit recipes`, or a YAML file. Repeatable. [default: none]")  # fmt: skip
-start_options = _all_of(
-    option("--timeout", group=RUNS, type=_Seconds(), metavar="S", help="Kill a run after S seconds."),
-    option("--isolate", group=RUNS, is_flag=True,
-           help="Run each run in its own copy of the repository, always at the same path."),
-)  # fmt: skip
-compared_options = _all_of(
-    option("--stages", group=COMPARED, metavar="NAMES", default=",".join(wire.DEFAULT_STAGES), callback=_stages,
-           shell_complete=complete.stages,
-           help=f"Stages to record at each step, separated by commas: {', '.join(wire.STAGES)}, or all. "
-           "[default: all but backward, reduce]"),
-    option("--loss-pattern", group=COMPARED, metavar="REGEX",
-           help="Read losses from stdout with this regex. Group `loss`, or the first group, is the loss; "
-           "group `step`, if present, is the step."),
-    option("--artifact", "artifacts_", group=COMPARED, multiple=True, metavar="PATH", shell_complete=complete.files,
-           help="Compare a file the script writes. Globs allowed. Repeatable."),
-    option("--no-files", group=COMPARED, is_flag=True,
-           help="Do not compare the files the script writes, except named ones."),
-    option("--compare", "compare", group=COMPARED, type=click.Choice([one.value for one in Compare]),
-           metavar="result|training", default=Compare.RESULT.value, show_default=True,
-           help="What decides: the training, the files, the printed text and the exit status, or the training and "
-           "the tensors in files alone."),
-    option("--ignore", "ignore", group=COMPARED, multiple=True, metavar="GLOB",
-           help="Leave files out, named ones too. Repeatable."),
-    option("--ignore-text", "ignore_text", group=COMPARED, multiple=True, metavar="REGEX", callback=_regexes,
-           help="Leave out what matches in printed lines. Repeatable."),
-    option("--redact", "redact", group=COMPARED, multiple=True, metavar="NAME",
-           help="Neither store nor show values whose name contains this, beside those that look secret. Repeatable."),
-    option("--file-budget", "file_budget", group=COMPARED, type=_BudgetType(), metavar="TIME,SIZE",
-           help="Time and bytes for reading the files of one run. [default: 60s,8GiB]"),
-)  # fmt: skip
+_APART = ("until", "fail_fast", "vary", "isolate_root")  # not every command has them, or has them here
+start_options = declared(*(name for name in DECLARED if declaration(name).group == RUNS and name not in _APART))
+compared_options = declared(*(name for name in DECLARED if declaration(name).group == COMPARED))
 run_options = _all_of(
     start_options,
-    option("--isolate-root", group=RUNS, type=click.Path(exists=True, file_okay=False, path_type=Path),
-           metavar="DIR", help="Copy this folder instead of the repository. Implies --isolate."),
+    declared("isolate_root"),
     compared_options,
     out_option,
     format_option(),

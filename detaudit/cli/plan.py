@@ -13,13 +13,13 @@ from detaudit.cli.options import (
     RUNS,
     TargetCommand,
     compared_options,
+    declared,
     flag_options,
     option,
     recipes_option,
     runs_option,
     start_options,
     target_options,
-    until_option,
 )
 from detaudit.cli.settings import recipes_of, settings_of
 from detaudit.config.flags import DEVICES
@@ -39,7 +39,7 @@ _EXAMPLES = (
 @runs_option
 @recipes_option
 @flag_options("every recipe")
-@until_option
+@declared("until")
 @start_options
 @option("--env", "variables", group=RUNS, multiple=True, metavar="NAME[=VALUE]",
         help="Set a variable in every run, or take it over from the machine that does the run. Repeatable. Runs have "
@@ -60,9 +60,7 @@ def command(
     files in this folder. Each run has a number, from 1.
     """
     loaded = recipes_of(recipes, options, DEVICES)  # of the machines that will do the runs
-    settings = settings_of(
-        options.pop("after_dashes"), loaded, runs, out=None, isolate_root=None, here=False, **options
-    )
+    settings = settings_of(options.pop("after_dashes"), loaded, runs, out=None, here=False, **options)
     given = dict(map(_variable, variables))
     values = {name: value for name, value in given.items() if value is not None}
     plan = plan_of(

@@ -11,6 +11,7 @@ from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     RUNS,
     TargetCommand,
+    declared,
     engine_options,
     flag_options,
     jobs_options,
@@ -20,8 +21,6 @@ from detaudit.cli.options import (
     runs_option,
     spread_option,
     target_options,
-    until_option,
-    vary_option,
 )
 from detaudit.cli.settings import recipes_of, settings_of
 from detaudit.config import choice
@@ -52,15 +51,14 @@ _EXAMPLES = (
 @runs_option
 @recipes_option
 @flag_options("every recipe")
-@option("--fail-fast", group=RUNS, is_flag=True, help="Stop running a recipe as soon as two runs differ.")
+@declared("fail_fast")
 @option("--full", group=RUNS, is_flag=True,
         help="Let every run go to its end. [default: if a training takes more than 10 s, each run goes 4 times "
         "as far as the last, until two differ or one goes to its end]")  # fmt: skip
 @jobs_options
 @engine_options
 @spread_option
-@vary_option
-@until_option
+@declared("vary", "until")
 @run_options
 def command(format_: str, quiet: bool, verbose: bool, engine: str | None, across: str, **options: Any) -> int:
     """Check whether a training script is deterministic.

@@ -1,17 +1,16 @@
 """From the options of a command line to the settings of an audit."""
 
 import os
-import re
 import secrets
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from detaudit import redact, store
-from detaudit.cli.options import output_rules
 from detaudit.config.flags import Device, load_catalogue
-from detaudit.config.options import Until
+from detaudit.config.options import DECLARED, RunOptions, values_of
 from detaudit.config.recipes import Recipe, load_recipe
 from detaudit.config.variations import load_variations, select
 from detaudit.errors import UsageError
@@ -19,7 +18,6 @@ from detaudit.launch.plan import Settings
 from detaudit.launch.slots import Jobs, cpu_quota, divide
 from detaudit.launch.target import Target, resolve_target
 from detaudit.launch.vary import Varying, offered
-from detaudit.runs import files, printed
 
 
 def command_line() -> tuple[str, ...]:
@@ -31,11 +29,6 @@ def explicit_command(target: Target) -> tuple[str, ...]:
     """Return the command with the Python that was found, so that the report names it and a resumption takes it too."""
     words = command_line()
     return (*words[:2], "--python", target.python, *words[2:]) if target.found else words
-
-
-def loss_regex(text: str | None) -> re.Pattern[str] | None:
-    """Return the regex of --loss-pattern, None if there is none. Raises UsageError if it is invalid."""
-    return printed.compiled(text) if text is not None else None
 
 
 def new_results(out: Path | None) -> tuple[str, Path]:
@@ -60,11 +53,15 @@ def varying_of(names: Sequence[str], isolate: bool, *, alone: bool = True) -> Va
     return varying
 
 
-def refuse_unfinished(until: Until | None, artifacts_: Sequence[str], loss_pattern: str | None) -> None:
+def _each_once(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def refuse_unfinished(options: RunOptions) -> None:
     """Raise UsageError for what a run that is ended early does not leave."""
-    if until is None or not (artifacts_ or loss_pattern):
+    if options.until is None or not (options.artifacts or options.loss_pattern):
         return
-    if artifacts_:
+    if options.artifacts:
         message = "--until cannot be combined with --artifact: a run that is ended early has not written its files"
     else:
         message = "--until cannot be combined with --loss-pattern: printed losses do not show which step they are of"
@@ -94,19 +91,20 @@ def jobs_of(jobs: int | None, devices: tuple[str, ...], runs: int) -> Jobs:
 def settings_of(
     after_dashes: tuple[str, ...], recipes: tuple[Recipe, ...], runs: int, *, here: bool = True, **options: Any
 ) -> Settings:
-    """Return the settings that the options of ``run_options``, ``target_options`` and ``vary_option`` ask for.
+    """Return the settings that the options of ``target_options`` and the declared ones ask for.
 
     Programs are looked for on this machine if runs are done ``here``.
     """
     mark, out = new_results(options["out"])
     jobs = jobs_of(options.get("jobs", 1), options.get("devices", ()), runs)
-    isolate = options["isolate"] or options["isolate_root"] is not None or jobs.apart
-    vary = tuple(dict.fromkeys(options.get("vary", ())))
-    varying = varying_of(vary, isolate, alone=not jobs.apart)
-    until = options.get("until")
-    refuse_unfinished(until, options["artifacts_"], options["loss_pattern"])
+    chosen = RunOptions(**{name: options[name] for name in DECLARED if options.get(name) is not None})
+    chosen = replace(chosen, vary=_each_once(chosen.vary), artifacts=_each_once(chosen.artifacts))
+    isolate = chosen.isolate or chosen.isolate_root is not None or jobs.apart
+    varying = varying_of(chosen.vary, isolate, alone=not jobs.apart)
+    refuse_unfinished(chosen)
     target = resolve_target(options["words"], after_dashes, options["module"], options["python"], here=here)
     return Settings(
+        **{**values_of(chosen), "isolate": isolate or any(one.needs == "isolate" for one in varying.varying)},
         target=target,
         recipes=recipes,
         runs=runs,
@@ -114,17 +112,6 @@ def settings_of(
         mark=mark,
         cwd=Path(os.getcwd()),
         command=explicit_command(target),
-        timeout=options["timeout"],
-        until=until,
-        fail_fast=options.get("fail_fast", False),
-        isolate=isolate or any(one.needs == "isolate" for one in varying.varying),
-        isolate_root=options["isolate_root"],
-        stages=options["stages"],
-        loss_pattern=loss_regex(options["loss_pattern"]),
-        artifacts=files.check(options["artifacts_"]),
-        files=not options["no_files"],
-        outputs=output_rules(options),
-        vary=vary,
         varying=varying,
         jobs=jobs,
     )

@@ -14,12 +14,12 @@ from detaudit.cli.options import (
     FLAGS,
     RUNS,
     TargetCommand,
+    declared,
     engine_option,
     flag_options,
     option,
     run_options,
     target_options,
-    vary_option,
 )
 from detaudit.cli.settings import settings_of
 from detaudit.config import choice
@@ -33,7 +33,7 @@ from detaudit.trace.replay import ReplayRequest
 from detaudit.trace.tracer import Tracer, TraceRequest
 
 _ON_CPU = "torch-on-cpu"
-_UNSUPPORTED = ("stages", "loss_pattern", "artifacts_")
+_UNSUPPORTED = ("stages", "loss_pattern", "artifacts")
 """Options of a run that are hidden here, and refused with a hint: a trace compares every stage, and nothing else."""
 
 
@@ -79,7 +79,7 @@ _EXAMPLES = (
 @option("--repro", group=_REPLAYED, type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
         help="Write a script that repeats it, with its inputs beside it, for a bug report.")  # fmt: skip
 @engine_option
-@vary_option
+@declared("vary")
 @run_options
 @click.pass_context
 def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **options: Any) -> int:

@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Meta
 
 from detaudit.compat import tomllib
-from detaudit.config import yamlfile
+from detaudit.config import options, yamlfile
+from detaudit.config.options import DECLARED, RunOptions
 from detaudit.config.recipes import MAX_SEED
 from detaudit.config.yamlfile import unknown
 from detaudit.errors import ConfigError, NothingToAuditError, UnknownNameError
@@ -108,15 +109,13 @@ _HINT = "See docs/ci.md for the allowed keys."
 Command = Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
-class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     """One named audit of a project.
 
-    ``command`` is a script or ``-m MODULE`` with arguments, or a whole command. ``timeout`` is in seconds, ``until`` is
-    the step after which each run is ended, or a time such as ``90s``. ``loss-tolerance`` is the largest accepted
-    relative difference of the final losses, if the environment is not that of the baseline. ``files`` says whether
-    files that the script writes are compared. ``compare``, ``ignore``, ``ignore-text``, ``redact`` and ``file-budget``
-    are the options of ``detaudit run`` with these names. ``resume`` is the command that resumes a stopped run, ``stop``
-    a command that stops early.
+    ``command`` is a script or ``-m MODULE`` with arguments, or a whole command. ``loss-tolerance`` is the largest
+    accepted relative difference of the final losses, if the environment is not that of the baseline. ``resume`` is the
+    command that resumes a stopped run, ``stop`` a command that stops early. ``given`` has the declared options that are
+    set, by the names of their fields, as they are written.
     """
 
     command: Command
@@ -125,24 +124,37 @@ class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     flags: tuple[str, ...] = ()
     no_flags: tuple[str, ...] = ()
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] | None = None
-    timeout: Annotated[float, Meta(gt=0, le=_YEAR_S)] | None = None
-    until: Annotated[int, Meta(ge=1)] | Annotated[str, Meta(min_length=1)] | None = None
     env: dict[str, str] = {}
     python: str | None = None
-    isolate: bool = False
-    artifacts: tuple[str, ...] = ()
-    files: bool = True
-    compare: Literal["result", "training"] = "result"
-    ignore: tuple[str, ...] = ()
-    ignore_text: tuple[str, ...] = ()
-    redact: tuple[str, ...] = ()
-    file_budget: str | None = None
-    loss_pattern: str | None = None
     baseline: bool = True
     policy: Policy = "fail"
     loss_tolerance: Annotated[float, Meta(ge=0)] | None = None
     resume: Command | None = None
     stop: Command | None = None
+    given: dict[str, Any] = {}
+
+    def options(self) -> RunOptions:
+        """Return the declared options. Raises UsageError for what one does not take."""
+        return options.read(self.given)
+
+
+def _default(one: msgspec.structs.FieldInfo) -> Any:
+    made = one.default_factory is not msgspec.NODEFAULT
+    return msgspec.field(default_factory=one.default_factory) if made else one.default
+
+
+_OWN = [one for one in msgspec.structs.fields(NamedAudit) if one.name != "given"]
+_KEYS = {name: options.declaration(name).key for name in DECLARED if options.declaration(name).key is not None}
+_Table = msgspec.defstruct(
+    "_Table",
+    [(one.name, one.type, _default(one)) for one in _OWN]
+    + [(name, key | msgspec.UnsetType, msgspec.UNSET) for name, key in _KEYS.items()],
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename="kebab",
+)
+"""The layout of an audit: what only a configuration has, and the declared options that have a key there."""
 
 
 class _Project(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -181,14 +193,16 @@ def read(path: Path) -> dict[str, NamedAudit]:
 
 def _audit(path: Path, name: str, raw: dict[str, Any]) -> NamedAudit:
     try:
-        return yamlfile.converted(path, raw, NamedAudit)
+        table = yamlfile.converted(path, raw, _Table)
     except msgspec.ValidationError as error:
         problem, where = yamlfile.split(error)
         if path.suffix == ".toml":
             place = _place(path, ("audits", name, *_keys(where)), problem)
         else:
             place = yamlfile.place(path, f".audits.{name}{where}", problem)
-        raise ConfigError(f"{place}: {problem}", yamlfile.nearest_key(problem, NamedAudit) or _HINT) from error
+        raise ConfigError(f"{place}: {problem}", yamlfile.nearest_key(problem, _Table) or _HINT) from error
+    given = {name: value for name in _KEYS if (value := getattr(table, name)) is not msgspec.UNSET}
+    return NamedAudit(**{one.name: getattr(table, one.name) for one in _OWN}, given=given)
 
 
 def _keys(where: str) -> tuple[str, ...]:

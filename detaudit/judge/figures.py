@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from detaudit.config.options import compiled
 from detaudit.errors import AuditNotFoundError, StorageError
 from detaudit.model import (
     UNHOOKED,
@@ -517,7 +518,7 @@ def _records(audit: Audit, group: Group, folder: Path) -> dict[int, RunRecord] |
 
     The first one is compared with the others.
     """
-    pattern = printed.compiled(audit.loss_pattern) if audit.loss_pattern is not None else None
+    pattern = compiled(audit.loss_pattern) if audit.loss_pattern is not None else None
     runs = [run for run in group.runs if run.counts and run not in group.shorter][:MOST_RUNS]
     base = group.first_finished
     if base is not None and base in runs:

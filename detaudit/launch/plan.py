@@ -9,7 +9,7 @@ from pathlib import Path
 
 from detaudit import wire
 from detaudit.config.flags import NO_ASLR, Flag, with_variables
-from detaudit.config.options import Until
+from detaudit.config.options import RunOptions
 from detaudit.config.recipes import Recipe
 from detaudit.errors import WorkspaceError
 from detaudit.launch import SCRATCH, RunSpec, Slot
@@ -25,7 +25,7 @@ from detaudit.launch.workspace import (
     repository_root,
     without_slot,
 )
-from detaudit.model import Across, FlagState, OutputRules
+from detaudit.model import Across, FlagState
 from detaudit.model.fact import now
 
 # Compose the environment of a run: the user's own, the variables of the recipe, and what loads the recorder.
@@ -65,15 +65,14 @@ def run_environment(
 # Plan the runs that the settings of an audit ask for.
 
 
-@dataclass(frozen=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class Settings(RunOptions):
     """The settings of one audit.
 
-    ``timeout`` is in seconds, ``artifacts`` are relative to where a run starts, ``files`` says whether all others that
-    a run writes are compared too, ``outputs`` what of it counts. ``outer`` are the variables of runs, None for those of
-    this process, ``env`` is added to them, and recipes may override both. ``stepwise`` runs go further one after
-    another; see ladder.py. ``across`` is what it means that machines have different results, ``elsewhere`` are the
-    options that name other machines, ``()`` if runs are done here.
+    ``outer`` are the variables of runs, None for those of this process, ``env`` is added to them, and recipes may
+    override both. ``stepwise`` runs go further one after another; see ladder.py. ``across`` is what it means that
+    machines have different results, ``elsewhere`` are the options that name other machines, ``()`` if runs are done
+    here.
     """
 
     target: Target
@@ -83,20 +82,9 @@ class Settings:
     mark: str
     cwd: Path
     command: tuple[str, ...] = ()
-    timeout: float | None = None
-    until: Until | None = None
-    fail_fast: bool = False
     stepwise: bool = False
-    isolate: bool = False
-    isolate_root: Path | None = None
-    stages: tuple[str, ...] = wire.DEFAULT_STAGES
-    loss_pattern: re.Pattern[str] | None = None
-    artifacts: tuple[str, ...] = ()
-    files: bool = True
-    outputs: OutputRules = field(default_factory=OutputRules)
     env: Mapping[str, str] = field(default_factory=dict)
     outer: Mapping[str, str] | None = None
-    vary: tuple[str, ...] = ()
     varying: Varying = NOTHING_VARIES
     jobs: Jobs = ALONE
     across: Across = Across.FAIL
@@ -135,7 +123,7 @@ def workspace_for(settings: Settings) -> Workspaces:
     """Return where the runs will work. Raises WorkspaceError for an --isolate-root that does not contain the cwd."""
     if not settings.isolate:
         return SharedWorkspace(settings.cwd)
-    root = (settings.isolate_root or repository_root(settings.cwd)).resolve()
+    root = Path(settings.isolate_root or repository_root(settings.cwd)).resolve()
     if not settings.cwd.is_relative_to(root):
         raise WorkspaceError(
             f"--isolate-root {root} does not contain the working directory {settings.cwd}",

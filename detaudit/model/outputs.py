@@ -79,14 +79,6 @@ class OutputRules(msgspec.Struct, frozen=True, kw_only=True):
     redact: tuple[str, ...] = ()
     file_budget: FileBudget = FileBudget()
 
-    @property
-    def options(self) -> list[str]:
-        """The options that ask for these rules."""
-        words = [] if self.compare is Compare.RESULT else ["--compare", self.compare.value]
-        for name, texts in (("--ignore", self.ignore), ("--ignore-text", self.ignore_text), ("--redact", self.redact)):
-            words += [word for text in texts for word in (name, text)]
-        return words + ([] if self.file_budget == FileBudget() else ["--file-budget", str(self.file_budget)])
-
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is known by. ``started`` and ``ended`` are in seconds since 1970, in UTC.

@@ -15,6 +15,7 @@ import msgspec
 
 from detaudit import __version__, private, redact, store, wire
 from detaudit.audit import AuditInProgress
+from detaudit.config.options import read
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.judge.conditions import RunMachine
 from detaudit.launch import RunSpec
@@ -294,7 +295,7 @@ def join(gathered: Gathered, out: Path, cwd: Path, across: Across = Across.FAIL)
             logs = partial(gathered.logs, attempt, spec.folder)  # asked for if the run differs from the first
             audit.take(group, reader.result(spec, attempt, folder, logs))
         audit.update(group)
-    unwatched = () if plan.isolate or len(gathered.runs) < 2 else (LeftoversUnchecked(apart=True),)
+    unwatched = () if read(plan.options).isolate or len(gathered.runs) < 2 else (LeftoversUnchecked(apart=True),)
     warnings = (*gathered.warnings, *unwatched)
     report = audit.report(warnings=warnings, interrupted=gathered.interrupted)
     store.save(out, report)

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from detaudit import __version__, wire
-from detaudit.config.options import Until
+from detaudit.config.options import RunOptions, declaration, read, values_of, written
 from detaudit.config.recipes import Recipe
 from detaudit.errors import ConfigError, UsageError, WorkspaceError
 from detaudit.launch import RESULTS
@@ -24,10 +25,8 @@ from detaudit.launch.plan import Settings
 from detaudit.launch.slots import DEVICES
 from detaudit.launch.target import Target, outer_environment
 from detaudit.launch.workspace import MOST_ENTRIES, is_venv, walk
-from detaudit.model import OutputRules
 from detaudit.model.fact import encode, now
 from detaudit.model.stage import Records
-from detaudit.runs import printed
 
 # What is to be run, whatever machine runs it: the file that `detaudit plan` writes.
 
@@ -39,9 +38,10 @@ SCHEMA_VERSION = "1.0"
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The runs of one audit. Each has a number, from 1; those of a recipe follow on those of the one before.
 
-    ``python`` is the interpreter that the user named, ``""`` for the one that a machine finds; ``timeout`` is in
-    seconds, ``until`` a step. ``variables`` are set in every run, ``passed`` are names of those that each machine has
-    a value for. ``sources`` are the digests of the Python files below the working directory, by relative path.
+    ``python`` is the interpreter that the user named, ``""`` for the one that a machine finds; ``options`` are the
+    declared ones that are not as by default. ``variables`` are set in every run, ``passed`` are names of those that
+    each machine has a value for. ``sources`` are the digests of the Python files below the working directory, by
+    relative path.
     """
 
     schema_version: str
@@ -58,14 +58,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     variables: dict[str, str] = {}
     passed: tuple[str, ...] = ()
     sources: dict[str, str] = {}
-    timeout: float | None = None
-    until: int | None = None
-    isolate: bool = False
-    stages: tuple[str, ...] = wire.DEFAULT_STAGES
-    loss_pattern: str | None = None
-    artifacts: tuple[str, ...] = ()
-    files: bool = True
-    outputs: OutputRules = OutputRules()
+    options: dict[str, Any] = {}
     records: Records = Records.LOGS
 
     @property
@@ -88,6 +81,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def settings(self, target: Target, out: Path, cwd: Path) -> Settings:
         """Return the settings of the planned audit, with results in ``out`` and no mark."""
         return Settings(
+            **values_of(read(self.options)),
             target=target,
             recipes=self.recipes,
             runs=self.runs,
@@ -95,14 +89,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             mark="",
             cwd=cwd,
             command=self.command,
-            timeout=self.timeout,
-            until=Until(step=self.until) if self.until is not None else None,
-            isolate=self.isolate,
-            stages=self.stages,
-            loss_pattern=printed.compiled(self.loss_pattern) if self.loss_pattern is not None else None,
-            artifacts=self.artifacts,
-            files=self.files,
-            outputs=self.outputs,
         )
 
 
@@ -143,16 +129,14 @@ def plan_of(
         variables=dict(variables),
         passed=passed,
         sources=sources(settings.cwd),
-        timeout=settings.timeout,
-        until=until.step if until is not None else None,
-        isolate=settings.isolate,
-        stages=settings.stages,
-        loss_pattern=settings.loss_pattern.pattern if settings.loss_pattern else None,
-        artifacts=settings.artifacts,
-        files=settings.files,
-        outputs=settings.outputs,
+        options=planned(settings),
         records=records,
     )
+
+
+def planned(options: RunOptions) -> dict[str, Any]:
+    """Return the options of a plan, as they are written."""
+    return {name: text for name, text in written(options).items() if declaration(name).planned}
 
 
 def sources(cwd: Path) -> dict[str, str]:

@@ -13,6 +13,7 @@ import msgspec
 
 from detaudit import private, store, wire
 from detaudit.config.flags import Flag
+from detaudit.config.options import Until
 from detaudit.errors import EngineError, StorageError
 from detaudit.judge.conditions import RunMachine
 from detaudit.launch import Launcher, RunOutcome, RunSpec
@@ -24,7 +25,7 @@ from detaudit.model.problems import RunLost
 from detaudit.remote.archive import ArchiveError, Attempt, unpack
 from detaudit.remote.engine import Engine, Job, Lost, Refused, Returned
 from detaudit.remote.join import Reader
-from detaudit.remote.plan import Plan, Snapshot, to_file
+from detaudit.remote.plan import Plan, Snapshot, planned, to_file
 from detaudit.runner import Limits, Observer, Result, Runner
 from detaudit.runs import environment
 
@@ -238,12 +239,12 @@ class RemoteRunner(Runner):
 
     def _job(self, number: int, spec: RunSpec, limits: Limits) -> Job:
         elsewhere, until = self._elsewhere, spec.env.get(wire.ENV_UNTIL)
+        ended = replace(self._settings, until=Until(step=int(until)) if until else None, isolate=False)
         plan = msgspec.structs.replace(
             elsewhere.plan,
             recipes=(spec.recipe,),
             runs=max(number, elsewhere.plan.runs),
-            until=int(until) if until else None,
-            stages=self._settings.stages,
+            options=planned(ended),
         )
         kept = self._kept.where if self._kept is not None else ""
         return Job(

@@ -19,7 +19,6 @@ import msgspec
 
 from detaudit import store, wire
 from detaudit.config.outputs import Listed
-from detaudit.errors import UsageError
 from detaudit.launch import RunSpec
 from detaudit.launch.workspace import Prefixes, Stamp, Stamps
 from detaudit.model import Artifact, FinalState, RunError, Stage, Training, Warning, as_number
@@ -42,14 +41,6 @@ from detaudit.runs.values import MOST_VALUES, digested
 _SHOWN = 3
 
 _Stamp = tuple[int, int, int, int]
-
-
-def check(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths of --artifact. Raises UsageError for an empty one."""
-    found = tuple(dict.fromkeys(patterns))
-    if "" in found:
-        raise UsageError("--artifact takes the path of a file", "Name a file that the script writes.")
-    return found
 
 
 @dataclass(frozen=True)

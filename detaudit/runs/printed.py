@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from detaudit.errors import UsageError
+from detaudit.config.options import STEP, loss_group
 from detaudit.launch.local import was_cut
 from detaudit.model import Number, RunError, Stage, Training, as_number
 from detaudit.model.problems import (
@@ -17,7 +17,6 @@ from detaudit.model.problems import (
     StdoutUnreadable,
 )
 
-LOSS, STEP = "loss", "step"
 """The groups of a pattern. If none is called ``loss``, the first that is not ``step`` is it."""
 
 MOST_LOSSES = 1_000_000
@@ -39,28 +38,6 @@ class _PatternError(Exception):
     def __init__(self, error: RunError) -> None:
         super().__init__(error)
         self.error = error
-
-
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Return the pattern of --loss-pattern. Raises UsageError if it is broken or has no group for the loss."""
-    example = r"for example --loss-pattern 'loss[ :=]+(\S+)'."
-    try:
-        found = re.compile(pattern)
-    except re.error as error:
-        place = f"\n  {error.pattern!s}\n  {' ' * (error.pos or 0)}^" if "\n" not in pattern else ""
-        raise UsageError(f"--loss-pattern is not a valid regex: {error}{place}", f"Fix it; {example}") from error
-    if _loss_group(found) is None:
-        raise UsageError(
-            f"--loss-pattern {pattern!r} has no capture group for the loss",
-            f"Put parentheses around the number: {example}",
-        )
-    return found
-
-
-def _loss_group(pattern: re.Pattern[str]) -> int | None:
-    step = pattern.groupindex.get(STEP)
-    others = (number for number in range(1, pattern.groups + 1) if number != step)
-    return pattern.groupindex.get(LOSS) or next(others, None)
 
 
 def read(log: Path, pattern: re.Pattern[str]) -> Printed:
@@ -88,7 +65,7 @@ def read(log: Path, pattern: re.Pattern[str]) -> Printed:
 
 
 def _losses(log: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, str, float]]:
-    group, count = _loss_group(pattern) or 0, 0
+    group, count = loss_group(pattern) or 0, 0
     with log.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             for match in pattern.finditer(line.rstrip("\n")):

@@ -11,7 +11,7 @@ from detaudit.audit import Auditor
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.model import Audit, FlagOutcome, Purpose, Run, Stage, Status, Verdict
-from detaudit.model.outputs import Compare, OutputRules
+from detaudit.model.outputs import Compare
 from detaudit.model.problems import (
     Failed,
     LogIncomplete,
@@ -100,9 +100,8 @@ def test_a_failed_run_is_compared_by_its_exit_status_alone(tmp_path: Path) -> No
 
 
 def test_the_training_alone_says_nothing_about_a_failed_run(tmp_path: Path) -> None:
-    rules = OutputRules(compare=Compare.TRAINING)
     scripts = run(training(), exit_code=1), run(training()), run(training())
-    result = Auditor(settings(tmp_path, runs=3, outputs=rules), FakeLauncher(*scripts)).run()
+    result = Auditor(settings(tmp_path, runs=3, compare=Compare.TRAINING), FakeLauncher(*scripts)).run()
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.groups[0].reason == RunUnusable(run=1, errors=(Failed(exit_code=1),))
     assert not result.groups[0].outputs_compared

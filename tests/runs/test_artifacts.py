@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from detaudit.errors import UsageError
 from detaudit.model.problems import ArtifactMissing, ArtifactsNotWritten
 from detaudit.model.warnings import ArtifactsSkipped
 from detaudit.runs import files as artifacts
@@ -107,9 +106,3 @@ def test_folders_and_pipes_are_never_opened(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(UnusableError, match="FileNotFoundError"):
         artifacts.read(tmp_path / "gone")
-
-
-def test_paths_are_checked_before_any_run() -> None:
-    assert artifacts.check(["a.pt", "a.pt", "model.weights.h5"]) == ("a.pt", "model.weights.h5")
-    with pytest.raises(UsageError):
-        artifacts.check([""])

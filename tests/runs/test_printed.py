@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit.config.options import compiled
 from detaudit.errors import UsageError
 from detaudit.launch import local
 from detaudit.model import RunError, Stage
@@ -28,7 +29,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read(log: Path, text: str, pattern: str) -> printed.Printed:
     log.write_text(text)
-    return printed.read(log, printed.compiled(pattern))
+    return printed.read(log, compiled(pattern))
 
 
 def losses(log: Path, text: str, pattern: str) -> dict[int, int]:
@@ -123,19 +124,19 @@ def test_a_log_that_was_cut_is_not_read(tmp_path: Path, monkeypatch: pytest.Monk
     path = tmp_path / "stdout.log"
     with local.Log(path, Recorder()) as log:
         os.write(log.input, b"loss 1\n" * 20)
-    found = printed.read(path, printed.compiled(r"loss (\S+)"))
+    found = printed.read(path, compiled(r"loss (\S+)"))
     assert found == printed.Printed(error=StdoutTruncated())
 
 
 def test_a_log_that_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "stdout.log"
-    found = printed.read(path, printed.compiled("(.)"))
+    found = printed.read(path, compiled("(.)"))
     assert found == printed.Printed(error=StdoutUnreadable(detail=f"[Errno 2] No such file or directory: '{path}'"))
 
 
 def test_a_broken_pattern_shows_where_it_breaks() -> None:
     with pytest.raises(UsageError) as raised:
-        printed.compiled(r"loss (\S+")
+        compiled(r"loss (\S+")
     assert raised.value.message.endswith("at position 5\n  loss (\\S+\n       ^")
     assert "for example" in raised.value.hint
 
@@ -143,4 +144,4 @@ def test_a_broken_pattern_shows_where_it_breaks() -> None:
 @pytest.mark.parametrize("pattern", [r"loss \S+", r"(?:loss) \S+", r"step (?P<step>\d+)", ""])
 def test_a_pattern_without_a_group_for_the_loss(pattern: str) -> None:
     with pytest.raises(UsageError, match="has no capture group for the loss"):
-        printed.compiled(pattern)
+        compiled(pattern)

@@ -8,6 +8,7 @@ from typing import Any
 
 from detaudit import advice
 from detaudit.audit import Auditor
+from detaudit.config.options import compiled
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.launch.target import Target
 from detaudit.model import Audit, Explanation, LikelyCause, Reason, Stage, Status, Verdict
@@ -21,11 +22,10 @@ from detaudit.model.problems import (
     RunUnusable,
 )
 from detaudit.model.warnings import ArtifactsSkipped
-from detaudit.runs import printed
 from tests.fakes import FakeLauncher, Script, hello, run, settings, training
 
 NOTHING = [hello(), {"k": "bye", "how": "exit"}]
-LOSS = printed.compiled(r"loss (\S+)")
+LOSS = compiled(r"loss (\S+)")
 
 
 def shows(
@@ -215,7 +215,7 @@ def test_next_commands_inherit_the_options(tmp_path: Path) -> None:
         timeout=90.0,
         stages=("init", "update"),
         isolate=True,
-        isolate_root=Path("/repo"),
+        isolate_root="/repo",
     )
     assert advice.command(requested, "--runs", "3") == (
         r"detaudit run train.py --runs 3 --python python --timeout 90 --stages init,update --loss-pattern "

@@ -49,8 +49,8 @@ def job(name: str, script: str, *arguments: str, run: int = 1) -> Job:
     source = textwrap.dedent(script).encode()
     plan = Plan(
         schema_version=SCHEMA_VERSION, detaudit=__version__, created="", nonce="n", command=("detaudit",), runs=9,
-        recipes=(load_recipe("none", load_catalogue()),), script="train.py", arguments=arguments, timeout=120,
-        sources={"train.py": hashlib.blake2b(source, digest_size=8).hexdigest()},
+        recipes=(load_recipe("none", load_catalogue()),), script="train.py", arguments=arguments,
+        options={"timeout": 120}, sources={"train.py": hashlib.blake2b(source, digest_size=8).hexdigest()},
     )  # fmt: skip
     code = io.BytesIO()
     with tarfile.open(fileobj=code, mode="w:gz") as tar:
