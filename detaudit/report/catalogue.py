@@ -10,7 +10,7 @@ from tabulate import tabulate
 from detaudit.config.flags import DEVICES, Flag
 from detaudit.config.recipes import Recipe, RecipeFile
 from detaudit.model import Diagnosis
-from detaudit.report.document import Table
+from detaudit.report.document import DESCRIPTION, FLAGS, Column, Table
 from detaudit.report.markdown import prose
 from detaudit.report.plain import line
 from detaudit.report.terminal import drawn, filled
@@ -26,8 +26,13 @@ ACTIONS = {
 }
 """The meaning of each action of a flag."""
 
-_FLAG_HEADERS = ("FLAG", "DESCRIPTION", "DEVICES", "USED")
-_RECIPE_HEADERS = ("RECIPE", "DESCRIPTION", "FLAGS")
+_FLAG_COLUMNS = (
+    Column("FLAG", left=True),
+    DESCRIPTION,
+    Column("DEVICES", left=True, drop=5),
+    Column("USED", left=True, drop=7),
+)
+_RECIPE_COLUMNS = (Column("RECIPE", left=True), DESCRIPTION, FLAGS)
 
 Known = tuple[RecipeFile, Recipe]
 """The file of a recipe, and the recipe with its flags resolved."""
@@ -35,15 +40,16 @@ Known = tuple[RecipeFile, Recipe]
 Rows = Sequence[Sequence[str]]
 
 
-def _plain(rows: Rows, headers: Sequence[str], width: int | None) -> str:
-    return drawn(Table(headers, rows), width)
+def _plain(rows: Rows, columns: Sequence[Column], width: int | None) -> str:
+    return drawn(Table(columns, rows), width)
 
 
-def _markdown(rows: Rows, headers: Sequence[str], width: int | None) -> str:
-    return tabulate([[f"`{row[0]}`", *row[1:]] for row in rows], headers, tablefmt="github", disable_numparse=True)
+def _markdown(rows: Rows, columns: Sequence[Column], width: int | None) -> str:
+    titles = [column.title for column in columns]
+    return tabulate([[f"`{row[0]}`", *row[1:]] for row in rows], titles, tablefmt="github", disable_numparse=True)
 
 
-_TABLES: dict[str, Callable[[Rows, Sequence[str], int | None], str]] = {"table": _plain, "markdown": _markdown}
+_TABLES: dict[str, Callable[[Rows, Sequence[Column], int | None], str]] = {"table": _plain, "markdown": _markdown}
 
 FORMATS = ("table", "json", "markdown")
 """The values of ``--format``."""
@@ -54,8 +60,8 @@ def listing(recipes: Sequence[Known], flags: Sequence[Flag], format_: str, width
     if format_ == "json":
         return _json({"recipes": [_recipe_record(known) for known in recipes], "flags": list(map(_record, flags))})
     table = _TABLES[format_]
-    parts = [table([_recipe_row(known) for known in recipes], _RECIPE_HEADERS, width)] if recipes else []
-    parts += [table([_flag_row(flag) for flag in flags], _FLAG_HEADERS, width)] if flags else ["no matching flags"]
+    parts = [table([_recipe_row(known) for known in recipes], _RECIPE_COLUMNS, width)] if recipes else []
+    parts += [table([_flag_row(flag) for flag in flags], _FLAG_COLUMNS, width)] if flags else ["no matching flags"]
     if format_ == "table" and flags:
         parts.append("\n".join(filled(f"{action}: {meaning}", width) for action, meaning in ACTIONS.items()))
         parts.append("Run `detaudit recipes show ID` for details.")
@@ -87,7 +93,7 @@ def one_recipe(known: Known, format_: str, width: int | None = None) -> str:
     parts += [filled(f"Extends: {extends}", width)] if extends else []
     parts += [f"Seed: {recipe.seed}"]
     rows = [_flag_row(flag) for flag in recipe.flags]
-    parts += [_TABLES[format_](rows, _FLAG_HEADERS, width)] if rows else []
+    parts += [_TABLES[format_](rows, _FLAG_COLUMNS, width)] if rows else []
     return "\n\n".join(parts) + "\n"
 
 

@@ -25,12 +25,35 @@ from detaudit.model.fact import count
 from detaudit.model.stage import STAGES
 from detaudit.model.wording import brief, duration
 from detaudit.report import groups
-from detaudit.report.document import Block, Heading, Items, Stderr, Table
+from detaudit.report.document import (
+    DIGEST,
+    FINAL_LOSS,
+    RANK,
+    RUNS,
+    STEPS,
+    SUM_OF_WEIGHTS,
+    TIME,
+    Block,
+    Cell,
+    Column,
+    Heading,
+    Items,
+    Mood,
+    Stderr,
+    Table,
+)
 
 # What reports say about a check: its gates, and why some did not pass.
 
 
-HEADERS = ("AUDIT", "GATE", "RESULT", "RUNS", "TIME")
+_RESULT = Column("RESULT", left=True, comfort=12)
+_GATES = (Column("AUDIT", left=True, comfort=16), Column("GATE", left=True, comfort=16), _RESULT, RUNS, TIME)
+_MOODS = {
+    GateStatus.PASSED: Mood.GOOD,
+    GateStatus.FAILED: Mood.BAD,
+    GateStatus.INCOMPARABLE: Mood.UNCLEAR,
+    GateStatus.INCONCLUSIVE: Mood.UNCLEAR,
+}
 MOST_CHANGES = 12
 
 
@@ -44,9 +67,9 @@ def table(check: Check) -> Table:
         if not one.gates:
             rows.append((one.name, "-", "interrupted", first[1], took))
         for gate in one.gates:
-            rows.append((first[0], gate.name, status(gate), first[1], first[2]))
+            rows.append((first[0], gate.name, Cell(status(gate), _MOODS[gate.status]), first[1], first[2]))
             first = ("", "", "")
-    return Table(HEADERS, rows)
+    return Table(_GATES, rows)
 
 
 def status(gate: Gate) -> str:
@@ -113,9 +136,16 @@ def lock_lines(check: Check) -> list[str]:
 # What reports say about a comparison: both recordings, the losses, the first difference, the final weights.
 
 
-RECORDINGS = ("RECORDING", "RANK", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "DIGEST")
-LOSSES = ("STEP", "LOSS A", "LOSS B", "DIFFERENCE")
-WEIGHTS = ("RANK", "WEIGHT", "TYPE", "SHAPE", "SUM A", "SUM B")
+_RECORDINGS = (Column("RECORDING", left=True), RANK, SUM_OF_WEIGHTS, FINAL_LOSS, STEPS, DIGEST)
+_LOSSES = (Column("STEP"), Column("LOSS A"), Column("LOSS B"), Column("DIFFERENCE", drop=12))
+_WEIGHTS = (
+    RANK,
+    Column("WEIGHT"),
+    Column("TYPE", left=True, drop=3),
+    Column("SHAPE", left=True, drop=4),
+    Column("SUM A"),
+    Column("SUM B"),
+)
 
 NEAR = 2
 MOST_WEIGHTS = 10
@@ -138,7 +168,7 @@ def _sides(found: Comparison) -> tuple[tuple[str, ComparedSide], ...]:
 
 def recordings(found: Comparison) -> Table:
     """Return a table of the final fingerprints, without the column of ranks if neither side has several."""
-    table = Table(RECORDINGS, [_recording(letter, rank) for letter, side in _sides(found) for rank in side.ranks])
+    table = Table(_RECORDINGS, [_recording(letter, rank) for letter, side in _sides(found) for rank in side.ranks])
     table = groups.of_calls(table) if groups.calls_only((*found.a.ranks, *found.b.ranks)) else table
     several = max(len(found.a.ranks), len(found.b.ranks)) > 1
     return groups.of_parts(table) if several else groups.without_ranks(table)
@@ -165,14 +195,14 @@ def losses(found: Comparison) -> Table:
     """
     differing = [pair.rank for pair in found.losses if pair.a != pair.b]
     if not differing:
-        return Table(LOSSES, [])
+        return Table(_LOSSES, [])
     first = found.first_difference
     rank = first.rank if first and first.rank in differing else differing[0]
     pairs = [pair for pair in found.losses if pair.rank == rank]
     turn = next(place for place, pair in enumerate(pairs) if pair.a != pair.b)
     shown = [*pairs[max(0, turn - NEAR) : turn + NEAR + 1]]
     shown += [pair for pair in pairs[turn + NEAR + 1 :] if pair.step & (pair.step - 1) == 0 or pair is pairs[-1]]
-    return Table(LOSSES, [_pair(pair) for pair in shown])
+    return Table(_LOSSES, [_pair(pair) for pair in shown])
 
 
 def _pair(pair: LossPair) -> list[str]:
@@ -289,5 +319,5 @@ def weights(found: Comparison) -> Table:
     for pair in found.differing_weights[:MOST_WEIGHTS]:
         shape = "x".join(map(str, pair.shape)) or "()"
         rows.append([str(pair.rank), str(pair.place), pair.dtype, shape, digits(pair.a), digits(pair.b)])
-    table = Table(WEIGHTS, rows)
+    table = Table(_WEIGHTS, rows)
     return table if _has_ranks(found) else groups.without_ranks(table)

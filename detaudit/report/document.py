@@ -3,39 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum, auto
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from detaudit.report.plain import row
 
 # The parts of a report for people. Each format draws them in its own way.
-
-
-LEFT = frozenset(
-    {
-        "AUDIT",
-        "DESCRIPTION",
-        "DEVICES",
-        "DIGEST",
-        "FIRST DIFFERENCE",
-        "FLAG",
-        "FLAGS",
-        "GATE",
-        "HOST",
-        "MACHINE",
-        "MATCHES CONTROL",
-        "RECIPE",
-        "RECORDING",
-        "RESULT",
-        "RESULTS",
-        "RUNS MATCH",
-        "SHAPE",
-        "TRIAL",
-        "TYPE",
-        "USED",
-        "VARIED",
-    }
-)
-"""Columns that are aligned to the left; the others are numbers."""
 
 
 class Mood(Enum):
@@ -44,6 +16,49 @@ class Mood(Enum):
     GOOD = auto()
     BAD = auto()
     UNCLEAR = auto()
+
+
+class Column(NamedTuple):
+    """A column of a table. Numbers are aligned to the right, texts to the ``left``.
+
+    In a narrow terminal columns are left out in the order of ``drop``, 0 for one that stays. A column with a
+    ``comfort`` has texts that may be wrapped, to that width before others are left out.
+    """
+
+    title: str
+    left: bool = False
+    drop: int = 0
+    comfort: int = 0
+
+
+class Cell(str):
+    """The text of a cell, whether it is what the user hopes for, and the number of the result that it shares."""
+
+    mood: Mood | None
+    mark: int | None
+
+    def __new__(cls, text: str, mood: Mood | None = None, mark: int | None = None) -> "Cell":
+        """Return a cell with this text."""
+        cell = super().__new__(cls, text)
+        cell.mood, cell.mark = mood, mark
+        return cell
+
+    def of(self, text: str) -> "Cell":
+        """Return a cell like this one with another text."""
+        return Cell(text, self.mood, self.mark)
+
+
+# Columns that several tables have.
+
+RUNS = Column("RUNS", drop=11)
+STEPS = Column("STEPS", drop=2)
+SUM_OF_WEIGHTS = Column("SUM OF WEIGHTS", drop=9)
+FINAL_LOSS = Column("FINAL LOSS", drop=6)
+DIGEST = Column("DIGEST", left=True, drop=10)
+RANK, PART = Column("RANK"), Column("PART")
+TIME = Column("TIME", drop=1)
+FLAGS = Column("FLAGS", left=True, comfort=24)
+DESCRIPTION = Column("DESCRIPTION", left=True, comfort=24)
 
 
 @dataclass(frozen=True)
@@ -57,13 +72,14 @@ class Heading:
 class Table:
     """A table, and a line below it."""
 
-    headers: Sequence[str]
+    columns: Sequence[Column]
     rows: Sequence[Sequence[str]]
     note: str = ""
 
-    def is_left(self, header: str) -> bool:
-        """Whether a column is aligned to the left."""
-        return header in LEFT
+    @property
+    def headers(self) -> list[str]:
+        """The titles of its columns."""
+        return [column.title for column in self.columns]
 
 
 @dataclass(frozen=True)
@@ -167,12 +183,14 @@ def plain(block: B) -> B:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
-        return row(value)
+        return value.of(row(value)) if isinstance(value, Cell) else row(value)
+    if isinstance(value, Column):
+        return value._replace(title=row(value.title))
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def without(table: Table, header: str) -> Table:
-    """Return a table without one of its columns."""
-    place = list(table.headers).index(header)
-    headers, *rows = ([*row[:place], *row[place + 1 :]] for row in (table.headers, *table.rows))
-    return replace(table, headers=headers, rows=rows)
+def without(table: Table, column: Column) -> Table:
+    """Return a table without one of its columns, as it is if it does not have it."""
+    kept = [place for place, one in enumerate(table.columns) if one != column]
+    columns = [table.columns[place] for place in kept]
+    return replace(table, columns=columns, rows=[[cells[place] for place in kept] for cells in table.rows])

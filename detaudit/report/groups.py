@@ -33,7 +33,23 @@ from detaudit.model.outputs import LISTED, MOST_SHOWN
 from detaudit.model.outputs import names as output_names
 from detaudit.model.problems import OutputsOpen
 from detaudit.model.wording import both, duration, every, shortened, shown_first
-from detaudit.report.document import Heading, Items, Stderr, Table, without
+from detaudit.report.document import (
+    DIGEST,
+    FINAL_LOSS,
+    PART,
+    RANK,
+    RUNS,
+    STEPS,
+    SUM_OF_WEIGHTS,
+    TIME,
+    Cell,
+    Column,
+    Heading,
+    Items,
+    Stderr,
+    Table,
+    without,
+)
 from detaudit.report.messages import (
     evidence,
     statuses,
@@ -121,6 +137,9 @@ def blocks(group: Group) -> tuple[Heading | Table | Items, ...]:
     return (Heading("machines"), found, *([Items(lines)] if lines else []))
 
 
+_MACHINES = (Column("MACHINE", left=True), Column("HOST", left=True), RUNS, Column("RESULTS", left=True))
+
+
 def machines_table(group: Group) -> Table | None:
     """Return a row for each machine, None for a single one."""
     letters = letters_of(group)
@@ -133,7 +152,7 @@ def machines_table(group: Group) -> Table | None:
         ]
         for machine in group.machines
     ]
-    return Table(("MACHINE", "HOST", "RUNS", "RESULTS"), rows) if rows else None
+    return Table(_MACHINES, rows) if rows else None
 
 
 def machine_differences(machines: Sequence[Machine]) -> list[str]:
@@ -233,8 +252,8 @@ def summary(group: Group) -> str:
 # The table of the runs of one recipe.
 
 
-RANK, PART = "RANK", "PART"
-COLUMNS = ("RUN", RANK, "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERENCE")
+_FIRST_DIFFERENCE = Column("FIRST DIFFERENCE", left=True, comfort=17)
+COLUMNS = (Column("RUN"), RANK, SUM_OF_WEIGHTS, FINAL_LOSS, STEPS, TIME, DIGEST, _FIRST_DIFFERENCE)
 MARKED = "runs with the same letter have the same result"
 
 
@@ -252,8 +271,8 @@ def runs_table(group: Group) -> Table:
 
 def of_parts(found: Table) -> Table:
     """Return a table whose column of ranks is one of parts if not all in it are numbers, as for a file or a fit."""
-    names = [row[list(found.headers).index(RANK)] for row in found.rows]
-    return found if all(name.isdigit() for name in names if name) else _renamed(found, RANK, PART)
+    names = [row[list(found.columns).index(RANK)] for row in found.rows]
+    return found if all(name.isdigit() for name in names if name) else _replaced(found, RANK, PART)
 
 
 def without_ranks(found: Table) -> Table:
@@ -269,16 +288,16 @@ def calls_only(ranks: Iterable[RankRecord]) -> bool:
 
 def of_calls(found: Table) -> Table:
     """Return a table for calls of models: without weights and losses, and with calls instead of steps."""
-    return _renamed(without(without(found, "SUM OF WEIGHTS"), "FINAL LOSS"), "STEPS", "CALLS")
+    return _replaced(without(without(found, SUM_OF_WEIGHTS), FINAL_LOSS), STEPS, Column("CALLS"))
 
 
 def _of_ended(found: Table) -> Table:
     """Return a table for runs that were ended: without sums of weights, and with the losses and weights by then."""
-    return _renamed(without(found, "SUM OF WEIGHTS"), "FINAL LOSS", "LOSS")
+    return _replaced(without(found, SUM_OF_WEIGHTS), FINAL_LOSS, Column("LOSS", drop=8))
 
 
-def _renamed(found: Table, old: str, new: str) -> Table:
-    return replace(found, headers=[new if header == old else header for header in found.headers])
+def _replaced(found: Table, old: Column, new: Column) -> Table:
+    return replace(found, columns=[new if column == old else column for column in found.columns])
 
 
 def _rows(group: Group, run: Run, mark: str) -> Iterator[list[str]]:
@@ -292,7 +311,11 @@ def _rows(group: Group, run: Run, mark: str) -> Iterator[list[str]]:
             digits(rank.final_loss) if rank and not early else "-",
             _steps(run, rank),
             time if first else "",
-            "-" if early else f"{short_digest(rank)} {mark if first else ''}".rstrip(),
+            "-"
+            if early
+            else Cell(f"{short_digest(rank)} {mark}", mark=number(mark))
+            if first and mark
+            else short_digest(rank),
             _difference(group, run, rank),
         ]
 

@@ -42,8 +42,8 @@ def _drawn(block: Block) -> str:
     match block:
         case Heading(text=text):
             return f"### {prose(text)}"
-        case Table(headers=headers, rows=rows, note=note):
-            escaped = Table(headers, [[_cell(text) for text in cells] for cells in rows])
+        case Table(columns=columns, rows=rows, note=note):
+            escaped = Table(columns, [[_cell(text) for text in cells] for cells in rows])
             return "\n\n".join(filter(None, [_table(escaped), prose(note)]))
         case Answer(word=word, sentence=sentence, evidence=evidence):
             return _paragraphs([f"**{word}**: {prose(sentence)}", prose(evidence)])
@@ -54,7 +54,7 @@ def _drawn(block: Block) -> str:
 
 
 def _table(found: Table) -> str:
-    align = ["left" if found.is_left(header) else "right" for header in found.headers]
+    align = ["left" if column.left else "right" for column in found.columns]
     return tabulate(found.rows, found.headers, tablefmt="pipe", colalign=align, disable_numparse=True)
 
 

@@ -26,7 +26,7 @@ from detaudit.model.problems import errors
 from detaudit.model.sources import REPEATED
 from detaudit.model.wording import shortened
 from detaudit.report import groups
-from detaudit.report.document import Table
+from detaudit.report.document import DIGEST, FINAL_LOSS, FLAGS, RUNS, SUM_OF_WEIGHTS, Cell, Column, Mood, Table
 from detaudit.report.messages import (
     by_hand,
     costs,
@@ -37,7 +37,7 @@ from detaudit.report.messages.evidence import begins_later, bit_identical, may_g
 # What both kinds of bisection report: a table of trials, an answer, and what it rests on.
 
 
-TRIAL_HEADERS = ("TRIAL", "RUNS", "SUM OF WEIGHTS", "FINAL LOSS", "DIGEST")
+_TRIAL = (Column("TRIAL", left=True), RUNS, SUM_OF_WEIGHTS, FINAL_LOSS, DIGEST)
 _PREFIX = "trial-"
 
 
@@ -71,7 +71,7 @@ def trials_total(audit: Bisection | VariationBisection) -> str:
 
 
 def cells(group: Group, runs: int, shown: Run | None) -> list[str]:
-    """Return the columns of HEADERS, with the fingerprint of one of its runs."""
+    """Return the columns of every trial, with the fingerprint of one of its runs."""
     rank = shown.ranks[0] if shown else None
     return [
         name(group.recipe.name),
@@ -90,15 +90,15 @@ def ended(audit: Bisection | VariationBisection) -> Iterator[str]:
         yield f"every run was ended after step {through:,}: nothing is known of later steps"
 
 
-def match(group: Group) -> str:
+def match(group: Group) -> Cell:
     """Return whether the runs of a trial match, and where they differ."""
-    found = group.first_difference
-    if found is not None:
-        return f"no: {found.cell()}"
+    first = group.first_difference
+    if first is not None:
+        return Cell(f"no: {first.cell()}", Mood.BAD)
     bad = next((run for run in group.runs if not run.finished), None)
     if bad is not None:
-        return f"({statuses.NAMES[bad.status]})"
-    return _trial_how_far(group.runs) if len(group.runs) > 1 else "-"
+        return Cell(f"({statuses.NAMES[bad.status]})")
+    return Cell(_trial_how_far(group.runs), Mood.GOOD) if len(group.runs) > 1 else Cell("-")
 
 
 def _trial_how_far(runs: Sequence[Run]) -> str:
@@ -113,7 +113,7 @@ def _trial_how_far(runs: Sequence[Run]) -> str:
 # What reports say about a bisection: its trials, and the flags that are needed.
 
 
-BISECTION_HEADERS = (*TRIAL_HEADERS, "RUNS MATCH", "FLAGS")
+_BISECTION = (*_TRIAL, Column("RUNS MATCH", left=True, comfort=17), FLAGS)
 MOST_FLAGS = 3
 
 
@@ -138,7 +138,7 @@ def bisection_result(audit: Bisection) -> Result:
 def _table(audit: Bisection) -> Table:
     found = frozenset(flag for one in audit.needed or () for flag in (one.flag, *one.requires))
     rows = [_row(group, found) for group in audit.groups]
-    return Table(BISECTION_HEADERS, rows, "* the set found" if any(row[-1].startswith("* ") for row in rows) else "")
+    return Table(_BISECTION, rows, "* the set found" if any(row[-1].startswith("* ") for row in rows) else "")
 
 
 def _row(group: Group, found: frozenset[str]) -> list[str]:
@@ -258,7 +258,11 @@ def last_unfixed(audit: Bisection) -> Group | None:
 # What reports say about a bisection over variations: its trials, and the variations that change the training.
 
 
-VARIATION_HEADERS = (*TRIAL_HEADERS, "MATCHES CONTROL", "VARIED")
+_VARIATIONS = (
+    *_TRIAL,
+    Column("MATCHES CONTROL", left=True, comfort=17),
+    Column("VARIED", left=True, comfort=16),
+)
 MOST_NAMES = 3
 NOTE = (
     "Note: runs here have different environments. In every trial but the first, the listed variations change from run "
@@ -271,7 +275,7 @@ def variations_result(audit: VariationBisection) -> Result:
     control = next(iter(audit.groups), None)
     suspects = [source for one in audit.sensitive_to or () for source in one.suspects]
     return Result(
-        table=Table(VARIATION_HEADERS, [_variation_row(group, tuple(audit.controls)) for group in audit.groups]),
+        table=Table(_VARIATIONS, [_variation_row(group, tuple(audit.controls)) for group in audit.groups]),
         outcome=audit.outcome,
         sentence=_variation_sentence(audit),
         evidence=_variation_evidence(audit),

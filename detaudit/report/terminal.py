@@ -4,18 +4,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
-from typing import TypeAlias
 
 import click
 from rich.cells import cell_len, chop_cells
 
 from detaudit.compat import assert_never
 from detaudit.model import Report
-from detaudit.report import groups
 from detaudit.report.document import (
     Answer,
     Block,
+    Cell,
     Code,
+    Column,
     Heading,
     Interrupted,
     Items,
@@ -104,40 +104,8 @@ def _broken(words: list[str], width: int, indent: str, hanging: str) -> str:
 # Fit a table into the columns of a terminal: wrap its texts, then leave out what matters least.
 
 
-Styled: TypeAlias = Callable[[str, str], str]
-"""Returns a cell, given its header too, with what takes no column, such as a color."""
-
 _GAP = 2
 """Columns between two columns of a table."""
-
-COMFORT = {
-    "AUDIT": 16,
-    "DESCRIPTION": 24,
-    "FIRST DIFFERENCE": 17,
-    "FLAGS": 24,
-    "GATE": 16,
-    "MATCHES CONTROL": 17,
-    "RESULT": 12,
-    "RUNS MATCH": 17,
-    "VARIED": 16,
-}
-"""Columns of texts that may be wrapped, each with the width below which other columns are left out first."""
-
-LEAST_IMPORTANT = (
-    "TIME",
-    "STEPS",
-    "TYPE",
-    "SHAPE",
-    "DEVICES",
-    "FINAL LOSS",
-    "USED",
-    "LOSS",
-    "SUM OF WEIGHTS",
-    "DIGEST",
-    "RUNS",
-    "DIFFERENCE",
-)
-"""Columns that may be left out, in this order."""
 
 
 def fitted(table: Table, width: int | None) -> Table:
@@ -148,31 +116,31 @@ def fitted(table: Table, width: int | None) -> Table:
     if width is None or not table.rows:
         return table
     width = max(LEAST, width)
-    found, silent = table, _silent(table)
-    for header in (*silent, *LEAST_IMPORTANT):
-        if header in found.headers and _taken(_widths(found, _comfortable)) > width:
-            found = without(found, header)
-    gone = ", ".join(header for header in table.headers if header not in (*found.headers, *silent))
+    shown, silent = table, _silent(table)
+    droppable = sorted((column for column in table.columns if column.drop), key=lambda column: column.drop)
+    for column in (*silent, *droppable):
+        if _taken(_widths(shown, _comfortable)) > width:
+            shown = without(shown, column)
+    gone = ", ".join(one.title for one in table.columns if one not in (*shown.columns, *silent))
     note = f"hidden at this width: {gone}" if gone else ""
-    return replace(_wrapped(found, width), note="; ".join(filter(None, [table.note, note])))
+    return replace(_wrapped(shown, width), note="; ".join(filter(None, [table.note, note])))
 
 
-def drawn(table: Table, width: int | None, styled: Styled = lambda header, cell: cell) -> str:
+def drawn(table: Table, width: int | None) -> str:
     """Return a table that fits, with its note below it; see lines."""
     shown = fitted(table, width)
-    return "\n".join([*lines(shown, styled), *([filled(shown.note, width)] if shown.note else [])])
+    return "\n".join([*lines(shown), *([filled(shown.note, width)] if shown.note else [])])
 
 
-def lines(table: Table, styled: Styled = lambda header, cell: cell) -> Iterator[str]:
+def lines(table: Table) -> Iterator[str]:
     """Yield the lines of a table."""
-    names = [header.replace("\n", " ") for header in table.headers]
     cells = [[text.split("\n") for text in row] for row in (table.headers, *table.rows)]
     widths = [max(map(width_of, chain(*column))) for column in zip(*cells, strict=True)]
-    for number, row in enumerate(cells):
-        for parts in zip_longest(*row, fillvalue=""):
+    for number, (row, texts) in enumerate(zip((table.headers, *table.rows), cells, strict=True)):
+        for parts in zip_longest(*texts, fillvalue=""):
             drawn = (
-                _padded(styled(name, part), size, left=table.is_left(name))
-                for name, part, size in zip(names, parts, widths, strict=True)
+                _padded(_colored(cell, part), size, left=column.left)
+                for cell, part, column, size in zip(row, parts, table.columns, widths, strict=True)
             )
             yield (" " * _GAP).join(drawn).rstrip()
         if number == 0:
@@ -184,29 +152,38 @@ def _padded(text: str, size: int, *, left: bool) -> str:
     return text + space if left else space + text
 
 
-def _silent(table: Table) -> list[str]:
+def _colored(cell: str, part: str) -> str:
+    """Return a line of a cell in the color of its mood, or of its mark: equal digests have the same."""
+    if not isinstance(cell, Cell) or not part:
+        return part
+    if cell.mark is not None:
+        return click.style(part, fg=_MARKS[cell.mark % len(_MARKS)])
+    return click.style(part, fg=_COLORS[cell.mood]) if cell.mood else part
+
+
+def _silent(table: Table) -> list[Column]:
     """Return the columns that say nothing."""
-    columns = zip(table.headers, *table.rows, strict=True)
-    return [header for header, *cells in columns if all(cell in ("", "-") for cell in cells)]
+    columns = zip(table.columns, *table.rows, strict=True)
+    return [column for column, *cells in columns if all(cell in ("", "-") for cell in cells)]
 
 
-def _widths(table: Table, least: Callable[[str, int, int], int]) -> list[int]:
-    """Return a width for each column; ``least`` is given its header, its longest word and its longest text."""
-    found = []
-    for header, *cells in zip(table.headers, *table.rows, strict=True):
-        texts = [header, *cells]
+def _widths(table: Table, least: Callable[[Column, int, int], int]) -> list[int]:
+    """Return a width for each column; ``least`` is given it, its longest word and its longest text."""
+    widths = []
+    for column, *cells in zip(table.columns, *table.rows, strict=True):
+        texts = [column.title, *cells]
         longest = max(map(width_of, texts))
         word = max(width_of(part) for text in texts for part in text.split(" "))
-        found.append(least(header, word, longest))
-    return found
+        widths.append(least(column, word, longest))
+    return widths
 
 
-def _comfortable(header: str, word: int, longest: int) -> int:
-    return min(longest, max(word, COMFORT[header])) if header in COMFORT else longest
+def _comfortable(column: Column, word: int, longest: int) -> int:
+    return min(longest, max(word, column.comfort)) if column.comfort else longest
 
 
-def _tightest(header: str, word: int, longest: int) -> int:
-    return word if header in COMFORT else longest
+def _tightest(column: Column, word: int, longest: int) -> int:
+    return word if column.comfort else longest
 
 
 def _taken(widths: Sequence[int]) -> int:
@@ -215,14 +192,14 @@ def _taken(widths: Sequence[int]) -> int:
 
 def _wrapped(table: Table, width: int) -> Table:
     """Return a table whose texts are wrapped as far as needed, the longest ones first."""
-    widths = _widths(table, lambda header, word, longest: longest)
+    widths = _widths(table, lambda column, word, longest: longest)
     for least in (_widths(table, _comfortable), _widths(table, _tightest)):
         while _taken(widths) > width and (may := [place for place, at in enumerate(least) if widths[place] > at]):
             widths[max(may, key=widths.__getitem__)] -= 1
     while _taken(widths) > width and max(widths) > 1:  # words have to be broken
         widths[widths.index(max(widths))] -= 1
-    headers, *rows = (list(map(_cell, row, widths)) for row in (table.headers, *table.rows))
-    return replace(table, headers=headers, rows=rows)
+    columns = [one._replace(title=_cell(one.title, size)) for one, size in zip(table.columns, widths, strict=True)]
+    return replace(table, columns=columns, rows=[list(map(_cell, row, widths)) for row in table.rows])
 
 
 def _cell(text: str, width: int) -> str:
@@ -233,7 +210,8 @@ def _cell(text: str, width: int) -> str:
             lines[-1] += f" {word}"
         else:
             lines += chop_cells(word, width) or [""]
-    return "\n".join(lines)
+    wrapped = "\n".join(lines)
+    return text.of(wrapped) if isinstance(text, Cell) else wrapped
 
 
 # A report for a terminal, in lines that fit into its width.
@@ -241,22 +219,11 @@ def _cell(text: str, width: int) -> str:
 
 _COLORS = {Mood.GOOD: "green", Mood.BAD: "red", Mood.UNCLEAR: "yellow"}
 
-_ANSWERS = ("RESULT", "RUNS MATCH", "MATCHES CONTROL")
-_MOODS = {
-    "passed": Mood.GOOD,
-    "yes": Mood.GOOD,
-    "failed": Mood.BAD,
-    "no": Mood.BAD,
-    "incomparable": Mood.UNCLEAR,
-    "inconclusive": Mood.UNCLEAR,
-}
-"""The first words of cells in columns of answers."""
-
 _SIGNS = {"> ": "cyan", "- ": "red", "+ ": "green"}
 """Colors of code that is quoted, removed or added."""
 
 _MARKS = ("cyan", "magenta", "yellow", "blue", "green", "red")
-"""Colors of digests that are marked with the letters A, B, …"""
+"""Colors of results that several runs share."""
 
 
 def render(report: Report, width: int | None = None) -> str:
@@ -275,7 +242,7 @@ def _drawn(block: Block, width: int | None) -> str:
         case Heading(text=text):
             return click.style(filled(text, width), bold=True)
         case Table():
-            return drawn(block, width, _colored)
+            return drawn(block, width)
         case Answer(word=word, mood=mood, sentence=sentence, evidence=evidence):
             answer = f"{click.style(word, fg=_COLORS[mood], bold=True)}: {sentence}"
             return "\n".join(filled(text, width, by) for text, by in ((answer, ""), (evidence, "  ")) if text)
@@ -283,15 +250,6 @@ def _drawn(block: Block, width: int | None) -> str:
             return _ending(block, width)
         case _:
             return _lines(block, width)
-
-
-def _colored(header: str, cell: str) -> str:
-    """Return a cell of a table in its color; equal digests have the same."""
-    _, marked, mark = cell.rpartition(" ")
-    if header == "DIGEST" and marked:
-        return click.style(cell, fg=_MARKS[groups.number(mark) % len(_MARKS)])
-    mood = _MOODS.get(cell.split(" ")[0].rstrip(":,")) if header in _ANSWERS else None
-    return click.style(cell, fg=_COLORS[mood]) if mood else cell
 
 
 def _lines(block: Text | Items | Code | Stderr | Notes, width: int | None) -> str:

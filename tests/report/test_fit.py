@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from detaudit.report import FORMATS, render, terminal
-from detaudit.report.document import Table
+from detaudit.report.document import (
+    DIGEST,
+    FINAL_LOSS,
+    FLAGS,
+    STEPS,
+    SUM_OF_WEIGHTS,
+    TIME,
+    Cell,
+    Column,
+    Mood,
+    Table,
+    plain,
+)
 from tests.report.test_reporters import ALL
 from tests.report.widths import too_wide
 
@@ -45,14 +57,11 @@ def table_words(text: str) -> set[str]:
     return found
 
 
-def a_table(*headers: str, cells: list[str]) -> Table:
-    return Table(headers, [cells])
-
-
-LONG = a_table(
-    "RUN", "SUM OF WEIGHTS", "FINAL LOSS", "STEPS", "TIME", "DIGEST", "FIRST DIFFERENCE",
-    cells=["1", "-147.63935280458827", "0.45710381865501404", "36", "1 h 03 min", "2212391d A", "step 36, backward"],
-)  # fmt: skip
+FIRST_DIFFERENCE = Column("FIRST DIFFERENCE", left=True, comfort=17)
+LONG = Table(
+    (Column("RUN"), SUM_OF_WEIGHTS, FINAL_LOSS, STEPS, TIME, DIGEST, FIRST_DIFFERENCE),
+    [["1", "-147.63935280458827", "0.45710381865501404", "36", "1 h 03 min", "2212391d A", "step 36, backward"]],
+)
 
 
 @pytest.mark.parametrize(
@@ -73,26 +82,26 @@ def test_what_matters_least_is_left_out_and_named(width: int | None, hidden: lis
 
 def test_a_column_that_says_nothing_is_left_out_first_and_not_named() -> None:
     cells = ["1", "-", "0.5", "36", "10.7 s", "2212391d", "x" * 40]
-    found = terminal.fitted(Table(LONG.headers, [cells]), 95)
+    found = terminal.fitted(Table(LONG.columns, [cells]), 95)
     assert "SUM OF WEIGHTS" not in found.headers
     assert (found.note, len(found.headers)) == ("", 6)
 
 
 def test_texts_are_wrapped_between_words() -> None:
     found = terminal.fitted(
-        a_table("TRIAL", "FLAGS", cells=["1", "* mkl-dynamic-off, numpy-default-rng, torch-seed"]), 45
+        Table((Column("TRIAL"), FLAGS), [["1", "* mkl-dynamic-off, numpy-default-rng, torch-seed"]]), 45
     )
     assert list(terminal.lines(found)) == [
         "TRIAL  FLAGS",
         "-----  -------------------------------------",
-        "1      * mkl-dynamic-off, numpy-default-rng,",
+        "    1  * mkl-dynamic-off, numpy-default-rng,",
         "       torch-seed",
     ]
 
 
 @given(st.lists(st.lists(TEXTS, min_size=3, max_size=3), min_size=1, max_size=4), st.integers(terminal.LEAST, 90))
 def test_a_table_of_any_text_fits(rows: list[list[str]], width: int) -> None:
-    text = terminal.drawn(Table(("RUN", "FLAGS", "FIRST DIFFERENCE"), rows), width)
+    text = terminal.drawn(Table((Column("RUN"), FLAGS, FIRST_DIFFERENCE), rows), width)
     assert [line for line in text.splitlines() if cell_len(line) > width] == []
     shown = "".join(text.split())
     assert all(letter in shown for row in rows for cell in row for letter in cell.replace(" ", ""))
@@ -107,6 +116,17 @@ def test_filled_text_keeps_its_words(text: str, width: int, indent: str) -> None
     assert "".join(found.replace(indent, "").split()) == "".join(text.split())
     assert too_wide(found, width) == []
     assert terminal.filled(text, None, indent) == indent + text
+
+
+def test_a_cell_has_the_color_of_its_mood_or_of_its_result_in_each_of_its_lines() -> None:
+    cells = [Cell("no: step 3, backward", Mood.BAD), Cell("2212391d A", mark=0), Cell("2212391d B", mark=1), "no"]
+    columns = [FIRST_DIFFERENCE, Column("DIGEST"), Column("OTHER"), Column("PLAIN")]
+    _, _, first, second = terminal.lines(terminal.fitted(plain(Table(columns, [cells])), 50))
+    assert first.split("  ")[0] == click.style("no: step 3,", fg="red")
+    assert second.strip() == click.style("backward", fg="red")
+    assert click.style("2212391d A", fg="cyan") in first
+    assert click.style("2212391d B", fg="magenta") in first
+    assert first.endswith(" no")
 
 
 def test_colors_take_no_room() -> None:

@@ -223,7 +223,7 @@ def test_quoted_and_edited_code_has_colors_of_its_own() -> None:
 
 def test_a_column_of_ranks_has_numbers_only() -> None:
     group = AUDITS["nondeterministic"].groups[1]
-    assert groups.runs_table(group).headers[:2] == ("RUN", "RANK")
+    assert groups.runs_table(group).headers[:2] == ["RUN", "RANK"]
     with_file = tuple(
         msgspec.structs.replace(
             run, ranks=(run.ranks[0], msgspec.structs.replace(run.ranks[1], framework=Stage.ARTIFACT))

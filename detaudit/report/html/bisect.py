@@ -63,7 +63,7 @@ def parts(audit: Bisection | VariationBisection) -> list[Part]:
     """Return the other parts of the page."""
     found = result(audit)
     matrix = [Part("trials", "Trials", "matrix.html", _matrix(audit), figures.MATRIX)] if audit.groups else []
-    table: Section = [Table(found.table.headers, found.table.rows, found.table.note)]
+    table: Section = [Table(found.table.columns, found.table.rows, found.table.note)]
     notes: Section = [Notes(found.notes)]
     charts = [*_proof(audit), *_costs(audit), *_times(audit)]
     return [
@@ -117,9 +117,7 @@ def _cell(flag: str, found: Sequence[str], needed: set[str]) -> tuple[str, str, 
 
 
 def _mood(group: Group) -> Mood:
-    if group.first_difference is not None:
-        return Mood.BAD
-    return Mood.GOOD if searches.match(group).startswith("yes") else Mood.UNCLEAR
+    return searches.match(group).mood or Mood.UNCLEAR
 
 
 Chart = tuple[str, str, Markup]

@@ -12,7 +12,7 @@ from detaudit.model.fact import count
 from detaudit.model.figures import Curve, Distance, GroupFigures, Ladder, Losses, Point, WeightCell, Weights
 from detaudit.model.wording import brief, duration
 from detaudit.report import groups
-from detaudit.report.document import Answer, Mood, Section, Stderr, Table
+from detaudit.report.document import PART, RANK, Answer, Mood, Section, Stderr, Table
 from detaudit.report.groups import ordered, results
 from detaudit.report.html import charts
 from detaudit.report.html.charts import linear
@@ -261,7 +261,7 @@ class GroupView:
     def table(self) -> Table | None:
         """All runs and ranks, if a row for each of them is not shown already."""
         found = groups.runs_table(self.group)
-        hidden = len(self.group.runs) > MOST_RUNS or not {groups.RANK, groups.PART}.isdisjoint(found.headers)
+        hidden = len(self.group.runs) > MOST_RUNS or not {RANK, PART}.isdisjoint(found.columns)
         return found if hidden and found.rows else None
 
     @property
