@@ -37,7 +37,7 @@ ROOMS = {
     "scanner": {"recorder"},
     "callbacks": set(),
     # What is asked for, and how what leaves a run is compared.
-    "config": {"compat", "errors", "model"},
+    "config": {"compat", "errors", "model", "wire"},
     "outputs": {"model", "redact"},
     # One process and its end; the user's code, read.
     "launch": {"config", "errors", "model", "outputs", "private", "redact", "wire"},

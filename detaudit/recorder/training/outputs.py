@@ -145,7 +145,7 @@ class LastCalls:
 
 # Record what models return: each call as long as nothing was trained, after that the calls since the last update.
 #
-# A call counts if no other one is in progress in its thread. last_calls.py says which calls count after an update. As
+# A call counts if no other one is in progress in its thread. The end of this file says which count after an update. As
 # long as nothing was trained, calls with equal inputs and outputs count once: a benchmark repeats one by chance.
 
 
