@@ -424,7 +424,7 @@ def test_an_unordered_pipeline_is_the_first_to_differ(project: Project) -> None:
         model.fit(numbers.map(lambda x: (x, x[:1])).batch(8), verbose=0)
         """,
     )
-    done = project.run("train.py", "--runs", "2")
+    done = project.run("train.py", "--runs", "5", "--fail-fast")
     assert done.code == 1, done.out
     (group,) = done.json["groups"]
     found = group["first_difference"]
