@@ -141,8 +141,13 @@ def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: boo
 
 def _spread(group: Group) -> bool:
     """Whether several ranks first differ in their updates, and what each computed before that was not recorded."""
-    found = group.first_difference
-    return found is not None and bool(found.also) and found.stage is Stage.UPDATE and Stage.BACKWARD not in group.stages
+    first_difference = group.first_difference
+    return (
+        first_difference is not None
+        and bool(first_difference.also)
+        and first_difference.stage is Stage.UPDATE
+        and Stage.BACKWARD not in group.stages
+    )
 
 
 def in_folder(report: Audit | Check, folder: Path) -> Audit | Check:
@@ -192,12 +197,12 @@ def resume_step(settings: Settings) -> tuple[NextStep, ...]:
     return (NextStep(command=text, purpose=Purpose.RESUME),)
 
 
-def flag_step(settings: Settings, found: Culprit | None) -> tuple[NextStep, ...]:
+def flag_step(settings: Settings, culprit: Culprit | None) -> tuple[NextStep, ...]:
     """Return the command that checks the first flag of a culprit, none if runs with it already differed."""
-    trial = found.flags[0].trial if found is not None and found.flags else None
-    if found is None or not found.flags or (trial is not None and not trial.matched):
+    trial = culprit.flags[0].trial if culprit is not None and culprit.flags else None
+    if culprit is None or not culprit.flags or (trial is not None and not trial.matched):
         return ()
-    text = command(settings, "--runs", str(settings.runs), "--flag", found.flags[0].flag)
+    text = command(settings, "--runs", str(settings.runs), "--flag", culprit.flags[0].flag)
     return (NextStep(command=text, purpose=Purpose.CHECK_FLAG),)
 
 

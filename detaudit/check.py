@@ -74,11 +74,16 @@ def repeatable(group: Group) -> Gate:
         return _gate(GateName.REPEATABLE, GateStatus.PASSED, RunsMatch(runs=group.compared, through=group.through))
     if group.verdict is Verdict.INCONCLUSIVE:
         return _gate(GateName.REPEATABLE, GateStatus.INCONCLUSIVE, RunsInconclusive(reason=group.reason))
-    found = group.first_difference
+    first_difference = group.first_difference
     detail = RunsGaveDifferentResults(
-        runs=group.compared, distinct_results=group.distinct_results, first_difference=found
+        runs=group.compared, distinct_results=group.distinct_results, first_difference=first_difference
     )
-    return _gate(GateName.REPEATABLE, GateStatus.FAILED, detail, first_difference=found and found.difference)
+    return _gate(
+        GateName.REPEATABLE,
+        GateStatus.FAILED,
+        detail,
+        first_difference=first_difference and first_difference.difference,
+    )
 
 
 def differed_earlier(group: Group, folder: str) -> Gate:
@@ -171,19 +176,19 @@ def same_after_resume(group: Group, stopped: Run, resumed: Run, trained: int) ->
     return _gate(name, GateStatus.FAILED, differs)
 
 
-def _no_resume(group: Group, whole: Run | None, stopped: Run, resumed: Run, trained: int) -> GateDetail | None:
+def _no_resume(group: Group, run: Run | None, stopped: Run, resumed: Run, trained: int) -> GateDetail | None:
     """Return why a resume cannot be judged, None if it can."""
-    if whole is None or group.verdict is not Verdict.DETERMINISTIC:
+    if run is None or group.verdict is not Verdict.DETERMINISTIC:
         return RunsMustMatch()
     if stopped.status not in (Status.OK, Status.STOPPED):
         return StopUnusable(errors=stopped.errors)
-    if stopped.steps >= whole.steps:
-        return StoppedTooLate(steps=whole.steps)
+    if stopped.steps >= run.steps:
+        return StoppedTooLate(steps=run.steps)
     if resumed.status is not Status.OK:
         return ResumeUnusable(errors=resumed.errors)
-    if trained >= whole.steps:
+    if trained >= run.steps:
         return StartedOver(resumed_steps=trained)
-    return None if whole.has_weights else NoWeights()
+    return None if run.has_weights else NoWeights()
 
 
 def _gate(name: GateName, status: GateStatus, detail: GateDetail, *, blocking: bool = True, **more: object) -> Gate:
@@ -276,18 +281,18 @@ class Checker:
     def _gates(
         self, one: CheckRequest, group: Group, recording: Recording | None, code: Mapping[str, str]
     ) -> tuple[Gate, ...]:
-        found = [repeatable(group)]
-        if self._update and not self._force and found[0].status is GateStatus.PASSED:
+        gates = [repeatable(group)]
+        if self._update and not self._force and gates[0].status is GateStatus.PASSED:
             earlier = earlier_audits.nondeterministic(one.settings, code, group.recipe)
-            found = [differed_earlier(group, advice.shown(earlier))] if earlier is not None else found
+            gates = [differed_earlier(group, advice.shown(earlier))] if earlier is not None else gates
         if one.audit.baseline and not self._update:
-            found.append(same_as_baseline(one.audit, group, recording, self._baselines.get(one.name)))
+            gates.append(same_as_baseline(one.audit, group, recording, self._baselines.get(one.name)))
         if one.resume is not None:
             runner = Runner(one.settings, self._launcher, self._observer)
             stopped, resumed = stop_and_resume(runner, one.settings, group, one.resume, one.stop)
             trained = max((_trained_steps(part) for part in resumed.record.parts), default=0)
-            found.append(same_after_resume(group, stopped.run, resumed.run, trained))
-        return tuple(found)
+            gates.append(same_after_resume(group, stopped.run, resumed.run, trained))
+        return tuple(gates)
 
     def _keep(self) -> None:
         """Write the new baselines into the lock file."""
@@ -297,9 +302,9 @@ class Checker:
             for gate in checked.gates
             if gate.status is GateStatus.INCOMPARABLE and one.audit.policy == "rebase"
         }
-        wanted = {one.name for one in self._requests if one.audit.baseline} if self._update else rebased
-        self._not_written = sorted(wanted - {*self._recordings})
-        made = {name: baseline.thinned(self._recordings[name]) for name in sorted(wanted & {*self._recordings})}
+        names = {one.name for one in self._requests if one.audit.baseline} if self._update else rebased
+        self._not_written = sorted(names - {*self._recordings})
+        made = {name: baseline.thinned(self._recordings[name]) for name in sorted(names & {*self._recordings})}
         self._changes = tuple(
             change for name, new in made.items() for change in baseline.changes(name, self._baselines.get(name), new)
         )

@@ -406,8 +406,8 @@ class Runner:
     def _fresh(self, carry_on: bool) -> Iterator[None]:
         """Start without all that earlier runs left and later ones read, if runs are to, and if it can be done."""
         with contextlib.ExitStack() as stack:
-            wanted = self.starts_fresh and not carry_on and bool(self._left.reads)
-            for paths in self.to_put_aside(self._left.reads) if wanted else ():
+            starts_fresh = self.starts_fresh and not carry_on and bool(self._left.reads)
+            for paths in self.to_put_aside(self._left.reads) if starts_fresh else ():
                 with contextlib.suppress(StateInUseError):
                     stack.enter_context(put_aside(paths, self._settings.out, self._settings.mark))
                     self.settle(self._left.reads)

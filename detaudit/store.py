@@ -91,16 +91,16 @@ def save(out: Path, audit: Audit) -> None:
 
 def newest() -> Path:
     """Return the newest results folder in the working directory's .detaudit. Raises AuditNotFoundError without one."""
-    found = all_results()
-    if not found:
+    paths = all_results()
+    if not paths:
         raise AuditNotFoundError(f"no results folder in {RESULTS}", "Pass the folder that --out named.")
-    return found[0]
+    return paths[0]
 
 
 def all_results(folder: Path = Path(RESULTS)) -> list[Path]:
     """Return the results folders in ``folder``, the working directory's .detaudit, the newest first."""
-    found = {path.parent: path.stat().st_mtime for name in (FILE, CHECK) for path in folder.glob(f"*/{name}")}
-    return sorted(found, key=found.__getitem__, reverse=True)
+    results = {path.parent: path.stat().st_mtime for name in (FILE, CHECK) for path in folder.glob(f"*/{name}")}
+    return sorted(results, key=results.__getitem__, reverse=True)
 
 
 def is_readable(version: object, ours: str) -> bool:
@@ -109,15 +109,15 @@ def is_readable(version: object, ours: str) -> bool:
     return version in [f"{major}.{number}" for number in range(int(minor) + 1)]
 
 
-def load(place: Path) -> Audit:
+def load(path: Path) -> Audit:
     """Read an audit from its folder, or from the file itself.
 
     Raises AuditNotFoundError if there is none, or none that this version reads.
     """
-    found = load_report(place)
+    found = load_report(path)
     if isinstance(found, Check):
         names = ", ".join(one.name for one in found.audits)
-        raise AuditNotFoundError(f"{place} has a check, not an audit", f"Pass a folder in it ({names}).")
+        raise AuditNotFoundError(f"{path} has a check, not an audit", f"Pass a folder in it ({names}).")
     return found
 
 

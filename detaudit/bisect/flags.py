@@ -111,9 +111,9 @@ def needed(
     return tuple(found)
 
 
-def _without(trials: Trials, found: TrialResult) -> Group | None:
+def _without(trials: Trials, result: TrialResult) -> Group | None:
     """Return the trial without a flag whose runs differ; the one without any flags if that failed."""
-    name = found.name if found.outcome is TrialOutcome.DIFFERS else ""
+    name = result.name if result.outcome is TrialOutcome.DIFFERS else ""
     trial = trials.named(name) if name else trials.of(NONE)
     return trial.group.result() if trial is not None else None
 
@@ -136,21 +136,28 @@ def _acts_on(flag: Flag, without: Group | None, folder: Path) -> tuple[LineToFix
 
 
 def _left_out(trials: Trials, name: str) -> LeftOut | None:
-    found = trials.named(name).group.result().first_difference if name else None
-    if found is None:
+    first_difference = trials.named(name).group.result().first_difference if name else None
+    if first_difference is None:
         return None
-    site = found.site if found.output is not None else None
-    return LeftOut(trial=name, runs=found.runs, rank=found.rank, step=found.step, stage=found.stage, site=site)
+    site = first_difference.site if first_difference.output is not None else None
+    return LeftOut(
+        trial=name,
+        runs=first_difference.runs,
+        rank=first_difference.rank,
+        step=first_difference.step,
+        stage=first_difference.stage,
+        site=site,
+    )
 
 
-def measure(answer: Answer, found: Iterable[NeededFlag], trials: Trials, rules: Rules) -> tuple[NeededFlag, ...]:
+def measure(answer: Answer, needed_flags: Iterable[NeededFlag], trials: Trials, rules: Rules) -> tuple[NeededFlag, ...]:
     """Run the training with all needed flags and without each in turn, and return what each costs.
 
     So it does with the alternatives that were tried. Every other pair of runs begins with the other kind, so that a
     machine which becomes slower, or faster, does so for both.
     """
     flags = answer.needed or ()
-    for one in found:
+    for one in needed_flags:
         bare = rules.without(flags, one.flag)
         if answer.without[one.flag].outcome is TrialOutcome.FAILS:
             continue
@@ -159,16 +166,18 @@ def measure(answer: Answer, found: Iterable[NeededFlag], trials: Trials, rules: 
             for pair in range(PAIRS):
                 for timed in (bare, whole) if pair % 2 == 0 else (whole, bare):
                     trials.time_once(timed)
-    return with_costs(answer, found, trials, rules)
+    return with_costs(answer, needed_flags, trials, rules)
 
 
-def with_costs(answer: Answer, found: Iterable[NeededFlag], trials: Trials, rules: Rules) -> tuple[NeededFlag, ...]:
+def with_costs(
+    answer: Answer, needed_flags: Iterable[NeededFlag], trials: Trials, rules: Rules
+) -> tuple[NeededFlag, ...]:
     """Return the needed flags with what each costs, and its alternatives, the cheapest first, as far as that is known.
 
     Known it is from pairs of runs that were next to each other, whatever they were made for.
     """
     flags, priced = answer.needed or (), []
-    for one in found:
+    for one in needed_flags:
         bare = rules.without(flags, one.flag)
         others = [
             _priced(other, trials.cost(rules.closed([*bare, other.flag]), bare)) if other.matching else other
@@ -434,10 +443,10 @@ class Bisector:
         settings = settings if settings.until is not None else dataclasses.replace(settings, until=Until(step=2))
         return plan_group(settings, recipe, self._runner.space, refused)
 
-    def _rank(self, found: TrialResult) -> tuple[list[str], int]:
+    def _rank(self, result: TrialResult) -> tuple[list[str], int]:
         if self._known is None:
             self._known = self._learn()
-        group = self._trials.named(found.name).group.result()
+        group = self._trials.named(result.name).group.result()
         if group.first_difference is None:
             return [], 1
         if group.first_difference.output is not None and not self._said_whole:

@@ -123,15 +123,15 @@ class Facts:
         self._take(flags, found)
         return found if concluded is None or found.outcome is not TrialOutcome.MATCHES else concluded
 
-    def _take(self, flags: Flags, found: TrialResult) -> None:
-        if found.outcome is TrialOutcome.MATCHES:
-            self._matches[flags] = found
+    def _take(self, flags: Flags, result: TrialResult) -> None:
+        if result.outcome is TrialOutcome.MATCHES:
+            self._matches[flags] = result
             return
         self._matches.pop(flags, None)
-        (self._differs if found.outcome is TrialOutcome.DIFFERS else self._fails)[flags] = found
+        (self._differs if result.outcome is TrialOutcome.DIFFERS else self._fails)[flags] = result
         # A later difference may be hidden in what matched through less.
         self._matches = {
-            one: match for one, match in self._matches.items() if match.through is None or match.through >= found.step
+            one: match for one, match in self._matches.items() if match.through is None or match.through >= result.step
         }
 
 
@@ -258,8 +258,8 @@ class Growth:
     def _fails(self, flags: Sequence[str]) -> bool:
         return self._probe(flags).outcome is TrialOutcome.FAILS
 
-    def _order(self, found: TrialResult, front: Sequence[str], without: Sequence[str]) -> tuple[list[str], int]:
-        ranked, together = self._rank(found)
+    def _order(self, result: TrialResult, front: Sequence[str], without: Sequence[str]) -> tuple[list[str], int]:
+        ranked, together = self._rank(result)
         order = dict.fromkeys([*front, *self._failures.promoted, *ranked])
         return [flag for flag in order if flag not in self._failures.alone and flag not in without], together
 
@@ -384,18 +384,18 @@ class Search:
             if left_out.outcome is TrialOutcome.MATCHES:
                 return self._proof(self._ordered(rest, flags))
             without[flag] = left_out
-        found = self._proven(flags, [self._rules.without(flags, flag) for flag in without])
-        if found.outcome is not TrialOutcome.MATCHES:
+        result = self._proven(flags, [self._rules.without(flags, flag) for flag in without])
+        if result.outcome is not TrialOutcome.MATCHES:
             return None
         unproven = any(finding.outcome is TrialOutcome.FAILS for finding in without.values())
         return Answer(
             tuple(flags),
-            found.runs,
+            result.runs,
             without,
             tuple(self._failures.alone),
             proven=not unproven,
-            through=found.through,
-            whole=found.whole,
+            through=result.through,
+            whole=result.whole,
         )
 
 

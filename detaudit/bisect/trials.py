@@ -258,9 +258,9 @@ def broken(group: Group) -> bool:
 def _timing(trial: Trial, result: Result, *, fixed: bool) -> Timing:
     """Return how long a run took; ``fixed`` says that all are ended at one step, or after one time."""
     run, flags = result.run, frozenset(flag.id for flag in trial.plan.recipe.flags)
-    whole = run.finished and (fixed or run.through is None)
+    finished = run.finished and (fixed or run.through is None)
     machine = result.place.id if result.place is not None else ""
-    return Timing(flags, run.step_s, run.wall_s if whole else None, (run.steps, run.through), machine)
+    return Timing(flags, run.step_s, run.wall_s if finished else None, (run.steps, run.through), machine)
 
 
 # Trials of variations: runs in different environments, each compared with a control in which all is pinned.
@@ -359,14 +359,14 @@ def _reached(trial: Trial, furthest: int) -> OneRun:
     run = group.runs[-1]
     through = END if run.through is None else run.through
     compared = min(through, furthest)
-    found = run.first_difference
-    if found is not None:
-        step = found.step if _has_step(found) else compared
-        return OneRun(TrialOutcome.DIFFERS, step, compared, found.order, trial.name)
+    first_difference = run.first_difference
+    if first_difference is not None:
+        step = first_difference.step if _has_step(first_difference) else compared
+        return OneRun(TrialOutcome.DIFFERS, step, compared, first_difference.order, trial.name)
     outcome = TrialOutcome.FAILS if broken(group) else TrialOutcome.MATCHES
     return OneRun(outcome, through, compared, name=trial.name)
 
 
-def _has_step(found: Difference) -> bool:
+def _has_step(difference: Difference) -> bool:
     """Whether a difference shows in each run that gets to its step."""
-    return not found.at_end and found.stage not in (*UNHOOKED, Stage.STEPS)
+    return not difference.at_end and difference.stage not in (*UNHOOKED, Stage.STEPS)

@@ -37,11 +37,11 @@ from detaudit.runner import Observer, Runner
 
 
 def effects_of(
-    found: Iterable[Effect], table: Iterable[Variation], trials: ControlledTrials, catalogue: Catalogue
+    effects: Iterable[Effect], table: Iterable[Variation], trials: ControlledTrials, catalogue: Catalogue
 ) -> tuple[VariationEffect, ...]:
     """Return the variations that change the training, each with a run that shows it and what pins it."""
     rows = {row.id: row for row in table}
-    return tuple(_effect(effect, rows[effect.variation], trials, catalogue) for effect in found)
+    return tuple(_effect(effect, rows[effect.variation], trials, catalogue) for effect in effects)
 
 
 def _effect(effect: Effect, row: Variation, trials: ControlledTrials, catalogue: Catalogue) -> VariationEffect:
@@ -62,17 +62,19 @@ def _effect(effect: Effect, row: Variation, trials: ControlledTrials, catalogue:
 
 def _example(effect: Effect, trials: ControlledTrials) -> EffectExample:
     group = trials.named(effect.found.name).group.result()
-    found = group.first_difference
-    if found is not None:
-        run = next((run for run in group.runs if run.id == found.runs[1] and run.status is Status.FAILED), None)
+    first_difference = group.first_difference
+    if first_difference is not None:
+        run = next(
+            (run for run in group.runs if run.id == first_difference.runs[1] and run.status is Status.FAILED), None
+        )
         return EffectExample(
             trial=group.recipe.name,
-            runs=found.runs,
-            values=_values(group.varied, found.runs[1]),
-            rank=found.rank,
-            step=found.step,
-            stage=found.stage,
-            explanation=found.explanation,
+            runs=first_difference.runs,
+            values=_values(group.varied, first_difference.runs[1]),
+            rank=first_difference.rank,
+            step=first_difference.step,
+            stage=first_difference.stage,
+            explanation=first_difference.explanation,
             errors=run.errors if run is not None else (),
             last_line=run.stderr_tail[-1] if run is not None and run.stderr_tail else "",
         )
@@ -92,7 +94,7 @@ def _values(varied: Sequence[Varied], run: int) -> tuple[str, ...]:
 
 
 def next_steps(
-    settings: Settings, recipe: Recipe, outcome: VaryOutcome, found: Sequence[VariationEffect]
+    settings: Settings, recipe: Recipe, outcome: VaryOutcome, effects: Sequence[VariationEffect]
 ) -> tuple[NextStep, ...]:
     """Return the commands that follow from an answer."""
     if outcome is VaryOutcome.CONTROL_DIFFERS:
@@ -100,7 +102,7 @@ def next_steps(
         return (NextStep(command=command, purpose=Purpose.FIX_CONTROL),)
     if outcome is VaryOutcome.ROBUST:
         return (NextStep(command=advice.command(settings, *recipe.options), purpose=Purpose.USE_IN_CI),)
-    flags = [flag for one in found for flag in one.flags]
+    flags = [flag for one in effects for flag in one.flags]
     if not flags:
         return ()
     words = [*recipe.options, *(word for flag in flags for word in ("--flag", flag))]
@@ -171,9 +173,9 @@ class VariationBisector:
         refused = refusals.refused(recipe.flags, question.settings.target)
         return plan_group(question.settings, recipe, self._runner.space, refused, varied)
 
-    def _rank(self, found: TrialResult) -> tuple[list[str], int]:
+    def _rank(self, result: TrialResult) -> tuple[list[str], int]:
         """Order the variations by the suspects of a difference, then by the cause that its stage points to."""
-        group = self._trials.named(found.name).group.result()
+        group = self._trials.named(result.name).group.result()
         likely = LIKELY[group.first_difference.stage] if group.first_difference is not None else ()
 
         def place(one: Variation) -> tuple[bool, int]:

@@ -26,5 +26,5 @@ _EXAMPLES = (
 def command(python: str | None, format_: str) -> None:
     """Show what affects determinism on this machine: hardware, versions, settings and risks."""
     interpreter = python or training_python(Path.cwd())
-    found = diagnose(shutil.which(interpreter) or interpreter, load_catalogue(), choice.devices())
-    click.echo(catalogue.render(found, format_, width()), nl=False)
+    diagnosis = diagnose(shutil.which(interpreter) or interpreter, load_catalogue(), choice.devices())
+    click.echo(catalogue.render(diagnosis, format_, width()), nl=False)

@@ -27,10 +27,10 @@ def in_file(message: str, width: int | None) -> list[str]:
 
     Nothing if there is none, or if it has a secret.
     """
-    found = _PLACE.match(message)
-    if found is None:
+    match = _PLACE.match(message)
+    if match is None:
         return []
-    path, number, column = found[1], int(found[2]), int(found[3]) - 1
+    path, number, column = match[1], int(match[2]), int(match[3]) - 1
     try:
         with open(path, encoding="utf-8") as file:
             line = next(islice(file, number - 1, None), "")
@@ -64,8 +64,8 @@ def _underlined(found: list[tuple[str, bool]], margin: str, width: int | None) -
 
 def _parts(words: Sequence[str], message: str, tokens: set[str]) -> Iterator[tuple[str, bool]]:
     """Yield the parts of a command line, and whether the message names them."""
-    for place, word in enumerate(words):
-        if place:
+    for index, word in enumerate(words):
+        if index:
             yield " ", False
         option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
         for part in filter(None, (option, equals, value)):
@@ -84,7 +84,7 @@ def _excerpt(found: list[tuple[str, bool]], room: int) -> list[tuple[str, bool]]
     """Return the part around the first word that is named, if a command does not fit."""
     if _taken(found) <= room:
         return found
-    first = next(place for place, (_, named) in enumerate(found) if named)
+    first = next(index for index, (_, named) in enumerate(found) if named)
     start = max(0, first - room // 3)
     found = [(_CUT, False), *found[start + 1 :]] if start else list(found)
     if _taken(found) > room:

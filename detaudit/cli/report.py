@@ -41,9 +41,9 @@ def command(folder: Path | None, last: bool, output: Path | None, places: tuple[
     if (folder is None) != last:
         raise UsageError("name a results folder, or pass --last", "detaudit report .detaudit/20261121-145042-24652d70")
     destinations = [destination(text) for text in dict.fromkeys(places)]
-    place = store.newest() if folder is None else folder
-    results = place if place.is_dir() else place.parent
-    report = advice.in_folder(store.load_report(place), Path(advice.shown(results.absolute())))
+    path = store.newest() if folder is None else folder
+    results = path if path.is_dir() else path.parent
+    report = advice.in_folder(store.load_report(path), Path(advice.shown(results.absolute())))
     if output is None:
         print_report(report, format_, results)
     else:

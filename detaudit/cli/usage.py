@@ -23,34 +23,34 @@ _AFTER_DASHES = "words"
 """The parameter of commands that run a script, whose own arguments follow ``--``."""
 
 
-def error(found: click.ClickException, arguments: Sequence[str] = ()) -> UsageError:
+def error(exception: click.ClickException, arguments: Sequence[str] = ()) -> UsageError:
     """Return the error with what is wrong, and the option or command that was meant if one is near.
 
     ``arguments`` is the command line: options of the script belong behind ``--``.
     """
-    ctx = found.ctx if isinstance(found, click.UsageError) else None
-    match found:
+    ctx = exception.ctx if isinstance(exception, click.UsageError) else None
+    match exception:
         case click.NoSuchOption():
-            return _no_such_option(found, ctx, arguments)
+            return _no_such_option(exception, ctx, arguments)
         case click.MissingParameter():
-            kind = "option" if isinstance(found.param, click.Option) else "argument"
-            return UsageError(f"missing {kind} {_name(found.param)}".rstrip(), _usage(ctx))
+            kind = "option" if isinstance(exception.param, click.Option) else "argument"
+            return UsageError(f"missing {kind} {_name(exception.param)}".rstrip(), _usage(ctx))
         case click.BadParameter():
-            return _bad_value(found, ctx)
+            return _bad_value(exception, ctx)
         case _:
-            return UsageError(_ours(found.format_message()), _usage(ctx))
+            return UsageError(_ours(exception.format_message()), _usage(ctx))
 
 
-def _no_such_option(found: click.NoSuchOption, ctx: click.Context | None, arguments: Sequence[str]) -> UsageError:
+def _no_such_option(option: click.NoSuchOption, ctx: click.Context | None, arguments: Sequence[str]) -> UsageError:
     from detaudit.config.yamlfile import nearest  # --help has to answer without it
 
     options = [name for param in ctx.command.get_params(ctx) for name in param.opts] if ctx is not None else []
     known = {name.lstrip("-"): name for name in options}  # dashes make all options alike
-    near = known.get(nearest(found.option_name.lstrip("-"), known), "")
+    near = known.get(nearest(option.option_name.lstrip("-"), known), "")
     hints = [f"Did you mean {near!r}?"] if near else []
     if ctx is not None and any(param.name == _AFTER_DASHES for param in ctx.command.params):
-        hints.append(_after_dashes(found.option_name, () if near else arguments))
-    return UsageError(f"unknown option {found.option_name!r}", " ".join([*hints, _help(ctx)]).rstrip())
+        hints.append(_after_dashes(option.option_name, () if near else arguments))
+    return UsageError(f"unknown option {option.option_name!r}", " ".join([*hints, _help(ctx)]).rstrip())
 
 
 def _after_dashes(option: str, arguments: Sequence[str]) -> str:
@@ -63,17 +63,17 @@ def _after_dashes(option: str, arguments: Sequence[str]) -> str:
     return f"Arguments of the script follow `--`: `{shlex.join(words)}`."
 
 
-def _bad_value(found: click.BadParameter, ctx: click.Context | None) -> UsageError:
+def _bad_value(parameter: click.BadParameter, ctx: click.Context | None) -> UsageError:
     from detaudit.config.yamlfile import nearest
 
     hint = _help(ctx)
-    param = found.param
+    param = parameter.param
     choices = param.type.choices if param is not None and isinstance(param.type, click.Choice) else ()
-    given = found.message.split("'")[1] if choices and found.message.startswith("'") else ""
+    given = parameter.message.split("'")[1] if choices and parameter.message.startswith("'") else ""
     near = nearest(given, map(str, choices))
     if near:
         hint = f"Did you mean {near!r}? {hint}"
-    return UsageError(f"invalid {_name(param)}: {_ours(found.message)}", hint)
+    return UsageError(f"invalid {_name(param)}: {_ours(parameter.message)}", hint)
 
 
 def _name(param: click.Parameter | None) -> str:

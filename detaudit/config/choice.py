@@ -139,9 +139,9 @@ def load_ops(path: Path | None = None) -> tuple[Row, ...]:
                 f"{at}: {row.id!r} must have a `replacement` if `fixed_by` is `edit`, and only then",
                 "Add or remove `replacement`.",
             )
-        for place, op in enumerate(row.ops):
+        for index, op in enumerate(row.ops):
             if (key := (row.framework, row.device, op)) in seen:
-                at = yamlfile.place(path, f"[{number}].ops[{place}]")
+                at = yamlfile.place(path, f"[{number}].ops[{index}]")
                 raise ConfigError(f"{at}: duplicate operation {op!r} for the {row.device}", "Remove one of them.")
             seen.add(key)
     return rows
@@ -220,7 +220,7 @@ def fix_flags(
         return ()  # no flag makes others wait
     framework = _framework(op, frameworks) if op else ""
     suitable = _sorted((flag for flag in fit if _may_fix(flag, cause, source, framework)), cause)
-    places = {name: place for flag in suitable[:1] for place, name in enumerate(flag.alternatives)}
+    places = {name: index for flag in suitable[:1] for index, name in enumerate(flag.alternatives)}
     nearest = sorted((flag for flag in suitable if flag.id in places), key=lambda flag: places[flag.id])
     standard = [flag for flag in suitable if flag.action == "standard"]
     return _distinct(suitable[:1], (*standard, *nearest, *suitable))

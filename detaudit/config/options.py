@@ -38,12 +38,12 @@ class Until:
     @classmethod
     def parse(cls, text: object) -> "Until":
         """Return what ``400``, ``90s``, ``15m`` or ``2h`` means. Raises ValueError for anything else."""
-        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", str(text).strip())
-        if found is None or float(found[1]) <= 0 or (not found[2] and "." in found[1]):
+        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", str(text).strip())
+        if match is None or float(match[1]) <= 0 or (not match[2] and "." in match[1]):
             raise ValueError(f"{text!r} is neither a step, such as 400, nor a time, such as 90s, 15m or 2h")
-        if not found[2]:
-            return cls(step=int(found[1]))
-        return cls(seconds=float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]])
+        if not match[2]:
+            return cls(step=int(match[1]))
+        return cls(seconds=float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]])
 
 
 LOSS, STEP = "loss", "step"

@@ -117,16 +117,16 @@ def nearest_key(problem: str, kind: Any) -> str:
 
 def _fields(kind: Any) -> set[str]:
     """Return the names of all keys that ``kind`` may have, at any depth."""
-    found: set[str] = set()
+    fields: set[str] = set()
     stack: list[Any] = [msgspec.inspect.type_info(kind)]
     while stack:
         info = stack.pop()
         for field in getattr(info, "fields", ()):
-            found.add(field.encode_name)
+            fields.add(field.encode_name)
             stack.append(field.type)
         stack += [*getattr(info, "types", ()), *getattr(info, "item_types", ())]
         stack += [inner for name in ("item_type", "value_type") if (inner := getattr(info, name, None)) is not None]
-    return found
+    return fields
 
 
 def _mark(node: Any, where: str, key: str = "") -> Any:

@@ -74,8 +74,8 @@ class MLflow:
     def _send_runs(self, experiment: str, parent: str, audit: TrackedAudit, began: int) -> None:
         """Send runs in their order, and delete those that the audit had when it was sent before, and has no more."""
         kept = {one.tags[_RUN]: one for one in self._server.runs(experiment, _PARENT, parent) if _RUN in one.tags}
-        for place, run in enumerate(audit.runs):
-            self._send_run(experiment, parent, run, kept.pop(run.key, None), began + place)
+        for index, run in enumerate(audit.runs):
+            self._send_run(experiment, parent, run, kept.pop(run.key, None), began + index)
         for gone in kept.values():
             self._server.delete(gone.id)
 

@@ -72,15 +72,15 @@ class MLflowServer:
 
     def runs(self, experiment: str, tag: str, value: str) -> list[KeptRun]:
         """See Server.runs."""
-        found: list[KeptRun] = []
+        kept_runs: list[KeptRun] = []
         wanted, token = f"tags.`{tag}` = '{value}'", None
         while True:
             with self._errors():
                 page = self._client.search_runs([experiment], wanted, ViewType.ACTIVE_ONLY, _PAGE, page_token=token)
-            found += [KeptRun(one.info.run_id, one.data.tags, one.data.params, one.data.metrics) for one in page]
+            kept_runs += [KeptRun(one.info.run_id, one.data.tags, one.data.params, one.data.metrics) for one in page]
             token = page.token
             if not token:
-                return found
+                return kept_runs
 
     def create(self, experiment: str, name: str, at: int, tags: Mapping[str, str]) -> str:
         """See Server.create."""

@@ -153,7 +153,7 @@ def tracked(report: Audit | Check, figures: Figures) -> list[TrackedAudit]:
     if isinstance(report, Audit):
         return [_audit(report, figures)]
     found = dict(enumerate(figures.audits))
-    return [_audit(one.audit, found.get(place, NO_FIGURES), one) for place, one in enumerate(report.audits)]
+    return [_audit(one.audit, found.get(index, NO_FIGURES), one) for index, one in enumerate(report.audits)]
 
 
 def _audit(audit: Audit, figures: Figures, checked: CheckedAudit | None = None) -> TrackedAudit:
@@ -222,13 +222,13 @@ def _groups(audit: Audit) -> Iterator[tuple[str, Group]]:
 
 def _answers(audit: Audit) -> Iterator[tuple[str, str]]:
     suffixes = {line(group.recipe.name): suffix for suffix, group in _groups(audit)}
-    for found in findings(audit):
-        if found.rule == _INTERRUPTED:
+    for finding in findings(audit):
+        if finding.rule == _INTERRUPTED:
             continue
-        suffix = suffixes.get(found.name, "")
-        yield f"answer{suffix}", found.message
-        if found.culprit is not None:
-            culprit = found.culprit
+        suffix = suffixes.get(finding.name, "")
+        yield f"answer{suffix}", finding.message
+        if finding.culprit is not None:
+            culprit = finding.culprit
             yield f"culprit{suffix}", f"{culprit.file}:{culprit.line}: {culprit.message}"
     for suffix, group in _groups(audit):
         if suffix:

@@ -233,9 +233,9 @@ def first_difference(
     only stages and steps that both recorded, as for a baseline that keeps some steps. Of a training that was cut, what
     follows is unknown and not compared.
     """
-    found = _first_of_parts(a, b, through, shared)
+    difference = _first_of_parts(a, b, through, shared)
     whole = through is None and a.through is None and b.through is None
-    return found or (_first_output(a, b) if whole else None)
+    return difference or (_first_output(a, b) if whole else None)
 
 
 def _first_output(a: RunRecord, b: RunRecord) -> Difference | None:
@@ -252,12 +252,12 @@ def open_output(a: RunRecord, b: RunRecord) -> OutputDifference | None:
     return next((one for one in differences(a.outputs, b.outputs) if one.open), None)
 
 
-def of_output(found: OutputDifference | None) -> Difference | None:
+def of_output(difference: OutputDifference | None) -> Difference | None:
     """Return a difference of what left two runs as one of the runs."""
-    if found is None:
+    if difference is None:
         return None
-    stage = Stage.PRINTED if found.path in (STDOUT, STDERR) else Stage.SAVED
-    return Difference(rank=0, step=0, stage=stage, site=found.path, output=found)
+    stage = Stage.PRINTED if difference.path in (STDOUT, STDERR) else Stage.SAVED
+    return Difference(rank=0, step=0, stage=stage, site=difference.path, output=difference)
 
 
 def _first_of_parts(a: RunRecord, b: RunRecord, through: int | None, shared: bool) -> Difference | None:

@@ -129,8 +129,8 @@ def ladder(records: Mapping[int, RunRecord], first: Iterable[Difference], rank: 
         runs=tuple(held),
         columns=columns,
         rows=tuple(
-            LadderRow(stage=stage, counts=tuple(column[place] for column in counts))
-            for place, stage in enumerate(digests)
+            LadderRow(stage=stage, counts=tuple(column[index] for column in counts))
+            for index, stage in enumerate(digests)
         ),
         first=tuple(marks),
     )
@@ -256,8 +256,8 @@ def _has_losses(records: Mapping[int, RunRecord], rank: int) -> bool:
 def _dtype(records: Mapping[int, RunRecord], rank: int) -> str | None:
     """Return the type of the losses if all runs whose ends are known have the same, None otherwise."""
     ends = [part.final for record in records.values() for part in record.parts[rank : rank + 1]]
-    found = {final.loss_dtype for final in ends if final is not None}
-    return found.pop() if len(found) == 1 else None
+    loss_dtypes = {final.loss_dtype for final in ends if final is not None}
+    return loss_dtypes.pop() if len(loss_dtypes) == 1 else None
 
 
 def first_difference(steps: Sequence[int], a: Mapping[int, Number], b: Mapping[int, Number]) -> int | None:
@@ -277,11 +277,11 @@ def _split(steps: Sequence[int], into: Sequence[Steps]) -> Iterator[list[int]]:
         yield held
 
 
-def _point(found: Sequence[Number]) -> Point | None:
-    if not found:
+def _point(numbers: Sequence[Number]) -> Point | None:
+    if not numbers:
         return None
-    finite = [one for one in found if isinstance(one, float | int)]
-    broken = len(finite) < len(found)
+    finite = [one for one in numbers if isinstance(one, float | int)]
+    broken = len(finite) < len(numbers)
     if not finite:
         return Point(broken=broken)
     return Point(first=finite[0], least=min(finite), greatest=max(finite), last=finite[-1], broken=broken)
@@ -398,16 +398,16 @@ def _rows(sets: Sequence[Sequence[WeightSet]], columns: Sequence[_Column]) -> It
             for found in sets
         ]
         values = [[_values(found, column) for found in same] for column in columns]
-        for place, kind in enumerate(one.kinds):
-            cells = tuple(_cell([found[place] if found else None for found in column]) for column in values)
-            yield WeightRow(kind=kind, place=before + place + 1, cells=cells)
+        for index, kind in enumerate(one.kinds):
+            cells = tuple(_cell([found[index] if found else None for found in column]) for column in values)
+            yield WeightRow(kind=kind, place=before + index + 1, cells=cells)
         before += one.count
 
 
-def _values(found: WeightSet | None, column: _Column) -> Sequence[WeightValue]:
-    if found is None:
+def _values(weight_set: WeightSet | None, column: _Column) -> Sequence[WeightValue]:
+    if weight_set is None:
         return ()
-    return found.final if column is None else found.steps.get(column, ())
+    return weight_set.final if column is None else weight_set.steps.get(column, ())
 
 
 def _cell(values: Sequence[WeightValue | None]) -> WeightCell | None:
@@ -437,7 +437,7 @@ def _apart(a: fact_Number, b: fact_Number) -> float | None:
 
 def _first(row: WeightRow) -> int:
     """Return the first column in which a weight differs, the number of columns if it does in none."""
-    differs = (place for place, cell in enumerate(row.cells) if cell is not None and cell.digests > 1)
+    differs = (index for index, cell in enumerate(row.cells) if cell is not None and cell.digests > 1)
     return next(differs, len(row.cells))
 
 
@@ -540,6 +540,6 @@ def _records(audit: Audit, group: Group, folder: Path) -> dict[int, RunRecord] |
 def _printed(run: Run, logs: Path, pattern: re.Pattern[str] | None) -> Iterator[Training]:
     """Yield the losses that a run printed, if they were compared."""
     if pattern is not None and any(rank.framework == Stage.STDOUT for rank in run.ranks):
-        found = printed.read(logs / "stdout.log", pattern).training
-        if found is not None:
-            yield found
+        training = printed.read(logs / "stdout.log", pattern).training
+        if training is not None:
+            yield training

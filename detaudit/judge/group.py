@@ -130,14 +130,16 @@ def _state(line: FlagLine) -> FlagState:
 # Where two runs first differ, and what that points to.
 
 
-def of_difference(found: Difference, recorded: Sequence[Stage]) -> Explanation:
+def of_difference(difference: Difference, recorded: Sequence[Stage]) -> Explanation:
     """Return what a first difference points to, and claim no more than the recorded stages allow."""
-    if found.at_end and found.stage not in UNHOOKED:
+    if difference.at_end and difference.stage not in UNHOOKED:
         return Explanation(likely=(LikelyCause.AFTER_THE_LAST_STEP,))
-    if found.of_fit:
-        matching = tuple(one for one in recorded if one in (Stage.RNG, Stage.BATCH) and one.place < found.stage.place)
-        return Explanation(matching=matching, likely=STAGES[found.stage].likely_of_fit)
-    return explanation(found.stage, recorded)
+    if difference.of_fit:
+        matching = tuple(
+            one for one in recorded if one in (Stage.RNG, Stage.BATCH) and one.place < difference.stage.place
+        )
+        return Explanation(matching=matching, likely=STAGES[difference.stage].likely_of_fit)
+    return explanation(difference.stage, recorded)
 
 
 def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
@@ -352,8 +354,8 @@ def _exit_status(a: int, b: int) -> Difference | None:
     """Return that two runs ended themselves with different exit statuses; None if not, or if one was killed."""
     if a == b or a < 0 or b < 0:
         return None
-    found = OutputDifference(path=EXIT_STATUS, kind=OutputKind.VALUE, values=(str(a), str(b)))
-    return Difference(rank=0, step=0, stage=Stage.EXIT, site=EXIT_STATUS, output=found)
+    difference = OutputDifference(path=EXIT_STATUS, kind=OutputKind.VALUE, values=(str(a), str(b)))
+    return Difference(rank=0, step=0, stage=Stage.EXIT, site=EXIT_STATUS, output=difference)
 
 
 # Compare the runs of one recipe with each other as they finish.
@@ -424,13 +426,13 @@ class GroupInProgress:
         """Note what runs read that earlier ones had left, and what the last run, which started without it, showed."""
         self._state, self._known = state, None
 
-    def _concealed(self, found: OutputDifference) -> OutputDifference:
+    def _concealed(self, difference: OutputDifference) -> OutputDifference:
         """Return a difference without the secrets that the runs are given, whoever printed them."""
         spec = self._plan.spec(1)
-        at, (a, b) = found.at, found.values
+        at, (a, b) = difference.at, difference.values
         for secret in redact.secrets(spec.argv, spec.env):
             at, a, b = (text.replace(secret, redact.HIDDEN) for text in (at, a, b))
-        return replace(found, at=at, values=(a, b))
+        return replace(difference, at=at, values=(a, b))
 
     @property
     def record(self) -> RunRecord | None:

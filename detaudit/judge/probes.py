@@ -29,8 +29,8 @@ class Comparison:
         seen = seen_in(processes)
         self._first = self._first or (run, seen)
         first, base = self._first
-        found = first_probe_difference(base, seen, (first, run))
-        self._found += [found] if found else []
+        difference = first_probe_difference(base, seen, (first, run))
+        self._found += [difference] if difference else []
         return result_key(seen)
 
     @property

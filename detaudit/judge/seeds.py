@@ -19,13 +19,13 @@ _SETTING = "setting"
 
 def seen_in(processes: Iterable[Process], cwd: Path) -> Seen:
     """Return what one run recorded; files below its working directory are relative to it."""
-    found: Seen = {}
+    seen: Seen = {}
     for process in processes:
         for source in process.sources:
             if source.kind != _SETTING:
                 key = (display_path(source.file, cwd), source.line, source.what)
-                found[key] = (*found.get(key, ()), (SourceKind(source.kind), source.value))
-    return found
+                seen[key] = (*seen.get(key, ()), (SourceKind(source.kind), source.value))
+    return seen
 
 
 _ALWAYS = (

@@ -208,7 +208,7 @@ def _distances(dtype: str, size: int, a: bytes, b: bytes) -> Distances:
         return Distances(places)
     nans, max_rel, ulps = 0, 0.0, list[int]()
     max_abs: float | int = 0
-    for place, (x, y) in enumerate(zip(ours, theirs, strict=True)):
+    for index, (x, y) in enumerate(zip(ours, theirs, strict=True)):
         if x != x or y != y:
             nans += 1
             continue
@@ -217,7 +217,7 @@ def _distances(dtype: str, size: int, a: bytes, b: bytes) -> Distances:
         max_abs = max(max_abs, distance)
         max_rel = max(max_rel, math.inf if distance == math.inf else distance / larger if larger else 0.0)
         if dtype in _FLOATS:
-            at = slice(place * size, (place + 1) * size)
+            at = slice(index * size, (index + 1) * size)
             ulps.append(abs(_rank(a[at]) - _rank(b[at])))
     return Distances(places, nans, max_abs, max_rel, max(ulps, default=None), _by_length(ulps))
 

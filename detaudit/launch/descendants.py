@@ -84,12 +84,12 @@ class Descendants:
         running = {int(name) for name in os.listdir(_PROC) if name.isdigit()} if _PROC.is_dir() else set()
         self._looks += 1
         self._others &= running if self._looks % _REREAD else set()
-        found = {}
+        stats = {}
         for pid in running - self._others:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                found[pid] = int(fields[1]), int(fields[3]), wire.addresses(fields)
-        return found
+                stats[pid] = int(fields[1]), int(fields[3]), wire.addresses(fields)
+        return stats
 
     def _is_of_run(self, pid: int, parent: int, session: int) -> bool:
         return pid in self._pids or parent in self._pids or session == self._session

@@ -75,9 +75,9 @@ _SMALLEST = 2**20
 
 def xla_refusal(flag: str, target: Target, base: Mapping[str, str]) -> Inapplicable | None:
     """Return why ``flag`` cannot be added to XLA_FLAGS, None if it can be."""
-    given = base.get(VARIABLE, "").strip()
-    if given and not given.startswith("--"):
-        return XlaFlagsInFile(file=given, xla_flag=flag)
+    markup = base.get(VARIABLE, "").strip()
+    if markup and not markup.startswith("--"):
+        return XlaFlagsInFile(file=markup, xla_flag=flag)
     python = _python(target)
     if not python:
         return XlaUnknown(xla_flag=flag)

@@ -48,10 +48,10 @@ class FileBudget(msgspec.Struct, frozen=True, array_like=True):
         """Return the budget that a text such as ``120s``, ``20GiB`` or ``120s,20GiB`` says. Raises ValueError."""
         seconds, size = cls().seconds, cls().bytes
         for word in text.split(","):
-            found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|[kMGT]i?B|B)", word.strip())
-            if found is None:
+            match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|[kMGT]i?B|B)", word.strip())
+            if match is None:
                 raise ValueError(f"{text!r} is neither a time such as 120s nor a size such as 20GiB")
-            number, unit = float(found[1]), found[2]
+            number, unit = float(match[1]), match[2]
             if unit in _SECONDS:
                 seconds = number * _SECONDS[unit]
             else:
@@ -301,9 +301,11 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
         return f"the trainings match, {self.path} differs{f' ({self.at})' if self.at else ''}{also}"
 
 
-def names(found: Iterable[OutputDifference], first: OutputDifference) -> str:
+def names(differences: Iterable[OutputDifference], first: OutputDifference) -> str:
     """Return the files and streams besides that of the first difference, ``""`` if there is no other."""
-    return shortened(dict.fromkeys(one.path for one in found if one.path not in ("", first.path)), most=MOST_SHOWN)
+    return shortened(
+        dict.fromkeys(one.path for one in differences if one.path not in ("", first.path)), most=MOST_SHOWN
+    )
 
 
 class TextBlock(msgspec.Struct, frozen=True, array_like=True):

@@ -325,9 +325,9 @@ else:
     AnyRunError, AnyUnseen = union(RunError), union(Unseen)
 
 
-def errors(found: Iterable[RunError]) -> str:
+def errors(run_errors: Iterable[RunError]) -> str:
     """Return all that is wrong with a run."""
-    return "; ".join(error.text() for error in found)
+    return "; ".join(error.text() for error in run_errors)
 
 
 _KEPT_OUT = {

@@ -77,7 +77,7 @@ class Evidence:
 
     @property
     def _differing_processes(self) -> bool:
-        return len(self.results.get(USUAL, {})) > 1 and all(len(found) == 1 for found in self.processes)
+        return len(self.results.get(USUAL, {})) > 1 and all(len(process) == 1 for process in self.processes)
 
     def result(self) -> OpResult:
         """Return what reports say of it."""

@@ -48,9 +48,9 @@ def differences(a: Outputs, b: Outputs) -> tuple[OutputDifference, ...]:
     return tuple(sorted(found, key=lambda one: (not one.decides, not one.open)))
 
 
-def deciding(found: Iterable[OutputDifference]) -> OutputDifference | None:
+def deciding(output_differences: Iterable[OutputDifference]) -> OutputDifference | None:
     """Return the first difference that decides, None if there is none."""
-    return next((one for one in found if one.decides), None)
+    return next((one for one in output_differences if one.decides), None)
 
 
 def _undecided(one: OutputDifference) -> OutputDifference:

@@ -487,9 +487,9 @@ def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
     return Role.MEASUREMENT if meaning.sure and (in_seconds or not meaning.alone) else Role.OPEN
 
 
-def _number_role(meaning: Meaning, found: re.Match[str], facts: RunFacts) -> Role:
-    text, unit = found[1].replace(",", "").replace("_", ""), found[3] or ""
-    value = float(text) * SUFFIXES[found[2] or ""]
+def _number_role(meaning: Meaning, match: re.Match[str], facts: RunFacts) -> Role:
+    text, unit = match[1].replace(",", "").replace("_", ""), match[3] or ""
+    value = float(text) * SUFFIXES[match[2] or ""]
     return number_role(with_unit(meaning, unit), value, is_whole(text), facts)
 
 
@@ -626,18 +626,18 @@ def _moment(text: str, facts: RunFacts) -> tuple[float, float, bool] | None:
     """
     this_year = datetime.fromtimestamp(facts.started + facts.shift_s, timezone.utc).year
     try:
-        if found := _ISO.fullmatch(text):
-            year, month, day, hour, minute, second, zone = found.groups()
+        if match := _ISO.fullmatch(text):
+            year, month, day, hour, minute, second, zone = match.groups()
             return _seconds(int(year), int(month), int(day), hour, minute, second, zone)
-        if found := _C_TIME.fullmatch(text):
-            name, day, before, hour, minute, second, after = found.groups()
+        if match := _C_TIME.fullmatch(text):
+            name, day, before, hour, minute, second, after = match.groups()
             year = int(before or after or this_year)
             return _seconds(year, _MONTHS.index(name[:3].lower()) + 1, int(day), hour, minute, second)
-        if found := _MAIL_TIME.fullmatch(text):
-            day, name, year, hour, minute, second = found.groups()
+        if match := _MAIL_TIME.fullmatch(text):
+            day, name, year, hour, minute, second = match.groups()
             return _seconds(int(year), _MONTHS.index(name[:3].lower()) + 1, int(day), hour, minute, second)
-        if found := _NUMERIC_DATE.fullmatch(text):
-            first, other, year, hour, minute, second = found.groups()
+        if match := _NUMERIC_DATE.fullmatch(text):
+            first, other, year, hour, minute, second = match.groups()
             month, day = (first, other) if int(other) > 12 or int(first) <= 12 else (other, first)
             return _seconds(int(year) + (2000 if len(year) == 2 else 0), int(month), int(day), hour, minute, second)
     except ValueError:
@@ -659,8 +659,8 @@ def _seconds(
 
 def _clock(text: str) -> float | None:
     """Return the seconds that a text such as 0:01:02.5, 01:02 or 1m 2s says, None if it says none."""
-    if found := _CLOCK_TEXT.fullmatch(text):
-        days, first, second, third, fraction, half = found.groups()
+    if match := _CLOCK_TEXT.fullmatch(text):
+        days, first, second, third, fraction, half = match.groups()
         seconds = float(f"0.{fraction}") if fraction else 0.0
         big, small = (int(first) * 3600 + int(second) * 60, int(third)) if third else (int(first) * 60, int(second))
         return seconds + big + small + int(days or 0) * _DAY + (12 * 3600 if (half or "").lower() == "pm" else 0)

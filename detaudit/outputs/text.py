@@ -78,9 +78,9 @@ class _Screen:
         data = self._unfinished + data
         self._unfinished = b""
         if data[-1:] == b"\r" or data[-1:] >= b"\x80" or b"\x1b" in data[-_LONGEST_ESCAPE:]:
-            found = _UNFINISHED.search(data, max(0, len(data) - _LONGEST_ESCAPE))
-            if found:
-                data, self._unfinished = data[: found.start()], found[0]
+            match = _UNFINISHED.search(data, max(0, len(data) - _LONGEST_ESCAPE))
+            if match:
+                data, self._unfinished = data[: match.start()], match[0]
         self._take(data)
 
     def finish(self) -> None:
@@ -150,8 +150,8 @@ class _Screen:
             if self._cursor is not None:
                 self._cursor = (y - above, x)
 
-    def _control(self, rows: list[str], y: int, x: int, found: re.Match[str]) -> tuple[int, int]:
-        text = found[0]
+    def _control(self, rows: list[str], y: int, x: int, match: re.Match[str]) -> tuple[int, int]:
+        text = match[0]
         if text == "\n" or text in ("\x0b", "\x0c", "\x1bD", "\x1bE"):
             if y + 1 == len(rows):
                 rows.append("")
@@ -162,7 +162,7 @@ class _Screen:
             return y, max(0, x - 1)
         if text == "\x1bM":
             return max(0, y - 1), x
-        return self._sequence(rows, y, x, found[1], found[2]) if found[2] else (y, x)
+        return self._sequence(rows, y, x, match[1], match[2]) if match[2] else (y, x)
 
     def _sequence(self, rows: list[str], y: int, x: int, given: str, kind: str) -> tuple[int, int]:
         numbers = [min(int(one), _MOST_COLUMNS) if one.isdigit() else 0 for one in given.split(";")]
@@ -474,41 +474,41 @@ def _leading(line: str, slots: list[_Slot]) -> tuple[int, ...]:
     """
     found: list[int] = []
     end = 0
-    for place, slot in enumerate(slots):
+    for index, slot in enumerate(slots):
         between = line[end : slot.start]
         if between.strip() and (between != "/" or not found):
             break
         if between != "/":
-            found.append(place)
+            found.append(index)
         end = slot.end
     return tuple(found) if len(found) >= _MANY and line[end : end + 1] == " " else ()
 
 
-def _slot(found: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
+def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
     if kind != _NUMBERS:
         return _Slot(start, end, kind, label, meaning_of(label) if label else NOTHING)
-    if found["digits"] is None:
+    if match["digits"] is None:
         return _Slot(start, end, kind, label, meaning_of(label), result=True)
-    unit = (found["unit"] or "").strip()
+    unit = (match["unit"] or "").strip()
     meaning = with_unit(_meaning(label), unit)
     if _BYTES.fullmatch(unit) and _EXTREME.fullmatch(label.strip(_OPENERS)) and _MEMORY.search(line):
         meaning = meaning_of("memory")  # memory: 200 MB (max 233.8 MiB)
-    digits = found.span("digits")
-    whole = measurements.is_whole(found["digits"])
+    digits = match.span("digits")
+    whole = measurements.is_whole(match["digits"])
     if unit.lower() in ("mib", "gib") and _OF_ALL.search(line, max(0, start - 12), end + 14):
         meaning = meaning_of("memory")
     counter = unit == "%" or line[end : end + 1] == "/" or line[start - 1 : start] == "/"
     few = meaning is NOTHING and whole and digits[1] - digits[0] < 3
-    result = bool(found["sign"]) or few or meaning.is_result
-    scale = measurements.SUFFIXES[found["suffix"] or ""]
+    result = bool(match["sign"]) or few or meaning.is_result
+    scale = measurements.SUFFIXES[match["suffix"] or ""]
     seconds = meaning.shortest_s * scale
     return _Slot(start, end, kind, label, meaning, digits, scale, whole, counter, result, seconds)
 
 
 def _meaning(label: str) -> Meaning:
     """Return what a label says, which may be the end of a sentence."""
-    if found := _WITHIN.search(label):
-        if measurements.meaning_of(label[: found.start()]).is_result and not _FINISHED.search(label):
+    if match := _WITHIN.search(label):
+        if measurements.meaning_of(label[: match.start()]).is_result and not _FINISHED.search(label):
             return NOTHING
         return meaning_of("elapsed")
     words = label.split()
@@ -856,8 +856,8 @@ _MOST_SHOWN, _BEFORE = 160, 20
 _ORDER = [OutputKind.VALUE, OutputKind.AMBIGUOUS, OutputKind.WORDS]
 
 
-def _sorted(found: list[OutputDifference]) -> list[OutputDifference]:
-    return sorted(found, key=lambda one: _ORDER.index(one.kind) if one.kind in _ORDER else len(_ORDER))
+def _sorted(differences: list[OutputDifference]) -> list[OutputDifference]:
+    return sorted(differences, key=lambda one: _ORDER.index(one.kind) if one.kind in _ORDER else len(_ORDER))
 
 
 @dataclass
@@ -1031,16 +1031,16 @@ def _same_pieces(a: list[_Parsed], b: list[_Parsed]) -> bool:
     if max(map(len, texts)) > _MOST_TORN:
         return False
     lines = {line for side in texts for line in side if line}
-    whole = [Counter(piece for line in side for piece in _untorn(line, lines)) for side in texts]
-    return whole[0] == whole[1]
+    counters = [Counter(piece for line in side for piece in _untorn(line, lines)) for side in texts]
+    return counters[0] == counters[1]
 
 
 def _tokens(lines: list[_Parsed]) -> Counter[str]:
-    found: Counter[str] = Counter()
+    tokens: Counter[str] = Counter()
     for line in lines:
-        found.update(line.words.replace("\0", " \0 ").split())
-        found.update(line.results)
-    return found
+        tokens.update(line.words.replace("\0", " \0 ").split())
+        tokens.update(line.results)
+    return tokens
 
 
 def _visible(line: _Parsed) -> str:

@@ -61,8 +61,8 @@ def _differences(a: Any, b: Any, path: str, depth: int) -> Iterator[PartDifferen
             yield PartDifference(path, "", (f"{count(len(a), 'part')} vs {len(b):,}",))
             return
         fields = getattr(a, "_fields", None)  # Only a named tuple has them.
-        for place, pair in enumerate(zip(a, b, strict=True)):
-            yield from _differences(*pair, f"{path}.{fields[place]}" if fields else f"{path}[{place}]", depth + 1)
+        for index, pair in enumerate(zip(a, b, strict=True)):
+            yield from _differences(*pair, f"{path}.{fields[index]}" if fields else f"{path}[{index}]", depth + 1)
     else:
         yield from _leaf_differences(a, b, path)
 

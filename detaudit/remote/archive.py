@@ -143,14 +143,14 @@ def _check(file: BinaryIO) -> None:
         raise ArchiveError(ArchiveFlaw.NO_ARCHIVE)
     if len(line) < LINE:
         raise ArchiveError(ArchiveFlaw.CUT)
-    found = re.fullmatch(rb"%s ([0-9a-f]{64}) ([0-9]{16})\n" % _MAGIC, line)
+    match = re.fullmatch(rb"%s ([0-9a-f]{64}) ([0-9]{16})\n" % _MAGIC, line)
     here = file.seek(0, io.SEEK_END) - LINE
-    if found is None or here > int(found[2]):
+    if match is None or here > int(match[2]):
         raise ArchiveError(ArchiveFlaw.CHANGED)
-    if here < int(found[2]):
+    if here < int(match[2]):
         raise ArchiveError(ArchiveFlaw.CUT)
     file.seek(LINE)
-    if _hash(file) != found[1].decode():
+    if _hash(file) != match[1].decode():
         raise ArchiveError(ArchiveFlaw.CHANGED)
 
 

@@ -108,8 +108,8 @@ class Gatherer:
         if name not in self.storage.names():
             hint = f"Copy it back to {self.storage.url}, from where it was moved or kept; or do all runs again."
             raise StorageError(f"{name} is not in {self.storage.url}, and {needed}", hint)
-        with tempfile.TemporaryDirectory(dir=self.into) as place:
-            copy, taken = Path(place) / "archive", Path(place) / "logs"
+        with tempfile.TemporaryDirectory(dir=self.into) as directory:
+            copy, taken = Path(directory) / "archive", Path(directory) / "logs"
             self.storage.fetch(name, copy)
             try:
                 found = unpack(copy, taken)

@@ -47,18 +47,18 @@ class SameMachine:
         self.refused: Mapping[str, FlagState] = {}
         self._first: RunMachine | None = None
 
-    def differing(self, place: RunMachine) -> list[str]:
+    def differing(self, machine: RunMachine) -> list[str]:
         """Return the names of what makes another kind of a machine, ``[]`` if it is of this kind."""
-        return differing(self._first, place) if self._first is not None else []
+        return differing(self._first, machine) if self._first is not None else []
 
-    def take(self, place: RunMachine, where: str, folder: Path) -> RunMachine:
+    def take(self, machine: RunMachine, where: str, folder: Path) -> RunMachine:
         """Note that a run was done on a machine of this kind, keep that in its folder, and return it as one of them."""
         if self._first is None:
-            self._keep(place, where)
+            self._keep(machine, where)
         else:
-            place = replace(place, relevant=self._first.relevant)  # one that was ended early imported less
-        store.write(folder / FILE, msgspec.json.encode(place))
-        return place
+            machine = replace(machine, relevant=self._first.relevant)  # one that was ended early imported less
+        store.write(folder / FILE, msgspec.json.encode(machine))
+        return machine
 
     def restored(self, folder: Path) -> RunMachine | None:
         """Return where a run was done by an earlier process, None if that is not known."""
@@ -69,8 +69,8 @@ class SameMachine:
             return place
         return None
 
-    def _keep(self, place: RunMachine, where: str) -> None:
-        self._first, self.where, self.refused = place, where or place.host, place.refused
+    def _keep(self, machine: RunMachine, where: str) -> None:
+        self._first, self.where, self.refused = machine, where or machine.host, machine.refused
 
 
 def differing(a: RunMachine, b: RunMachine) -> list[str]:
@@ -116,18 +116,18 @@ class EngineLauncher:
             raise TypeError("a run elsewhere needs a job")
         avoid = self._engine.places - {job.place} if job.place else frozenset[str]()
         for _ in range(ATTEMPTS):
-            found = self._carried(job, avoid, tick)
-            place = f"{found.where}: " if found.where else ""
-            if isinstance(found.result, Refused):
-                raise EngineError(f"{place}{found.result.message}", found.result.hint)
-            if isinstance(found.result, Lost):
-                lost = f"{place}{found.result.reason}"
-            elif (attempt := self._unpacked(job, found.result, spec.folder)) is not None:
-                self.attempts[spec.folder] = attempt, found.where
+            returned = self._carried(job, avoid, tick)
+            place = f"{returned.where}: " if returned.where else ""
+            if isinstance(returned.result, Refused):
+                raise EngineError(f"{place}{returned.result.message}", returned.result.hint)
+            if isinstance(returned.result, Lost):
+                lost = f"{place}{returned.result.reason}"
+            elif (attempt := self._unpacked(job, returned.result, spec.folder)) is not None:
+                self.attempts[spec.folder] = attempt, returned.where
                 return RunOutcome(attempt.result.exit_code, time.monotonic() - started)
             else:
                 lost = f"{place}the archive of the run is not whole"
-            avoid = (frozenset() if job.place else avoid) | {found.where}
+            avoid = (frozenset() if job.place else avoid) | {returned.where}
             job = msgspec.structs.replace(job, id=secrets.token_hex(8), place="")
         raise RunLostError(lost)
 

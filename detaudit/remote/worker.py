@@ -225,16 +225,16 @@ def carry_out(data: bytes) -> bytes:
     """
     job = msgspec.msgpack.decode(data, type=Job)
     mark = secrets.token_hex(4)
-    with Reaper(mark), tempfile.TemporaryDirectory(prefix="detaudit-", dir=SCRATCH) as place:
-        results = Path(place, "results")
+    with Reaper(mark), tempfile.TemporaryDirectory(prefix="detaudit-", dir=SCRATCH) as directory:
+        results = Path(directory, "results")
         results.mkdir()
         try:
-            cwd = _unpack(job, Path(place))
+            cwd = _unpack(job, Path(directory))
             before = os.getcwd()
             os.chdir(cwd)
             try:
                 plan = read_plan(job.plan, "the plan of the job")
-                worker = Worker(plan, cwd, LocalLauncher(), Observer(), mark, job.python or None, Path(place))
+                worker = Worker(plan, cwd, LocalLauncher(), Observer(), mark, job.python or None, Path(directory))
                 worker.archive(job.run, job.id, results / "archive", _asked(job))
                 return _ARCHIVE + (results / "archive").read_bytes()
             finally:
@@ -260,13 +260,13 @@ def result_of(data: bytes) -> bytes | Lost | Refused:
         return Lost("the result cannot be read")
 
 
-def _unpack(job: Job, place: Path) -> Path:
+def _unpack(job: Job, path: Path) -> Path:
     """Unpack the code of a job, and return the working directory in it."""
     if hashlib.sha256(job.code).hexdigest() != job.digest:
         raise ConfigError("the code of the job is not what was sent", "Try again.")
     with tarfile.open(fileobj=io.BytesIO(job.code), mode="r:gz") as tar:
-        tar.extractall(place / "work", filter="data")
-    cwd = place / "work" / job.cwd
+        tar.extractall(path / "work", filter="data")
+    cwd = path / "work" / job.cwd
     if not cwd.is_dir():
         raise ConfigError(f"the code of the job has no folder {job.cwd}", "Commit the folder, or put a file in it.")
     return cwd

@@ -167,25 +167,25 @@ def _json(value: object) -> str:
 DOCTOR_FORMATS = ("table", "json")
 
 
-def render(found: Diagnosis, format_: str, width: int | None = None) -> str:
+def render(diagnosis: Diagnosis, format_: str, width: int | None = None) -> str:
     """Return a diagnosis in one of FORMATS; ``width`` is that of the terminal, if there is one."""
     if format_ == "json":
-        return msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n"
-    return "\n".join(_lines(found, width)) + "\n"
+        return msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode() + "\n"
+    return "\n".join(_lines(diagnosis, width)) + "\n"
 
 
-def _lines(found: Diagnosis, width: int | None) -> Iterator[str]:
+def _lines(diagnosis: Diagnosis, width: int | None) -> Iterator[str]:
     yield filled("Expect bit-identical results only between environments where all of this matches:", width, "", "")
     yield ""
-    longest = max(map(len, found.relevant), default=0)
-    for name, value in found.relevant.items():
+    longest = max(map(len, diagnosis.relevant), default=0)
+    for name, value in diagnosis.relevant.items():
         yield filled(line(value), width, f"{line(name):<{longest}}  ", " " * (longest + 2)).rstrip()
     yield ""
-    yield click.style("Risks on this machine:" if found.risks else "No risks found on this machine.", bold=True)
-    for risk in found.risks:
+    yield click.style("Risks on this machine:" if diagnosis.risks else "No risks found on this machine.", bold=True)
+    for risk in diagnosis.risks:
         yield ""
         yield filled(line(risk.text()), width, "- ", "  ")
         yield filled(line(risk.fix()), width, "    ", "    ")
-    if found.risks:
+    if diagnosis.risks:
         yield ""
         yield filled("Run `detaudit run train.py` to see whether they affect your training.", width, "", "")

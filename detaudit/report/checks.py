@@ -152,25 +152,25 @@ MOST_WEIGHTS = 10
 MOST_COMPARED_CHANGES = 20
 
 
-def heading(found: Comparison) -> list[str]:
+def heading(comparison: Comparison) -> list[str]:
     """Return what is compared, a line for each side, with the commands if they differ."""
-    differ = found.a.command != found.b.command
+    differ = comparison.a.command != comparison.b.command
     return [
         f"{letter}: {side.name} (recipe {groups.recipe_summary(side.recipe)})"
         + (f", recorded by: {shlex.join(side.command)}" if differ else "")
-        for letter, side in _sides(found)
+        for letter, side in _sides(comparison)
     ]
 
 
-def _sides(found: Comparison) -> tuple[tuple[str, ComparedSide], ...]:
-    return ("A", found.a), ("B", found.b)
+def _sides(comparison: Comparison) -> tuple[tuple[str, ComparedSide], ...]:
+    return ("A", comparison.a), ("B", comparison.b)
 
 
-def recordings(found: Comparison) -> Table:
+def recordings(comparison: Comparison) -> Table:
     """Return a table of the final fingerprints, without the column of ranks if neither side has several."""
-    table = Table(_RECORDINGS, [_recording(letter, rank) for letter, side in _sides(found) for rank in side.ranks])
-    table = groups.of_calls(table) if groups.calls_only((*found.a.ranks, *found.b.ranks)) else table
-    several = max(len(found.a.ranks), len(found.b.ranks)) > 1
+    table = Table(_RECORDINGS, [_recording(letter, rank) for letter, side in _sides(comparison) for rank in side.ranks])
+    table = groups.of_calls(table) if groups.calls_only((*comparison.a.ranks, *comparison.b.ranks)) else table
+    several = max(len(comparison.a.ranks), len(comparison.b.ranks)) > 1
     return groups.of_parts(table) if several else groups.without_ranks(table)
 
 
@@ -180,26 +180,26 @@ def _recording(letter: str, rank: RankRecord) -> list[str]:
     return [letter, groups.rank_name(rank), weights, loss, steps, groups.short_digest(rank)]
 
 
-def _has_ranks(found: Comparison) -> bool:
-    return max(len(_trainings(side)) for _, side in _sides(found)) > 1
+def _has_ranks(comparison: Comparison) -> bool:
+    return max(len(_trainings(side)) for _, side in _sides(comparison)) > 1
 
 
 def _trainings(side: ComparedSide) -> list[RankRecord]:
     return [record for record in side.ranks if record.framework not in UNHOOKED]
 
 
-def losses(found: Comparison) -> Table:
+def losses(comparison: Comparison) -> Table:
     """Return a table of the losses of one rank: those around the step at which they diverge, then ever fewer.
 
     That is the rank in which the sides first differ, else the first whose losses do. It has no rows if all match.
     """
-    differing = [pair.rank for pair in found.losses if pair.a != pair.b]
+    differing = [pair.rank for pair in comparison.losses if pair.a != pair.b]
     if not differing:
         return Table(_LOSSES, [])
-    first = found.first_difference
+    first = comparison.first_difference
     rank = first.rank if first and first.rank in differing else differing[0]
-    pairs = [pair for pair in found.losses if pair.rank == rank]
-    turn = next(place for place, pair in enumerate(pairs) if pair.a != pair.b)
+    pairs = [pair for pair in comparison.losses if pair.rank == rank]
+    turn = next(index for index, pair in enumerate(pairs) if pair.a != pair.b)
     shown = [*pairs[max(0, turn - NEAR) : turn + NEAR + 1]]
     shown += [pair for pair in pairs[turn + NEAR + 1 :] if pair.step & (pair.step - 1) == 0 or pair is pairs[-1]]
     return Table(_LOSSES, [_pair(pair) for pair in shown])
@@ -209,28 +209,29 @@ def _pair(pair: LossPair) -> list[str]:
     return [f"{pair.step:,}", digits(pair.a), digits(pair.b), brief(pair.distance)]
 
 
-def comparison_sentence(found: Comparison) -> str:
+def comparison_sentence(comparison: Comparison) -> str:
     """Return where the recordings first differ, or what was compared if they do not."""
-    if found.first_difference is not None:
-        return f"{_where(found, found.first_difference)}{_last_equal(found, found.first_difference)}"
-    if found.open is not None:
-        return found.open.open_reason(0)
-    if found.through is not None:
-        steps = count(found.steps_compared, "step")
+    if comparison.first_difference is not None:
         return (
-            f"bit-identical through step {found.through:,}, at {steps} recorded on both sides; later ones are unknown"
+            f"{_where(comparison, comparison.first_difference)}{_last_equal(comparison, comparison.first_difference)}"
         )
-    if not found.steps_compared:
+    if comparison.open is not None:
+        return comparison.open.open_reason(0)
+    if comparison.through is not None:
+        steps = count(comparison.steps_compared, "step")
+        through = f"bit-identical through step {comparison.through:,}, at {steps} recorded on both sides"
+        return f"{through}; later ones are unknown"
+    if not comparison.steps_compared:
         return "bit-identical at the end; no step is recorded on both sides"
-    steps = "the one step" if found.steps_compared == 1 else f"all {count(found.steps_compared, 'step')}"
+    steps = "the one step" if comparison.steps_compared == 1 else f"all {count(comparison.steps_compared, 'step')}"
     return f"bit-identical at the end and at {steps} recorded on both sides"
 
 
-def _where(found: Comparison, first: Difference) -> str:
-    rank = f" of rank {first.rank}" if _has_ranks(found) and first.stage not in UNHOOKED else ""
+def _where(comparison: Comparison, first: Difference) -> str:
+    rank = f" of rank {first.rank}" if _has_ranks(comparison) and first.stage not in UNHOOKED else ""
     match first.stage:
         case Stage.STEPS:
-            return _steps_where(found, first)
+            return _steps_where(comparison, first)
         case Stage.SAVED | Stage.PRINTED | Stage.EXIT if first.output is not None:
             return f"{first.output.text()} differs"
         case Stage.ARTIFACT | Stage.SAVED:
@@ -251,73 +252,73 @@ def _where(found: Comparison, first: Difference) -> str:
             return f"{STAGES[first.stage].subject}{rank} first {verb} at {unit} {first.step:,}"
 
 
-def _steps_where(found: Comparison, first: Difference) -> str:
-    a, b = (_trainings(side) for _, side in _sides(found))
+def _steps_where(comparison: Comparison, first: Difference) -> str:
+    a, b = (_trainings(side) for _, side in _sides(comparison))
     if not first.step:
         return f"A has {count(len(a), 'rank')}, B has {len(b):,}"
     if first.rank >= len(a):
         return f"only one side printed a loss for step {first.step:,}"
     end = f"A ended after step {a[first.rank].steps}, B after step {b[first.rank].steps}"
-    return f"rank {first.rank}: {end}" if _has_ranks(found) else end
+    return f"rank {first.rank}: {end}" if _has_ranks(comparison) else end
 
 
-def _last_equal(found: Comparison, first: Difference) -> str:
-    if found.last_equal_step is None or first.stage in (*NAMED, Stage.INIT):
+def _last_equal(comparison: Comparison, first: Difference) -> str:
+    if comparison.last_equal_step is None or first.stage in (*NAMED, Stage.INIT):
         return ""
-    return f" (last equal: step {found.last_equal_step:,})"
+    return f" (last equal: step {comparison.last_equal_step:,})"
 
 
-def explanation(found: Comparison) -> str:
+def explanation(comparison: Comparison) -> str:
     """Return what the first difference points to, ``""`` if that is not known."""
-    if found.first_difference is None or found.explanation is None:
+    if comparison.first_difference is None or comparison.explanation is None:
         return ""
-    return found.explanation.text(found.first_difference.stage)
+    return comparison.explanation.text(comparison.first_difference.stage)
 
 
-def losses_line(found: Comparison) -> str:
+def losses_line(comparison: Comparison) -> str:
     """Return that the losses match although something differs, ``""`` if they do not, or none were recorded."""
     if (
-        found.verdict is not ComparisonVerdict.DIFFERENT
-        or not found.losses
-        or any(pair.a != pair.b for pair in found.losses)
+        comparison.verdict is not ComparisonVerdict.DIFFERENT
+        or not comparison.losses
+        or any(pair.a != pair.b for pair in comparison.losses)
     ):
         return ""
-    steps = len({pair.step for pair in found.losses})
+    steps = len({pair.step for pair in comparison.losses})
     return f"the losses match at {'the one step' if steps == 1 else f'all {steps:,} steps'} recorded on both sides"
 
 
-def stages_line(found: Comparison) -> str:
+def stages_line(comparison: Comparison) -> str:
     """Return which stages were compared."""
-    if not found.stages:
+    if not comparison.stages:
         return "compared: final state only"
-    return f"compared: {', '.join(found.stages)}, at {count(found.steps_compared, 'step')} and at the end"
+    return f"compared: {', '.join(comparison.stages)}, at {count(comparison.steps_compared, 'step')} and at the end"
 
 
-def environment_lines(found: Comparison) -> list[str]:
+def environment_lines(comparison: Comparison) -> list[str]:
     """Return how the environments differ."""
-    return groups.changes(found.environment_changes, MOST_COMPARED_CHANGES, "(--format json)")
+    return groups.changes(comparison.environment_changes, MOST_COMPARED_CHANGES, "(--format json)")
 
 
-def outputs_lines(found: Comparison) -> list[str]:
+def outputs_lines(comparison: Comparison) -> list[str]:
     """Return each file and stream that differs, and whether that decides."""
-    read = [one for one in found.output_differences if one.unread is None]
-    unread = [f"not read: {one.unread.text()}" for one in found.output_differences if one.unread is not None]
+    read = [one for one in comparison.output_differences if one.unread is None]
+    unread = [f"not read: {one.unread.text()}" for one in comparison.output_differences if one.unread is not None]
     return [one.text() + one.reservation() for one in read] + unread
 
 
-def weights_line(found: Comparison) -> str:
+def weights_line(comparison: Comparison) -> str:
     """Return how many tensors of the final weights differ, ``""`` if none do."""
-    if not found.differing_weights:
+    if not comparison.differing_weights:
         return ""
-    tensors = count(found.weights_compared, "tensor")
-    return f"final weights differ in {len(found.differing_weights):,} of {tensors}"
+    tensors = count(comparison.weights_compared, "tensor")
+    return f"final weights differ in {len(comparison.differing_weights):,} of {tensors}"
 
 
-def weights(found: Comparison) -> Table:
+def weights(comparison: Comparison) -> Table:
     """Return a table of the first tensors of the final weights that differ."""
     rows = []
-    for pair in found.differing_weights[:MOST_WEIGHTS]:
+    for pair in comparison.differing_weights[:MOST_WEIGHTS]:
         shape = "x".join(map(str, pair.shape)) or "()"
         rows.append([str(pair.rank), str(pair.place), pair.dtype, shape, digits(pair.a), digits(pair.b)])
     table = Table(_WEIGHTS, rows)
-    return table if _has_ranks(found) else groups.without_ranks(table)
+    return table if _has_ranks(comparison) else groups.without_ranks(table)

@@ -48,11 +48,11 @@ def script_of(command: Sequence[str]) -> str | None:
 
 def script_in(words: Sequence[str]) -> str | None:
     """Return the first Python file or module among the words of a command, None if there is none."""
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if word.endswith(".py") and not word.startswith("-"):
             return word
-        if word == "-m" and place + 1 < len(words):
-            return words[place + 1].replace(".", "/") + ".py"
+        if word == "-m" and index + 1 < len(words):
+            return words[index + 1].replace(".", "/") + ".py"
     return None
 
 
@@ -148,19 +148,19 @@ def findings(report: Report) -> tuple[Finding, ...]:
     return tuple(_plain(one) for one in found)
 
 
-def _plain(found: Finding) -> Finding:
-    culprit = found.culprit
+def _plain(finding: Finding) -> Finding:
+    culprit = finding.culprit
     if culprit is not None:
         file, message = line(in_repository(culprit.file)), line(culprit.message)
         culprit = msgspec.structs.replace(culprit, file=file, message=message)
     return msgspec.structs.replace(
-        found,
-        suite=line(found.suite),
-        name=line(found.name),
-        message=line(found.message),
-        detail=plain(found.detail),
+        finding,
+        suite=line(finding.suite),
+        name=line(finding.name),
+        message=line(finding.message),
+        detail=plain(finding.detail),
         culprit=culprit,
-        script=line(in_repository(found.script)) if found.script else None,
+        script=line(in_repository(finding.script)) if finding.script else None,
     )
 
 
@@ -234,14 +234,14 @@ def _seconds(groups: Iterable[Group]) -> float:
     return sum(run.wall_s for group in groups for run in group.runs)
 
 
-def _bisection(audit: Bisection | VariationBisection, found: Result, rule: str, name: str) -> Finding:
-    differing, failed = found.differing, found.failed
+def _bisection(audit: Bisection | VariationBisection, result: Result, rule: str, name: str) -> Finding:
+    differing, failed = result.differing, result.failed
     around = [words.where(differing), *words.source_lines(differing.sources)] if differing else []
     failure = [failed.reason.text()] if failed is not None and failed.reason is not None else []
     stderr = words.stderr_lines(failed) if failed is not None else []
-    details = [text for heading, lines in found.details for text in (heading, *lines)]
-    detail = [found.evidence, *failure, *stderr, *around, *details, *found.notes]
-    return _of_audit(audit, rule, name, found.sentence, detail, _location(found.source))
+    details = [text for heading, lines in result.details for text in (heading, *lines)]
+    detail = [result.evidence, *failure, *stderr, *around, *details, *result.notes]
+    return _of_audit(audit, rule, name, result.sentence, detail, _location(result.source))
 
 
 def _trace(audit: Trace) -> Finding:

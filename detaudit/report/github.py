@@ -25,20 +25,20 @@ def render(report: Report) -> str:
     return "".join(f"{text}\n" for text in lines)
 
 
-def _level(found: Finding) -> str:
+def _level(finding: Finding) -> str:
     """Return the command for a finding. What was not compared is no error in anything: the exit status blocks."""
-    return _COMMANDS[found.status] if found.compared else "notice"
+    return _COMMANDS[finding.status] if finding.compared else "notice"
 
 
-def _annotation(found: Finding) -> str:
+def _annotation(finding: Finding) -> str:
     properties = {}
-    if found.culprit is not None:
-        properties = {"file": found.culprit.file, "line": str(found.culprit.line)}
-    elif found.script and found.status is not Outcome.PASSED:
-        properties = {"file": found.script}
-    properties["title"] = f"detaudit: {found.suite}: {found.name}"
-    more = found.detail if found.status is not Outcome.PASSED else ""
-    return _command(_level(found), properties, f"{found.message}\n{more}".strip())
+    if finding.culprit is not None:
+        properties = {"file": finding.culprit.file, "line": str(finding.culprit.line)}
+    elif finding.script and finding.status is not Outcome.PASSED:
+        properties = {"file": finding.script}
+    properties["title"] = f"detaudit: {finding.suite}: {finding.name}"
+    more = finding.detail if finding.status is not Outcome.PASSED else ""
+    return _command(_level(finding), properties, f"{finding.message}\n{more}".strip())
 
 
 def _command(name: str, properties: dict[str, str], message: str) -> str:

@@ -16,17 +16,17 @@ _NOWHERE = (".gitlab-ci.yml", 1)
 
 def render(report: Report) -> str:
     """See Reporter.render."""
-    issues = [_issue(found) for found in findings(report) if found.status is not Outcome.PASSED]
+    issues = [_issue(finding) for finding in findings(report) if finding.status is not Outcome.PASSED]
     return msgspec.json.format(msgspec.json.encode(issues), indent=2).decode() + "\n"
 
 
-def _issue(found: Finding) -> dict[str, object]:
-    path, begin = found.place or _NOWHERE
-    line = f"; {found.culprit.message}" if found.culprit else ""
+def _issue(finding: Finding) -> dict[str, object]:
+    path, begin = finding.place or _NOWHERE
+    line = f"; {finding.culprit.message}" if finding.culprit else ""
     return {
-        "description": f"{found.suite}, {found.name}: {found.message}{line}",
-        "check_name": found.rule,
-        "fingerprint": found.fingerprint,
-        "severity": _SEVERITIES[found.status],
+        "description": f"{finding.suite}, {finding.name}: {finding.message}{line}",
+        "check_name": finding.rule,
+        "fingerprint": finding.fingerprint,
+        "severity": _SEVERITIES[finding.status],
         "location": {"path": path, "lines": {"begin": begin}},
     }

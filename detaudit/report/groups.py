@@ -86,7 +86,7 @@ def ordered(group: Group) -> list[int]:
 def letters_of(group: Group) -> dict[int, str]:
     """Return the letters of the runs, by their numbers; none if all have the same result, or each one of its own."""
     found = {run: number for run, number in results(group).items() if number is not None}
-    names = {number: _name(place) for place, number in enumerate(ordered(group))}
+    names = {number: _name(index) for index, number in enumerate(ordered(group))}
     if group.distinct_results == 1 or len(names) == len(found):
         return {}
     return {run: names[number] for run, number in found.items()}
@@ -130,11 +130,11 @@ def disagreeing(group: Group) -> str:
 
 def blocks(group: Group) -> tuple[Heading | Table | Items, ...]:
     """Return the table of the machines, and in what they differ; nothing for a single machine."""
-    found = machines_table(group)
-    if found is None:
+    table = machines_table(group)
+    if table is None:
         return ()
     lines = machine_differences(group.machines)
-    return (Heading("machines"), found, *([Items(lines)] if lines else []))
+    return (Heading("machines"), table, *([Items(lines)] if lines else []))
 
 
 _MACHINES = (Column("MACHINE", left=True), Column("HOST", left=True), RUNS, Column("RESULTS", left=True))
@@ -210,21 +210,21 @@ def _numbers(found: Sequence[int]) -> str:
 
 def probe_sentence(group: Group) -> str:
     """Return which probe is the first to differ, ``""`` if none does."""
-    found = group.first_probe_difference
-    if found is None:
+    first_probe_difference = group.first_probe_difference
+    if first_probe_difference is None:
         return ""
-    rank = f" on rank {found.rank}" if found.rank or several_ranks(group) else ""
-    last = f"; last to match: {_probe(found.last_match)}" if found.last_match else ""
+    rank = f" on rank {first_probe_difference.rank}" if first_probe_difference.rank or several_ranks(group) else ""
+    last = f"; last to match: {_probe(first_probe_difference.last_match)}" if first_probe_difference.last_match else ""
     but = "the results match, but probes differ; " if group.distinct_results == 1 else ""
-    return f"{but}first probe to differ{rank}: {_probe(found)}{_how(found)}{last}"
+    return f"{but}first probe to differ{rank}: {_probe(first_probe_difference)}{_how(first_probe_difference)}{last}"
 
 
-def _how(found: ProbeDifference) -> str:
-    a, b = found.runs
-    if found.missing is not None:
-        return f", missing in run {found.missing}"
-    if any(found.values):
-        one, other = (value or "no single value" for value in found.values)
+def _how(difference: ProbeDifference) -> str:
+    a, b = difference.runs
+    if difference.missing is not None:
+        return f", missing in run {difference.missing}"
+    if any(difference.values):
+        one, other = (value or "no single value" for value in difference.values)
         return f": {one} in run {a}, {other} in run {b}"
     return f", runs {a} and {b}"
 
@@ -234,10 +234,10 @@ def several_ranks(group: Group) -> bool:
     return any(sum(rank.framework not in (*FITTED, *UNHOOKED) for rank in run.ranks) > 1 for run in group.runs)
 
 
-def _probe(found: Probe) -> str:
-    step = "" if found.step is None else f", step {found.step:,}"
-    what = "gradient" if found.gradient else "value"
-    return f"{'gradient of ' if found.gradient else ''}'{found.name}' ({what} {found.occurrence:,}{step})"
+def _probe(probe: Probe) -> str:
+    step = "" if probe.step is None else f", step {probe.step:,}"
+    what = "gradient" if probe.gradient else "value"
+    return f"{'gradient of ' if probe.gradient else ''}'{probe.name}' ({what} {probe.occurrence:,}{step})"
 
 
 def summary(group: Group) -> str:
@@ -261,23 +261,23 @@ def runs_table(group: Group) -> Table:
     """Return a table of the runs, without the column of ranks if no run has several."""
     marks = letters_of(group)
     rows = [row for run in group.runs for row in _rows(group, run, marks.get(run.id, ""))]
-    found = Table(COLUMNS, rows, MARKED if marks else "")
+    table = Table(COLUMNS, rows, MARKED if marks else "")
     if group.through is not None:
-        found = _of_ended(found)
+        table = _of_ended(table)
     if calls_only(rank for run in group.runs for rank in run.ranks):
-        found = of_calls(found)
-    return of_parts(found) if any(len(run.ranks) > 1 for run in group.runs) else without_ranks(found)
+        table = of_calls(table)
+    return of_parts(table) if any(len(run.ranks) > 1 for run in group.runs) else without_ranks(table)
 
 
-def of_parts(found: Table) -> Table:
+def of_parts(table: Table) -> Table:
     """Return a table whose column of ranks is one of parts if not all in it are numbers, as for a file or a fit."""
-    names = [row[list(found.columns).index(RANK)] for row in found.rows]
-    return found if all(name.isdigit() for name in names if name) else _replaced(found, RANK, PART)
+    names = [row[list(table.columns).index(RANK)] for row in table.rows]
+    return table if all(name.isdigit() for name in names if name) else _replaced(table, RANK, PART)
 
 
-def without_ranks(found: Table) -> Table:
+def without_ranks(table: Table) -> Table:
     """Return a table without its column of ranks."""
-    return without(found, RANK)
+    return without(table, RANK)
 
 
 def calls_only(ranks: Iterable[RankRecord]) -> bool:
@@ -286,24 +286,24 @@ def calls_only(ranks: Iterable[RankRecord]) -> bool:
     return bool(frameworks) and all(map(is_inference, frameworks))
 
 
-def of_calls(found: Table) -> Table:
+def of_calls(table: Table) -> Table:
     """Return a table for calls of models: without weights and losses, and with calls instead of steps."""
-    return _replaced(without(without(found, SUM_OF_WEIGHTS), FINAL_LOSS), STEPS, Column("CALLS"))
+    return _replaced(without(without(table, SUM_OF_WEIGHTS), FINAL_LOSS), STEPS, Column("CALLS"))
 
 
-def _of_ended(found: Table) -> Table:
+def _of_ended(table: Table) -> Table:
     """Return a table for runs that were ended: without sums of weights, and with the losses and weights by then."""
-    return _replaced(without(found, SUM_OF_WEIGHTS), FINAL_LOSS, Column("LOSS", drop=8))
+    return _replaced(without(table, SUM_OF_WEIGHTS), FINAL_LOSS, Column("LOSS", drop=8))
 
 
-def _replaced(found: Table, old: Column, new: Column) -> Table:
-    return replace(found, columns=[new if column == old else column for column in found.columns])
+def _replaced(table: Table, old: Column, new: Column) -> Table:
+    return replace(table, columns=[new if column == old else column for column in table.columns])
 
 
 def _rows(group: Group, run: Run, mark: str) -> Iterator[list[str]]:
     time, early = duration(run.wall_s), run in group.shorter
-    for place, rank in enumerate(run.ranks or (None,)):
-        first = place == 0
+    for index, rank in enumerate(run.ranks or (None,)):
+        first = index == 0
         yield [
             f"{run.id:,}" if first else "",
             rank_name(rank) if rank else "",
@@ -325,10 +325,10 @@ def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
     if run in group.shorter or not (run.finished or left):
         return f"({statuses.NAMES[run.status]})" if rank is None or rank.rank == 0 else ""
     base = next((r.id for r in group.runs if r.finished), None)
-    found = run.first_difference
-    if found is None or (rank is not None and rank.rank not in found.ranks):
+    first_difference = run.first_difference
+    if first_difference is None or (rank is not None and rank.rank not in first_difference.ranks):
         return ""
-    return found.cell() + (f" (vs run {run.reference})" if run.reference not in (None, base) else "")
+    return first_difference.cell() + (f" (vs run {run.reference})" if run.reference not in (None, base) else "")
 
 
 def short_digest(record: RankRecord | None) -> str:
@@ -389,11 +389,15 @@ def verdict_sentence(group: Group) -> str:
 
 def _only_outputs(group: Group) -> str:
     """Return that the trainings match if only what left the runs differs, ``""`` otherwise."""
-    found = group.first_difference
-    if found is None or found.output is None or all(stage in UNHOOKED for stage in found.explanation.matching):
+    first_difference = group.first_difference
+    if (
+        first_difference is None
+        or first_difference.output is None
+        or all(stage in UNHOOKED for stage in first_difference.explanation.matching)
+    ):
         return ""
     deciding = [one for one in group.output_differences if one.decides]
-    return found.output.trainings_match(output_names(deciding, found.output))
+    return first_difference.output.trainings_match(output_names(deciding, first_difference.output))
 
 
 def _reason(group: Group) -> str:
@@ -413,20 +417,20 @@ def evidence_line(group: Group) -> str:
 
 def where(group: Group) -> str:
     """Return where two runs first differ and what that points to, ``""`` if all match."""
-    found = group.first_difference
-    if found is None:
+    first_difference = group.first_difference
+    if first_difference is None:
         return ""
-    a, b = found.runs
-    several = several_ranks(group) and found.stage not in UNHOOKED and not found.difference.of_fit
-    place = found.where()
-    place += f" on {found.difference.rank_text()}" if several else ""
-    return f"runs {a} and {b} first differ {place}: {found.explanation.text(found.stage)}"
+    a, b = first_difference.runs
+    several = several_ranks(group) and first_difference.stage not in UNHOOKED and not first_difference.difference.of_fit
+    place = first_difference.where()
+    place += f" on {first_difference.difference.rank_text()}" if several else ""
+    return f"runs {a} and {b} first differ {place}: {first_difference.explanation.text(first_difference.stage)}"
 
 
-def source_lines(found: Sequence[Source]) -> list[str]:
+def source_lines(sources: Sequence[Source]) -> list[str]:
     """Return the first lines of the user's code that may be why."""
-    lines = [source.with_place() for source in shown_first(found, MOST_SOURCES)]
-    more = len(found) - len(lines)
+    lines = [source.with_place() for source in shown_first(sources, MOST_SOURCES)]
+    more = len(sources) - len(lines)
     return lines + ([f"and {more:,} more in audit.json"] if more > 0 else [])
 
 
@@ -517,14 +521,14 @@ def _unhooked(group: Group) -> list[str]:
 
 
 def _replicas_line(group: Group) -> str:
-    found = group.replicas
-    if found is None:
+    replicas = group.replicas
+    if replicas is None:
         return ""
-    if found.first_difference is None:
-        return f"replicas: {every(found.ranks, 'rank')} of each run hold identical weights at every step"
-    differs = found.first_difference
+    if replicas.first_difference is None:
+        return f"replicas: {every(replicas.ranks, 'rank')} of each run hold identical weights at every step"
+    differs = replicas.first_difference
     return (
-        f"replicas: in run {found.run}, the weights of rank {differs.rank} differ from those of rank 0 at step "
+        f"replicas: in run {replicas.run}, the weights of rank {differs.rank} differ from those of rank 0 at step "
         f"{differs.step:,}: they are sharded or not synchronized"
     )
 
@@ -648,9 +652,9 @@ def environment(found: dict[str, object]) -> list[tuple[str, str]]:
     return [(name, text) for key, name in ENVIRONMENT.items() if (text := _listed(found.get(key)))]
 
 
-def environments(found: Comparison) -> list[tuple[str, str]]:
+def environments(comparison: Comparison) -> list[tuple[str, str]]:
     """Return what may change results, of each side if it differs."""
-    a, b = found.a.environment, found.b.environment
+    a, b = comparison.a.environment, comparison.b.environment
     rows = []
     for name in sorted({*a, *b}):
         ours, theirs = a.get(name, "none"), b.get(name, "none")

@@ -15,8 +15,8 @@ _ELEMENTS = {Outcome.FAILED: "failure", Outcome.INCONCLUSIVE: "error"}
 def render(report: Report) -> str:
     """See Reporter.render. The text is ASCII, which is valid in any encoding of stdout."""
     suites: dict[str, list[Finding]] = {}
-    for found in findings(report):
-        suites.setdefault(found.suite, []).append(found)
+    for finding in findings(report):
+        suites.setdefault(finding.suite, []).append(finding)
     root = ET.Element("testsuites", _counts("detaudit", [one for suite in suites.values() for one in suite]))
     for name, cases in suites.items():
         suite = ET.SubElement(root, "testsuite", _counts(name, cases))
@@ -42,14 +42,14 @@ def _counts(name: str, cases: Sequence[Finding]) -> dict[str, str]:
     }
 
 
-def _case(suite: ET.Element, found: Finding) -> None:
-    case = ET.SubElement(suite, "testcase", classname=found.suite, name=found.name)
-    if found.seconds is not None:
-        case.set("time", f"{found.seconds:.3f}")
-    text = f"{found.message}\n{found.detail}".strip()
-    if found.status in _ELEMENTS:
-        element = ET.SubElement(case, _ELEMENTS[found.status], type=found.rule, message=found.message)
+def _case(suite: ET.Element, finding: Finding) -> None:
+    case = ET.SubElement(suite, "testcase", classname=finding.suite, name=finding.name)
+    if finding.seconds is not None:
+        case.set("time", f"{finding.seconds:.3f}")
+    text = f"{finding.message}\n{finding.detail}".strip()
+    if finding.status in _ELEMENTS:
+        element = ET.SubElement(case, _ELEMENTS[finding.status], type=finding.rule, message=finding.message)
         element.text = text
     else:
-        warning = "warning: " if found.status is Outcome.WARNED else ""
+        warning = "warning: " if finding.status is Outcome.WARNED else ""
         ET.SubElement(case, "system-out").text = warning + text

@@ -53,9 +53,9 @@ def _drawn(block: Block) -> str:
             return _lines(block)
 
 
-def _table(found: Table) -> str:
-    align = ["left" if column.left else "right" for column in found.columns]
-    return tabulate(found.rows, found.headers, tablefmt="pipe", colalign=align, disable_numparse=True)
+def _table(table: Table) -> str:
+    align = ["left" if column.left else "right" for column in table.columns]
+    return tabulate(table.rows, table.headers, tablefmt="pipe", colalign=align, disable_numparse=True)
 
 
 def _lines(block: Text | Items | Code | Stderr | Notes) -> str:

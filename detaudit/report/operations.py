@@ -42,17 +42,17 @@ _LEFT_OUT = {
 }
 
 
-def step_replay(found: ScriptStep, op: str) -> str:
+def step_replay(step: ScriptStep, op: str) -> str:
     """Return the command that repeats one operation of a step."""
-    script, *arguments = found.command
+    script, *arguments = step.command
     after = ["--", *arguments] if arguments else []
-    return shlex.join(["detaudit", "ops", "--script", script, "--at-step", str(found.step), "--op", op, *after])
+    return shlex.join(["detaudit", "ops", "--script", script, "--at-step", str(step.step), "--op", op, *after])
 
 
-def step_scanned(found: OpScan, script: ScriptStep) -> str:
+def step_scanned(scan: OpScan, script: ScriptStep) -> str:
     """Return which operations were repeated."""
-    calls = f"{count(found.cases, 'different call')} of {script.calls:,}"
-    return f"{count(found.operations, 'operation')} ({calls}) in {_step(script)}"
+    calls = f"{count(scan.cases, 'different call')} of {script.calls:,}"
+    return f"{count(scan.operations, 'operation')} ({calls}) in {_step(script)}"
 
 
 def inconclusive(script: ScriptStep) -> str:
@@ -79,9 +79,9 @@ def others(script: ScriptStep) -> Iterator[str]:
         yield f"these are the calls of 1 of {count(script.processes, 'process', 'processes')} that train"
 
 
-def _left_out(found: LeftOutCalls) -> str:
-    names = "" if found.reason is LeftOut.VIEW else f": {shortened(found.operations, most=_FEW_IN_STEP)}"
-    return f"not repeated, {_LEFT_OUT[found.reason]} ({count(found.calls, 'call')}){names}"
+def _left_out(calls: LeftOutCalls) -> str:
+    names = "" if calls.reason is LeftOut.VIEW else f": {shortened(calls.operations, most=_FEW_IN_STEP)}"
+    return f"not repeated, {_LEFT_OUT[calls.reason]} ({count(calls.calls, 'call')}){names}"
 
 
 def _step(script: ScriptStep) -> str:
@@ -106,13 +106,13 @@ _FEW = 12
 """Names that are listed of those that only depend on the number of threads."""
 
 
-def render(found: OpScan, format_: str, width: int | None = None) -> str:
+def render(scan: OpScan, format_: str, width: int | None = None) -> str:
     """Return a scan in one of FORMATS; ``width`` is that of the terminal, if there is one."""
     if format_ == "json":
-        return msgspec.json.format(encode(found), indent=2).decode() + "\n"
+        return msgspec.json.format(encode(scan), indent=2).decode() + "\n"
     if format_ == "markdown":
-        return tabulate(rows(found.differing), [one.lower() for one in _headings(found)], tablefmt="github") + "\n"
-    return "\n".join(_lines(found, width)) + "\n"
+        return tabulate(rows(scan.differing), [one.lower() for one in _headings(scan)], tablefmt="github") + "\n"
+    return "\n".join(_lines(scan, width)) + "\n"
 
 
 def rows(results: Iterable[OpResult]) -> list[list[str]]:
@@ -170,47 +170,47 @@ def switch(one: OpResult) -> str:
             assert_never(one.switch)
 
 
-def replay(found: OpScan, one: OpResult) -> str:
+def replay(scan: OpScan, one: OpResult) -> str:
     """Return the command that repeats one sample of an operation, or an operation of a script."""
-    if found.script is not None:
-        return step_replay(found.script, one.op)
-    words = ["detaudit", "ops", "--framework", found.framework, "--op", one.op, "--dtype", one.dtype]
-    device = ["--device", found.device] if found.device != "cpu" else []
+    if scan.script is not None:
+        return step_replay(scan.script, one.op)
+    words = ["detaudit", "ops", "--framework", scan.framework, "--op", one.op, "--dtype", one.dtype]
+    device = ["--device", scan.device] if scan.device != "cpu" else []
     return shlex.join([*words, *device, "--sample", str(one.sample)])
 
 
-def _lines(found: OpScan, width: int | None) -> Iterator[str]:
-    differing = grouped(found.differing)
+def _lines(scan: OpScan, width: int | None) -> Iterator[str]:
+    differing = grouped(scan.differing)
     if differing:
-        align = _NUMERIC if found.script is None else (*_NUMERIC, "left")
-        yield tabulate(rows(found.differing), _headings(found), colalign=align, disable_numparse=True)
+        align = _NUMERIC if scan.script is None else (*_NUMERIC, "left")
+        yield tabulate(rows(scan.differing), _headings(scan), colalign=align, disable_numparse=True)
         yield ""
-    yield from _answer(found, width)
-    yield from _others(found, width)
+    yield from _answer(scan, width)
+    yield from _others(scan, width)
     if differing:
         yield ""
         yield click.style("Repeat one of them:", bold=True)
-        yield from (f"  {command}" for command in dict.fromkeys(replay(found, one) for one, _ in differing))
+        yield from (f"  {command}" for command in dict.fromkeys(replay(scan, one) for one, _ in differing))
 
 
-def _headings(found: OpScan) -> tuple[str, ...]:
-    return HEADINGS if found.script is None else STEP_HEADINGS
+def _headings(scan: OpScan) -> tuple[str, ...]:
+    return HEADINGS if scan.script is None else STEP_HEADINGS
 
 
-def _answer(found: OpScan, width: int | None) -> Iterator[str]:
-    script = found.script
-    if script is not None and not found.cases and not found.interrupted:
+def _answer(scan: OpScan, width: int | None) -> Iterator[str]:
+    script = scan.script
+    if script is not None and not scan.cases and not scan.interrupted:
         yield filled(line(f"inconclusive: {inconclusive(script)}"), width, "", "  ")
         return
-    where = f"{found.framework} {found.version} on {found.device}, {count(found.threads, 'thread')}"
-    cases = f"{count(found.operations, 'operation')} ({count(found.cases, 'case')}) of"
-    scanned = f"{step_scanned(found, script)} with {where}" if script is not None else f"{cases} {where}"
-    took = f"in {duration(found.wall_s)}"
-    names = {one.op for one in found.differing}
+    where = f"{scan.framework} {scan.version} on {scan.device}, {count(scan.threads, 'thread')}"
+    cases = f"{count(scan.operations, 'operation')} ({count(scan.cases, 'case')}) of"
+    scanned = f"{step_scanned(scan, script)} with {where}" if script is not None else f"{cases} {where}"
+    took = f"in {duration(scan.wall_s)}"
+    names = {one.op for one in scan.differing}
     verb = "differs" if len(names) == 1 else "differ"
     answer = f"{len(names):,} of {scanned} {verb} on the same inputs" if names else f"{scanned} match"
     yield filled(line(f"{answer}; repeated {took}"), width, "", "")
-    causes = {one.cause for one in found.differing}
+    causes = {one.cause for one in scan.differing}
     if OpCause.RACE in causes:
         yield filled("race: the results match with one thread", width, "", "  ")
     if OpCause.MEMORY in causes:
@@ -219,22 +219,22 @@ def _answer(found: OpScan, width: int | None) -> Iterator[str]:
         yield filled("unexplained: the results differ with one thread too, and the same filling", width, "", "  ")
 
 
-def _others(found: OpScan, width: int | None) -> Iterator[str]:
-    if found.script is not None:
-        yield from (filled(line(text), width, "", "  ") for text in others(found.script))
-    refused = dict.fromkeys(one.op for one in found.refused)
+def _others(scan: OpScan, width: int | None) -> Iterator[str]:
+    if scan.script is not None:
+        yield from (filled(line(text), width, "", "  ") for text in others(scan.script))
+    refused = dict.fromkeys(one.op for one in scan.refused)
     if refused:
         yield filled(line(f"match, but the switch raises: {', '.join(refused)}"), width, "", "  ")
-    if found.thread_dependent:
-        names = shortened(found.thread_dependent, most=_FEW)
-        text = f"different results with one thread ({count(len(found.thread_dependent), 'operation')}): {names}"
+    if scan.thread_dependent:
+        names = shortened(scan.thread_dependent, most=_FEW)
+        text = f"different results with one thread ({count(len(scan.thread_dependent), 'operation')}): {names}"
         yield filled(line(text), width, "", "  ")
-    for one in found.crashed:
+    for one in scan.crashed:
         yield filled(line(f"{one.op} ({one.dtype}) {_ended(one)}"), width, "", "  ")
-    if found.skipped:
-        names = shortened(dict.fromkeys(one.op for one in found.skipped), most=_FEW)
-        yield filled(line(f"not repeated ({count(len(found.skipped), 'sample set')}): {names}"), width, "", "  ")
-    if found.interrupted:
+    if scan.skipped:
+        names = shortened(dict.fromkeys(one.op for one in scan.skipped), most=_FEW)
+        yield filled(line(f"not repeated ({count(len(scan.skipped), 'sample set')}): {names}"), width, "", "  ")
+    if scan.interrupted:
         yield "interrupted: this is what had been repeated"
 
 

@@ -64,14 +64,14 @@ def _invocation(report: Report) -> dict[str, Any]:
     }
 
 
-def _result(found: Finding, index: int) -> dict[str, Any]:
+def _result(finding: Finding, index: int) -> dict[str, Any]:
     return {
-        "ruleId": found.rule,
+        "ruleId": finding.rule,
         "ruleIndex": index,
-        "level": _LEVELS[found.status],
-        "message": {"text": f"{found.suite}, {found.name}: {found.message}\n{found.detail}".strip()},
-        "locations": [_location(*found.place)] if found.place else [],
-        "partialFingerprints": {"finding/v1": found.fingerprint},
+        "level": _LEVELS[finding.status],
+        "message": {"text": f"{finding.suite}, {finding.name}: {finding.message}\n{finding.detail}".strip()},
+        "locations": [_location(*finding.place)] if finding.place else [],
+        "partialFingerprints": {"finding/v1": finding.fingerprint},
     }
 
 

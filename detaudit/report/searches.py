@@ -183,48 +183,48 @@ def _evidence(audit: Bisection) -> str:
     return f"evidence: {'; '.join(filter(None, parts))}"
 
 
-def needed_lines(found: NeededFlag) -> Iterator[str]:
+def needed_lines(flag: NeededFlag) -> Iterator[str]:
     """Yield what is known of a needed flag."""
-    if found.left_out is not None:
-        a, b = found.left_out.runs
-        left_out = found.left_out
+    if flag.left_out is not None:
+        a, b = flag.left_out.runs
+        left_out = flag.left_out
         trial = name(left_out.trial)
         place = left_out.stage.where(left_out.step, left_out.site)
         yield f"without it: runs {a} and {b} of trial {trial} differ {place}"
     else:
         yield "without it: the training fails, so whether it is needed is unproven"
-    cost = costs.sentence(found)
+    cost = costs.sentence(flag)
     if cost:
         yield cost
-    if found.requires:
-        yield f"requires: {', '.join(found.requires)}"
-    yield from by_hand.lines(found)
-    for line in found.acts_on:
+    if flag.requires:
+        yield f"requires: {', '.join(flag.requires)}"
+    yield from by_hand.lines(flag)
+    for line in flag.acts_on:
         yield from _acts_on(line)
-    yield from map(_alternative, found.alternatives)
+    yield from map(_alternative, flag.alternatives)
 
 
-def _acts_on(found: LineToFix) -> Iterator[str]:
+def _acts_on(fix: LineToFix) -> Iterator[str]:
     """Yield a line that a flag acts on, and what does the same there."""
-    yield f"acts on {found.source.with_place()}"
-    edit = found.edit
+    yield f"acts on {fix.source.with_place()}"
+    edit = fix.edit
     if edit is not None and (len(edit.old), len(edit.new), edit.needs) == (1, 1, ()):
         yield f"by hand, {edit.file}:{edit.line}: {edit.new[0].strip()}"
     elif edit is not None:
         yield f"by hand, {edit.file}:{edit.line}:"
         yield from by_hand.edited(edit)
-    elif found.repeated:
+    elif fix.repeated:
         yield f"  {REPEATED}"
 
 
-def _alternative(found: Alternative) -> str:
-    if not found.matching:
-        return f"alternative, not tried: {found.flag} (use --alternatives)"
-    sentence = costs.sentence(found)
+def _alternative(alternative: Alternative) -> str:
+    if not alternative.matching:
+        return f"alternative, not tried: {alternative.flag} (use --alternatives)"
+    sentence = costs.sentence(alternative)
     cost = f", {sentence}" if sentence else ""
-    through = f" through step {found.through:,}" if found.through is not None else ""
-    match = f"{count(found.matching, 'run')} {'matches' if found.matching == 1 else 'match'}{through}"
-    return f"alternative: {found.flag} ({match}){cost}"
+    through = f" through step {alternative.through:,}" if alternative.through is not None else ""
+    match = f"{count(alternative.matching, 'run')} {'matches' if alternative.matching == 1 else 'match'}{through}"
+    return f"alternative: {alternative.flag} ({match}){cost}"
 
 
 def _notes(audit: Bisection) -> Iterator[str]:
@@ -243,8 +243,8 @@ def _notes(audit: Bisection) -> Iterator[str]:
         yield f"skipped {count(number, 'flag')} that {verb} not apply: {counted} (listed in audit.json)"
 
 
-def _failing(found: FailingFlag) -> str:
-    return f"the training fails with {found.flag}: {found.message or errors(found.errors)}"
+def _failing(flag: FailingFlag) -> str:
+    return f"the training fails with {flag.flag}: {flag.message or errors(flag.errors)}"
 
 
 def last_unfixed(audit: Bisection) -> Group | None:
@@ -308,9 +308,9 @@ def _variation_sentence(audit: VariationBisection) -> str:
     total = trials_total(audit)
     match audit.outcome:
         case VaryOutcome.SENSITIVE:
-            found = [one.variation for one in audit.sensitive_to or ()]
-            verb = "changes" if len(found) == 1 else "change"
-            return f"{count(len(found), 'variation')} {verb} the training: {', '.join(found)} {total}"
+            variations = [one.variation for one in audit.sensitive_to or ()]
+            verb = "changes" if len(variations) == 1 else "change"
+            return f"{count(len(variations), 'variation')} {verb} the training: {', '.join(variations)} {total}"
         case VaryOutcome.ROBUST:
             return f"no variation changes the training {total}"
         case VaryOutcome.CONTROL_DIFFERS:
@@ -323,37 +323,37 @@ def _variation_sentence(audit: VariationBisection) -> str:
 
 
 def _variation_evidence(audit: VariationBisection) -> str:
-    found = audit.evidence
-    if found is None:
+    evidence = audit.evidence
+    if evidence is None:
         return ""
     if not audit.no_effect:
-        return f"evidence: {count(found.runs, 'run')} at control values are bit-identical"
-    runs = found.runs - 1  # without the control's
+        return f"evidence: {count(evidence.runs, 'run')} at control values are bit-identical"
+    runs = evidence.runs - 1  # without the control's
     active = "all other variations active" if audit.sensitive_to else "all variations active"
     match = "matches" if runs == 1 else "match"
-    return f"evidence: {count(runs, 'run')} with {active} {match} the control bit for bit; {may_go_unnoticed(found)}"
+    return f"evidence: {count(runs, 'run')} with {active} {match} the control bit for bit; {may_go_unnoticed(evidence)}"
 
 
-def _effect_lines(found: VariationEffect) -> Iterator[str]:
-    yield _example(found.example)
-    if found.together_with:
-        yield f"shows only together with: {', '.join(found.together_with)}"
-    yield from (source.with_place() for source in found.suspects[: groups.MOST_SOURCES])
-    if found.expected:
+def _effect_lines(effect: VariationEffect) -> Iterator[str]:
+    yield _example(effect.example)
+    if effect.together_with:
+        yield f"shows only together with: {', '.join(effect.together_with)}"
+    yield from (source.with_place() for source in effect.suspects[: groups.MOST_SOURCES])
+    if effect.expected:
         yield "expected: this variation may change results without a bug in the script"
-    if found.fix:
-        yield f"fix: {found.fix}"
-    for flag, line in zip(found.flags, found.by_hand, strict=False):
+    if effect.fix:
+        yield f"fix: {effect.fix}"
+    for flag, line in zip(effect.flags, effect.by_hand, strict=False):
         yield f"pin it with --flag {flag}" + (f", or by hand: {line}" if line else "")
 
 
-def _example(found: EffectExample) -> str:
-    values = f" ({', '.join(found.values)})" if found.values else ""
-    run = f"run {found.runs[1]} of trial {name(found.trial)}{values}"
-    if found.step is None or found.stage is None or found.errors:
-        return f"{run} fails, but the control does not: {found.last_line or errors(found.errors)}"
-    why = f": {found.explanation.text(found.stage)}" if found.explanation else ""
-    return f"{run} first differs from the control {found.stage.where(found.step)}{why}"
+def _example(example: EffectExample) -> str:
+    values = f" ({', '.join(example.values)})" if example.values else ""
+    run = f"run {example.runs[1]} of trial {name(example.trial)}{values}"
+    if example.step is None or example.stage is None or example.errors:
+        return f"{run} fails, but the control does not: {example.last_line or errors(example.errors)}"
+    why = f": {example.explanation.text(example.stage)}" if example.explanation else ""
+    return f"{run} first differs from the control {example.stage.where(example.step)}{why}"
 
 
 def _variation_notes(audit: VariationBisection) -> Iterator[str]:

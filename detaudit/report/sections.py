@@ -93,17 +93,17 @@ def _group(group: Group) -> Section:
     )
 
 
-def _bisection(found: Result, mood: Mood) -> list[Section]:
-    differing, failed = found.differing, found.failed
+def _bisection(result: Result, mood: Mood) -> list[Section]:
+    differing, failed = result.differing, result.failed
     reason = failed.reason.text() if failed is not None and failed.reason is not None else ""
     answer = section(
-        Answer(found.outcome, mood, found.sentence),
-        Text([line for line in (found.evidence, reason, groups.where(differing) if differing else "") if line]),
+        Answer(result.outcome, mood, result.sentence),
+        Text([line for line in (result.evidence, reason, groups.where(differing) if differing else "") if line]),
         Items(groups.source_lines(differing.sources) if differing else [], code=True),
         groups.stderr(failed) if failed else None,
     )
-    details = [section(Heading(heading), Items(lines)) for heading, lines in found.details]
-    return [section(found.table), answer, *details, section(Notes(found.notes))]
+    details = [section(Heading(heading), Items(lines)) for heading, lines in result.details]
+    return [section(result.table), answer, *details, section(Notes(result.notes))]
 
 
 def _trace(trace: Trace) -> Section:
@@ -125,20 +125,20 @@ def _check(check: Check) -> list[Section]:
     ]
 
 
-def _comparison(found: Comparison) -> list[Section]:
-    changes, tensors = checks.environment_lines(found), checks.weights_line(found)
-    first = f"; first {checks.MOST_WEIGHTS}" if len(found.differing_weights) > checks.MOST_WEIGHTS else ""
-    files = checks.outputs_lines(found)
-    explained = (checks.explanation(found), checks.losses_line(found))
+def _comparison(comparison: Comparison) -> list[Section]:
+    changes, tensors = checks.environment_lines(comparison), checks.weights_line(comparison)
+    first = f"; first {checks.MOST_WEIGHTS}" if len(comparison.differing_weights) > checks.MOST_WEIGHTS else ""
+    files = checks.outputs_lines(comparison)
+    explained = (checks.explanation(comparison), checks.losses_line(comparison))
     return [
-        section(Text(checks.heading(found)), checks.recordings(found)),
-        section(checks.losses(found)),
+        section(Text(checks.heading(comparison)), checks.recordings(comparison)),
+        section(checks.losses(comparison)),
         section(
-            Answer(found.verdict, MOODS[found.verdict], checks.comparison_sentence(found)),
+            Answer(comparison.verdict, MOODS[comparison.verdict], checks.comparison_sentence(comparison)),
             Text([line for line in explained if line]),
-            Notes([checks.stages_line(found)]),
+            Notes([checks.stages_line(comparison)]),
         ),
         section(Text(["files and printed text that differ:"] if files else []), Items(files)),
         section(Text(["environments differ:"] if changes else []), Items(changes)),
-        section(Text([f"{tensors}{first}:"] if tensors else []), checks.weights(found)),
+        section(Text([f"{tensors}{first}:"] if tensors else []), checks.weights(comparison)),
     ]

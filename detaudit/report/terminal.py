@@ -194,7 +194,7 @@ def _wrapped(table: Table, width: int) -> Table:
     """Return a table whose texts are wrapped as far as needed, the longest ones first."""
     widths = _widths(table, lambda column, word, longest: longest)
     for least in (_widths(table, _comfortable), _widths(table, _tightest)):
-        while _taken(widths) > width and (may := [place for place, at in enumerate(least) if widths[place] > at]):
+        while _taken(widths) > width and (may := [index for index, at in enumerate(least) if widths[index] > at]):
             widths[max(may, key=widths.__getitem__)] -= 1
     while _taken(widths) > width and max(widths) > 1:  # words have to be broken
         widths[widths.index(max(widths))] -= 1

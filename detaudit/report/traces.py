@@ -41,11 +41,11 @@ def answer(trace: Trace) -> Answer:
     return Answer(word[group.verdict], groups.verdict_sentence(group))
 
 
-def _culprit(found: Culprit) -> str:
-    place = f"{found.file}:{found.line}" if found.file else "outside your code"
-    if found.operation is not None and found.how in (How.OUTPUT, How.RNG_STATE, How.CONCURRENT_WRITE):
-        place += f" ({found.operation.name})"
-    return f"{place} {found.stage.where(found.step)}, cause: {causes.NAMES[found.cause]}"
+def _culprit(culprit: Culprit) -> str:
+    place = f"{culprit.file}:{culprit.line}" if culprit.file else "outside your code"
+    if culprit.operation is not None and culprit.how in (How.OUTPUT, How.RNG_STATE, How.CONCURRENT_WRITE):
+        place += f" ({culprit.operation.name})"
+    return f"{place} {culprit.stage.where(culprit.step)}, cause: {causes.NAMES[culprit.cause]}"
 
 
 def lines(trace: Trace) -> Iterator[str]:
@@ -59,40 +59,40 @@ def lines(trace: Trace) -> Iterator[str]:
         yield f"{every(runs, 'instrumented run')} match: instrumentation hides the race"
 
 
-def _culprit_lines(found: Culprit) -> Iterator[str]:
-    if found.code:
-        yield f"> {found.code}"
-    yield from about(found)
-    yield from replay.lines(found.operation)
-    tensor = found.operation.tensor if found.operation is not None else None
+def _culprit_lines(culprit: Culprit) -> Iterator[str]:
+    if culprit.code:
+        yield f"> {culprit.code}"
+    yield from about(culprit)
+    yield from replay.lines(culprit.operation)
+    tensor = culprit.operation.tensor if culprit.operation is not None else None
     if tensor is not None:
         yield f"the tensor ({tensor_type(tensor.dtype, tensor.shape)}):"
         yield from (f"  {line}" for line in tensor.difference.lines())
         if tensor.saved_to:
             yield f"  both saved in {tensor.saved_to}"
-    edit = found.suggested_edit
+    edit = culprit.suggested_edit
     if edit is not None:
         yield f"{edit_line(edit)}:"
         yield from by_hand.edited(edit)
-    yield from fixes(found)
-    yield from suspects(found)
+    yield from fixes(culprit)
+    yield from suspects(culprit)
 
 
-def about(found: Culprit) -> Iterator[str]:
+def about(culprit: Culprit) -> Iterator[str]:
     """Yield what the line does, the operation that it runs, and the two values of a variable."""
-    yield culprits.sentence(found)
-    if found.operation is not None:
-        yield _operation(found)
-    if found.repeated:
+    yield culprits.sentence(culprit)
+    if culprit.operation is not None:
+        yield _operation(culprit)
+    if culprit.repeated:
         yield REPEATED
-    if found.values is not None:
-        yield f"one run: {found.values[0]}; other run: {found.values[1]}"
+    if culprit.values is not None:
+        yield f"one run: {culprit.values[0]}; other run: {culprit.values[1]}"
 
 
-def suspects(found: Culprit) -> Iterator[str]:
+def suspects(culprit: Culprit) -> Iterator[str]:
     """Yield the other lines that may differ, if there are any."""
-    if found.suspects:
-        yield "other suspects: " + ", ".join(f"{one.file}:{one.line}" for one in found.suspects)
+    if culprit.suspects:
+        yield "other suspects: " + ", ".join(f"{one.file}:{one.line}" for one in culprit.suspects)
 
 
 def edit_line(edit: Edit) -> str:
@@ -100,50 +100,50 @@ def edit_line(edit: Edit) -> str:
     return f"suggested edit, {edit.file}:{edit.line}"
 
 
-def _operation(found: Culprit) -> str:
+def _operation(culprit: Culprit) -> str:
     """Return the operation, where it ran, and how the difference entered if the line does not say so."""
-    ran = found.operation
+    ran = culprit.operation
     if ran is None:
         return ""
     node = ran.graph_node or ""
     parts = [
         f"backward pass, {node}" if ran.backward and node else node,
         f"module {ran.module}" if ran.module else "",
-        f"thread {found.thread}" if found.thread else "",
-        f"rank {found.rank}" if found.rank else "",
+        f"thread {culprit.thread}" if culprit.thread else "",
+        f"rank {culprit.rank}" if culprit.rank else "",
         f"at {ran.op_location}" if ran.op_location else "",
     ]
-    how = culprits.entered(found)
-    entered = "" if culprits.sentence(found) == how else f": {how}"
+    how = culprits.entered(culprit)
+    entered = "" if culprits.sentence(culprit) == how else f": {how}"
     return f"operation: {', '.join([ran.name, *filter(None, parts)])}{entered}"
 
 
-def fixes(found: Culprit) -> Iterator[str]:
+def fixes(culprit: Culprit) -> Iterator[str]:
     """Yield the flags that fix it, or may, and what came of the one that was tried."""
-    for fix in found.flags:
-        if fix.trial is None or fix.trial.matched or _is_later(fix.trial, found):
+    for fix in culprit.flags:
+        if fix.trial is None or fix.trial.matched or _is_later(fix.trial, culprit):
             first, *more = [*by_hand.lines(fix), ""]
             yield f"fix with --flag {fix.flag}" + (f", or {first}" if first else "")
             yield from more[:-1]
         if fix.trial is not None:
-            yield f"with --flag {fix.flag}, {_trial(fix.trial, found)}"
+            yield f"with --flag {fix.flag}, {_trial(fix.trial, culprit)}"
 
 
-def _trial(trial: FlagTrial, found: Culprit) -> str:
+def _trial(trial: FlagTrial, culprit: Culprit) -> str:
     first = trial.first_difference
     if trial.failed:
         return "a run failed"
     if first is None:
         through = f" through step {trial.through:,}" if trial.through is not None else ""
         return f"{count(trial.runs, 'run')} match{through}"
-    later = ", but later:" if _is_later(trial, found) else ""
+    later = ", but later:" if _is_later(trial, culprit) else ""
     return f"{count(trial.runs, 'run')} still differ{later} {first.stage.where(first.step)}"
 
 
-def _is_later(trial: FlagTrial, found: Culprit) -> bool:
+def _is_later(trial: FlagTrial, culprit: Culprit) -> bool:
     """Whether runs with a flag differ only after the culprit, so that there is another difference behind it."""
     first = trial.first_difference
-    return first is not None and (first.step, first.stage.place) > (found.step, found.stage.place)
+    return first is not None and (first.step, first.stage.place) > (culprit.step, culprit.stage.place)
 
 
 def notes(trace: Trace) -> list[str]:

@@ -168,11 +168,11 @@ def describe_gpus(root: Path, path: str) -> list[dict[str, Any]]:
     query = f"--query-gpu={','.join(_ASKED.values())}"
     answered = list(answers(_ask([smi, query, "--format=csv,noheader,nounits"])))
     known = {gpu["bus"]: gpu for gpu in listed if "bus" in gpu}
-    found = [{**known.get(gpu.get("bus"), {}), **gpu} for gpu in answered] or listed
-    if any(gpu.get("mig") == "Enabled" for gpu in found):
+    gpus = [{**known.get(gpu.get("bus"), {}), **gpu} for gpu in answered] or listed
+    if any(gpu.get("mig") == "Enabled" for gpu in gpus):
         parts = instances(_ask([smi, "-L"]))
-        found = [{**gpu, "instances": parts[gpu["uuid"]]} if gpu.get("uuid") in parts else gpu for gpu in found]
-    return found
+        gpus = [{**gpu, "instances": parts[gpu["uuid"]]} if gpu.get("uuid") in parts else gpu for gpu in gpus]
+    return gpus
 
 
 def _listed(root: Path) -> Iterator[dict[str, Any]]:
@@ -336,8 +336,8 @@ def identity(root: Path = Path("/")) -> str:
     Containers of one machine have the same, whatever their host names. So have copies of a virtual machine that were
     restored from one snapshot: they are one machine to all who read it.
     """
-    found = read(root / "proc/sys/kernel/random/boot_id").strip()
-    return found if _BOOT_ID.fullmatch(found) else ""
+    markup = read(root / "proc/sys/kernel/random/boot_id").strip()
+    return markup if _BOOT_ID.fullmatch(markup) else ""
 
 
 def describe_machine(root: Path = Path("/"), base: Mapping[str, str] = os.environ) -> dict[str, Any]:
@@ -414,13 +414,13 @@ def _topology(root: Path) -> dict[str, int | None]:
 
 def _caches(root: Path) -> list[str]:
     """Return the data caches of the first CPU, such as ``L1d 32K`` or ``L3 32768K for 16 CPUs``, sorted by level."""
-    found = []
+    caches = []
     for place in (root / _CPUS / "cpu0/cache").glob("index[0-9]*"):
         level, size, kind = (_line(place / name) for name in ("level", "size", "type"))
         if level and size and kind in ("Data", "Unified"):
             shared = _count(_line(place / "shared_cpu_list"))
-            found.append(f"L{level}{'d' * (kind == 'Data')} {size}" + (f" for {shared} CPUs" if shared > 1 else ""))
-    return sorted(found)
+            caches.append(f"L{level}{'d' * (kind == 'Data')} {size}" + (f" for {shared} CPUs" if shared > 1 else ""))
+    return sorted(caches)
 
 
 def _count(cpus: str) -> int:

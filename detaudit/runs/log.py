@@ -149,14 +149,14 @@ class TrainingSoFar:
 
     def _outputs(self) -> str | None:
         """Return the digest of the last outputs, which a process writes with the states if only its threads trained."""
-        found = self.final.outputs if self.final else None
-        return found or (self.live.outputs if self.live else None)
+        outputs = self.final.outputs if self.final else None
+        return outputs or (self.live.outputs if self.live else None)
 
     def _states(self) -> tuple[ModelTensor, ...]:
         """Return the tensors of all models, sorted: models are freed in no fixed order."""
         states = [*self.freed, *([self.live] if self.live else [])]
-        found = [_model_tensor(*tensor) for state in states for tensor in state.tensors]
-        return tuple(sorted(found, key=lambda tensor: (tensor.name, tensor.digest)))
+        tensors = [_model_tensor(*tensor) for state in states for tensor in state.tensors]
+        return tuple(sorted(tensors, key=lambda tensor: (tensor.name, tensor.digest)))
 
 
 class TrainingsSoFar:
@@ -515,9 +515,9 @@ def fold(log: Path) -> bool:
     try:
         process, nodes = read_process(log, {}), bytearray()
         parts, long = [], {}
-        for place, part in enumerate(process.trainings):
+        for index, part in enumerate(process.trainings):
             if isinstance(part.losses, LoggedLosses):
-                long[place] = _long(part.losses.log, nodes)
+                long[index] = _long(part.losses.log, nodes)
                 parts.append(changed(part, digests={}, losses={}))
             elif sum(map(len, part.digests.values())) > MOST_HELD:
                 return False

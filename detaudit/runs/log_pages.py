@@ -154,10 +154,10 @@ class Origin(NamedTuple):
 
     def held(self) -> EventsInMemory:
         """Return all that this training recorded."""
-        found = EventsInMemory()
+        memory = EventsInMemory()
         for piece in pieces(self.path):
-            found.add(self.among(piece.lines))
-        return found
+            memory.add(self.among(piece.lines))
+        return memory
 
     def among(self, lines: Iterable[Line]) -> Iterator[Event]:
         """Yield the events of this training."""
@@ -330,19 +330,23 @@ class StageBlocks:
         """See OfStage."""
         return HeldTree(self.digests)
 
-    def add(self, number: int, found: Pairs) -> None:
+    def add(self, number: int, pairs: Pairs) -> None:
         """Add ascending pairs of one block, none of which is before the last step."""
         if number not in self.digests:
             self._hash = blocks.hashed()
-        self._hash.update(blocks.text(found))
+        self._hash.update(blocks.text(pairs))
         self.digests[number] = self._hash.digest()
-        self.last = found[-1][0]
+        self.last = pairs[-1][0]
 
     def copy(self, number: int) -> "StageBlocks":
         """Return this stage with its last block alone."""
-        found = StageBlocks()
-        found.digests, found.last, found._hash = {number: self.digests[number]}, self.last, self._hash.copy()
-        return found
+        stage_blocks = StageBlocks()
+        stage_blocks.digests, stage_blocks.last, stage_blocks._hash = (
+            {number: self.digests[number]},
+            self.last,
+            self._hash.copy(),
+        )
+        return stage_blocks
 
     def take(self, number: int, block: "StageBlocks") -> None:
         """Add a block that comes after all others."""
@@ -375,11 +379,11 @@ class Log(LoggedBlocks):
         self.last_loss: tuple[int, Number] | None = None
         self._alone: int | None = None
 
-    def take_held(self, held: EventsInMemory, start: int, end: int) -> None:
+    def take_held(self, memory: EventsInMemory, start: int, end: int) -> None:
         """Take over what was held, which lies between these bytes of the event log."""
-        for stage, steps in held.digests.items():
+        for stage, steps in memory.digests.items():
             self._add(stage, blocks.pairs(steps), start, end)
-        losses = list(held.losses.items())
+        losses = list(memory.losses.items())
         self._lose(losses, losses[-1][1] if losses else None)
 
     def add(self, events: Sequence[Event], start: int, end: int) -> None:
@@ -395,11 +399,11 @@ class Log(LoggedBlocks):
         losses = [(event.step, event.value) for event in events if event.value is not None]
         self._lose(losses, as_number(float.fromhex(losses[-1][1])) if losses else None)
 
-    def _add(self, stage: Stage, found: Pairs, start: int, end: int) -> set[int]:
+    def _add(self, stage: Stage, pairs: Pairs, start: int, end: int) -> set[int]:
         so_far = self.stages[stage]
-        self.ordered = self.ordered and _ascend(so_far.last, found)
+        self.ordered = self.ordered and _ascend(so_far.last, pairs)
         numbers = set()
-        for number, part in blocks.split(found) if self.ordered else ():
+        for number, part in blocks.split(pairs) if self.ordered else ():
             so_far.add(number, part)
             self.places[number] = min(start, self.places.get(number, (start, end))[0]), end
             numbers.add(number)
@@ -487,8 +491,8 @@ class FoldedTree(Tree):
             return {}
         at, found = self._latest.get(level, (-1, {}))
         if at != number:
-            whole = self._top if level == self.height else self.entries(level + 1, number // FAN_OUT).get(number)
-            found = self._read(whole) if whole is not None else {}
+            top = self._top if level == self.height else self.entries(level + 1, number // FAN_OUT).get(number)
+            found = self._read(top) if top is not None else {}
             self._latest[level] = number, found
         return found
 

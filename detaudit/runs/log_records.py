@@ -286,8 +286,8 @@ class SetsSoFar:
             found.append(
                 WeightSet(
                     kinds=tuple(
-                        WeightKind(dtype=plain(dtype), shape=shape, name=names.get(place))
-                        for place, (dtype, shape) in enumerate(kinds)
+                        WeightKind(dtype=plain(dtype), shape=shape, name=names.get(index))
+                        for index, (dtype, shape) in enumerate(kinds)
                     ),
                     count=count,
                     steps={line.step: _values(line.tensors) for line in lines},

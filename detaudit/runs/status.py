@@ -270,13 +270,13 @@ def _unreadable(processes: Sequence[Process]) -> RunError | None:
 
 def _warnings(number: int, outcome: RunOutcome, processes: Sequence[Process]) -> list[Warning]:
     troubles = sorted({(one.where, one.error) for process in processes for one in process.troubles})
-    found: list[Warning] = [RecorderFailed(run=number, where=where, error=error) for where, error in troubles]
+    warnings: list[Warning] = [RecorderFailed(run=number, where=where, error=error) for where, error in troubles]
     last = max((process.hello.attempt for process in processes if process.trained), default=0)
     if last:
-        found.append(RanksRestarted(run=number, times=last))
+        warnings.append(RanksRestarted(run=number, times=last))
     if outcome.left_processes:
-        found.append(ProcessesKilled(run=number, commands=tuple(outcome.left_processes)))
-    return found
+        warnings.append(ProcessesKilled(run=number, commands=tuple(outcome.left_processes)))
+    return warnings
 
 
 def tail(path: Path) -> tuple[str, ...]:

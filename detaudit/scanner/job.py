@@ -136,8 +136,8 @@ class Repetitions:
 
     def keep(self, path: str) -> dict[str, Any] | None:
         """Write the first part that differs, of each of the results that are held."""
-        for place, (name, dtype, shape, data) in enumerate(self._kept[0]):
-            others = [result[place] for result in self._kept[1:] if len(result) > place]
+        for index, (name, dtype, shape, data) in enumerate(self._kept[0]):
+            others = [result[index] for result in self._kept[1:] if len(result) > index]
             others = [part for part in others if part[1:3] == (dtype, shape) and part[3] != data]
             if others:
                 files = []

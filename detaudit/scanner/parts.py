@@ -35,7 +35,7 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         for key, item in value.items():
             yield from flat(item, "%s.%s" % (name, key) if name else str(key))
     elif isinstance(value, (list, tuple)):
-        for place, item in enumerate(value):
-            yield from flat(item, "%s[%d]" % (name, place))
+        for index, item in enumerate(value):
+            yield from flat(item, "%s[%d]" % (name, index))
     else:
         yield name, value

@@ -93,10 +93,10 @@ class SourceText:
         if not isinstance(node, ast.expr):
             return True
         try:
-            found = ast.parse(f"({self.text(*self.span(node))}\n)", mode="eval").body
+            body = ast.parse(f"({self.text(*self.span(node))}\n)", mode="eval").body
         except (SyntaxError, UnicodeDecodeError):
             return False
-        return bool(ast.dump(found) == ast.dump(node))
+        return bool(ast.dump(body) == ast.dump(node))
 
     @cached_property
     def imports(self) -> dict[str, str]:
@@ -848,10 +848,12 @@ def is_repeated(text: bytes | str, line: int, kind: SourceKind) -> bool:
 def edit(root: Path, file: str, line: int, kind: SourceKind) -> Edit | None:
     """Return the edit of a file that fixes what is of this kind at a line, None if no safe one is known."""
     try:
-        found = rewritten((root / file).read_bytes(), line, kind)
+        rewrite = rewritten((root / file).read_bytes(), line, kind)
     except OSError:
         return None
-    return Edit(file=file, line=found.first, old=found.old, new=found.new, needs=found.needs) if found else None
+    return (
+        Edit(file=file, line=rewrite.first, old=rewrite.old, new=rewrite.new, needs=rewrite.needs) if rewrite else None
+    )
 
 
 def is_repeated_in(root: Path, file: str, line: int, kind: SourceKind) -> bool:

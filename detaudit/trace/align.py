@@ -234,36 +234,38 @@ class _Comparison:
     ) -> OpFinding:
         if number and not (number.startswith(wire.START) and ins):
             return OpFinding(How.ARGUMENT, a.op, b.op, nth=nth, argument=number)
-        found = self._input(a, b, ins[0], nth) if ins else _output(a.op, b.op, outs[0], nth)
-        elsewhere = number and found.how in (How.INPUT, How.CONCURRENT_WRITE)  # a part of the same memory
-        return replace(found, how=How.ARGUMENT, argument=number) if elsewhere else found
+        finding = self._input(a, b, ins[0], nth) if ins else _output(a.op, b.op, outs[0], nth)
+        elsewhere = number and finding.how in (How.INPUT, How.CONCURRENT_WRITE)  # a part of the same memory
+        return replace(finding, how=How.ARGUMENT, argument=number) if elsewhere else finding
 
     def _input(self, a: Entry, b: Entry, place: int, nth: int | None) -> OpFinding:
         mine, other = a.inputs[place], b.inputs[place]
         (x, storage), (y, _) = a.op.ins[place], b.op.ins[place]
-        found = OpFinding(How.INPUT, a.op, b.op, place, nth=nth)
+        finding = OpFinding(How.INPUT, a.op, b.op, place, nth=nth)
         if a.op.op.startswith(ENTERS):
-            return found
+            return finding
         if x and y and x in self._sides[1].seen and y in self._sides[0].seen:
-            return replace(found, how=How.REORDERED, before=mine.writer)
+            return replace(finding, how=How.REORDERED, before=mine.writer)
         if mine.uninitialized is not None or other.uninitialized is not None:
-            return replace(found, how=How.UNINITIALIZED, before=mine.uninitialized or other.uninitialized)
+            return replace(finding, how=How.UNINITIALIZED, before=mine.uninitialized or other.uninitialized)
         if mine.writer is None and storage not in a.op.shared:
-            return found
-        return replace(found, how=How.CONCURRENT_WRITE, before=mine.writer)
+            return finding
+        return replace(finding, how=How.CONCURRENT_WRITE, before=mine.writer)
 
-    def _reclassify(self, found: OpFinding) -> OpFinding:
-        """Return ``found`` as a reordering if each run has both values somewhere."""
-        if found.how is How.CONCURRENT_WRITE and found.before is None:
-            return replace(found, before=self._sides[0].writers.get(found.op.ins[found.place][1]))
-        unexplained = found.how in (How.INPUT, How.CONCURRENT_WRITE) or found.argument.startswith(wire.START)
-        if not unexplained or found.a is None or found.b is None:
-            return found
-        if found.how is How.CONCURRENT_WRITE and (found.a.shared or found.b.shared or found.a.updates(found.place)):
-            return found
-        mine, theirs = (op.came_in(found.place) for op in (found.a, found.b))
+    def _reclassify(self, finding: OpFinding) -> OpFinding:
+        """Return ``finding`` as a reordering if each run has both values somewhere."""
+        if finding.how is How.CONCURRENT_WRITE and finding.before is None:
+            return replace(finding, before=self._sides[0].writers.get(finding.op.ins[finding.place][1]))
+        unexplained = finding.how in (How.INPUT, How.CONCURRENT_WRITE) or finding.argument.startswith(wire.START)
+        if not unexplained or finding.a is None or finding.b is None:
+            return finding
+        if finding.how is How.CONCURRENT_WRITE and (
+            finding.a.shared or finding.b.shared or finding.a.updates(finding.place)
+        ):
+            return finding
+        mine, theirs = (op.came_in(finding.place) for op in (finding.a, finding.b))
         both = mine != theirs and mine in self._sides[1].seen and theirs in self._sides[0].seen
-        return replace(found, how=How.REORDERED) if both else found
+        return replace(finding, how=How.REORDERED) if both else finding
 
 
 def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:

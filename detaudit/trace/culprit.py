@@ -49,20 +49,20 @@ from detaudit.trace.operations import OpLine
 # The best answer if no operation can be named: between which two events a difference enters.
 
 
-def between_modules(found: OpFinding, pair: RunPair, suspects: tuple[Source, ...]) -> Narrowed:
+def between_modules(finding: OpFinding, pair: RunPair, suspects: tuple[Source, ...]) -> Narrowed:
     """Return the answer for the first call of a module that differs."""
-    op = found.op
-    side = "output" if found.how is How.OUTPUT else "input"
+    op = finding.op
+    side = "output" if finding.how is How.OUTPUT else "input"
     after = Boundary(module=op.module, side="input") if side == "output" else Boundary()
     before = Boundary(module=op.module, side=side)
     return Narrowed(step=op.step or pair.differs.step, after=after, before=before, suspects=suspects)
 
 
-def between_stages(found: Divergence, recorded: Sequence[Stage], suspects: tuple[Source, ...]) -> Narrowed:
+def between_stages(divergence: Divergence, recorded: Sequence[Stage], suspects: tuple[Source, ...]) -> Narrowed:
     """Return the answer for the first stage that differs."""
-    earlier = [stage for stage in recorded if stage.place < found.stage.place and stage not in UNHOOKED]
+    earlier = [stage for stage in recorded if stage.place < divergence.stage.place and stage not in UNHOOKED]
     after = Boundary(stage=earlier[-1]) if earlier else Boundary()
-    return Narrowed(step=found.step, after=after, before=Boundary(stage=found.stage), suspects=suspects)
+    return Narrowed(step=divergence.step, after=after, before=Boundary(stage=divergence.stage), suspects=suspects)
 
 
 # The user's files: how people name them, what a line says, and how to edit it.
@@ -188,11 +188,11 @@ class Remedies:
         """
         overridden = source is not None and source.call in flag.call
         lines = () if overridden else self.catalogue.by_hand(flag.id, self.devices)
-        found = FlagFix(flag=flag.id, title=flag.title, by_hand="", by_hand_when="")
+        fix = FlagFix(flag=flag.id, title=flag.title, by_hand="", by_hand_when="")
         if not lines:
-            return found
+            return fix
         return replace(
-            found,
+            fix,
             by_hand=lines[-1].line,
             by_hand_when=lines[-1].when,
             by_hand_first=lines[:-1],
@@ -263,20 +263,20 @@ _NO_NUMBERS = (SourceKind.UNINITIALIZED, SourceKind.RACING_OPERATION, SourceKind
 """What lines do to tensors only."""
 
 
-def argument(found: OpFinding) -> Argument | None:
+def argument(finding: OpFinding) -> Argument | None:
     """Return the number that differs, None if the first difference is none."""
-    if not found.argument or found.a is None or found.b is None:
+    if not finding.argument or finding.a is None or finding.b is None:
         return None
-    a, b = (op.scalars[found.argument] for op in (found.a, found.b))
-    return Argument(name=found.argument, values=(a, b))
+    a, b = (op.scalars[finding.argument] for op in (finding.a, finding.b))
+    return Argument(name=finding.argument, values=(a, b))
 
 
-def variable_of(found: OpFinding, differing: Iterable[Differing]) -> Differing | None:
+def variable_of(finding: OpFinding, differing: Iterable[Differing]) -> Differing | None:
     """Return the first variable that has in both runs the number that differs, or its negative; None if none has."""
-    given = argument(found)
+    given = argument(finding)
     for one in differing if given is not None else ():
-        held = [side.text if side else "" for side in (one.a, one.b)]
-        if given is not None and all(_same(x, y) for x, y in zip(given.values, held, strict=True)):
+        texts = [side.text if side else "" for side in (one.a, one.b)]
+        if given is not None and all(_same(x, y) for x, y in zip(given.values, texts, strict=True)):
             return one
     return None
 
@@ -288,12 +288,12 @@ def _same(a: str, b: str) -> bool:
         return False
 
 
-def source_of_number(found: OpFinding, near: Sequence[tuple[str, int]], known: CulpritContext) -> Source | None:
+def source_of_number(finding: OpFinding, near: Sequence[tuple[str, int]], known: CulpritContext) -> Source | None:
     """Return the line that introduces randomness, or a value of the system, into a number that differs.
 
     It is the nearest from the lines ``near`` on, which assigned the number, or else from the operation on.
     """
-    for file, line in (*near, (known.code.display(found.op.file), found.op.line)):
+    for file, line in (*near, (known.code.display(finding.op.file), finding.op.line)):
         for origin in known.code.origins(file, line):
             source = _source(file, origin, known)
             if source is None and (file, line) in near and origin.line <= line <= origin.last:
@@ -346,7 +346,7 @@ _NO_FLAG = (How.CONCURRENT_WRITE, How.CONTROL_FLOW)
 
 
 def of_operation(
-    found: OpFinding,
+    finding: OpFinding,
     differs: Difference,
     known: CulpritContext,
     *,
@@ -354,18 +354,18 @@ def of_operation(
     tensor: TensorPair | None = None,
 ) -> Culprit:
     """Return the culprit behind the first difference between the operations of two runs."""
-    op = found.op
-    source = source_of(found, known, near)
-    of_optimizer = found.how is How.ARGUMENT and differs.stage is Stage.HYPERPARAMETERS
+    op = finding.op
+    source = source_of(finding, known, near)
+    of_optimizer = finding.how is How.ARGUMENT and differs.stage is Stage.HYPERPARAMETERS
     if of_optimizer and source is None:
         source = next((one for one in known.sources if one.kind is SourceKind.HYPERPARAMETER), None)
-    blamed = blame_source(source, known.code, known.fixes) if source else _blame_operation(found, known)
+    blamed = blame_source(source, known.code, known.fixes) if source else _blame_operation(finding, known)
     if of_optimizer and source is None:
         blamed = dataclasses.replace(blamed, cause=Cause.HYPERPARAMETER)
-    if found.how in _NO_FLAG:
+    if finding.how in _NO_FLAG:
         blamed = dataclasses.replace(blamed, flags=())
     return Culprit(
-        how=How.INPUT if found.brought else found.how,
+        how=How.INPUT if finding.brought else finding.how,
         cause=blamed.cause,
         rank=differs.rank,
         step=differs.step if differs.stage is Stage.INIT and not op.backward else op.step or differs.step,
@@ -374,9 +374,9 @@ def of_operation(
         line=blamed.line or None,
         code=known.code.text(blamed.file, blamed.line),
         source=blamed.source,
-        operation=_operation(found, blamed, known.code, tensor),
+        operation=_operation(finding, blamed, known.code, tensor),
         thread=_elsewhere(op.thread),
-        values=_paths(found, known.code) if found.how is How.CONTROL_FLOW else None,
+        values=_paths(finding, known.code) if finding.how is How.CONTROL_FLOW else None,
         flags=blamed.flags,
         suggested_edit=blamed.edit,
         repeated=blamed.repeated,
@@ -384,42 +384,42 @@ def of_operation(
     )
 
 
-def _blame_operation(found: OpFinding, known: CulpritContext) -> Attribution:
+def _blame_operation(finding: OpFinding, known: CulpritContext) -> Attribution:
     """Return the answer if no line is known that introduced what an operation was given."""
-    own, code = _own(found), known.code
-    file, cause = code.display(own.file), _cause(found)
+    own, code = _own(finding), known.code
+    file, cause = code.display(own.file), _cause(finding)
     varied = known.fixes.varied
-    if found.how is How.OUTPUT and varied is not None:  # kernels may depend on what varies, as on the threads
+    if finding.how is How.OUTPUT and varied is not None:  # kernels may depend on what varies, as on the threads
         return Attribution(file, own.line, None, varied.cause, known.fixes.pinning(varied))
-    if found.how is How.ARGUMENT:
+    if finding.how is How.ARGUMENT:
         return Attribution(file, own.line, None, cause)
-    if found.how is not How.UNINITIALIZED:
-        return Attribution(file, own.line, None, cause, known.fixes.flags(cause, None, _kernel(found)))
+    if finding.how is not How.UNINITIALIZED:
+        return Attribution(file, own.line, None, cause, known.fixes.flags(cause, None, _kernel(finding)))
     source = Source(file=file, line=own.line, kind=SourceKind.UNINITIALIZED, call="torch.empty")
     edit = code.edit(file, own.line, SourceKind.UNINITIALIZED)
     return Attribution(file, own.line, None, cause, known.fixes.flags(cause, source), edit)
 
 
-def _kernel(found: OpFinding) -> str:
+def _kernel(finding: OpFinding) -> str:
     """Return the operation if its results differ although its inputs match, else ``""``."""
-    return found.op.op if found.how is How.OUTPUT else ""
+    return finding.op.op if finding.how is How.OUTPUT else ""
 
 
-def _operation(found: OpFinding, blamed: Attribution, code: UserCode, tensor: TensorPair | None) -> Operation:
-    op, file = found.op, code.display(found.op.file)
+def _operation(finding: OpFinding, blamed: Attribution, code: UserCode, tensor: TensorPair | None) -> Operation:
+    op, file = finding.op, code.display(finding.op.file)
     own = f"{file}:{op.line}" if op.file and (file, op.line) != (blamed.file, blamed.line) else None
     return Operation(
         name=op.op,
         graph_node=op.node or None,
         module=op.module or None,
         backward=op.backward,
-        collective=found.how is How.OUTPUT and op.is_collective,
+        collective=finding.how is How.OUTPUT and op.is_collective,
         op_location=own,
-        inputs_equal=found.how in (How.OUTPUT, How.RNG_STATE) and not found.brought,
-        argument=argument(found),
+        inputs_equal=finding.how in (How.OUTPUT, How.RNG_STATE) and not finding.brought,
+        argument=argument(finding),
         tensor=tensor,
-        inputs=operations.operands(found.a, found.b, "ins"),
-        outputs=operations.operands(found.a, found.b, "outs"),
+        inputs=operations.operands(finding.a, finding.b, "ins"),
+        outputs=operations.operands(finding.a, finding.b, "outs"),
     )
 
 
@@ -508,35 +508,35 @@ def _of_line(
     )
 
 
-def _own(found: OpFinding) -> OpLine:
+def _own(finding: OpFinding) -> OpLine:
     """Return the operation to blame: who took uninitialized memory, or who writes to memory that others do."""
     blamed = (How.UNINITIALIZED, How.CONCURRENT_WRITE)
-    if found.how in blamed and found.before is not None and found.before.file:
-        return found.before
-    if found.how is How.CONTROL_FLOW and found.before is not None and not found.op.file:
-        return found.before
-    return found.op
+    if finding.how in blamed and finding.before is not None and finding.before.file:
+        return finding.before
+    if finding.how is How.CONTROL_FLOW and finding.before is not None and not finding.op.file:
+        return finding.before
+    return finding.op
 
 
-def source_of(found: OpFinding, known: CulpritContext, near: Sequence[tuple[str, int]] = ()) -> Source | None:
+def source_of(finding: OpFinding, known: CulpritContext, near: Sequence[tuple[str, int]] = ()) -> Source | None:
     """Return the line that introduced what an operation was given; None if none is known, or it is itself to blame.
 
     ``near`` are lines at which a variable was observed to differ: for a number, that of the variable that has it.
     """
-    if found.how is How.ARGUMENT:
-        return source_of_number(found, near, known)
-    fit = fitting(found, known.sources)
-    if found.how is How.RNG_STATE:
+    if finding.how is How.ARGUMENT:
+        return source_of_number(finding, near, known)
+    fit = fitting(finding, known.sources)
+    if finding.how is How.RNG_STATE:
         return next(iter(fit), None)
-    return choose(fit, orders_only=found.how in (How.REORDERED, How.CONTROL_FLOW), near=near)
+    return choose(fit, orders_only=finding.how in (How.REORDERED, How.CONTROL_FLOW), near=near)
 
 
-def fitting(found: OpFinding, sources: Sequence[Source]) -> tuple[Source, ...]:
+def fitting(finding: OpFinding, sources: Sequence[Source]) -> tuple[Source, ...]:
     """Return the lines that may have introduced what an operation was given."""
-    if found.how not in _BEFORE_THE_FRAMEWORK:
+    if finding.how not in _BEFORE_THE_FRAMEWORK:
         return ()
-    random = found.how is How.RNG_STATE
-    return tuple(one for one in sources if _is_of_framework(one, found.op) == random)
+    random = finding.how is How.RNG_STATE
+    return tuple(one for one in sources if _is_of_framework(one, finding.op) == random)
 
 
 def _is_of_framework(source: Source, op: OpLine) -> bool:
@@ -548,20 +548,20 @@ def _is_of_framework(source: Source, op: OpLine) -> bool:
     return any(name in source.call for name in ("tensorflow.", "keras."))
 
 
-def _cause(found: OpFinding) -> Cause:
-    if found.brought:
+def _cause(finding: OpFinding) -> Cause:
+    if finding.brought:
         return Cause.DATA
-    if found.how in (How.REORDERED, How.CONTROL_FLOW) and found.op.thread != wire.MAIN_THREAD:
+    if finding.how in (How.REORDERED, How.CONTROL_FLOW) and finding.op.thread != wire.MAIN_THREAD:
         return Cause.THREADS
-    return _CAUSES[found.how]
+    return _CAUSES[finding.how]
 
 
 def _elsewhere(thread: str) -> str | None:
     return thread if thread != wire.MAIN_THREAD else None
 
 
-def _paths(found: OpFinding, code: UserCode) -> tuple[str, str]:
-    ours, theirs = (f"{op.op} at {code.display(op.file)}:{op.line}" if op else "ended" for op in (found.a, found.b))
+def _paths(finding: OpFinding, code: UserCode) -> tuple[str, str]:
+    ours, theirs = (f"{op.op} at {code.display(op.file)}:{op.line}" if op else "ended" for op in (finding.a, finding.b))
     return ours, theirs
 
 
@@ -572,54 +572,54 @@ _MOST_NEAR = 200
 """Variables that differ, of which the lines are remembered."""
 
 
-def known_source(found: OpFinding | None, differs: Difference, known: CulpritContext) -> Source | None:
+def known_source(finding: OpFinding | None, differs: Difference, known: CulpritContext) -> Source | None:
     """Return the line that needs no further evidence: no operation was recorded, and one is known."""
     several = differs.output is not None and len(known.sources) > 1
-    if found is not None or differs.stage is Stage.STEPS or several:
+    if finding is not None or differs.stage is Stage.STEPS or several:
         return None
     return next(iter(known.sources), None)
 
 
-def window_of(found: OpFinding | None, differs: Difference, known: CulpritContext, window: Window) -> Window | None:
-    """Return the steps whose lines must be recorded, None if ``found`` explains enough without.
+def window_of(finding: OpFinding | None, differs: Difference, known: CulpritContext, window: Window) -> Window | None:
+    """Return the steps whose lines must be recorded, None if ``finding`` explains enough without.
 
     They are needed if the runs took different code paths, and if no line explains what came in, or several might.
     """
-    forked = _forked(found, differs)
-    if not forked and found is not None and found.how not in (How.INPUT, How.REORDERED, How.ARGUMENT):
+    forked = _forked(finding, differs)
+    if not forked and finding is not None and finding.how not in (How.INPUT, How.REORDERED, How.ARGUMENT):
         return None
-    if not forked and found is not None and len(fitting(found, known.sources)) == 1:
+    if not forked and finding is not None and len(fitting(finding, known.sources)) == 1:
         return None
     return EVERY_STEP if differs.stage is Stage.STEPS else Window(0, window.last)
 
 
-def explain(pair: RunPair, found: OpFinding | None, differs: Difference, known: CulpritContext) -> Culprit | None:
+def explain(pair: RunPair, finding: OpFinding | None, differs: Difference, known: CulpritContext) -> Culprit | None:
     """Return the culprit that two runs with recorded lines show, None if they show none."""
-    if _forked(found, differs):
+    if _forked(finding, differs):
         fork = lines.fork(*_streams(pair))
         if fork is not None and fork.last is not None:
             return of_fork(fork, pair.differs, known)
     near = _differing(pair)
-    if found is not None and found.how is How.ARGUMENT:
-        return _of_number(found, near, differs, known)
-    if found is not None and fitting(found, known.sources):
+    if finding is not None and finding.how is How.ARGUMENT:
+        return _of_number(finding, near, differs, known)
+    if finding is not None and fitting(finding, known.sources):
         places = [(known.code.display(one.one.file), one.one.line) for one in near]
-        return of_operation(found, differs, known, near=places)
+        return of_operation(finding, differs, known, near=places)
     if not near:
         return None
-    digests = _digests(found)
+    digests = _digests(finding)
     # The first variable with exactly what came in; if there is none, the first that differs at all.
     first = next((one for one in near if digests and digests == _values(one)), near[0])
     return of_variable(first, pair.differs, known)
 
 
 def _of_number(
-    found: OpFinding, near: Sequence[lines.Differing], differs: Difference, known: CulpritContext
+    finding: OpFinding, near: Sequence[lines.Differing], differs: Difference, known: CulpritContext
 ) -> Culprit:
     """Return the line that introduced a number, else the variable that has it, else the operation that was given it."""
-    first = variable_of(found, near)
+    first = variable_of(finding, near)
     places = [(known.code.display(first.one.file), first.one.line)] if first else []
-    made = of_operation(found, differs, known, near=places)
+    made = of_operation(finding, differs, known, near=places)
     if first is None or made.source is not None or made.operation is None:
         return made
     operation = structs.replace(made.operation, op_location=f"{made.file}:{made.line}" if made.file else None)
@@ -633,8 +633,8 @@ def leftover_reader(pair: RunPair, files: Sequence[str], differs: Difference, kn
     return of_leftover(found.path, found.file, found.line, differs, known) if found else None
 
 
-def _forked(found: OpFinding | None, differs: Difference) -> bool:
-    return differs.stage is Stage.STEPS or (found is not None and found.how is How.CONTROL_FLOW)
+def _forked(finding: OpFinding | None, differs: Difference) -> bool:
+    return differs.stage is Stage.STEPS or (finding is not None and finding.how is How.CONTROL_FLOW)
 
 
 def _streams(pair: RunPair) -> tuple[Iterator[Line], Iterator[Line]]:
@@ -651,11 +651,17 @@ def _differing(pair: RunPair) -> list[lines.Differing]:
     return sorted(found, key=lambda one: one.order)
 
 
-def _digests(found: OpFinding | None) -> tuple[str, str] | None:
+def _digests(finding: OpFinding | None) -> tuple[str, str] | None:
     """Return the digests of the input that differs, None if there is none."""
-    if found is None or found.a is None or found.b is None or found.how is How.CONTROL_FLOW or not found.a.ins:
+    if (
+        finding is None
+        or finding.a is None
+        or finding.b is None
+        or finding.how is How.CONTROL_FLOW
+        or not finding.a.ins
+    ):
         return None
-    a, b = (op.ins[found.place][0].rpartition(":")[2] for op in (found.a, found.b))
+    a, b = (op.ins[finding.place][0].rpartition(":")[2] for op in (finding.a, finding.b))
     return a, b
 
 
@@ -711,24 +717,24 @@ class CulpritSearch:
         pair = self._instrumented.pair("lines", self._instrumented.every_step) if files else None
         return leftover_reader(pair, files, differs, self._known) if pair else None
 
-    def in_python(self, found: OpFinding | None, differs: Difference, window: Window) -> Culprit | None:
-        """Return the culprit if it lies before the framework, None if ``found`` explains enough or more."""
-        source = known_source(found, differs, self._known)
+    def in_python(self, finding: OpFinding | None, differs: Difference, window: Window) -> Culprit | None:
+        """Return the culprit if it lies before the framework, None if ``finding`` explains enough or more."""
+        source = known_source(finding, differs, self._known)
         if source is not None:
             return of_source(source, differs, self._known)
-        steps = window_of(found, differs, self._known, window)
+        steps = window_of(finding, differs, self._known, window)
         pair = self._instrumented.pair("lines", steps) if steps else None
-        return explain(pair, found, differs, self._known) if pair else None
+        return explain(pair, finding, differs, self._known) if pair else None
 
-    def named(self, found: OpFinding | None, pair: RunPair, window: Window) -> Culprit | None:
+    def named(self, finding: OpFinding | None, pair: RunPair, window: Window) -> Culprit | None:
         """Return the culprit behind the first operation that differs, None if neither it nor a line is known."""
-        in_python = self.in_python(found, pair.differs, window)
-        if in_python is not None or found is None:
+        in_python = self.in_python(finding, pair.differs, window)
+        if in_python is not None or finding is None:
             return in_python
-        wants = found.how is How.OUTPUT and (found.nth is not None or found.op.key)
-        tensor = self._tensor(found, pair, window) if wants else None
-        made = of_operation(found, pair.differs, self._known, tensor=tensor)
-        if not found.brought:
+        wants = finding.how is How.OUTPUT and (finding.nth is not None or finding.op.key)
+        tensor = self._tensor(finding, pair, window) if wants else None
+        made = of_operation(finding, pair.differs, self._known, tensor=tensor)
+        if not finding.brought:
             return made
         listed = [op for op in self._instrumented.operations("ops") if op.listed and op.file]
         lines = suspects(listed, self._known.code, self._device)
@@ -737,19 +743,19 @@ class CulpritSearch:
     def among_racing(self) -> Culprit | None:
         """Record only operations that are known to race, at every step: that hides less, and finds what is rare."""
         pair = self._instrumented.pair("racing", self._instrumented.every_step)
-        found = pair.first_operation() if pair else None
-        if pair is None or found is None or found.how not in (How.OUTPUT, How.RNG_STATE):
+        finding = pair.first_operation() if pair else None
+        if pair is None or finding is None or finding.how not in (How.OUTPUT, How.RNG_STATE):
             return None
-        return of_operation(found, pair.differs, self._known)
+        return of_operation(finding, pair.differs, self._known)
 
     def narrowed(self, window: Window, group: Group) -> Narrowed | None:
         """Return the best answer of coarser levels if no operation differs: between two modules, else two stages."""
         pair = self._instrumented.pair("modules", window)
         ops = (op for level in ("ops", "modules") for op in self._instrumented.operations(level))
         may_race = suspects(ops, self._known.code, self._device)
-        found = pair.first_operation() if pair else None
-        if pair is not None and found is not None:
-            return between_modules(found, pair, may_race)
+        finding = pair.first_operation() if pair else None
+        if pair is not None and finding is not None:
+            return between_modules(finding, pair, may_race)
         first = group.first_difference
         return between_stages(first, group.stages, may_race) if first is not None else None
 
@@ -757,6 +763,6 @@ class CulpritSearch:
     def _device(self) -> str:
         return next(iter(self._known.fixes.devices), "cpu")
 
-    def _tensor(self, found: OpFinding, pair: RunPair, window: Window) -> TensorPair | None:
-        role = f"out{found.place}"
-        return self._instrumented.tensors(window, found.op, found.nth, role, pair.differs.rank, self._dump)
+    def _tensor(self, finding: OpFinding, pair: RunPair, window: Window) -> TensorPair | None:
+        role = f"out{finding.place}"
+        return self._instrumented.tensors(window, finding.op, finding.nth, role, pair.differs.rank, self._dump)

@@ -50,8 +50,8 @@ class RunPair:
 
     def losses(self) -> tuple[Mapping[int, Number], Mapping[int, Number]]:
         """Return the losses of those two processes by step."""
-        place = self.differs.rank
-        sides = [result.record.parts[place : place + 1] for result in (self.a, self.b)]
+        rank = self.differs.rank
+        sides = [result.record.parts[rank : rank + 1] for result in (self.a, self.b)]
         a, b = (parts[0].losses if parts else {} for parts in sides)
         return a, b
 
@@ -60,8 +60,8 @@ class RunPair:
         for rank in self.differs.ranks if self.differs.also else ():
             others = tuple(one for one in self.differs.ranks if one != rank)
             pair = replace(self, differs=structs.replace(self.differs, rank=rank, also=others))
-            found = pair.first_operation()
-            if found is not None and not (found.how is How.OUTPUT and found.op.is_collective):
+            finding = pair.first_operation()
+            if finding is not None and not (finding.how is How.OUTPUT and finding.op.is_collective):
                 return pair
         return self
 

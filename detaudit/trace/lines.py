@@ -326,8 +326,8 @@ def fork(a: Iterable[Line], b: Iterable[Line]) -> Fork | None:
 
     A thread that was cut off, as at the end of the window, took none; nor did one that only one process has.
     """
-    found = [_fork(pair) for pair, _ in together(a, b) if pair.parted]
-    return min(found, key=lambda one: one.order, default=None)
+    forks = [_fork(pair) for pair, _ in together(a, b) if pair.parted]
+    return min(forks, key=lambda one: one.order, default=None)
 
 
 def assignments(a: Iterable[Line], b: Iterable[Line]) -> Iterator[Differing]:

@@ -57,7 +57,7 @@ class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
 
     def place_of(self, storage: int) -> int:
         """Return the index of the input in this storage, 0 if there is none."""
-        return next((place for place, (_, number) in enumerate(self.ins) if number == storage), 0)
+        return next((index for index, (_, number) in enumerate(self.ins) if number == storage), 0)
 
     def updates(self, place: int) -> bool:
         """Whether it writes to the memory of one of its inputs, so that the operations before it matter."""

@@ -107,17 +107,17 @@ def _mode(verdict: ReplayVerdict, found: Mapping[Condition, Repeated]) -> ModeEf
     return ModeEffect.FIXES if mode.results and verdict is not ReplayVerdict.DETERMINISTIC else None
 
 
-def _series(condition: Condition, found: Repeated) -> Iterator[Series]:
-    for fill, results in (found.counts or {"": {}}).items():
+def _series(condition: Condition, repeated: Repeated) -> Iterator[Series]:
+    for fill, results in (repeated.counts or {"": {}}).items():
         counts = sorted(results.values(), reverse=True)
         yield Series(
             condition=condition,
             fill=fill,
-            threads=found.threads,
+            threads=repeated.threads,
             repeats=sum(counts),
             distinct=len(counts),
             counts=tuple(counts[:MOST_RESULTS]),
-            error=found.error,
+            error=repeated.error,
         )
 
 
@@ -131,9 +131,9 @@ _SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "float16": 2, "float32"
 _FILLED = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0 "
 
 
-def write(folder: Path, saved: Saved, place: int, found: ReplayedPass) -> str:
+def write(folder: Path, saved: Saved, place: int, replayed_pass: ReplayedPass) -> str:
     """Write a script and its inputs into a folder, and return its path. Raises StorageError."""
-    call, reads_memory = saved.call, found.verdict is ReplayVerdict.MEMORY
+    call, reads_memory = saved.call, replayed_pass.verdict is ReplayVerdict.MEMORY
     private.make_folder(folder)
     store.write(folder / INPUTS, npz.written(dict(_arrays(saved))))
     parts = _of_torch(call) if call.framework == "torch" else _of_tensorflow(call)
@@ -150,11 +150,11 @@ def write(folder: Path, saved: Saved, place: int, found: ReplayedPass) -> str:
 
 
 def _arrays(saved: Saved) -> Iterator[tuple[str, bytes]]:
-    for place, storage in enumerate(saved.call.storages):
+    for index, storage in enumerate(saved.call.storages):
         dtype, size = _dtype(storage)
-        yield f"memory{place}", npy.written(dtype, (storage.bytes // size,), saved.bytes_of(storage.file))
-    for place, given in enumerate(saved.call.inputs):
-        yield f"in{place}", npy.written(given.dtype, given.shape, saved.bytes_of(given.file))
+        yield f"memory{index}", npy.written(dtype, (storage.bytes // size,), saved.bytes_of(storage.file))
+    for index, given in enumerate(saved.call.inputs):
+        yield f"in{index}", npy.written(given.dtype, given.shape, saved.bytes_of(given.file))
 
 
 def _dtype(storage: Storage) -> tuple[str, int]:
@@ -166,7 +166,7 @@ def _dtype(storage: Storage) -> tuple[str, int]:
 def _of_torch(call: Call) -> dict[str, object]:
     given = [f"    {expression(one)}," for one in call.args]
     given += [f"    {name}={expression(one)}," for name, one in call.kwargs["dict"]]
-    devices = {f"memory{place}": storage.device for place, storage in enumerate(call.storages)}
+    devices = {f"memory{index}": storage.device for index, storage in enumerate(call.storages)}
     return {
         "threads": call.settings["threads"],
         "imports": "".join(f"import {name}\n" for name in call.modules),
@@ -268,22 +268,22 @@ class Replays:
         """How many bytes of inputs fit into memory, with room for copies and results; 0 if nothing is replayed."""
         return int(psutil.virtual_memory().available // 8) if self.request else 0
 
-    def replayed(self, found: Culprit, place: int, saved: Saved | None) -> Culprit:
+    def replayed(self, culprit: Culprit, place: int, saved: Saved | None) -> Culprit:
         """Return a culprit with what its operation does by itself; unchanged unless its output alone differs.
 
         The inputs that were saved are discarded: they may be as large as memory.
         """
-        operation = found.operation
-        if self.request is None or operation is None or found.how is not How.OUTPUT or operation.collective:
-            return found
+        operation = culprit.operation
+        if self.request is None or operation is None or culprit.how is not How.OUTPUT or operation.collective:
+            return culprit
         try:
             replay = self._replay(self.request, operation, place, saved)
         finally:
             if saved is not None:
                 saved.discard()
-        return structs.replace(found, operation=structs.replace(operation, replay=replay))
+        return structs.replace(culprit, operation=structs.replace(operation, replay=replay))
 
-    def _replay(self, wanted: ReplayRequest, operation: Operation, place: int, saved: Saved | None) -> Replay:
+    def _replay(self, request: ReplayRequest, operation: Operation, place: int, saved: Saved | None) -> Replay:
         if saved is None:
             return Replay(obstacle=Obstacle.NOT_RECORDED)
         if saved.call.obstacle is not None:
@@ -292,17 +292,17 @@ class Replays:
         results = {}
         for number, condition in enumerate(Condition, 1):
             self.observer.run_started(number, _TIMEOUT_S)
-            results[condition] = self._repeat(wanted, condition, place, saved)
+            results[condition] = self._repeat(request, condition, place, saved)
             if condition is Condition.AS_RECORDED and results[condition].failed:
                 return Replay(obstacle=Obstacle.FAILED, detail=results[condition].failed)
         own = judged(dict(_passes(results, "own")))
         gradients = dict(_passes(results, "gradient"))
         usual = gradients.get(Condition.AS_RECORDED)
         gradient = judged(gradients) if usual is not None and not usual.error else None
-        written = write(wanted.repro, saved, place, own) if wanted.repro else None
+        written = write(request.repro, saved, place, own) if request.repro else None
         return Replay(own=own, gradient=gradient, saved_to=written)
 
-    def _repeat(self, wanted: ReplayRequest, condition: Condition, place: int, saved: Saved) -> _Result:
+    def _repeat(self, replay_request: ReplayRequest, condition: Condition, place: int, saved: Saved) -> _Result:
         usual = self.plan.spec(1)
         live, folder = usual.live, self.plan.folder.parent / "replay" / condition
         request, result = live / "request.json", live / "result.json"
@@ -321,15 +321,15 @@ class Replays:
                 "load": _cpus() if condition in (Condition.LOADED, Condition.DETERMINISTIC) else 0,
                 "place": place,
             },
-            "repeats": wanted.repeats,
-            "seconds": wanted.seconds or _UNLIMITED,
+            "repeats": replay_request.repeats,
+            "seconds": replay_request.seconds or _UNLIMITED,
             "busy": str(BUSY),
             "result": str(result),
         }
         private.make_folder(live)
         store.write(request, json.dumps(asked).encode())
         argv = (saved.call.python, str(_JOB), str(request))
-        timeout = _TIMEOUT_S if wanted.seconds else None
+        timeout = _TIMEOUT_S if replay_request.seconds else None
         spec = replace(usual, argv=argv, cwd=live, env=env, folder=folder, load=0, expected="", timeout=timeout)
         outcome = self.launcher.launch(spec, lambda: None)
         try:

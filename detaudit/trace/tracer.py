@@ -61,20 +61,20 @@ class FlagTrials:
     observer: Observer
     total_runs: int = 0
 
-    def tried(self, found: Culprit, numbers: Sequence[int], reached: int | None = None) -> Culprit:
+    def tried(self, culprit: Culprit, numbers: Sequence[int], reached: int | None = None) -> Culprit:
         """Return a culprit with what came of its first flag; unchanged if there is none, or it cannot be applied.
 
         If the runs without the flag were ended, after the step ``reached`` at the latest, those with it are ended too,
         FACTOR times as far.
         """
-        recipe = self._with(found.flags[0].flag) if found.flags else None
+        recipe = self._with(culprit.flags[0].flag) if culprit.flags else None
         refused = self.runner.refused(recipe.flags) if recipe else {}
-        if recipe is None or found.flags[0].flag in refused:
-            return found
+        if recipe is None or culprit.flags[0].flag in refused:
+            return culprit
         plan = plan_group(self.settings, recipe, self.runner.space, refused)
         until = Until(step=FACTOR * reached) if reached is not None else None
-        first = structs.replace(found.flags[0], trial=self._trial(plan, numbers, until))
-        return structs.replace(found, flags=(first, *found.flags[1:]))
+        first = structs.replace(culprit.flags[0], trial=self._trial(plan, numbers, until))
+        return structs.replace(culprit, flags=(first, *culprit.flags[1:]))
 
     def _with(self, flag: str) -> Recipe | None:
         ids = {one.id for one in self.recipe.flags} | {flag}
@@ -115,19 +115,19 @@ WIDE = 8
 """Steps before and after the window that are recorded too if two runs match in it."""
 
 
-def around(found: Difference, size: int) -> Window:
+def around(difference: Difference, size: int) -> Window:
     """Return the ``size`` steps from a first difference on, including what runs before the first step.
 
     What only differs at the end may come from all that follows the last step, what no step shows from anything.
     """
-    if found.stage in UNHOOKED:
+    if difference.stage in UNHOOKED:
         return EVERY_STEP
-    first = 0 if found.stage is Stage.INIT or found.step <= 1 else found.step
-    return Window(first, ALL_STEPS if found.at_end else max(1, found.step) + size - 1)
+    first = 0 if difference.stage is Stage.INIT or difference.step <= 1 else difference.step
+    return Window(first, ALL_STEPS if difference.at_end else max(1, difference.step) + size - 1)
 
 
 def better_window(
-    window: Window, pair: RunPair | None, found: align.OpFinding | None, attempt: int, explained: bool
+    window: Window, pair: RunPair | None, finding: align.OpFinding | None, attempt: int, explained: bool
 ) -> Window | None:
     """Return another window if two runs gave no answer in this one; None if they did.
 
@@ -139,17 +139,17 @@ def better_window(
     if pair.differs.step < window.first:
         size = window.last - window.first + 1
         return around(pair.differs, size) if attempt == 0 else Window(0, window.last)
-    if found is not None and _from_before(found, window):
+    if finding is not None and _from_before(finding, window):
         return Window(0, window.last)
-    if found is None and attempt + 1 < ATTEMPTS and not explained and window.last < ALL_STEPS:
+    if finding is None and attempt + 1 < ATTEMPTS and not explained and window.last < ALL_STEPS:
         return Window(window.first, window.last + 4 * (attempt + 1))  # the steps of threads are hard to count
     return None
 
 
-def _from_before(found: align.OpFinding, window: Window) -> bool:
+def _from_before(finding: align.OpFinding, window: Window) -> bool:
     """Whether the difference is in a tensor that was made before the window opened."""
-    entered = found.op.op.startswith(align.ENTERS)
-    return window.first > 2 and found.how is How.INPUT and not entered and not found.op.key
+    entered = finding.op.op.startswith(align.ENTERS)
+    return window.first > 2 and finding.how is How.INPUT and not entered and not finding.op.key
 
 
 # Run one trace: two runs that differ, two instrumented ones around that step, the culprit, its tensors.
@@ -236,8 +236,8 @@ class Tracer:
             ladder.take(result.run, differs=self._group.differs)
             if self._group.differs or not (result.run.finished and ladder.more):
                 break
-        found = self._group.result().first_difference
-        return around(found.difference, self._request.window) if found else None
+        first_difference = self._group.result().first_difference
+        return around(first_difference.difference, self._request.window) if first_difference else None
 
     def _take(self, result: Result) -> None:
         self._runs += 1
@@ -269,11 +269,11 @@ class Tracer:
         """
         if differs is None:
             return None
-        found = self._search.leftover_reader(self._runner.leftovers, differs)
+        culprit = self._search.leftover_reader(self._runner.leftovers, differs)
         in_code = differs.stage is Stage.STEPS or differs.output is not None or not self._has_operations
-        if found is None and in_code:
-            found = self._search.in_python(None, differs, window)
-        return found
+        if culprit is None and in_code:
+            culprit = self._search.in_python(None, differs, window)
+        return culprit
 
     @property
     def _has_operations(self) -> bool:
@@ -289,12 +289,12 @@ class Tracer:
                 self._hidden = self._group.differs and not self._instrumented.failures
                 return None
             spread = Spread()
-            found = pair.first_operation(spread) if pair else None
-            better = better_window(window, pair, found, attempt, bool(self._group.result().sources))
+            finding = pair.first_operation(spread) if pair else None
+            better = better_window(window, pair, finding, attempt, bool(self._group.result().sources))
             if pair is not None and better is None:
                 self._spread = spread.steps(*pair.losses())
                 self._take_instrumented((pair.a, pair.b))
-                return self._search.named(found, pair, window)
+                return self._search.named(finding, pair, window)
             window = better or window
         return None
 
@@ -323,8 +323,8 @@ class Tracer:
 
     def _difference(self) -> Difference | None:
         """Return where two runs without instrumentation differ."""
-        found = self._group.result().first_difference
-        return found.difference if found else None
+        first_difference = self._group.result().first_difference
+        return first_difference.difference if first_difference else None
 
     def _take_instrumented(self, results: Sequence[Result]) -> None:
         """Add instrumented runs to the group if there are no others. They are counted elsewhere."""
@@ -361,7 +361,9 @@ class Tracer:
         )
 
     def _with_excerpt(self) -> Culprit | None:
-        found = self._culprit
-        if found is None:
+        culprit = self._culprit
+        if culprit is None:
             return None
-        return msgspec.structs.replace(found, excerpt=excerpts.at(self._request.settings.cwd, found.file, found.line))
+        return msgspec.structs.replace(
+            culprit, excerpt=excerpts.at(self._request.settings.cwd, culprit.file, culprit.line)
+        )

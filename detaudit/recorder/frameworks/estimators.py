@@ -135,12 +135,12 @@ def _of_parameter(value: Any) -> tuple[str, bytes] | None:
     if next(iter(_estimators_in(value)), None) is not None:
         return None  # which is read by itself
     try:
-        found = Learned(value)
-        texts = [("%s%s" % (one.dtype, one.shape)).encode() + one.tobytes() for one in found.arrays]
+        learned = Learned(value)
+        texts = [("%s%s" % (one.dtype, one.shape)).encode() + one.tobytes() for one in learned.arrays]
     except Exception as error:
         guard.pass_on(error)
         return None
-    return type(value).__name__, hashlib.blake2b(b"".join([found.rest, *texts])).digest()
+    return type(value).__name__, hashlib.blake2b(b"".join([learned.rest, *texts])).digest()
 
 
 class Learned:
@@ -214,16 +214,16 @@ class Learned:
         if {*map(type, items)} <= _PLAIN:
             self._put(repr(list(items)))
             return
-        for place, item in enumerate(items):
-            self._walk(item, "[%d]" % place)
+        for index, item in enumerate(items):
+            self._walk(item, "[%d]" % index)
 
     def _of_key(self, key: Any) -> str:
         """Return a text that is equal for equal keys of a dict or elements of a set, which have no order."""
         if type(key) in _PLAIN:
             return repr(key)
-        found = Learned(key)
-        self.arrays += found.arrays
-        return found.rest.hex()
+        learned = Learned(key)
+        self.arrays += learned.arrays
+        return learned.rest.hex()
 
     def _mapping(self, held: dict[Any, Any], wanted: Callable[[Any, Any], bool]) -> None:
         keys = sorted([(self._of_key(key), key) for key, one in held.items() if wanted(key, one)], key=lambda k: k[0])
@@ -259,8 +259,8 @@ class Learned:
         )
         self._mapping(learned, _is_learned)
         for name in sorted(given & state.keys()):  # such as the steps of a pipeline, which are fitted in place
-            for place, part in enumerate(_estimators_in(state[name])):
-                self._walk(part, ".%s[%d]" % (name, place))
+            for index, part in enumerate(_estimators_in(state[name])):
+                self._walk(part, ".%s[%d]" % (name, index))
 
     def _other(self, value: Any, kind: type) -> None:
         names = [_name(one) for one in kind.__mro__]
@@ -432,5 +432,5 @@ def read(value: Any, seeds: list[tuple[str, Any]] | None = None) -> list[Any]:
 
     Raises UndigestedError if there is something else without a digest. ``seeds`` is as of Learned.
     """
-    found = Learned(value, seeds)
-    return [] if found.empty else [sys.modules["numpy"].frombuffer(found.rest, dtype="S16"), *found.arrays]
+    learned = Learned(value, seeds)
+    return [] if learned.empty else [sys.modules["numpy"].frombuffer(learned.rest, dtype="S16"), *learned.arrays]

@@ -142,9 +142,9 @@ class Fits:
             if library not in self._threads:
                 self._threads[library] = self._start(FitTraining(library, self._recorder))
             every = self._threads[library]
-        found: FitTraining = every.now()
-        every.keep(found)
-        return found
+        fit_training: FitTraining = every.now()
+        every.keep(fit_training)
+        return fit_training
 
     def _start(self, main: FitTraining) -> threads.PerThread:
         def finish() -> None:

@@ -67,8 +67,8 @@ class Hyperparameters:
             del self._last[next(iter(self._last))]
         prefix = "" if number == 1 else "optimizer %d " % number
         shown = [
-            "%s%s%s=%s" % (prefix, "group %d " % place if place else "", name, _text(value))
-            for place, (group, values) in enumerate(zip(groups[:_MOST_SHOWN], now))
+            "%s%s%s=%s" % (prefix, "group %d " % index if index else "", name, _text(value))
+            for index, (group, values) in enumerate(zip(groups[:_MOST_SHOWN], now))
             for name, value in zip([name for name in group if name != "params"], values)
         ]
         whole = digest.of_bytes(repr(now).encode("utf-8", "backslashreplace"))

@@ -36,10 +36,10 @@ def _in_order(module: Any, name: str) -> Callable[[Callable[..., Any]], Callable
         known = inspect.signature(sequential).parameters if sequential is not None else {}
 
         def operation(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(*args, **kwargs).arguments
-            if sequential is not None and tensorflow.is_stateful(given["f"]):
-                return sequential(**{key: value for key, value in given.items() if key in known})
-            return function(**{**given, "deterministic": "true"})
+            arguments = signature.bind(*args, **kwargs).arguments
+            if sequential is not None and tensorflow.is_stateful(arguments["f"]):
+                return sequential(**{key: value for key, value in arguments.items() if key in known})
+            return function(**{**arguments, "deterministic": "true"})
 
         return operation
 

@@ -77,9 +77,9 @@ def watch_subprocess(subprocess: Any, recorder: Recorder) -> None:
             found = list(args)
 
             def put_back() -> None:
-                given = os.environ if args[_ENV] is None else args[_ENV]
-                env = injection.into(given)
-                if env is not given:
+                environ = os.environ if args[_ENV] is None else args[_ENV]
+                env = injection.into(environ)
+                if env is not environ:
                     found[_ENV] = env
 
             guarded("child", put_back)

@@ -185,9 +185,9 @@ class Sink:
         for number in range(1000):  # a process that calls exec keeps its ID and opens another log
             path = os.path.join(self._directory, "%d.%d%s" % (os.getpid(), number, wire.LOG_SUFFIX))
             try:
-                found = LogFile(path, new=True)
+                file = LogFile(path, new=True)
                 self._path = path
-                return found
+                return file
             except FileExistsError as error:
                 guard.pass_on(error)
             except OSError as error:

@@ -154,11 +154,11 @@ def _taking(sink: Sink, order: CompletionOrder, numbers: Numbers, in_order: bool
 
 def _as_completed(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
     def find(frame: FrameType) -> CompletionOrder | None:
-        found: list[CompletionOrder | None] = []
+        orders: list[CompletionOrder | None] = []
         sink.guarded(
-            "as_completed", lambda: found.append(at_line(sink, "concurrent.futures.as_completed", frame, _BARS))
+            "as_completed", lambda: orders.append(at_line(sink, "concurrent.futures.as_completed", frame, _BARS))
         )
-        return found[0] if found else None
+        return orders[0] if orders else None
 
     def as_completed(fs: Any, timeout: Any = None) -> Iterator[Any]:
         numbers: Numbers = {}

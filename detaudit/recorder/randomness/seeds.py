@@ -293,10 +293,10 @@ class _Generator:
         unseeded = self.on and generators.state(self.name) == self._state
         result = call()
         if unseeded and self.on and generators.state(self.name) != self._state:
-            found = frames.user_frame(sys._getframe(1))
+            frame = frames.user_frame(sys._getframe(1))
             self.restore()
-            if found is not None:
-                write(self._sink, "unseeded", what, frames.place(found), self.name)
+            if frame is not None:
+                write(self._sink, "unseeded", what, frames.place(frame), self.name)
         return result
 
     def _keep(self, frame: FrameType) -> None:

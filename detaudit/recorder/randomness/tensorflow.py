@@ -64,13 +64,13 @@ def is_one(calls: Any) -> bool:
 
 def _function_attributes(operation: Any) -> list[Any]:
     """Return the attributes of an operation that name the functions it calls."""
-    found: list[Any] = []
+    attributes: list[Any] = []
     for attribute in operation.op_def.attr:  # node_def may hold constants of any size
         if attribute.type == "func":
-            found.append(operation.get_attr(attribute.name))
+            attributes.append(operation.get_attr(attribute.name))
         elif attribute.type == "list(func)":
-            found += operation.get_attr(attribute.name)
-    return found
+            attributes += operation.get_attr(attribute.name)
+    return attributes
 
 
 def _is_stateful_itself(operation: Any) -> bool:

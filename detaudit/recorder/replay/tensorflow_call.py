@@ -117,7 +117,7 @@ class Call:
         return self._tf.cast(self._tf.constant(numbers), out.dtype)
 
     def _digest(self, tensors: list[Any]) -> str:
-        return digest.of_parts([self._reader.part(str(place), one) for place, one in enumerate(tensors)])
+        return digest.of_parts([self._reader.part(str(index), one) for index, one in enumerate(tensors)])
 
     def fill(self, byte: int) -> None:
         """Fill nothing else: glibc allocates the memory of TensorFlow's CPU device."""

@@ -50,7 +50,7 @@ class SavedCall:
         ``memory`` has a tensor of bytes for each storage. If ``leaves`` are collected, floating-point tensors are
         leaves, or copies of them.
         """
-        storages = [one.clone() if place in self._written else one for place, one in enumerate(memory)]
+        storages = [one.clone() if index in self._written else one for index, one in enumerate(memory)]
         args = self._value(self._args, storages, leaves)
         kwargs = self._value(self._kwargs, storages, leaves)
         result = self._func(*args, **kwargs)
@@ -162,7 +162,7 @@ class Call:
                 return None
             if not outs:
                 return None
-            upstream = [self._given(place, one) for place, one in enumerate(outs)]
+            upstream = [self._given(index, one) for index, one in enumerate(outs)]
             found = self._torch.autograd.grad(outs, leaves, upstream, allow_unused=True)
         return self._digest([one for one in found if one is not None])
 

@@ -197,7 +197,7 @@ class FrameworkReader:
 
     def parts(self, tensors: Sequence[Any]) -> list[Part]:
         """Return the part of each tensor in a digest, named by its index."""
-        return [self.part(str(place), tensor) for place, tensor in enumerate(tensors)]
+        return [self.part(str(index), tensor) for index, tensor in enumerate(tensors)]
 
     def part(self, name: str, tensor: Any) -> Part:
         """Return (name, dtype, shape, digest) of a tensor."""

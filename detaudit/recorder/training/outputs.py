@@ -85,12 +85,12 @@ class LastCalls:
         """Return the calls of this thread from the beginning of its first call on, None in the main thread."""
         if threading.get_ident() == threading.main_thread().ident:
             return None
-        found: _ThreadCalls | None = getattr(self._here, "calls", None)
-        if found is None or found.task != threads.ended_tasks():
-            found = self._here.calls = _ThreadCalls(threads.ended_tasks())
+        calls: _ThreadCalls | None = getattr(self._here, "calls", None)
+        if calls is None or calls.task != threads.ended_tasks():
+            calls = self._here.calls = _ThreadCalls(threads.ended_tasks())
             with self._lock:
-                self._beside.append(found)
-        return found
+                self._beside.append(calls)
+        return calls
 
     def keep(self, values: Sequence[Any]) -> None:
         """Keep an output until it is known whether an update follows, or digest it if that takes much memory."""
@@ -258,7 +258,7 @@ class Outputs:
 
     def _digest(self, values: Sequence[Any]) -> str:
         tensors = [value for value in values if not isinstance(value, str)]
-        texts = [f"{place} {value}" for place, value in enumerate(values) if isinstance(value, str)]
+        texts = [f"{index} {value}" for index, value in enumerate(values) if isinstance(value, str)]
         parts = digest.of_parts(self._reader.parts(tensors))
         return digest.of_bytes("\n".join([parts, *texts]).encode()) if texts else parts
 

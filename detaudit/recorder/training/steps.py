@@ -295,13 +295,13 @@ class Training:
     def _digest(self, tensors: Sequence[Any]) -> str:
         return digest.of_parts(self._reader.parts(tensors))
 
-    def finish_all(self, beside: Sequence[Training]) -> None:
+    def finish_all(self, trainings: Sequence[Training]) -> None:
         """Write the ends of the trainings of other threads, and of this one."""
         if self.states and not self.lane:  # at the end of the process, not of a task
             gc.collect()  # otherwise chance decides which of the unreachable models are alive
-        for other in beside:
+        for other in trainings:
             other.finish()
-        self.finish(any([other.steps for other in beside]))
+        self.finish(any([other.steps for other in trainings]))
 
     def finish(self, others_trained: bool = False) -> None:
         """Write the final weights and states. A later call writes them again only if there were more steps.

@@ -111,7 +111,7 @@ def fold(sets: Iterable[Set]) -> list[Any]:
 
 
 def _digest(weights: Sequence[Weight]) -> str:
-    return digest.of_parts([(str(place), *weight.part[1:]) for place, weight in enumerate(weights)])
+    return digest.of_parts([(str(index), *weight.part[1:]) for index, weight in enumerate(weights)])
 
 
 # List weights one by one at steps 1, 2, 4, 8, …, to find which of them differs first, and how far.
@@ -223,13 +223,13 @@ class HeldWeights:
             return
         known = self._owned.get(key)
         if known is None or not known.consists_of(tensors):
-            self._owned[key] = held = _WeightSet(next(self._numbers), key, tensors)
+            self._owned[key] = weight_set = _WeightSet(next(self._numbers), key, tensors)
             place = id(owner)
             before = self._of_owner.pop(place, None)
             if before is not None and before.key != key:
                 self._release(before)
-            self._of_owner[place] = held
-            held.owner = weakref.ref(owner, lambda _: self._freed(place))
+            self._of_owner[place] = weight_set
+            weight_set.owner = weakref.ref(owner, lambda _: self._freed(place))
 
     def drop_references(self, tensors: Sequence[Any]) -> None:
         """Drop all weak references to these tensors. Those of sets that were released count as they were then."""
@@ -264,11 +264,11 @@ class HeldWeights:
             self._released = [one for one in fold(self._in_order()) if not self._is_held(one)]
             self._fold_from = 2 * len(self._released) + _FOLD_FROM
 
-    def _release(self, held: _WeightSet) -> None:
-        held.weights, held.tensors, held.owner = self._digested(held.tensors), [], None
-        self._released.append(held)
-        if self._owned.get(held.key) is held:
-            del self._owned[held.key]
+    def _release(self, weight_set: _WeightSet) -> None:
+        weight_set.weights, weight_set.tensors, weight_set.owner = self._digested(weight_set.tensors), [], None
+        self._released.append(weight_set)
+        if self._owned.get(weight_set.key) is weight_set:
+            del self._owned[weight_set.key]
 
     def _is_held(self, one: _WeightSet | Summary) -> bool:
         return isinstance(one, _WeightSet) and bool(one.tensors)
@@ -280,20 +280,20 @@ class HeldWeights:
     def sum_up(self) -> Summary:
         """Return what to write of all sets; a weight that is in several counts for the last one of them."""
         self._release_ended()
-        found: list[Summary] = []
+        summaries: list[Summary] = []
         taken: set[int] = set()
         for held in reversed(self._in_order()):
             if isinstance(held, Summary):
-                found.append(held)
+                summaries.append(held)
                 continue
             members = [(tensor, weight) for tensor, weight in held.members() if id(tensor) not in taken]
             alive = [tensor for tensor, _ in members if tensor is not None]
             taken.update([id(tensor) for tensor in alive])
             fresh = iter(self._digested(alive))
             weights = [next(fresh) if tensor is not None else weight for tensor, weight in members]
-            found.append(Summary(held.number, [weight for weight in weights if weight is not None]))
+            summaries.append(Summary(held.number, [weight for weight in weights if weight is not None]))
         total = Summary()
-        for one in reversed(found):
+        for one in reversed(summaries):
             total.join(one)
         return total
 

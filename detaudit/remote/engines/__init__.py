@@ -49,5 +49,5 @@ def connect(text: str, python: str) -> Engine:
     name, _, argument = text.partition(":")
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
-    found: Engine = importlib.import_module(f"{__name__}.{name}").connect(argument, python)
-    return found
+    engine: Engine = importlib.import_module(f"{__name__}.{name}").connect(argument, python)
+    return engine

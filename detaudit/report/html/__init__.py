@@ -53,7 +53,7 @@ def _digest(text: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -61,10 +61,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_plain,
     )
-    found.filters["prose"] = _prose
-    found.filters["sentence"] = lambda text: _prose(capitalized(text))
-    found.filters["header"] = _header
-    return found
+    environment.filters["prose"] = _prose
+    environment.filters["sentence"] = lambda text: _prose(capitalized(text))
+    environment.filters["header"] = _header
+    return environment
 
 
 def _header(text: str) -> str:
@@ -84,4 +84,4 @@ def _prose(text: str) -> Markup:
     if len(parts) % 2 == 0:  # one without a partner
         return Markup("{}").format(plain(text))
     code = Markup("<code>{}</code>")
-    return Markup("").join(code.format(part) if place % 2 else part for place, part in enumerate(parts))
+    return Markup("").join(code.format(part) if index % 2 else part for index, part in enumerate(parts))

@@ -55,8 +55,8 @@ def why(audit: Bisection | VariationBisection) -> Part | None:
     return next(iter(blocks("why", "Details", [one for one in sections if one])), None)
 
 
-def _needed(found: NeededFlag) -> tuple[str, str, Sequence[str]]:
-    return found.flag, found.title, list(searches.needed_lines(found))
+def _needed(flag: NeededFlag) -> tuple[str, str, Sequence[str]]:
+    return flag.flag, flag.title, list(searches.needed_lines(flag))
 
 
 def parts(audit: Bisection | VariationBisection) -> list[Part]:
@@ -125,10 +125,10 @@ Chart = tuple[str, str, Markup]
 
 
 def _proof(audit: Bisection | VariationBisection) -> list[Chart]:
-    found = audit.evidence
-    if found is None or found.confidence is None:
+    evidence = audit.evidence
+    if evidence is None or evidence.confidence is None:
         return []
-    return [(figures.proof_title(found.runs), figures.PROOF_ABOUT, charts.proof(found.runs, found.confidence))]
+    return [(figures.proof_title(evidence.runs), figures.PROOF_ABOUT, charts.proof(evidence.runs, evidence.confidence))]
 
 
 def _costs(audit: Bisection | VariationBisection) -> list[Chart]:

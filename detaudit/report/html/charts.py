@@ -269,27 +269,27 @@ Kinds = Mapping[int, str]
 """The class that colors the curve of a run, by the number of the run."""
 
 
-def curves(found: Losses, kinds: Kinds, mark: str) -> Markup:
+def curves(losses: Losses, kinds: Kinds, mark: str) -> Markup:
     """Return the losses by step. ``mark`` is written where they first differ."""
-    values = [value for curve in found.curves for point in curve.points if point for value in _values(point)]
+    values = [value for curve in losses.curves for point in curve.points if point for value in _values(point)]
     if not values:
         return Markup()
-    scale, places = fitting(values), mark_places(found.bins)
-    shown, rest = _shown(found.curves)
+    scale, places = fitting(values), mark_places(losses.bins)
+    shown, rest = _shown(losses.curves)
     drawn = [_envelope(rest, places, scale)] if rest else []
     # The first run is drawn last, so that it lies above those that match it for a while.
     drawn += [line(_path(curve, places, scale), kinds[curve.runs[0]]) for curve in reversed(shown)]
-    return _figure(found, grid(scale), drawn, _broken(found), mark)
+    return _figure(losses, grid(scale), drawn, _broken(losses), mark)
 
 
-def distances(found: Losses, kinds: Kinds, mark: str, equal: str) -> Markup:
+def distances(losses: Losses, kinds: Kinds, mark: str, equal: str) -> Markup:
     """Return how far the losses are from those of the first run, on a logarithmic scale; ``equal`` names the band."""
-    apart = [curve for curve in found.curves if curve.distances]
+    apart = [curve for curve in losses.curves if curve.distances]
     values = [one.greatest for curve in apart for one in curve.distances if one and one.greatest]
     if not apart:
         return Markup()
     scale = logarithmic(values) if values else Scale(0.1, 1.0, log=True)
-    bottom, places = float(PLOT_HEIGHT - BAND), mark_places(found.bins)
+    bottom, places = float(PLOT_HEIGHT - BAND), mark_places(losses.bins)
     shown, _ = _shown(apart)
     drawn = [tag("rect", class_="idn", x=0, y=bottom, width=WIDTH, height=BAND)]
     for row, curve in enumerate(shown):
@@ -305,14 +305,14 @@ def distances(found: Losses, kinds: Kinds, mark: str, equal: str) -> Markup:
         for column in zip(*(curve.distances for curve in apart), strict=True)
     ]
     label = tag("text", equal, x=-8, y=PLOT_HEIGHT - 5, text_anchor="end")
-    return _figure(found, joined((grid(scale, bottom) if values else Markup(), label)), drawn, broken, mark)
+    return _figure(losses, joined((grid(scale, bottom) if values else Markup(), label)), drawn, broken, mark)
 
 
-def _figure(found: Losses, axis: Markup, drawn: Sequence[Markup], broken: Sequence[bool], mark: str) -> Markup:
-    first = draw_mark(found.bins, found.first, mark) if found.first is not None else Markup()
+def _figure(losses: Losses, axis: Markup, drawn: Sequence[Markup], broken: Sequence[bool], mark: str) -> Markup:
+    first = draw_mark(losses.bins, losses.first, mark) if losses.first is not None else Markup()
     cursor = tag("line", class_="cur", x1="0", x2="0", y1=0, y2=PLOT_HEIGHT)
-    rail, name = _rail(broken, mark_places(found.bins))
-    inside = joined((axis, steps_axis(found.bins), stretched([*drawn, rail]), name, first, cursor))
+    rail, name = _rail(broken, mark_places(losses.bins))
+    inside = joined((axis, steps_axis(losses.bins), stretched([*drawn, rail]), name, first, cursor))
     return tag("svg", inside, class_="fig", width="100%", height=PLOT_HEIGHT + 22, aria_hidden="true")
 
 
@@ -349,8 +349,8 @@ def _envelope(found: Sequence[Curve], places: Sequence[float], scale: Scale) -> 
     return tag("path", class_="env", d=f"M{'L'.join((*above, *reversed(below)))}Z" if above else "")
 
 
-def _broken(found: Losses) -> list[bool]:
-    columns = zip(*(curve.points for curve in found.curves), strict=True)
+def _broken(losses: Losses) -> list[bool]:
+    columns = zip(*(curve.points for curve in losses.curves), strict=True)
     return [any(point is not None and point.broken for point in column) for column in columns]
 
 
@@ -372,15 +372,15 @@ def _rail(broken: Sequence[bool], places: Sequence[float]) -> tuple[Markup, Mark
 _POINTS = 100
 
 
-def proof(runs: int, found: Confidence) -> Markup:
+def proof(runs: int, confidence: Confidence) -> Markup:
     """Return how probably matching runs miss a difference, by the share of runs in which it shows up."""
-    widest = min(1.0, max(0.2, 2 * found.max_differing_rate))
+    widest = min(1.0, max(0.2, 2 * confidence.max_differing_rate))
     scale = Scale(0.0, 1.0)
     points = [
         (place / _POINTS * WIDTH, height_at(scale, (1 - widest * place / _POINTS) ** (runs - 1)))
         for place in range(_POINTS + 1)
     ]
-    at, y = found.max_differing_rate / widest, height_at(scale, 1 - found.level)
+    at, y = confidence.max_differing_rate / widest, height_at(scale, 1 - confidence.level)
     texts = [
         tag("text", f"{share:.0%}", x=percent(share / widest), y=PLOT_HEIGHT + 16, text_anchor="middle")
         for share in (0.0, widest / 2, widest)
@@ -393,7 +393,7 @@ def proof(runs: int, found: Confidence) -> Markup:
             tag("text", f"{share:.0%}", x=-8, y=height_at(scale, share) + 4, text_anchor="end"),
         )
     ]
-    label = figures.missed(found)
+    label = figures.missed(confidence)
     mark = [
         tag("line", class_="ok", x1=percent(at), x2=percent(at), y1=y - 24, y2=PLOT_HEIGHT),
         tag("text", label, class_="okl", x="100%", y=y - 30, text_anchor="end"),
@@ -410,9 +410,9 @@ SHARE_HEIGHT = 14
 
 def bar(share: float) -> Markup:
     """Return a bar of which this share, from 0 to 1, differs."""
-    whole = tag("rect", class_="s0", x=0, width="100%", y=0, height=SHARE_HEIGHT)
+    markup = tag("rect", class_="s0", x=0, width="100%", y=0, height=SHARE_HEIGHT)
     part = tag("rect", class_="bar diff", x=0, width=percent(min(1.0, max(0.0, share))), y=0, height=SHARE_HEIGHT)
-    return tag("svg", joined((whole, part)), width="100%", height=SHARE_HEIGHT, aria_hidden="true")
+    return tag("svg", joined((markup, part)), width="100%", height=SHARE_HEIGHT, aria_hidden="true")
 
 
 # Values of several runs as dots on one line.
@@ -471,8 +471,8 @@ def ulps(found: Sequence[int], equal: int) -> Markup:
     rows = [row for row in rows if row[1]]
     most = max(count for _, count, _ in rows)
     drawn = []
-    for place, (name, count, kind) in enumerate(rows):
-        y, width = place * TENSOR_ROW, max(0.004, (0.9 - LEFT) * count / most)
+    for index, (name, count, kind) in enumerate(rows):
+        y, width = index * TENSOR_ROW, max(0.004, (0.9 - LEFT) * count / most)
         drawn += [
             tag("text", name, x=percent(LEFT), dx=-8, y=y + 13, text_anchor="end"),
             tag("rect", class_=kind, x=percent(LEFT), width=percent(width), y=y + 2, height=TENSOR_ROW - 4),
@@ -487,9 +487,9 @@ def ulps(found: Sequence[int], equal: int) -> Markup:
 def where(slices: Sequence[int], total: int) -> Markup:
     """Return a strip of equal parts of a tensor, the darker the more of their elements differ."""
     drawn, size = [], total / len(slices)
-    for place, count in enumerate(slices):
+    for index, count in enumerate(slices):
         shade = _shade(count, size)
-        x = percent(place / len(slices))
+        x = percent(index / len(slices))
         # A little wider than its part, so that nothing shines through between two.
         drawn.append(tag("rect", class_=f"s{shade}", x=x, width=percent(1.02 / len(slices)), y=0, height=TENSOR_BAR))
     ends = [
@@ -506,13 +506,13 @@ def _shade(count: int, size: float) -> int:
     return min(5, -int(-5 * count // size)) if count else 0
 
 
-def matrix(found: TensorGrid) -> Markup:
+def matrix(tensor_grid: TensorGrid) -> Markup:
     """Return the rows and columns of a tensor in equal parts, the darker the more of their elements differ."""
-    high, wide = len(found.counts), max(map(len, found.counts))
+    high, wide = len(tensor_grid.counts), max(map(len, tensor_grid.counts))
     paths: list[list[str]] = [[] for _ in SHADES]
-    for y, row in enumerate(found.counts):
-        lines = _size(found.rows, high, y)
-        shades = [_shade(count, lines * _size(found.columns, wide, x)) for x, count in enumerate(row)]
+    for y, row in enumerate(tensor_grid.counts):
+        lines = _size(tensor_grid.rows, high, y)
+        shades = [_shade(count, lines * _size(tensor_grid.columns, wide, x)) for x, count in enumerate(row)]
         x = 0
         for shade, same in groupby(shades):
             width = len(list(same))
@@ -521,7 +521,9 @@ def matrix(found: TensorGrid) -> Markup:
     drawn = [tag("path", class_=f"s{shade}", d="".join(path)) for shade, path in enumerate(paths) if path]
     inside = tag("svg", joined(drawn), viewBox=f"0 0 {wide} {high}", width="100%", height="100%", **_STRETCHED)
     height = min(GREATEST, max(LEAST, CELL * high))
-    return tag("svg", inside, class_="fig", width="100%", height=height, role="img", aria_label=figures.matrix(found))
+    return tag(
+        "svg", inside, class_="fig", width="100%", height=height, role="img", aria_label=figures.matrix(tensor_grid)
+    )
 
 
 def _size(length: int, parts: int, part: int) -> int:

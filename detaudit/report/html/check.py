@@ -41,13 +41,13 @@ def _gate(one: CheckedAudit, gate: Gate, said: Sequence[Block]) -> GateView:
     return GateView(plain_line(title), [section(*map(plain, said))], excerpts, passed)
 
 
-def parts(check: Check, found: Figures) -> list[Part]:
+def parts(check: Check, figures: Figures) -> list[Part]:
     """Return what changed in the lock file, and the parts of each audit, folded if all of its gates passed."""
     changes = blocks("lock", f"Updated {check.lock_file}", [section(Code(checks.lock_lines(check)))])
     audits = [
         replace(part, id=f"{part.id}-{number}", title=f"{one.name}: {part.title}", folded=_passed(one))
         for number, one in enumerate(check.audits)
-        for part in run.parts(one.audit, found.audits[number] if number < len(found.audits) else NO_FIGURES)
+        for part in run.parts(one.audit, figures.audits[number] if number < len(figures.audits) else NO_FIGURES)
     ]
     return [*changes, *audits]
 

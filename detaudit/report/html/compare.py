@@ -13,22 +13,22 @@ _KINDS = {1: "k-A", 2: "k-B"}
 """The classes that color A and B."""
 
 
-def overview(found: Comparison) -> Part | None:
+def overview(comparison: Comparison) -> Part | None:
     """Return what is compared."""
-    both = section(Text(checks.heading(found)), checks.recordings(found))
+    both = section(Text(checks.heading(comparison)), checks.recordings(comparison))
     return next(iter(blocks("recordings", "Recordings", [both])), None)
 
 
-def parts(found: Comparison, drawn: Figures) -> list[Part]:
+def parts(comparison: Comparison, drawn: Figures) -> list[Part]:
     """Return the other parts of the page."""
-    changes, tensors = checks.environment_lines(found), checks.weights_line(found)
+    changes, tensors = checks.environment_lines(comparison), checks.weights_line(comparison)
     return [
         *_losses(drawn),
-        *blocks("values", "Losses around the first difference", [section(checks.losses(found))]),
-        *blocks("weights", "Weights", [section(Text([tensors]), checks.weights(found)) if tensors else []]),
-        *blocks("outputs", "Files and printed text that differ", [section(Items(checks.outputs_lines(found)))]),
+        *blocks("values", "Losses around the first difference", [section(checks.losses(comparison))]),
+        *blocks("weights", "Weights", [section(Text([tensors]), checks.weights(comparison)) if tensors else []]),
+        *blocks("outputs", "Files and printed text that differ", [section(Items(checks.outputs_lines(comparison)))]),
         *blocks("changes", "Changes of the environment", [section(Items(changes))]),
-        *blocks("compared", "What was compared", [section(Notes([checks.stages_line(found)]))]),
+        *blocks("compared", "What was compared", [section(Notes([checks.stages_line(comparison)]))]),
     ]
 
 

@@ -141,7 +141,7 @@ def _shared(texts: Sequence[str]) -> str:
         return ""
     low, high = min(texts), max(texts)
     return low[
-        : next((place for place, pair in enumerate(zip(low, high, strict=False)) if len(set(pair)) > 1), len(low))
+        : next((index for index, pair in enumerate(zip(low, high, strict=False)) if len(set(pair)) > 1), len(low))
     ]
 
 
@@ -287,8 +287,8 @@ class GroupView:
     @property
     def where(self) -> str:
         """Where runs first differ, in few words."""
-        found = self.group.first_difference
-        return found.difference.cell() if found else ""
+        first_difference = self.group.first_difference
+        return first_difference.difference.cell() if first_difference else ""
 
     @property
     def seconds(self) -> float:
@@ -492,10 +492,16 @@ def _value(point: Point | None) -> str | None:
     return figures.NOT_FINITE if point.broken else f"{point.last:.9g}"
 
 
-def _distance(found: Distance | None) -> str | None:
-    if found is None:
+def _distance(distance: Distance | None) -> str | None:
+    if distance is None:
         return None
-    return figures.EQUAL if found.equal else figures.NOT_FINITE if found.greatest is None else brief(found.greatest)
+    return (
+        figures.EQUAL
+        if distance.equal
+        else figures.NOT_FINITE
+        if distance.greatest is None
+        else brief(distance.greatest)
+    )
 
 
 def _strips(shown: Sequence[GroupView]) -> dict[str, Any] | None:

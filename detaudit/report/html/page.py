@@ -19,7 +19,7 @@ NO_ANSWER = Answer("inconclusive", Mood.UNCLEAR, "no run finished")
 """Of an audit that was interrupted before its first run."""
 
 
-def page(report: Report, found: Figures) -> Page:
+def page(report: Report, figures: Figures) -> Page:
     """Return the page of a report."""
     sections = layout.sections(report)
     every = [block for section in sections for block in section]
@@ -30,7 +30,7 @@ def page(report: Report, found: Figures) -> Page:
         headline = groups.of_groups(report.groups)
     kind = msgspec.to_builtins(report)["kind"]
     script = script_of(report.command) if report.command else None
-    overview, why, parts = _parts(report, found)
+    overview, why, parts = _parts(report, figures)
     return Page(
         kind=groups.kind(kind),
         title=f"{script or kind}: {headline}",
@@ -70,18 +70,18 @@ def _lede(report: Report) -> list[str]:
             return groups.lede(report.groups) if type(report) is Audit else []
 
 
-def _parts(report: Report, found: Figures) -> tuple[Part | None, Part | None, list[Part]]:
+def _parts(report: Report, figures: Figures) -> tuple[Part | None, Part | None, list[Part]]:
     """Return the overview of a report, why it is so, and its other parts."""
     match report:
         case Trace():
-            return None, trace.why(report), trace.parts(report, found)
+            return None, trace.why(report), trace.parts(report, figures)
         case Bisection() | VariationBisection():
             return None, bisect.why(report), bisect.parts(report)
         case Check():
-            return check.overview(report), check.why(report), check.parts(report, found)
+            return check.overview(report), check.why(report), check.parts(report, figures)
         case Comparison():
-            return compare.overview(report), None, compare.parts(report, found)
+            return compare.overview(report), None, compare.parts(report, figures)
         case Audit():
-            return run.overview(report, found), run.why(report), run.parts(report, found)
+            return run.overview(report, figures), run.why(report), run.parts(report, figures)
         case _:
             assert_never(report)

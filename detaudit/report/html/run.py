@@ -11,14 +11,14 @@ from detaudit.report.messages import figures as captions
 from detaudit.report.messages import flags
 
 
-def views_of(audit: Audit, found: Figures) -> list[GroupView]:
+def views_of(audit: Audit, figures: Figures) -> list[GroupView]:
     """Return the groups of an audit that have runs."""
-    return [GroupView(group, found.of(audit, group)) for group in audit.groups if group.runs]
+    return [GroupView(group, figures.of(audit, group)) for group in audit.groups if group.runs]
 
 
-def overview(audit: Audit, found: Figures) -> Part | None:
+def overview(audit: Audit, figures: Figures) -> Part | None:
     """Return the verdict on each recipe, None if there is one."""
-    shown = views_of(audit, found)
+    shown = views_of(audit, figures)
     return Part("recipes", "Recipes", "recipes.html", shown) if len(shown) > 1 else None
 
 
@@ -47,9 +47,9 @@ def why(audit: Audit) -> Part | None:
     return Part("why", "Why runs differ", "why.html", found) if found else None
 
 
-def parts(audit: Audit, found: Figures) -> list[Part]:
+def parts(audit: Audit, figures: Figures) -> list[Part]:
     """Return the other parts of the page."""
-    shown = views_of(audit, found)
+    shown = views_of(audit, figures)
     flags_ = [flags_part(audit)] if any(group.recipe.flags for group in audit.groups) else []
     runs = [Part("runs", "Runs", "runs.html", shown, captions.RUNS)] if shown else []
     return [*runs, *figure_parts(shown), *flags_]

@@ -58,23 +58,23 @@ class TensorView:
 
 def why(trace: Trace) -> Part | None:
     """Return the culprit, or what is known without one; None if that is nothing."""
-    found = trace.culprit
-    if found is None:
+    culprit = trace.culprit
+    if culprit is None:
         section: Section = [Code(list(traces.lines(trace)))]
         return blocks("why", "Where runs diverge", [section])[0] if any(traces.lines(trace)) else run.why(trace)
-    return Part("why", "The line", "culprit.html", _culprit(found))
+    return Part("why", "The line", "culprit.html", _culprit(culprit))
 
 
-def _culprit(found: Culprit) -> CulpritView:
+def _culprit(culprit: Culprit) -> CulpritView:
     return CulpritView(
-        excerpt=found.excerpt,
-        code=found.code,
-        place=f"{found.file}:{found.line}" if found.file else "",
-        about=list(traces.about(found)),
-        edit=found.suggested_edit,
-        edit_line=traces.edit_line(found.suggested_edit) if found.suggested_edit else "",
-        fixes=list(traces.fixes(found)),
-        suspects=list(traces.suspects(found)),
+        excerpt=culprit.excerpt,
+        code=culprit.code,
+        place=f"{culprit.file}:{culprit.line}" if culprit.file else "",
+        about=list(traces.about(culprit)),
+        edit=culprit.suggested_edit,
+        edit_line=traces.edit_line(culprit.suggested_edit) if culprit.suggested_edit else "",
+        fixes=list(traces.fixes(culprit)),
+        suspects=list(traces.suspects(culprit)),
     )
 
 
@@ -98,7 +98,7 @@ def parts(trace: Trace, found: Figures) -> list[Part]:
     ]
 
 
-def _spread(found: Sequence[StepSpread]) -> list[Part]:
+def _spread(spreads: Sequence[StepSpread]) -> list[Part]:
     """Return the part with how a difference spreads by step, none if that is not known."""
     rows = [
         (
@@ -108,18 +108,18 @@ def _spread(found: Sequence[StepSpread]) -> list[Part]:
             f"{one.absorbing:,}",
             figures.losses_apart(one.losses),
         )
-        for one in found
+        for one in spreads
     ]
     return [Part("spread", "How the difference spreads", "spread.html", rows, figures.SPREAD)] if rows else []
 
 
-def _operands(found: Operation) -> list[tuple[str, str, Operand]]:
+def _operands(operation: Operation) -> list[tuple[str, str, Operand]]:
     """Return the name and the kind of each tensor that the operation takes and returns."""
-    sides = (("input", found.inputs), ("output", found.outputs))
+    sides = (("input", operation.inputs), ("output", operation.outputs))
     return [
-        (f"{side} {place}", tensor_type(one.dtype, one.shape) if one.dtype else "", one)
+        (f"{side} {number}", tensor_type(one.dtype, one.shape) if one.dtype else "", one)
         for side, operands in sides
-        for place, one in enumerate(operands, 1)
+        for number, one in enumerate(operands, 1)
     ]
 
 
@@ -130,8 +130,8 @@ def _where(differs: TensorDifference) -> tuple[Markup, str, Markup]:
     return charts.where(differs.slices, differs.total) if len(differs.slices) > 1 else Markup(), figures.WHERE, Markup()
 
 
-def _tensor(found: TensorPair) -> TensorView:
-    differs = found.difference
+def _tensor(pair: TensorPair) -> TensorView:
+    differs = pair.difference
     where, about, key = _where(differs)
     numbers = [(f"{differs.mismatched / differs.total:.1%}", figures.mismatched(differs.mismatched, differs.total))]
     if differs.max_ulp is not None:
@@ -141,7 +141,7 @@ def _tensor(found: TensorPair) -> TensorView:
     if differs.nans:
         numbers.append((f"{differs.nans:,}", figures.NANS))
     return TensorView(
-        kind=tensor_type(found.dtype, found.shape),
+        kind=tensor_type(pair.dtype, pair.shape),
         share=differs.mismatched / differs.total,
         numbers=numbers,
         elements=[differs.first, *differs.next],
@@ -149,5 +149,5 @@ def _tensor(found: TensorPair) -> TensorView:
         where=where,
         where_about=about,
         key=key,
-        lines=[f"both saved in {found.saved_to}"] if found.saved_to else [],
+        lines=[f"both saved in {pair.saved_to}"] if pair.saved_to else [],
     )

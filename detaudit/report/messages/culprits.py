@@ -20,12 +20,12 @@ HOW = {
 }
 
 
-def sentence(found: Culprit) -> str:
+def sentence(culprit: Culprit) -> str:
     """Return what the line does."""
-    if found.source is not None:
-        return found.source.text()
-    match found.how:
-        case How.OUTPUT if found.operation is not None and found.operation.collective:
+    if culprit.source is not None:
+        return culprit.source.text()
+    match culprit.how:
+        case How.OUTPUT if culprit.operation is not None and culprit.operation.collective:
             return "a collective: its result also depends on the other ranks"
         case How.UNINITIALIZED:
             return SOME_EMPTY
@@ -33,20 +33,20 @@ def sentence(found: Culprit) -> str:
             return "writes to memory that another thread or process writes concurrently"
         case How.CONTROL_FLOW:
             return "the two runs took different code paths here"
-        case How.VARIABLE if found.name and found.cause is Cause.ORDER:
-            return f"{found.name} has the same elements in a different order"
-        case How.VARIABLE if found.name:
-            return f"{found.name} has a different value"
-        case How.LEFTOVER_FILE if found.name:
-            return f"reads {found.name}, which an earlier run wrote"
+        case How.VARIABLE if culprit.name and culprit.cause is Cause.ORDER:
+            return f"{culprit.name} has the same elements in a different order"
+        case How.VARIABLE if culprit.name:
+            return f"{culprit.name} has a different value"
+        case How.LEFTOVER_FILE if culprit.name:
+            return f"reads {culprit.name}, which an earlier run wrote"
         case _:
-            return entered(found)
+            return entered(culprit)
 
 
-def entered(found: Culprit) -> str:
+def entered(culprit: Culprit) -> str:
     """Return how the difference entered the operation."""
-    given = found.operation.argument if found.operation is not None else None
-    return argument(given) if given is not None else HOW[found.how]
+    given = culprit.operation.argument if culprit.operation is not None else None
+    return argument(given) if given is not None else HOW[culprit.how]
 
 
 def argument(found: Argument) -> str:

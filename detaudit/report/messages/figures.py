@@ -72,9 +72,9 @@ def proof_title(runs: int) -> str:
     return f"What {count(runs, 'matching run')} would catch"
 
 
-def missed(found: Confidence) -> str:
+def missed(confidence: Confidence) -> str:
     """Return the point of the curve of a proof at the level of confidence."""
-    return f"in {found.max_differing_rate:.0%} of runs: unnoticed with probability {1 - found.level:.0%}"
+    return f"in {confidence.max_differing_rate:.0%} of runs: unnoticed with probability {1 - confidence.level:.0%}"
 
 
 def cost(value: float, ends: tuple[float, float], pairs: int) -> str:
@@ -104,20 +104,20 @@ def where(slices: Sequence[int]) -> str:
     return f"elements differ in {sum(map(bool, slices)):,} of {count(len(slices), 'equal part')} of the tensor"
 
 
-def matrix(found: TensorGrid) -> str:
+def matrix(grid: TensorGrid) -> str:
     """Return in how many parts of the rows and of the columns of a tensor elements differ."""
-    rows, columns = found.counts, list(zip(*found.counts, strict=False))
+    rows, columns = grid.counts, list(zip(*grid.counts, strict=False))
     parts = (
         f"{sum(map(any, lines)):,} of {count(len(lines), 'equal part')} of its {whole:,} {name}"
-        for lines, whole, name in ((rows, found.rows, "rows"), (columns, found.columns, "columns"))
+        for lines, whole, name in ((rows, grid.rows, "rows"), (columns, grid.columns, "columns"))
     )
     return f"elements of the tensor differ in {both(parts)}"
 
 
-def matrix_about(found: TensorGrid) -> str:
+def matrix_about(grid: TensorGrid) -> str:
     """Return how a tensor is drawn."""
     return (
-        f"{found.rows:,} rows from top to bottom and {found.columns:,} columns from left to right, in equal parts: the "
+        f"{grid.rows:,} rows from top to bottom and {grid.columns:,} columns from left to right, in equal parts: the "
         "stronger the color, the more of their elements differ."
     )
 
@@ -127,9 +127,9 @@ def mismatched(number: int, total: int) -> str:
     return f"{number:,} of {count(total, 'element')} {'differs' if number == 1 else 'differ'}"
 
 
-def spread(found: StepSpread) -> str:
+def spread(step_spread: StepSpread) -> str:
     """Return how many operations of a step differ."""
-    return f"{found.differing:,} of {found.operations:,}"
+    return f"{step_spread.differing:,} of {step_spread.operations:,}"
 
 
 def losses_apart(losses: tuple[Number, Number] | None) -> str:
@@ -183,9 +183,9 @@ def ladder(found: Ladder) -> str:
     return f"runs first differ at {both(f'step {step:,} ({stage})' for stage, step in found.first)}"
 
 
-def runs(found: Curve, letter: str) -> str:
+def runs(curve: Curve, letter: str) -> str:
     """Return the letter of a curve, and the runs that share it."""
-    return f"{letter} " * bool(letter) + f"run{'s' * (len(found.runs) > 1)} {shortened(map(str, found.runs), most=8)}"
+    return f"{letter} " * bool(letter) + f"run{'s' * (len(curve.runs) > 1)} {shortened(map(str, curve.runs), most=8)}"
 
 
 def losses(found: Losses) -> str:

@@ -44,10 +44,10 @@ CONDITIONS = {
 _OWN = "replayed: it"
 
 
-def lines(found: Operation | None) -> Iterator[str]:
+def lines(operation: Operation | None) -> Iterator[str]:
     """Yield what a replay of the operation showed, nothing if there was none."""
-    if found is not None and found.replay is not None:
-        yield from replay(found.replay, _mode(found.name))
+    if operation is not None and operation.replay is not None:
+        yield from replay(operation.replay, _mode(operation.name))
 
 
 def replay(found: Replay, mode: str) -> Iterator[str]:
@@ -63,16 +63,16 @@ def replay(found: Replay, mode: str) -> Iterator[str]:
         yield f"a script that repeats it is in {found.saved_to}"
 
 
-def _pass(subject: str, found: ReplayedPass, mode: str) -> Iterator[str]:
-    own, same = subject == _OWN, found.verdict is ReplayVerdict.DETERMINISTIC
-    yield f"{subject} {VERDICTS[found.verdict]}{f', {UPSTREAM}' if own and same else ''}"
+def _pass(subject: str, replayed_pass: ReplayedPass, mode: str) -> Iterator[str]:
+    own, same = subject == _OWN, replayed_pass.verdict is ReplayVerdict.DETERMINISTIC
+    yield f"{subject} {VERDICTS[replayed_pass.verdict]}{f', {UPSTREAM}' if own and same else ''}"
     for condition in CONDITIONS if own or not same else ():
-        series = [one for one in found.series if one.condition is condition]
+        series = [one for one in replayed_pass.series if one.condition is condition]
         if series:
             yield f"  {_series(condition, series)}"
-    if found.mode is not None:
-        error = next((one.error for one in found.series if one.condition is Condition.DETERMINISTIC), "")
-        yield MODES[found.mode].format(mode=mode, error=next(iter(error.splitlines()), ""))
+    if replayed_pass.mode is not None:
+        error = next((one.error for one in replayed_pass.series if one.condition is Condition.DETERMINISTIC), "")
+        yield MODES[replayed_pass.mode].format(mode=mode, error=next(iter(error.splitlines()), ""))
 
 
 def _series(condition: Condition, found: list[Series]) -> str:

@@ -21,56 +21,60 @@ def step(found: int | None) -> str:
     return "the end" if found is None else f"step {found:,}"
 
 
-def name(found: WeightRow) -> str:
+def name(row: WeightRow) -> str:
     """Return what a weight is called, by its place if its name is not known."""
-    return found.kind.name or f"weight {found.place:,}"
+    return row.kind.name or f"weight {row.place:,}"
 
 
-def kind(found: WeightRow) -> str:
+def kind(row: WeightRow) -> str:
     """Return the type of a weight, and its shape if it has dimensions."""
-    return f"{found.kind.dtype} {list(found.kind.shape)}" if found.kind.shape else found.kind.dtype
+    return f"{row.kind.dtype} {list(row.kind.shape)}" if row.kind.shape else row.kind.dtype
 
 
-def cell(found: WeightCell | None, runs: int) -> str:
+def cell(weight_cell: WeightCell | None, runs: int) -> str:
     """Return what a cell says in words."""
-    if found is None:
+    if weight_cell is None:
         return "not recorded in every run"
-    if found.digests == 1:
+    if weight_cell.digests == 1:
         return f"{every(runs, 'run')} match"
-    if found.apart is None:
+    if weight_cell.apart is None:
         apart = "a sum is NaN or infinite"
     else:
-        apart = f"sums differ by up to {brief(found.apart)} of the larger one" if found.apart else "the sums are equal"
-    return f"{count(found.digests, 'different digest')}, {apart}"
+        apart = (
+            f"sums differ by up to {brief(weight_cell.apart)} of the larger one"
+            if weight_cell.apart
+            else "the sums are equal"
+        )
+    return f"{count(weight_cell.digests, 'different digest')}, {apart}"
 
 
-def sentence(found: Weights) -> str:
+def sentence(weights: Weights) -> str:
     """Return which weights differ, and when they first do."""
-    runs = every(len(found.runs), "run")
-    if not found.rows:
-        where = f"at {_steps(found.listed)}, as far as all of them recorded it"
-        return f"{runs} match in {_each(found.count)} {where}"
-    names = [name(row) for row in found.rows][: found.first]
-    differ = "differs" if found.differing == 1 else "differ"
-    first = next(place for place, cell in enumerate(found.rows[0].cells) if cell is not None and cell.digests > 1)
+    runs = every(len(weights.runs), "run")
+    if not weights.rows:
+        where = f"at {_steps(weights.listed)}, as far as all of them recorded it"
+        return f"{runs} match in {_each(weights.count)} {where}"
+    names = [name(row) for row in weights.rows][: weights.first]
+    differ = "differs" if weights.differing == 1 else "differ"
+    first = next(index for index, cell in enumerate(weights.rows[0].cells) if cell is not None and cell.digests > 1)
     return (
-        f"{found.differing:,} of {count(found.count, 'weight')} {differ}, first at {step(found.steps[first])}: "
-        f"{shortened(names, found.first - len(names), _NAMED)}"
+        f"{weights.differing:,} of {count(weights.count, 'weight')} {differ}, first at {step(weights.steps[first])}: "
+        f"{shortened(names, weights.first - len(names), _NAMED)}"
     )
 
 
-def left_out(found: Weights) -> list[str]:
+def left_out(weights: Weights) -> list[str]:
     """Return what the table does not show."""
     lines = []
-    more = found.differing - len(found.rows)
+    more = weights.differing - len(weights.rows)
     if more:
         lines.append(f"{count(more, 'more weight')} {'differs' if more == 1 else 'differ'}")
-    hidden = [one for one in found.listed if one not in found.steps]
-    if found.rows and hidden:
+    hidden = [one for one in weights.listed if one not in weights.steps]
+    if weights.rows and hidden:
         lines.append(f"not shown: {_steps(hidden)}")
-    if found.unlisted:
-        are = "is" if found.unlisted == 1 else "are"
-        lines.append(f"{count(found.unlisted, 'more weight')} {are} not recorded one by one")
+    if weights.unlisted:
+        are = "is" if weights.unlisted == 1 else "are"
+        lines.append(f"{count(weights.unlisted, 'more weight')} {are} not recorded one by one")
     return lines
 
 

@@ -49,10 +49,10 @@ def kind_of(dtype: Any) -> str:
 
 def item_size(dtype: str) -> int:
     """Return the bytes of one element."""
-    found = re.match(r".([a-zA-Z])(\d+)", dtype)
-    if found is None:
+    match = re.match(r".([a-zA-Z])(\d+)", dtype)
+    if match is None:
         raise ValueError(f"its dtype {dtype} is unknown")
-    return int(found[2]) * (4 if found[1] == "U" else 1)
+    return int(match[2]) * (4 if match[1] == "U" else 1)
 
 
 def held(root: Any, tensor: Tensor = lambda name, arguments: None, prefix: str = "") -> Iterator[Part]:
@@ -155,7 +155,7 @@ def _columns(blocks: Any, axes: Any) -> list[tuple[str, Any]] | None:
     if not (isinstance(blocks, tuple) and isinstance(axes, list | tuple) and axes):
         return None
     names = _names(axes[0])
-    found: list[tuple[str, Any]] = []
+    columns: list[tuple[str, Any]] = []
     for block_number, block in enumerate(blocks):
         match block:
             case Call(arguments=(values, Call(arguments=(int(first), int(end), int(step))), int())) if step > 0:
@@ -164,10 +164,10 @@ def _columns(blocks: Any, axes: Any) -> list[tuple[str, Any]] | None:
                 return None
         rows = [values] if len(placed) == 1 else _rows(values, len(placed))
         if rows is None or not placed:
-            found.append((f"block {block_number}", block))
+            columns.append((f"block {block_number}", block))
         else:
-            found += [(name, _dates(row)) for name, row in zip(placed, rows, strict=True)]
-    return found
+            columns += [(name, _dates(row)) for name, row in zip(placed, rows, strict=True)]
+    return columns
 
 
 def _names(axis: Any) -> list[str]:
@@ -227,7 +227,7 @@ def _state(keys: Keys, value: Call) -> list[tuple[Keys, Any]]:
 
 
 def _listed(keys: Keys, items: Any) -> list[tuple[Keys, Any]]:
-    return [((*keys, str(place)), item) for place, item in enumerate(items)]
+    return [((*keys, str(index)), item) for index, item in enumerate(items)]
 
 
 def _keyed(keys: Keys, pairs: Any) -> list[tuple[Keys, Any]]:

@@ -34,8 +34,8 @@ def parts(path: Path) -> Iterator[Part]:
 
 def _lightgbm(text: bytes) -> Iterator[Part]:
     model = text.partition(_PARAMETERS)[0]
-    for place, piece in enumerate(model.split(_TREE)):
-        yield Part(f"tree {place - 1}" if place else "header", iter([piece]), _DTYPE)
+    for index, piece in enumerate(model.split(_TREE)):
+        yield Part(f"tree {index - 1}" if index else "header", iter([piece]), _DTYPE)
 
 
 def _xgboost(text: bytes) -> Iterator[Part]:
@@ -50,8 +50,8 @@ def _xgboost(text: bytes) -> Iterator[Part]:
 def _trees(learner: dict[str, Any]) -> Iterator[Part]:
     booster = learner["gradient_booster"]
     for step in (booster, *booster.get("gbtree", {}).values()):  # dart holds a gbtree
-        for place, tree in enumerate(step.get("model", {}).get("trees", ()) if isinstance(step, dict) else ()):
-            yield Part(f"tree {place}", iter([json.dumps(tree).encode()]), _DTYPE)
+        for index, tree in enumerate(step.get("model", {}).get("trees", ()) if isinstance(step, dict) else ()):
+            yield Part(f"tree {index}", iter([json.dumps(tree).encode()]), _DTYPE)
     weights = booster.get("model", {}).get("weights")
     if weights is not None:  # gblinear
         yield Part("weights", iter([json.dumps(weights).encode()]), _DTYPE)

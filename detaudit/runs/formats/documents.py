@@ -222,17 +222,17 @@ def _check_values(document: str) -> None:
 
 def _with_all_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object, also of a key that is there several times."""
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
-    found = {}
+    keys = dict(pairs)
+    if len(keys) == len(pairs):
+        return keys
+    keys = {}
     for key, value in pairs:
         name, count = key, 1
-        while name in found:
+        while name in keys:
             count += 1
             name = f"{key} ({count})"
-        found[name] = value
-    return found
+        keys[name] = value
+    return keys
 
 
 _MOST_NAME, _MOST_KEY = 1000, 200
@@ -290,7 +290,7 @@ _NAMING = ("metric", "name", "key", "tag", "label")
 
 def _elements(series: str, name: str, value: list[Any]) -> Iterator[tuple[str, str, Any]]:
     series, name = _of_list(series), _of_list(name)
-    return ((f"{series}[*]", f"{name}[{place}]", one) for place, one in enumerate(value))
+    return ((f"{series}[*]", f"{name}[{index}]", one) for index, one in enumerate(value))
 
 
 def _of_list(name: str) -> str:
@@ -508,12 +508,12 @@ def _ini(path: Path) -> Iterator[Part]:
     document = _read(path, MOST_PARSED)
     section, names = "", set()
     for line in (line.strip() for line in document.splitlines()):
-        if found := _SECTION.fullmatch(line):
-            section = found[1]
+        if match := _SECTION.fullmatch(line):
+            section = match[1]
             name = _below("", section)
-        elif found := _OPTION.fullmatch(line):
-            name = _below(_below("", section), found[1])
-            yield single.number_or_text(name, found[2])
+        elif match := _OPTION.fullmatch(line):
+            name = _below(_below("", section), match[1])
+            yield single.number_or_text(name, match[2])
         elif line and line[0] not in "#;":
             raise ValueError("a line of it is neither a section nor an option")
         else:

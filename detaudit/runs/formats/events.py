@@ -258,8 +258,8 @@ def _scalar(dtype: str, content: bytes, numbers: list[bytes]) -> str:
 
 def _texts(texts: list[bytes], series: str, name: str) -> Found:
     """Yield texts. An image is three: its width, its height, and its bytes, whose digest is shown alone."""
-    for place, data in enumerate(texts[:MOST_TEXTS]):
-        one = f"{name}[{place}]" if len(texts) > 1 else name
+    for index, data in enumerate(texts[:MOST_TEXTS]):
+        one = f"{name}[{index}]" if len(texts) > 1 else name
         try:
             yield series, single.number_or_text(one, data.decode())
         except UnicodeDecodeError:

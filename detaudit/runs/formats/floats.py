@@ -71,10 +71,10 @@ class Extremes:
 
 
 def _integers(dtype: str, piece: bytes) -> Sequence[int]:
-    found = array.array(_INTEGERS[dtype[1:]], piece)
-    if (dtype[0] == ">") != (sys.byteorder == "big") and found.itemsize > 1:
-        found.byteswap()
-    return found
+    integers = array.array(_INTEGERS[dtype[1:]], piece)
+    if (dtype[0] == ">") != (sys.byteorder == "big") and integers.itemsize > 1:
+        integers.byteswap()
+    return integers
 
 
 def _elements(dtype: str, piece: bytes) -> Sequence[float]:

@@ -172,10 +172,10 @@ def _saved_model(path: Path) -> Iterator[Part]:
     The variables are in files of their own.
     """
     with path.open("rb") as file:
-        for place, span in enumerate(spans(file, 0, path.stat().st_size)):
+        for index, span in enumerate(spans(file, 0, path.stat().st_size)):
             if span.number != 2 or span.kind != BYTES:
                 continue
-            label = f"graph {place}" if place > 1 else "graph"
+            label = f"graph {index}" if index > 1 else "graph"
             operations, constants = list[bytes](), list[bytes]()
             for inner in spans(file, span.start, span.size):
                 if inner.number == 2 and inner.kind == BYTES:

@@ -249,11 +249,11 @@ def svg_parts(path: Path) -> Iterator[Part]:
     """See Format.parts. Dates are left out, and random IDs count by the order in which they appear."""
     ids: dict[str, str] = {}
 
-    def renamed(found: "re.Match[str]") -> str:
-        name = found[1]
+    def renamed(match: "re.Match[str]") -> str:
+        name = match[1]
         if not _RANDOM_ID.fullmatch(name):
-            return found[0]
-        return found[0][: -len(name)] + ids.setdefault(name, f"id-{len(ids) + 1}")
+            return match[0]
+        return match[0][: -len(name)] + ids.setdefault(name, f"id-{len(ids) + 1}")
 
     with documents.opened(path) as file:
         lines = (_SVG_DATE.sub("", line.rstrip("\r\n")) for line in documents.lines(file))

@@ -139,7 +139,7 @@ def _extension(name: str, code: int, data: memoryview) -> Part:
         *shape, kind, content = inner
         if code == _COMPLEX:
             return text(name, f"{kind.text} {content.text}")
-        found = Part(
+        part = Part(
             name,
             content.pieces,
             _DTYPES.get(kind.text, kind.text),
@@ -147,8 +147,8 @@ def _extension(name: str, code: int, data: memoryview) -> Part:
         )
     except _EndError as error:
         raise ValueError("an array in it ends too early") from error
-    size = int(found.dtype[-1]) if found.dtype[1:2] in "fiubc" and found.dtype[-1].isdigit() else 0
+    size = int(part.dtype[-1]) if part.dtype[1:2] in "fiubc" and part.dtype[-1].isdigit() else 0
     data_ = b"".join(content.pieces)
-    if size and size * math.prod(found.shape) != len(data_):
+    if size and size * math.prod(part.shape) != len(data_):
         raise ValueError("an array in it has another size than its shape")
-    return Part(name, iter([data_]), found.dtype, found.shape)
+    return Part(name, iter([data_]), part.dtype, part.shape)

@@ -57,12 +57,12 @@ def _array(file: IO[bytes], start: bytes, name: str) -> Iterator[Part]:
 
 
 def _size_of(dtype: str) -> int | None:
-    found = re.fullmatch(r"[<>|=]?([?a-zA-Z])(\d*)(?:\[.*\])?", dtype)
-    if found is None:
+    match = re.fullmatch(r"[<>|=]?([?a-zA-Z])(\d*)(?:\[.*\])?", dtype)
+    if match is None:
         return None
-    if found[1] in "Mm":
+    if match[1] in "Mm":
         return 8
-    return int(found[2] or 1) * (4 if found[1] == "U" else 1)
+    return int(match[2] or 1) * (4 if match[1] == "U" else 1)
 
 
 def written(dtype: str, shape: Sequence[int], data: bytes) -> bytes:

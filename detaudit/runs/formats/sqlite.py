@@ -74,7 +74,7 @@ def _added(
     ids = _ids(database, table)
     for row in cursor:
         if not _taken(left_out, row):
-            yield [_from(value, newest.get(ids.get(place, ""))) for place, value in enumerate(row)]
+            yield [_from(value, newest.get(ids.get(index, ""))) for index, value in enumerate(row)]
 
 
 def _from(value: Any, newest: int | None) -> Any:
@@ -95,8 +95,8 @@ def _ids(database: sqlite3.Connection, table: str) -> dict[int, str]:
     https://www.sqlite.org/lang_createtable.html#rowid says which column is the ID.
     """
     columns = database.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,)).fetchall()
-    places = {str(name): place for place, (name, _, _) in enumerate(columns)}
-    keys = [place for place, (_, kind, key) in enumerate(columns) if key and str(kind).upper() == "INTEGER"]
+    places = {str(name): index for index, (name, _, _) in enumerate(columns)}
+    keys = [index for index, (_, kind, key) in enumerate(columns) if key and str(kind).upper() == "INTEGER"]
     found = {}
     for other, column in database.execute('SELECT "table", "from" FROM pragma_foreign_key_list(?)', (table,)):
         if column in places:

@@ -51,8 +51,8 @@ def of_rows(
     if len(small) * width <= MOST_CELLS:
         for count, row in enumerate(small, 1):
             label = _label(row)
-            for place, value in enumerate(row):
-                yield cell(f"{prefix}row {count}, {names.of(place, label if place else '')}", value)
+            for index, value in enumerate(row):
+                yield cell(f"{prefix}row {count}, {names.of(index, label if index else '')}", value)
         return
     rows = itertools.chain(small, rows)
     first, step = 1, max(1, min(BLOCK, MOST_OF_BLOCK // width))
@@ -69,8 +69,8 @@ class _Names:
         counts: dict[str, int] = {}
         self._names = []
         self._columns = [column.strip() for column in columns]
-        for place, column in enumerate(self._columns):
-            name = single.printable(column) or f"column {place + 1}"
+        for index, column in enumerate(self._columns):
+            name = single.printable(column) or f"column {index + 1}"
             counts[name] = counts.get(name, 0) + 1
             self._names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
 

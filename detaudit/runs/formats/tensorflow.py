@@ -50,8 +50,8 @@ def parts(path: Path) -> Iterator[Part]:
 
 
 def _index_of(path: Path) -> Path | None:
-    found = _SHARD.fullmatch(path.name)
-    return path.with_name(f"{found[1]}.index") if found else None
+    match = _SHARD.fullmatch(path.name)
+    return path.with_name(f"{match[1]}.index") if match else None
 
 
 @dataclass(frozen=True)

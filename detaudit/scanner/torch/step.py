@@ -32,7 +32,7 @@ class Case:
         """Yield what to repeat: the operation, in the direction of the step in which it was called."""
         torch = self._torch
         saved = SavedCall(torch, self._call)
-        memory = [self._memory(place, one) for place, one in enumerate(self._call["storages"])]
+        memory = [self._memory(index, one) for index, one in enumerate(self._call["storages"])]
         given = saved.inputs(memory)
         self.inputs = parts(torch, given).digest()
         self.shapes = ", ".join("x".join(map(str, one)) or "scalar" for one in _shapes(self._call))

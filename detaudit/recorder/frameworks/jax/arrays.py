@@ -255,5 +255,5 @@ class NnxStates(ModelStates):
             for key, inner in value.items():
                 yield from self._variables(f"{name}/{key}" if name else str(key), inner)
         elif isinstance(value, (list, tuple)):
-            for place, inner in enumerate(value):
-                yield from self._variables(f"{name}/{place}", inner)
+            for index, inner in enumerate(value):
+                yield from self._variables(f"{name}/{index}", inner)

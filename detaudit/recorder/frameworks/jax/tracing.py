@@ -379,7 +379,7 @@ class Jitted:
         options = self._options
         nums, names = options.get("static_argnums") or options.get(_STATIC_IN_PMAP), options.get("static_argnames")
         places = {n % len(given) for n in ((nums,) if isinstance(nums, int) else nums or ())} if given else set()
-        whole = tuple([arg if place in places else next(dynamic, arg) for place, arg in enumerate(given)])
+        whole = tuple([arg if index in places else next(dynamic, arg) for index, arg in enumerate(given)])
         fixed = {name: named[name] for name in ((names,) if isinstance(names, str) else names or ()) if name in named}
         return self._frames.call(run, self._traced, (whole, {**fixed, **kwargs}), donates=self._donates)
 

@@ -64,9 +64,9 @@ class ThreadSteps:
         self._of.restart(self._main)
 
     def _now(self) -> Steps:
-        found: Steps = self._of.now()
-        self._of.keep(found)
-        return found
+        steps: Steps = self._of.now()
+        self._of.keep(steps)
+        return steps
 
     def gradient(self, weights: list[Any], losses: list[Any], gradients: list[Any]) -> None:
         """Handle a gradient in code that is not compiled."""
@@ -180,7 +180,7 @@ class Steps:
         """Handle the inputs of a training call, before JAX may reuse their buffers."""
         with self.training.lock:
             self.state.enter(plan, inputs)
-            weights = [inputs[place] for place in plan.weights]
+            weights = [inputs[weight] for weight in plan.weights]
             if not plan.updated and self._returned is not None and self._returned[0] is plan:
                 # An output of the last call that is an input now shows where this function returns its weights.
                 outputs = [reference() for reference in self._returned[1]]
@@ -270,7 +270,7 @@ class Steps:
         gradients = self._gradients
         if self._changed:
             self._end([held.array for held in self._changed])
-            self.state.at_last({f"last gradients/{place}": held for place, held in enumerate(gradients)})
+            self.state.at_last({f"last gradients/{index}": held for index, held in enumerate(gradients)})
             return
         if gradients and self.training.wants("update"):
             self.training.event(self.training.steps + 1, "update", digest.of_parts(self._reader.parts(gradients)))

@@ -83,8 +83,8 @@ def places(ins: Sequence[Any], graph: Any) -> tuple[int, ...]:
     outside = ("Const",) if inner else ("Const", "Placeholder")
     return tuple(
         [
-            place
-            for place, tensor in enumerate(ins)
+            index
+            for index, tensor in enumerate(ins)
             if tensor.shape.rank == 0 and tensor.dtype.name != "string" and (graph is None or tensor.op.type in outside)
         ]
     )

@@ -224,13 +224,13 @@ class Places:
         known = self._forward_place() if self.in_gradient else None
         if known is not None:
             return known
-        place = OperationPosition(*_line(frame), _module(frame))
+        position = OperationPosition(*_line(frame), _module(frame))
         if self._tape():
             if len(self._made) > _MOST_FORWARD:
                 self.forget()
-            self._made.update([(tensor._id, place) for tensor in outputs])
-            self._fed.update([((op_type, tensor._id), place) for tensor in inputs])
-        return place
+            self._made.update([(tensor._id, position) for tensor in outputs])
+            self._fed.update([((op_type, tensor._id), position) for tensor in inputs])
+        return position
 
     def forget(self) -> None:
         """Drop the places that were kept for later gradients."""

@@ -156,11 +156,11 @@ def save(
     inputs = [
         {
             "kind": kind,
-            "file": stream.save("storage%d" % place, array.tobytes()),
+            "file": stream.save("storage%d" % index, array.tobytes()),
             "dtype": str(array.dtype),
             "shape": list(array.shape),
         }
-        for place, (kind, array) in enumerate(zip(found.inputs, arrays))
+        for index, (kind, array) in enumerate(zip(found.inputs, arrays))
     ]
     tf: Any = sys.modules["tensorflow"]
     threads = tf.config.threading
@@ -379,9 +379,9 @@ class Runs:
             save(self._stream, site.node_to_save, values, states, random=site.random, backward=site.backward)
         came = states + list(ins)
         for side, arrays in (("in", came), ("out", list(outs))):
-            for place, array in enumerate(arrays):
+            for index, array in enumerate(arrays):
                 if array is not None:
-                    self._keep_tensor(side + str(place), array)
+                    self._keep_tensor(side + str(index), array)
 
     def _keep_tensor(self, role: str, tensor: Any) -> None:
         array = self._reader.array(tensor)

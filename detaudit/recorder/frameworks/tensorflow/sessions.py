@@ -70,15 +70,15 @@ class Step(NamedTuple):
 
 def _ancestors(operations: Iterable[Any]) -> set[Any]:
     """Return the operations, and all operations that have to run before them."""
-    found: set[Any] = set()
+    ancestors: set[Any] = set()
     stack = list(operations)
     while stack:
         operation = stack.pop()
-        if operation not in found:
-            found.add(operation)
+        if operation not in ancestors:
+            ancestors.add(operation)
             stack += [tensor.op for tensor in operation.inputs]
             stack += operation.control_inputs
-    return found
+    return ancestors
 
 
 def _assigned(graph: Any, running: set[Any]) -> tuple[dict[Any, Any], Any]:
@@ -276,11 +276,11 @@ class SessionWatcher:
         def run_(
             session_: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
         ) -> Any:
-            found: list[Step] = []
-            self._sink.guarded("session", lambda: found.extend(self._before(run, session_, fetches)))
-            if not found:
+            steps: list[Step] = []
+            self._sink.guarded("session", lambda: steps.extend(self._before(run, session_, fetches)))
+            if not steps:
                 return run(session_, fetches, feed_dict, options, run_metadata)
-            (step,) = found
+            (step,) = steps
             extra = [step.inputs, step.losses, step.gradients]
             result, seen = run(session_, [fetches, extra], feed_dict, options, run_metadata)
             self._sink.guarded("session", lambda: self._after(run, session_, step, seen, feed_dict))
@@ -294,11 +294,11 @@ class SessionWatcher:
         fetched: weakref.WeakKeyDictionary[Any, tuple[Any, list[str]]] = weakref.WeakKeyDictionary()
 
         def around(session_: Any, fetches: Any, call: Callable[[], Any]) -> Any:
-            found: list[Step] = []
-            self._sink.guarded("session", lambda: found.extend(self._before(run, session_, fetches)))
+            steps: list[Step] = []
+            self._sink.guarded("session", lambda: steps.extend(self._before(run, session_, fetches)))
             result = call()
-            if found:
-                self._sink.guarded("session", lambda: self._after(run, session_, found[0], ((), (), ()), None))
+            if steps:
+                self._sink.guarded("session", lambda: self._after(run, session_, steps[0], ((), (), ()), None))
             return result
 
         @functools.wraps(make)
@@ -340,11 +340,11 @@ class SessionWatcher:
         return weights
 
     def _elements(self, graph: Any, fetches: Any) -> list[Any]:
-        found = []
+        elements = []
         for leaf in self._tf.nest.flatten(fetches, expand_composites=True):
             if leaf is not None:
-                found.append(graph.as_graph_element(leaf, allow_tensor=True, allow_operation=True))
-        return found
+                elements.append(graph.as_graph_element(leaf, allow_tensor=True, allow_operation=True))
+        return elements
 
     def _after(self, run: Callable[..., Any], session: Any, step: Step, seen: Any, feeds: Any) -> None:
         inputs, losses, gradients = seen
@@ -369,8 +369,8 @@ def _updates_in(graph: Any) -> Updates:
     """Return the updates in a graph: an attribute of it, so that they are freed together."""
     if not hasattr(graph, _UPDATES):
         setattr(graph, _UPDATES, Updates())
-    found: Updates = getattr(graph, _UPDATES)
-    return found
+    updates: Updates = getattr(graph, _UPDATES)
+    return updates
 
 
 def watch_sessions(tf: Any, sink: Sink, training: Training) -> SessionWatcher:

@@ -104,19 +104,19 @@ def watch_exports(sink: Sink, used_by: Callable[[list[Any]], list[Any]]) -> None
     trackable = importlib.import_module("tensorflow.python.trackable.autotrackable").AutoTrackable
     children = trackable._trackable_children
 
-    def add(found: dict[str, Any]) -> None:
+    def add(exports: dict[str, Any]) -> None:
         listed: list[Any] = [
-            getattr(child, "_list_all_concrete_functions_for_serialization", list)() for child in found.values()
+            getattr(child, "_list_all_concrete_functions_for_serialization", list)() for child in exports.values()
         ]
         own = used_by([concrete for functions in listed for concrete in functions])
-        found.update({f"_detaudit_{n}": variable for n, variable in enumerate(own)})
+        exports.update({f"_detaudit_{n}": variable for n, variable in enumerate(own)})
 
     @functools.wraps(children)
     def _trackable_children(object_: Any, save_type: str = "checkpoint", **kwargs: Any) -> Any:
-        found = children(object_, save_type, **kwargs)
+        exports = children(object_, save_type, **kwargs)
         if save_type != "checkpoint":
-            sink.guarded("export", lambda: add(found))
-        return found
+            sink.guarded("export", lambda: add(exports))
+        return exports
 
     trackable._trackable_children = _trackable_children
 
@@ -377,8 +377,8 @@ class ThreadSteps(threads.PerThread):
 
     def now(self) -> Steps:
         """Return the steps of this thread."""
-        found: Steps = super().now()
-        return found
+        steps: Steps = super().now()
+        return steps
 
     def of_function(self, function: Any) -> Steps:
         """Return the steps in which a tf.function was traced."""

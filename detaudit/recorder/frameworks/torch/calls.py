@@ -143,10 +143,10 @@ def _modules(torch: Any, func: Any) -> list[str]:
     namespace, _, name = func._schema.name.partition("::")
     if namespace in BUILT_IN:
         return []
-    found = list(dict.fromkeys(_definers(torch, namespace, name)))
-    if not found or "__main__" in found:
+    modules = list(dict.fromkeys(_definers(torch, namespace, name)))
+    if not modules or "__main__" in modules:
         raise CannotSaveError("library", namespace)
-    return found
+    return modules
 
 
 def _definers(torch: Any, namespace: str, name: str) -> Iterator[str]:
@@ -187,7 +187,7 @@ class OpKind:
         self.func, self.name = func, str(func)
         written = [argument for argument in schema.arguments if _is_written(argument)]
         self.written = {argument.name for argument in written}
-        self.places = {place for place, argument in enumerate(schema.arguments) if _is_written(argument)}
+        self.places = {index for index, argument in enumerate(schema.arguments) if _is_written(argument)}
         self.only_written = {argument.name for argument in written if argument.is_out}
         self.overwrites = name in _OVERWRITES
         self.collective = name.startswith("c10d::")

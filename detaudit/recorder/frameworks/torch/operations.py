@@ -108,11 +108,11 @@ _MOST = 64
 def scalars(args: Any, kwargs: dict[str, Any]) -> dict[str, str]:
     """Return the numbers among the arguments of an operation, by place from 1 or by name; ``2[0]`` is in a list."""
     found: dict[str, str] = {}
-    for place, value in enumerate(args):
+    for index, value in enumerate(args):
         if type(value) in _NUMBERS:
-            found[str(place + 1)] = repr(value)
+            found[str(index + 1)] = repr(value)
         elif type(value) in (list, tuple):
-            found.update(_elements(str(place + 1), value))
+            found.update(_elements(str(index + 1), value))
     for name, value in kwargs.items():
         if type(value) in _NUMBERS:
             found[name] = repr(value)
@@ -122,9 +122,9 @@ def scalars(args: Any, kwargs: dict[str, Any]) -> dict[str, str]:
 
 
 def _elements(name: str, values: Any) -> Iterator[tuple[str, str]]:
-    for place, value in enumerate(values[:_MOST]):
+    for index, value in enumerate(values[:_MOST]):
         if type(value) in _NUMBERS:
-            yield "%s[%d]" % (name, place), repr(value)
+            yield "%s[%d]" % (name, index), repr(value)
 
 
 def starts(tensors: Sequence[Any], numbers: Sequence[int]) -> dict[str, str]:
@@ -133,8 +133,8 @@ def starts(tensors: Sequence[Any], numbers: Sequence[int]) -> dict[str, str]:
     ``numbers`` are those of their storages, negative if they have none.
     """
     return {
-        wire.START + str(place + 1): str(tensor.storage_offset())
-        for place, (tensor, number) in enumerate(zip(tensors, numbers))
+        wire.START + str(index + 1): str(tensor.storage_offset())
+        for index, (tensor, number) in enumerate(zip(tensors, numbers))
         if number >= 0 and not is_whole(tensor)
     }
 
@@ -289,13 +289,13 @@ class OperationWatcher:
         return bool(thread == stream.wanted.get("thread") and count == stream.wanted.get("n"))
 
     def _keep(self, role: str, tensors: Sequence[Any], texts: Sequence[str]) -> None:
-        for place, (tensor, text) in enumerate(zip(tensors, texts)):
+        for index, (tensor, text) in enumerate(zip(tensors, texts)):
             plain = self._memory.reader.plain(tensor)
             if plain.layout != self._torch.strided:
                 continue
             raw = plain.contiguous().cpu().reshape(-1).view(self._torch.uint8)
             self._stream.keep(
-                f"{role}{place}", text, str(plain.dtype).partition(".")[2], list(plain.shape), bytes(raw.tolist())
+                f"{role}{index}", text, str(plain.dtype).partition(".")[2], list(plain.shape), bytes(raw.tolist())
             )
 
     def higher_order(self, func: Any) -> None:

@@ -108,8 +108,8 @@ class ThreadSteps(threads.PerThread):
 
     def now(self) -> Steps:
         """Return the steps of this thread."""
-        found: Steps = super().now()
-        return found
+        steps: Steps = super().now()
+        return steps
 
     def written(self, steps: Steps, reader: TorchReader, *, at_end: bool = False) -> bool:
         """Return whether the last backward pass was for weights that were written to since, or may have been.
@@ -777,10 +777,10 @@ class TorchWatcher:
             self._optimizers[optimizer] = now.optimizers, now
             self._threads.homes[optimizer] = now
             parameters = self._parameters(optimizer)
-            elsewhere = self._threads.of_leaves(parameters, ())
-            if elsewhere is not None and elsewhere is not now and not elsewhere.training.steps:
-                now.training.take_over(elsewhere.training)  # other threads compute the gradients
-                elsewhere.forget_leaves()
+            steps = self._threads.of_leaves(parameters, ())
+            if steps is not None and steps is not now and not steps.training.steps:
+                now.training.take_over(steps.training)  # other threads compute the gradients
+                steps.forget_leaves()
             now.forget_leaves()
             now.training.initial(parameters)
 
