@@ -279,7 +279,7 @@ BUSY = """
 def test_threads_that_train_without_a_pause_are_not_disturbed(project: Project) -> None:
     # To read a gradient that another thread is replacing crashes the process.
     project.write("train.py", BUSY)
-    done = project.run("train.py", "--runs", "2")
+    done = project.run("train.py", "--runs", "2", "--full")
     assert done.code == 0, done.out
     assert [len(run["ranks"]) for run in done.json["groups"][0]["runs"]] == [4, 4]
 
