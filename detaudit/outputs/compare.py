@@ -17,7 +17,6 @@ from detaudit.model.outputs import (
     OutputKind,
     Outputs,
     Role,
-    RunFacts,
     Text,
     Value,
 )
@@ -40,7 +39,8 @@ _LISTED = {
 
 def differences(a: Outputs, b: Outputs) -> tuple[OutputDifference, ...]:
     """Return in what two runs differ, what decides first, then what is open, then what is only listed."""
-    found = [*_files(a, b), *_streams(a, b)]
+    guesses = [*_own_numbers(a, b)] if a.digests_only or b.digests_only else []
+    found = [*_files(a, b, guesses), *_streams(a, b, guesses)]
     if a.unread or b.unread:
         found.append(OutputDifference(path="", kind=OutputKind.UNREAD, unread=a.unread or b.unread))
     if Compare.TRAINING in (a.rules.compare, b.rules.compare):
@@ -57,7 +57,7 @@ def _undecided(one: OutputDifference) -> OutputDifference:
     return replace(one, kind=OutputKind.UNDECIDED) if one.decides or one.open else one
 
 
-def _files(a: Outputs, b: Outputs) -> Iterator[OutputDifference]:
+def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterator[OutputDifference]:
     ours = {file.name: file for file in a.files}
     theirs = {file.name: file for file in b.files}
     names = matched({name: digest(file) for name, file in ours.items()}, {n: digest(f) for n, f in theirs.items()})
@@ -66,8 +66,8 @@ def _files(a: Outputs, b: Outputs) -> Iterator[OutputDifference]:
         yours = pairs.pop(name, None)
         if yours is None:
             yield OutputDifference(path=name, kind=OutputKind.ONLY_ONE, only_run=1, tensor=_has_tensors(mine))
-        elif a.digests_only or b.digests_only:
-            yield from _by_digests(name, (mine, a), (yours, b))
+        elif guesses:
+            yield from _by_digests(name, (mine, a), (yours, b), guesses)
         else:
             yield from _within(name, mine, yours)
     for name, yours in pairs.items():
@@ -106,15 +106,20 @@ def _within(name: str, a: File, b: File) -> Iterator[OutputDifference]:
     yield from first.values()
 
 
-def _by_digests(name: str, a: tuple[File, Outputs], b: tuple[File, Outputs]) -> Iterator[OutputDifference]:
+def _by_digests(
+    name: str, a: tuple[File, Outputs], b: tuple[File, Outputs], guesses: Sequence[frozenset[int]]
+) -> Iterator[OutputDifference]:
     """Yield whether a file differs from the digests of one that a lock file keeps; each with what it belongs to."""
     if a[0].problem or b[0].problem:
         yield from _within(name, a[0], b[0])
         return
-    pairs = [(_digests(*a, numbers), _digests(*b, numbers)) for numbers in _own_numbers(a[1], b[1])]
-    if all(ours.with_open != theirs.with_open for ours, theirs in pairs):
-        same = any(ours.results == theirs.results for ours, theirs in pairs)
-        yield OutputDifference(path=name, kind=OutputKind.AMBIGUOUS if same else OutputKind.VALUE)
+    same = False
+    for numbers in guesses:
+        ours, theirs = _digests(*a, numbers), _digests(*b, numbers)
+        if ours.with_open == theirs.with_open:
+            return
+        same = same or ours.results == theirs.results
+    yield OutputDifference(path=name, kind=OutputKind.AMBIGUOUS if same else OutputKind.VALUE)
 
 
 class _Digests(NamedTuple):
@@ -231,26 +236,25 @@ def _kind(a: Value | None, b: Value | None) -> OutputKind:
     return _LISTED[min(roles)]
 
 
-def _streams(a: Outputs, b: Outputs) -> Iterator[OutputDifference]:
-    ignored = [*_ignored(a), *_ignored(b)]
+def _streams(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterator[OutputDifference]:
+    ignored, facts = [*_ignored(a), *_ignored(b)], a.facts or b.facts
     for stream in (STDOUT, STDERR):
         ours: Text | None = getattr(a, stream)
         theirs: Text | None = getattr(b, stream)
         if ours is None or theirs is None:
             continue
-        found = [text.compare(ours, theirs, stream, *facts, ignored) for facts in _facts(a, b)]
-        yield from found[0] if all(found) else ()
-
-
-def _facts(a: Outputs, b: Outputs) -> Iterator[tuple[RunFacts | None, RunFacts | None]]:
-    """Yield what may be known of two runs, what is most likely first."""
-    facts = a.facts or b.facts
-    if facts is None or not (a.digests_only or b.digests_only):
-        yield a.facts, b.facts
-        return
-    for numbers in _own_numbers(a, b):
-        known = replace(facts, pids=numbers)
-        yield known, known
+        if facts is None or not guesses:
+            yield from text.compare(ours, theirs, stream, a.facts, b.facts, ignored)
+            continue
+        first: list[OutputDifference] | None = None
+        for numbers in guesses:
+            known = replace(facts, pids=numbers)
+            found = text.compare(ours, theirs, stream, known, known, ignored)
+            first = found if first is None else first
+            if not found:
+                break
+        else:
+            yield from first or ()
 
 
 def digest(file: File, *roles: Role) -> str:

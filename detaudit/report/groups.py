@@ -311,13 +311,13 @@ def _rows(group: Group, run: Run, mark: str) -> Iterator[list[str]]:
             digits(rank.final_loss) if rank and not early else "-",
             _steps(run, rank),
             time if first else "",
-            "-"
-            if early
-            else Cell(f"{short_digest(rank)} {mark}", mark=number(mark))
-            if first and mark
-            else short_digest(rank),
+            "-" if early else _marked(short_digest(rank), mark if first else ""),
             _difference(group, run, rank),
         ]
+
+
+def _marked(digest: str, mark: str) -> str:
+    return Cell(f"{digest} {mark}", mark=number(mark)) if mark else digest
 
 
 def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
