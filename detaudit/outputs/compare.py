@@ -39,7 +39,7 @@ _LISTED = {
 
 def differences(a: Outputs, b: Outputs) -> tuple[OutputDifference, ...]:
     """Return in what two runs differ, what decides first, then what is open, then what is only listed."""
-    guesses = [*_own_numbers(a, b)] if a.digests_only or b.digests_only else []
+    guesses = [*dict.fromkeys(_own_numbers(a, b))] if a.digests_only or b.digests_only else []
     found = [*_files(a, b, guesses), *_streams(a, b, guesses)]
     if a.unread or b.unread:
         found.append(OutputDifference(path="", kind=OutputKind.UNREAD, unread=a.unread or b.unread))
