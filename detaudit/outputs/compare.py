@@ -22,7 +22,7 @@ from detaudit.model.outputs import (
 )
 from detaudit.outputs import text
 from detaudit.outputs.file_names import matched
-from detaudit.outputs.measurements import is_digest
+from detaudit.outputs.measurements import is_count, is_digest
 
 _ALL_OF_IT, _WITH_OPEN = "", "with what may be a result"
 """The names of the values of a file of which only digests are kept; the second one is left out if it is the first."""
@@ -144,7 +144,7 @@ def _told(value: Value, possible: frozenset[int], numbers: frozenset[int]) -> Va
     if value.role not in (Role.RESULT, Role.IDENTIFIER) or not value.shown.isdecimal():
         return value
     number = int(value.shown)
-    if number not in possible or is_digest(value.name):
+    if number not in possible or is_digest(value.name) or is_count(value.name):
         return value
     return replace(value, role=Role.IDENTIFIER if number in numbers else Role.RESULT)
 

@@ -277,6 +277,17 @@ def says_nothing(name: str) -> bool:
     return all(word in _NEUTRAL for word in words(name))
 
 
+_COUNTS = _words(
+    "step steps epoch epochs ep iter iters iteration iterations it batch batches row rows line fold trial"
+    " round rounds episode episodes sample samples index idx"
+)
+
+
+def is_count(name: str) -> bool:
+    """Return whether a name is that of a count, whose number is never that of a process."""
+    return not _COUNTS.isdisjoint(words(name)[-1:])
+
+
 def is_digest(name: str) -> bool:
     """Return whether a name is that of a hash or a seed, which has no identifier in it."""
     return not _SEEDS.isdisjoint(words(name)) or bool(_HASH.search(name))
@@ -452,7 +463,12 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
         return Role.RESULT
     number = _NUMBER.fullmatch(value)
     if number is not None and not _ISO_LIKE.fullmatch(value):
-        if is_whole(value) and value.isdecimal() and is_own_number(float(value), facts) and not is_digest(name):
+        if (
+            is_whole(value)
+            and value.isdecimal()
+            and is_own_number(float(value), facts)
+            and not (is_digest(name) or is_count(name))
+        ):
             return Role.IDENTIFIER  # whatever its name: two runs hardly count to their own numbers by chance
         return _number_role(meaning, number, facts)
     if meaning.of_data:

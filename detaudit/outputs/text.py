@@ -611,7 +611,11 @@ class _Parser:
     def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
         text = line[slot.start : slot.end]
         if slot.result:
-            own = slot.whole and measurements.is_own_number(float(_plain(line, slot)), self.facts)
+            own = (
+                slot.whole
+                and not measurements.is_count(slot.label)
+                and measurements.is_own_number(float(_plain(line, slot)), self.facts)
+            )
             return Role.IDENTIFIER if own else Role.RESULT, text
         if slot.kind == _MASKED:
             return Role.IDENTIFIER, text

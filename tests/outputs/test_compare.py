@@ -163,3 +163,12 @@ def test_the_process_that_a_run_prints_is_none_of_its_results(tmp_path: Path) ->
     assert not compare.differences(compare.thinned(before), now)
     other = left(tmp_path, 5, 9001, printed=["worker 9002 ready", *LOG[1:]])
     assert compare.deciding(compare.differences(compare.thinned(before), other))
+
+
+@pytest.mark.parametrize("pid", [412, 5000])
+def test_a_step_with_the_number_of_the_process_in_each_line_is_a_step(tmp_path: Path, pid: int) -> None:
+    before, now = (
+        left(tmp_path, 5, one, printed=[f"INFO:{one}: step {step} loss {step / 7:.3f}" for step in range(300, 500)])
+        for one in (6000, pid)
+    )
+    assert not compare.differences(compare.thinned(before), now)
