@@ -316,6 +316,7 @@ _RULE = re.compile("[|│┃]")
 _BYTES = re.compile(r"[kmgt]i?b|b|bytes", re.IGNORECASE)
 _EXTREME = re.compile(r"max(imum)?|min(imum)?|peak|total|used|free|current|now|", re.IGNORECASE)
 _MEMORY = re.compile(r"\b(mem|memory|rss|v?ram)\b", re.IGNORECASE)
+_OF_TOTAL, _TOTAL = re.compile(r"\s?/\s?[0-9]"), re.compile(r"(?<![\w.-])[0-9][0-9,_]*\s?/\s?$")
 _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
 _DIGIT_RUN = re.compile("[0-9]+")
 _ANY_DIGIT = re.compile("[0-9]")
@@ -359,6 +360,7 @@ class _Slot:
     scale: float = 1.0
     whole: bool = False
     counter: bool = False
+    count: bool = False  # which is no process
     result: bool = False
     seconds: float = math.inf  # of one, if it surely is a measurement when it is no longer than the run
     rules: int = 0  # vertical ones before it
@@ -498,11 +500,13 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     if unit.lower() in ("mib", "gib") and _OF_ALL.search(line, max(0, start - 12), end + 14):
         meaning = meaning_of("memory")
     counter = unit == "%" or line[end : end + 1] == "/" or line[start - 1 : start] == "/"
-    few = meaning is NOTHING and whole and digits[1] - digits[0] < 3
+    of_total = bool(_OF_TOTAL.match(line, end) or _TOTAL.search(line, 0, start))
+    few = meaning is NOTHING and whole and (of_total or digits[1] - digits[0] < 3)
     result = bool(match["sign"]) or few or meaning.is_result
+    count = of_total or measurements.is_count(label)
     scale = measurements.SUFFIXES[match["suffix"] or ""]
     seconds = meaning.shortest_s * scale
-    return _Slot(start, end, kind, label, meaning, digits, scale, whole, counter, result, seconds)
+    return _Slot(start, end, kind, label, meaning, digits, scale, whole, counter, count, result, seconds)
 
 
 def _meaning(label: str) -> Meaning:
@@ -611,11 +615,7 @@ class _Parser:
     def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
         text = line[slot.start : slot.end]
         if slot.result:
-            own = (
-                slot.whole
-                and not measurements.is_count(slot.label)
-                and measurements.is_own_number(float(_plain(line, slot)), self.facts)
-            )
+            own = slot.whole and not slot.count and measurements.is_own_number(float(_plain(line, slot)), self.facts)
             return Role.IDENTIFIER if own else Role.RESULT, text
         if slot.kind == _MASKED:
             return Role.IDENTIFIER, text
@@ -711,7 +711,8 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
             meaning = slot.meaning
         result = slot.kind == _NUMBERS and (meaning.is_result or slot.digits == (0, 0))
         seconds = meaning.shortest_s * slot.scale
-        found.append(replace(slot, label=column, meaning=meaning, result=result, seconds=seconds))
+        count = slot.count or measurements.is_count(column)
+        found.append(replace(slot, label=column, meaning=meaning, count=count, result=result, seconds=seconds))
     return tuple(found)
 
 

@@ -166,9 +166,15 @@ def test_the_process_that_a_run_prints_is_none_of_its_results(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("pid", [412, 5000])
-def test_a_step_with_the_number_of_the_process_in_each_line_is_a_step(tmp_path: Path, pid: int) -> None:
+@pytest.mark.parametrize("count", ["step {}", "[{}/500]", "{} / 500", "epoch 1: {}/500", "/proc/412/stat: {}/500"])
+def test_a_step_with_the_number_of_the_process_in_each_line_is_a_step(tmp_path: Path, count: str, pid: int) -> None:
     before, now = (
-        left(tmp_path, 5, one, printed=[f"INFO:{one}: step {step} loss {step / 7:.3f}" for step in range(300, 500)])
+        left(
+            tmp_path,
+            5,
+            one,
+            printed=[f"INFO:{one}: {count.format(step)} loss {step / 7:.3f}" for step in range(300, 500)],
+        )
         for one in (6000, pid)
     )
     assert not compare.differences(compare.thinned(before), now)
