@@ -25,6 +25,7 @@ from detaudit.judge.verdict import ERROR_RATE
 from detaudit.launch import Launcher
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.model import (
+    SAYS,
     SCHEMA_VERSION,
     Alternative,
     Bisection,
@@ -337,14 +338,6 @@ def order(flags: Iterable[Flag], clues: Clues) -> tuple[list[Flag], int]:
 # Run one bisection over flags: run without flags, search, prove, measure what the answer costs.
 
 
-VERDICTS = {
-    BisectOutcome.FIXED: Verdict.DETERMINISTIC,
-    BisectOutcome.ALREADY_DETERMINISTIC: Verdict.DETERMINISTIC,
-    BisectOutcome.NOT_FIXED: Verdict.NONDETERMINISTIC,
-    BisectOutcome.INCONCLUSIVE: Verdict.INCONCLUSIVE,
-}
-
-
 @dataclass(frozen=True)
 class Question:
     """The question: which of the ``candidates`` are needed, and how sure the answer must be.
@@ -524,7 +517,7 @@ class Bisector:
             schema_version=SCHEMA_VERSION,
             command=question.settings.command,
             environment=msgspec.to_builtins(self._trials.environment),
-            verdict=Verdict.INCONCLUSIVE if undecided else VERDICTS[outcome],
+            verdict=Verdict.INCONCLUSIVE if undecided else SAYS[outcome],
             groups=groups,
             warnings=(
                 *advice.warnings(

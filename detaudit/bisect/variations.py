@@ -18,6 +18,7 @@ from detaudit.judge.verdict import ERROR_RATE
 from detaudit.launch import Launcher, refusals
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.model import (
+    SAYS,
     SCHEMA_VERSION,
     EffectExample,
     Group,
@@ -28,7 +29,6 @@ from detaudit.model import (
     VariationEffect,
     Varied,
     VaryOutcome,
-    Verdict,
 )
 from detaudit.model.fact import now
 from detaudit.runner import Observer, Runner
@@ -112,14 +112,6 @@ def next_steps(
 # Run one bisection over variations: the control, everything varied, which of it has an effect.
 
 
-VERDICTS = {
-    VaryOutcome.ROBUST: Verdict.DETERMINISTIC,
-    VaryOutcome.SENSITIVE: Verdict.NONDETERMINISTIC,
-    VaryOutcome.CONTROL_DIFFERS: Verdict.INCONCLUSIVE,
-    VaryOutcome.INCONCLUSIVE: Verdict.INCONCLUSIVE,
-}
-
-
 @dataclass(frozen=True)
 class VaryQuestion:
     """The question: which variations of the settings change the training, with a recipe that every run has."""
@@ -199,7 +191,7 @@ class VariationBisector:
             schema_version=SCHEMA_VERSION,
             command=question.settings.command,
             environment=msgspec.to_builtins(self._trials.environment),
-            verdict=VERDICTS[outcome],
+            verdict=SAYS[outcome],
             groups=groups,
             warnings=advice.warnings(
                 groups, self._runner.leftovers, self._runner.warnings, isolated=question.settings.isolate

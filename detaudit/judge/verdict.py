@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from detaudit.model import Confidence, DifferingShare, Evidence, Verdict
+from detaudit.model import VERDICTS, Confidence, DifferingShare, Evidence, Verdict
 
 # How sure an answer must be, and how likely matching runs miss a difference.
 
@@ -103,6 +103,4 @@ def of_runs(finished: int, planned: int, distinct: int) -> Verdict:
 
 def of_groups(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict on an audit: the worst verdict of its groups."""
-    found = set(verdicts)
-    order = (Verdict.NONDETERMINISTIC, Verdict.MACHINE_DEPENDENT, Verdict.INCONCLUSIVE, Verdict.DETERMINISTIC)
-    return next((verdict for verdict in order if verdict in found), Verdict.INCONCLUSIVE)
+    return min(verdicts, key=list(VERDICTS).index, default=Verdict.INCONCLUSIVE)

@@ -58,7 +58,6 @@ from detaudit.model.check import (
 )
 from detaudit.model.difference import FirstMismatch, TensorDifference, TensorGrid
 from detaudit.model.evidence import Confidence, DifferingShare, Evidence
-from detaudit.model.exits import exit_code
 from detaudit.model.fact import Number, as_number, digits, encode
 from detaudit.model.files import Artifact
 from detaudit.model.outputs import Compare, FileBudget, OutputDifference, OutputKind, OutputRules, Outputs
@@ -117,6 +116,7 @@ from detaudit.model.trace import (
     TensorPair,
     Trace,
 )
+from detaudit.model.verdicts import SAYS, VERDICTS, AnyVerdict, exit_code
 from detaudit.model.warnings import Warning  # the term for it
 
 Report: TypeAlias = Audit | Bisection | VariationBisection | Trace | Comparison | Check
@@ -131,11 +131,14 @@ __all__ = [
     "NAMED",
     "ORDERS",
     "OUTPUTS",
+    "SAYS",
     "SCHEMA_VERSION",
     "SEEDING",
     "UNHOOKED",
+    "VERDICTS",
     "Across",
     "Alternative",
+    "AnyVerdict",
     "AppliedRecipe",
     "ArchiveFlaw",
     "Argument",

@@ -9,15 +9,17 @@ from typing import NamedTuple
 import msgspec
 
 from detaudit.compat import StrEnum
+from detaudit.errors import ExitCode
 from detaudit.launch.workspace import repository_root
 from detaudit.model import (
+    SAYS,
+    VERDICTS,
     Across,
     Audit,
     Bisection,
     Check,
     CheckedAudit,
     Comparison,
-    ComparisonVerdict,
     Gate,
     GateName,
     GateStatus,
@@ -126,10 +128,9 @@ _GATES = {
     GateName.RESUME: "same-after-resume",
 }
 _OUTCOMES = {
-    Verdict.DETERMINISTIC: Outcome.PASSED,
-    Verdict.NONDETERMINISTIC: Outcome.FAILED,
-    Verdict.MACHINE_DEPENDENT: Outcome.FAILED,
-    Verdict.INCONCLUSIVE: Outcome.INCONCLUSIVE,
+    ExitCode.DETERMINISTIC: Outcome.PASSED,
+    ExitCode.NONDETERMINISTIC: Outcome.FAILED,
+    ExitCode.INCONCLUSIVE: Outcome.INCONCLUSIVE,
 }
 
 
@@ -223,7 +224,7 @@ def _group(audit: Audit, group: Group) -> Finding:
 
 def _outcome(audit: Audit) -> Outcome:
     dependent = audit.verdict is Verdict.MACHINE_DEPENDENT and audit.across is Across.WARN
-    return Outcome.WARNED if dependent else _OUTCOMES[audit.verdict]
+    return Outcome.WARNED if dependent else _OUTCOMES[VERDICTS[audit.verdict].exit_code]
 
 
 def _joined(texts: Iterable[str]) -> str:
@@ -281,20 +282,13 @@ def _status(gate: Gate) -> Outcome:
     return Outcome.INCONCLUSIVE if gate.status is GateStatus.INCONCLUSIVE else Outcome.FAILED
 
 
-_COMPARED = {
-    ComparisonVerdict.IDENTICAL: Outcome.PASSED,
-    ComparisonVerdict.DIFFERENT: Outcome.FAILED,
-    ComparisonVerdict.INCONCLUSIVE: Outcome.INCONCLUSIVE,
-}
-
-
 def _comparison(report: Comparison) -> Finding:
     lines = (checks.explanation(report), checks.losses_line(report), checks.weights_line(report))
     return Finding(
         rule="identical",
         suite="compare",
         name=f"{report.a.name} and {report.b.name}",
-        status=_COMPARED[report.verdict],
+        status=_OUTCOMES[VERDICTS[SAYS[report.verdict]].exit_code],
         message=checks.comparison_sentence(report),
         detail=_joined([*lines, checks.stages_line(report), *checks.environment_lines(report)]),
         script=script_in(report.b.command),

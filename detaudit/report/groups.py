@@ -9,6 +9,7 @@ from detaudit.model import (
     FITTED,
     NAMED,
     UNHOOKED,
+    VERDICTS,
     AppliedRecipe,
     Audit,
     Change,
@@ -557,8 +558,7 @@ def of_groups(groups: Sequence[Group]) -> str:
     """Return the verdicts on the recipes of an audit, the worst first."""
     if len(groups) == 1:
         return headline(verdict(groups[0]), verdict_sentence(groups[0]))
-    order = (Verdict.NONDETERMINISTIC, Verdict.MACHINE_DEPENDENT, Verdict.INCONCLUSIVE, Verdict.DETERMINISTIC)
-    found = [(verdict, [one.recipe.name for one in groups if one.verdict is verdict]) for verdict in order]
+    found = [(verdict, [one.recipe.name for one in groups if one.verdict is verdict]) for verdict in VERDICTS]
     parts = [f"{verdict} with recipe{'s' * (len(names) > 1)} {both(names)}" for verdict, names in found if names]
     return capitalized("; ".join(parts)) or "Inconclusive: no run finished"
 

@@ -1,18 +1,19 @@
 """What every report for people shows, and in which order; how it looks is for each format to decide."""
 
 from detaudit.compat import assert_never
+from detaudit.errors import ExitCode
 from detaudit.model import (
+    SAYS,
+    VERDICTS,
+    AnyVerdict,
     Audit,
     Bisection,
     Check,
-    CheckVerdict,
     Comparison,
-    ComparisonVerdict,
     Group,
     Report,
     Trace,
     VariationBisection,
-    Verdict,
 )
 from detaudit.report import checks, groups, searches, traces
 from detaudit.report.document import (
@@ -33,18 +34,16 @@ from detaudit.report.document import (
 from detaudit.report.messages import next_steps
 from detaudit.report.searches import Result
 
-MOODS: dict[Verdict | ComparisonVerdict | CheckVerdict, Mood] = {
-    Verdict.DETERMINISTIC: Mood.GOOD,
-    Verdict.NONDETERMINISTIC: Mood.BAD,
-    Verdict.MACHINE_DEPENDENT: Mood.BAD,
-    Verdict.INCONCLUSIVE: Mood.UNCLEAR,
-    ComparisonVerdict.IDENTICAL: Mood.GOOD,
-    ComparisonVerdict.DIFFERENT: Mood.BAD,
-    ComparisonVerdict.INCONCLUSIVE: Mood.UNCLEAR,
-    CheckVerdict.PASSED: Mood.GOOD,
-    CheckVerdict.FAILED: Mood.BAD,
-    CheckVerdict.INCONCLUSIVE: Mood.UNCLEAR,
+_MOODS = {
+    ExitCode.DETERMINISTIC: Mood.GOOD,
+    ExitCode.NONDETERMINISTIC: Mood.BAD,
+    ExitCode.INCONCLUSIVE: Mood.UNCLEAR,
 }
+
+
+def mood(verdict: AnyVerdict) -> Mood:
+    """Return whether a verdict is good."""
+    return _MOODS[VERDICTS[SAYS[verdict]].exit_code]
 
 
 def sections(report: Report) -> list[Section]:
@@ -63,9 +62,9 @@ def sections(report: Report) -> list[Section]:
 def _sections(report: Report) -> list[Section]:
     match report:
         case Bisection():
-            return _bisection(searches.bisection_result(report), MOODS[report.verdict])
+            return _bisection(searches.bisection_result(report), mood(report.verdict))
         case VariationBisection():
-            return _bisection(searches.variations_result(report), MOODS[report.verdict])
+            return _bisection(searches.variations_result(report), mood(report.verdict))
         case Trace():
             return [*(_group(group) for group in report.groups if group.runs), _trace(report)]
         case Audit():
@@ -82,9 +81,7 @@ def _group(group: Group) -> Section:
     return section(
         Heading(groups.recipe_summary(group.recipe)),
         groups.runs_table(group),
-        Answer(
-            groups.verdict(group), MOODS[group.verdict], groups.verdict_sentence(group), groups.evidence_line(group)
-        ),
+        Answer(groups.verdict(group), mood(group.verdict), groups.verdict_sentence(group), groups.evidence_line(group)),
         Text([line for line in (groups.where(group), groups.probe_sentence(group)) if line]),
         Items(groups.source_lines(group.sources), code=True),
         *groups.blocks(group),
@@ -109,7 +106,7 @@ def _bisection(result: Result, mood: Mood) -> list[Section]:
 def _trace(trace: Trace) -> Section:
     answer = traces.answer(trace)
     return section(
-        Answer(answer.word, MOODS[trace.verdict], answer.sentence),
+        Answer(answer.word, mood(trace.verdict), answer.sentence),
         Code(list(traces.lines(trace))),
         Notes(traces.notes(trace)),
     )
@@ -119,7 +116,7 @@ def _check(check: Check) -> list[Section]:
     changes = checks.lock_lines(check)
     return [
         section(checks.table(check)),
-        section(Answer(check.verdict, MOODS[check.verdict], checks.sentence(check))),
+        section(Answer(check.verdict, mood(check.verdict), checks.sentence(check))),
         *(section(*blocks) for blocks in checks.gate_details(check)),
         section(Text([f"updated {check.lock_file}:"] if changes else []), Code(changes)),
     ]
@@ -134,7 +131,7 @@ def _comparison(comparison: Comparison) -> list[Section]:
         section(Text(checks.heading(comparison)), checks.recordings(comparison)),
         section(checks.losses(comparison)),
         section(
-            Answer(comparison.verdict, MOODS[comparison.verdict], checks.comparison_sentence(comparison)),
+            Answer(comparison.verdict, mood(comparison.verdict), checks.comparison_sentence(comparison)),
             Text([line for line in explained if line]),
             Notes([checks.stages_line(comparison)]),
         ),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from detaudit.model import ALL_STEPS, Culprit, Edit, FlagTrial, How, Pass, Trace, Verdict
+from detaudit.model import ALL_STEPS, VERDICTS, Culprit, Edit, FlagTrial, How, Pass, Trace
 from detaudit.model.difference import tensor_type
 from detaudit.model.fact import count
 from detaudit.model.sources import REPEATED
@@ -32,13 +32,7 @@ def answer(trace: Trace) -> Answer:
     if not trace.groups:
         return Answer("inconclusive", "no run finished")
     group = trace.groups[0]
-    word = {
-        Verdict.DETERMINISTIC: "nothing to trace",
-        Verdict.NONDETERMINISTIC: "no culprit found",
-        Verdict.MACHINE_DEPENDENT: "no culprit found",
-        Verdict.INCONCLUSIVE: "inconclusive",
-    }
-    return Answer(word[group.verdict], groups.verdict_sentence(group))
+    return Answer(VERDICTS[group.verdict].no_culprit, groups.verdict_sentence(group))
 
 
 def _culprit(culprit: Culprit) -> str:

@@ -17,7 +17,7 @@ from detaudit.report.groups import ordered, results
 from detaudit.report.html import charts
 from detaudit.report.html.charts import linear
 from detaudit.report.messages import figures, statuses, weights
-from detaudit.report.sections import MOODS as MOOD_OF
+from detaudit.report.sections import mood
 
 # What a page shows of the runs of one recipe.
 
@@ -230,14 +230,14 @@ class GroupView:
     @property
     def mood(self) -> str:
         """The class that colors the verdict."""
-        return MOODS[MOOD_OF[self.group.verdict]]
+        return MOODS[mood(self.group.verdict)]
 
     @property
     def answer(self) -> Answer:
         """The verdict in words."""
         group = self.group
         return Answer(
-            groups.verdict(group), MOOD_OF[group.verdict], groups.verdict_sentence(group), groups.evidence_line(group)
+            groups.verdict(group), mood(group.verdict), groups.verdict_sentence(group), groups.evidence_line(group)
         )
 
     @property

@@ -13,7 +13,7 @@ from detaudit.report.document import Answer, Interrupted, Mood, NextSteps, Warni
 from detaudit.report.findings import script_of
 from detaudit.report.html import bisect, check, compare, run, trace
 from detaudit.report.html.figures import MOODS, Page, Part
-from detaudit.report.sections import MOODS as MOOD_OF
+from detaudit.report.sections import mood
 
 NO_ANSWER = Answer("inconclusive", Mood.UNCLEAR, "no run finished")
 """Of an audit that was interrupted before its first run."""
@@ -35,7 +35,7 @@ def page(report: Report, figures: Figures) -> Page:
         kind=groups.kind(kind),
         title=f"{script or kind}: {headline}",
         headline=headline,
-        mood=MOODS[MOOD_OF[report.verdict]],
+        mood=MOODS[mood(report.verdict)],
         facts=[f"{groups.kind(kind)} of {script}" if script else groups.kind(kind), *groups.facts(report)],
         lede=_lede(report),
         parts=parts,
