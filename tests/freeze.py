@@ -21,9 +21,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 
-from detaudit.cli import COMMANDS
+from detaudit.cli import cli
 from tests.corpus.measure import HERE, SCRIPTS
 
 PARTS = ("logs", "bisect", "trace", "help")
@@ -52,7 +53,7 @@ def detaudit(folder: Path, *words: str) -> str:
 
 def make(folder: Path, names: Sequence[str], parts: Sequence[str]) -> None:
     """Keep what is not there yet."""
-    for name in ("", *COMMANDS) if "help" in parts else ():
+    for name in ("", *cli.list_commands(click.Context(cli))) if "help" in parts else ():
         kept = folder / "help" / f"{name or 'detaudit'}.txt"
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)

@@ -38,6 +38,7 @@ ROOMS = {
     "callbacks": set(),
     # What is asked for, and how what leaves a run is compared.
     "config": {"compat", "errors", "model", "wire"},
+    "entry_points": {"config"},
     "outputs": {"model", "redact"},
     # One process and its end; the user's code, read.
     "launch": {"config", "errors", "model", "outputs", "private", "redact", "wire"},
@@ -63,24 +64,29 @@ ROOMS = {
         "advice", "config", "earlier_audits", "errors", "judge", "launch", "model", "runner", "runs", "source", "store",
     },
     "trace": {
-        "advice", "config", "judge", "launch", "model", "private", "runner", "runs", "source", "store", "wire",
+        "advice", "config", "entry_points", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
+        "wire",
     },
     "check": {
         "advice", "audit", "baseline", "config", "earlier_audits", "judge", "launch", "model", "runner", "runs",
         "store",
     },
-    # Leaves, which only the command line names.
-    "ops": {"errors", "judge", "launch", "model", "private", "runner", "runs", "store", "wire"},
-    "remote": {
-        "audit", "config", "errors", "judge", "launch", "model", "private", "redact", "runner", "runs", "store", "wire",
-    },
-    "exports": {"config", "errors", "launch", "model", "report", "store"},
-    "pytest_plugin": {"compat", "judge", "model", "report", "store"},
     "cli": {
-        "advice", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "errors", "exports", "judge",
-        "launch", "model", "ops", "redact", "remote", "report", "runner", "runs", "store", "trace", "wire",
+        "advice", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points", "errors",
+        "judge", "launch", "model", "redact", "report", "runner", "runs", "store", "trace", "wire",
     },
+    # Leaves, which no one imports and entry points name.
     "__main__": {"cli"},
+    "exports": {"errors", "launch", "model", "report", "store"},
+    "ops": {
+        "cli", "config", "entry_points", "errors", "judge", "launch", "model", "private", "report", "runner", "runs",
+        "store", "trace", "wire",
+    },
+    "pytest_plugin": {"compat", "judge", "model", "report", "store"},
+    "remote": {
+        "audit", "check", "cli", "config", "entry_points", "errors", "judge", "launch", "model", "private", "redact",
+        "report", "runner", "runs", "store", "wire",
+    },
 }  # fmt: skip
 """Files and folders of the package, each with those that it may import, which are above it here."""
 
@@ -244,3 +250,12 @@ def test_every_module_says_what_it_does(path: Path) -> None:
     docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
     first = docstring.partition("\n\n")[0]
     assert first.endswith("."), f"{path} does not start with a docstring of one or more sentences"
+
+
+LEAVES = ("exports", "ops", "remote")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_leaves_are_imported_by_nobody(path: Path) -> None:
+    leaves = {name.split(".")[1] for name in imported_modules(path) if name.count(".")} & set(LEAVES) - {layer(path)}
+    assert not leaves, f"name what is needed of {', '.join(leaves)} by an entry point"

@@ -6,29 +6,25 @@ from typing import cast
 
 import click
 
-from detaudit import __version__
+from detaudit import __version__, entry_points
 from detaudit.cli import usage
 from detaudit.cli.errors import print_error, print_internal_error
 from detaudit.cli.help import Group
 from detaudit.cli.screen import color
-from detaudit.errors import DetauditError, ExitCode
+from detaudit.errors import DetauditError, ExitCode, UnknownNameError
 
 COMMANDS = {
     "run": "Check whether a training script is deterministic.",
     "bisect": "Find a minimal set of flags that makes it deterministic.",
     "trace": "Find the line and the operation where two runs diverge.",
     "check": "Gate CI: run this project's audits and compare them with their baselines.",
-    "plan": "Write down what is to be run, for machines that share nothing but a folder or a bucket.",
-    "worker": "Do one run of a plan on this machine, and store it.",
-    "join": "Judge the runs of a plan that were stored.",
     "compare": "Show where two audits, or an audit and a baseline, first differ.",
-    "ops": "Find the operations of a framework that differ on the same inputs.",
     "doctor": "Show what affects determinism on this machine.",
     "recipes": "List the recipes and flags; `detaudit recipes show ID` explains one.",
     "report": "Print the report of an earlier audit or check.",
     "completion": "Print the completion script of a shell.",
 }
-"""Each subcommand is a module of this package, imported only when it is used."""
+"""Each is a module of this package, imported only when it is used. Entry points name others."""
 
 _NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click from 8.2 on raises for a command line without anything, to print the help."""
@@ -47,16 +43,20 @@ _EXAMPLES = (
 
 class _Group(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *entry_points.names(entry_points.COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name in COMMANDS:
+            return cast(click.Command, importlib.import_module(f"detaudit.cli.{cmd_name}").command)
+        try:
+            return cast(click.Command, entry_points.command(cmd_name).load())
+        except UnknownNameError:
             return None
-        return cast(click.Command, importlib.import_module(f"detaudit.cli.{cmd_name}").command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            others = entry_points.names(entry_points.COMMANDS)
+            formatter.write_dl([*COMMANDS.items(), *((name, entry_points.command(name).help) for name in others)])
 
 
 @click.group(cls=_Group, context_settings=_CONTEXT, examples=_EXAMPLES)

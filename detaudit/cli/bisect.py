@@ -12,7 +12,7 @@ from detaudit.bisect import trials
 from detaudit.bisect.flags import Bisector, Question
 from detaudit.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.cli import complete
-from detaudit.cli.engine_runs import options_of, search_elsewhere
+from detaudit.cli.elsewhere import elsewhere, options_of
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
@@ -110,7 +110,7 @@ def command(
 
     if options["engine"] is None or isinstance(question, VaryQuestion):
         return search(LocalLauncher(), Runner)
-    return search_elsewhere(settings, options["engine"], options["python"], question.candidates, search)
+    return elsewhere().search(settings, options["engine"], options["python"], question.candidates, search)
 
 
 def _resumed(ctx: click.Context, folder: Path) -> tuple[dict[str, Any], Question | VaryQuestion, tuple[Group, ...]]:

@@ -12,7 +12,7 @@ import msgspec
 from detaudit import advice, store
 from detaudit.check import Checker, CheckRequest
 from detaudit.cli import complete
-from detaudit.cli.engine_runs import check_elsewhere, refuse_beside_engine, refuse_spread
+from detaudit.cli.elsewhere import elsewhere, refuse_jobs, refuse_spread
 from detaudit.cli.execute import Shown, execute, print_python
 from detaudit.cli.help import Command
 from detaudit.cli.options import (
@@ -129,8 +129,8 @@ def command(
     refuse_spread(spread, engine)
     if engine is None:
         return check(requests, LocalLauncher())
-    refuse_beside_engine(jobs, devices)
-    return check_elsewhere(requests, engine, check, spread=spread)
+    refuse_jobs(jobs, devices)
+    return elsewhere().check(requests, engine, check, spread=spread)
 
 
 def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) -> dict[str, NamedAudit]:

@@ -1,7 +1,8 @@
 """``detaudit report``: print the report of an earlier audit or check, and send it to other programs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol, cast
 
 import click
 
@@ -11,12 +12,12 @@ from detaudit.cli.errors import print_error
 from detaudit.cli.execute import print_report, rendered
 from detaudit.cli.help import Command
 from detaudit.cli.options import OUTPUT, format_option, option
+from detaudit.entry_points import DESTINATIONS, load
 from detaudit.errors import DetauditError, UsageError
-from detaudit.exports import Destination, destination
-from detaudit.exports.tracked import tracked
 from detaudit.judge.figures import figures
 from detaudit.model import Audit, Check, to_json
 from detaudit.report import render
+from detaudit.report.tracked import TrackedAudit, tracked
 
 _EXAMPLES = (
     ("the newest report again", "detaudit report --last"),
@@ -51,6 +52,31 @@ def command(folder: Path | None, last: bool, output: Path | None, places: tuple[
         store.write(output, text.encode(errors="backslashreplace"), shared=True, instead="another --output")
     if destinations:
         _send(report, results, destinations)
+
+
+class Destination(Protocol):
+    """A place to which audits can be sent. What was sent there before is replaced, and nothing else."""
+
+    def send(self, audits: Sequence[TrackedAudit], documents: Mapping[str, str]) -> list[str]:
+        """Send audits, with documents by the names of their files. Return where people can look at them.
+
+        Raises ExportError, StorageError or UsageError if that fails.
+        """
+
+
+def destination(text: str) -> Destination:
+    """Return the destination with this name, such as ``tensorboard:logs``.
+
+    Raises UnknownNameError if there is none, UsageError for a place that it cannot use or a package that is missing.
+    """
+    name, _, place = text.partition(":")
+    try:
+        return cast(Destination, load(DESTINATIONS, name, "destination")(place))
+    except ImportError as error:
+        raise UsageError(
+            f"--to {name} needs a package that is not installed: {error}",
+            f"Run `pip install 'detaudit[{name}]'` where detaudit is installed.",
+        ) from error
 
 
 def _send(report: Audit | Check, results: Path, destinations: Sequence[Destination]) -> None:

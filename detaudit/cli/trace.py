@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from detaudit.cli import complete
-from detaudit.cli.engine_runs import options_of, search_elsewhere
+from detaudit.cli.elsewhere import elsewhere, options_of
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
@@ -29,8 +29,7 @@ from detaudit.errors import UsageError
 from detaudit.launch import Launcher
 from detaudit.launch.local import LocalLauncher
 from detaudit.runner import MakeRunner, Runner
-from detaudit.trace.replay import ReplayRequest
-from detaudit.trace.tracer import Tracer, TraceRequest
+from detaudit.trace.tracer import ReplayRequest, Tracer, TraceRequest
 
 _ON_CPU = "torch-on-cpu"
 _UNSUPPORTED = ("stages", "loss_pattern", "artifacts")
@@ -102,7 +101,7 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **o
 
     if options["engine"] is None:
         return search(LocalLauncher(), Runner)
-    return search_elsewhere(settings, options["engine"], options["python"], tuple(request.catalogue), search)
+    return elsewhere().search(settings, options["engine"], options["python"], tuple(request.catalogue), search)
 
 
 for one in command.params:

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from detaudit.errors import UsageError
 from detaudit.exports import KeptRun, Server, Value
-from detaudit.exports.tracked import IN_ARTIFACTS, TrackedAudit, TrackedRun
 from detaudit.model import Status
 from detaudit.report.groups import seconds
+from detaudit.report.tracked import IN_ARTIFACTS, TrackedAudit, TrackedRun
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ MOST_IN_TAG, MOST_IN_PARAM = 5000, 500
 
 
 def destination(place: str) -> "MLflow":
-    """See exports.destination; ``place`` is a tracking URI, by default that of MLflow's own variable."""
+    """See cli/report.py; ``place`` is a tracking URI, by default that of MLflow's own variable."""
     uri = place or os.environ.get("MLFLOW_TRACKING_URI", "")
     if not uri:
         raise UsageError(

@@ -13,9 +13,9 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from detaudit import store
 from detaudit.errors import StorageError, UsageError
-from detaudit.exports.tracked import Points, TrackedAudit
 from detaudit.launch.plan import folder_name
 from detaudit.report.groups import seconds
+from detaudit.report.tracked import Points, TrackedAudit
 
 # Encodes curves and texts as event files of TensorBoard, by its own package alone, without TensorFlow or torch.
 
@@ -65,7 +65,7 @@ _INSTEAD = "another folder"
 
 
 def destination(place: str) -> "TensorBoard":
-    """See exports.destination; ``place`` is a folder."""
+    """See cli/report.py; ``place`` is a folder."""
     if not place or "://" in place:
         raise UsageError("--to tensorboard does not name a folder", "Name one, as in --to tensorboard:logs.")
     return TensorBoard(Path(place).expanduser())

@@ -3,11 +3,13 @@
 import copy
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
+import psutil
 from msgspec import structs
 
 from detaudit import advice, store, wire
@@ -15,6 +17,7 @@ from detaudit.config import choice
 from detaudit.config.flags import Catalogue, conflict
 from detaudit.config.options import Until
 from detaudit.config.recipes import Recipe
+from detaudit.entry_points import LEAVES, load
 from detaudit.judge.group import GroupInProgress
 from detaudit.judge.policy import FACTOR, Ladder
 from detaudit.launch import Launcher
@@ -45,7 +48,7 @@ from detaudit.trace import align
 from detaudit.trace.align import Spread
 from detaudit.trace.culprit import CulpritContext, CulpritSearch, Remedies, UserCode
 from detaudit.trace.instrumented import EVERY_STEP, InstrumentedRuns, RunPair, Window
-from detaudit.trace.replay import ReplayRequest, Replays
+from detaudit.trace.operations import Saved
 
 # Try the first flag that a trace offers in one more pair of runs.
 
@@ -155,6 +158,37 @@ def _from_before(finding: align.OpFinding, window: Window) -> bool:
 # Run one trace: two runs that differ, two instrumented ones around that step, the culprit, its tensors.
 
 
+REPEATS, SECONDS = 200, 4.0
+"""Repeats of a pass under each condition, and what they may take, unless the user names their number."""
+
+
+@dataclass(frozen=True)
+class ReplayRequest:
+    """How to replay: so many ``repeats`` of a pass under each condition, or as many as so many ``seconds`` allow.
+
+    The first repeat takes no time of it, because it may import modules. ``seconds`` is None if there is no limit.
+    ``repro`` is the folder for a script that shows it.
+    """
+
+    repeats: int = REPEATS
+    seconds: float | None = SECONDS
+    repro: Path | None = None
+
+
+class Replays(Protocol):
+    """Repeats one operation; ops/replay.py does."""
+
+    def replayed(self, culprit: Culprit, place: int, saved: Saved | None) -> Culprit:
+        """Return a culprit with what its operation does by itself; unchanged unless its output alone differs.
+
+        The inputs that were saved are discarded: they may be as large as memory.
+        """
+
+
+MakeReplays = Callable[[ReplayRequest, GroupPlan, Launcher, Observer], Replays]
+"""Returns what repeats operations in the environment of a plan's first run."""
+
+
 @dataclass(frozen=True)
 class TraceRequest:
     """What to trace. ``first`` is the first step to record, None to find it; ``window`` the number of steps.
@@ -181,7 +215,7 @@ class Tracer:
         observer: Observer | None = None,
         make_runner: MakeRunner = Runner,
     ) -> None:
-        self._request, self._observer = request, observer or Observer()
+        self._request, self._launcher, self._observer = request, launcher, observer or Observer()
         settings = replace(request.settings, stages=wire.STAGES)
         self._runner = make_runner(settings, launcher, self._observer)
         refused = self._runner.refused(request.recipe.flags)
@@ -191,8 +225,8 @@ class Tracer:
             self._instrumented.numbers = (1, 2)
         self._trials = FlagTrials(settings, request.recipe, request.catalogue, self._runner, self._observer)
         self._instrumented.racing = choice.names(("torch", "tensorflow"), ())
-        self._replays = Replays(request.replay, self._plan, launcher, self._observer)
-        self._instrumented.saves_calls_below = self._replays.most_bytes
+        if request.replay is not None:  # its inputs have to fit into memory, with room for copies and results
+            self._instrumented.saves_calls_below = int(psutil.virtual_memory().available // 8)
         self._environment = environment.describe({**os.environ, **settings.env})
         self._group = GroupInProgress(self._plan, settings.cwd)
         self._first: Result | None = None
@@ -214,8 +248,15 @@ class Tracer:
             self._take_instrumented(self._instrumented.matching)
             numbers = (1, max(2, self._instrumented.numbers[1]))
             self._culprit = self._culprit and self._trials.tried(self._culprit, numbers, reached)
-            self._culprit = self._culprit and self._replays.replayed(self._culprit, *self._instrumented.saved)
+            self._culprit = self._culprit and self._replayed(self._culprit)
         return self.result()
+
+    def _replayed(self, culprit: Culprit) -> Culprit:
+        if self._request.replay is None:
+            return culprit
+        make: MakeReplays = load(LEAVES, "replays", "part")
+        replays = make(self._request.replay, self._plan, self._launcher, self._observer)
+        return replays.replayed(culprit, *self._instrumented.saved)
 
     def _coarse(self) -> Window | None:
         """Run until two runs differ, and return the steps to record; None if all match, or one failed."""

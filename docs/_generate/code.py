@@ -2,6 +2,7 @@
 
 import re
 
+from detaudit import entry_points
 from detaudit.cli import COMMANDS
 
 _FUNCTIONS = """
@@ -21,9 +22,11 @@ _PYTEST = """
 
 def commands() -> str:
     """Return all commands with their options, as ``--help`` has them."""
+    own = {name: f"detaudit.cli.{name}:command" for name in COMMANDS}
+    others = {name: entry_points.command(name).name for name in entry_points.names(entry_points.COMMANDS)}
     return "\n\n".join(
-        _rst(f".. click:: detaudit.cli.{name}:command\n   :prog: detaudit {name}\n   :nested: full")
-        for name in COMMANDS
+        _rst(f".. click:: {place}\n   :prog: detaudit {name}\n   :nested: full")
+        for name, place in {**own, **others}.items()
     )
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import click
 import pytest
 
-from detaudit.cli import COMMANDS, cli, main
+from detaudit.cli import cli, main
 from detaudit.cli.pointer import in_file, pointed_lines
 
-ALL = {name: cli.get_command(click.Context(cli), name) for name in COMMANDS}
+ALL_COMMANDS = cli.list_commands(click.Context(cli))
+ALL = {name: cli.get_command(click.Context(cli), name) for name in ALL_COMMANDS}
 """The commands, imported before a test replaces what starts processes."""
 
 

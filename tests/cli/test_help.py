@@ -1,21 +1,26 @@
 """--help has the options in groups, and examples that the command line takes."""
 
 import shlex
+import sys
 from collections.abc import Iterator
+from importlib import metadata
 
 import click
 import pytest
 
-from detaudit.cli import COMMANDS, cli, main
+from detaudit import entry_points
+from detaudit.cli import cli, main
 from detaudit.cli.help import Command, Group
 from tests.report.widths import too_wide
+
+ALL_COMMANDS = cli.list_commands(click.Context(cli))
 
 
 def commands() -> Iterator[tuple[list[str], click.Command]]:
     """Yield each command with its words."""
     yield [], cli
     context = click.Context(cli, info_name="detaudit")
-    for name in COMMANDS:
+    for name in ALL_COMMANDS:
         command = cli.get_command(context, name)
         assert command is not None
         yield [name], command
@@ -37,7 +42,7 @@ def test_each_command_has_examples_that_parse(name: str) -> None:
         with cli.make_context("detaudit", words[1:], resilient_parsing=True) as context:
             called, found, rest = cli.resolve_command(context, words[1:])
         assert found is not None
-        assert called in COMMANDS
+        assert called in ALL_COMMANDS
         if "--resume" not in rest and "--help" not in rest:
             found.make_context(called, rest, parent=click.Context(cli))
 
@@ -77,3 +82,33 @@ def test_options_of_a_group_stand_together(capsys: pytest.CaptureFixture[str]) -
         "--no-flag",
         "--seed",
     ]
+
+
+@pytest.mark.parametrize("words", [["run", "--help"], ["bisect", "--help"], ["check", "--help"], ["run", "missing.py"]])
+def test_a_command_of_our_own_reads_no_entry_points(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    def read(**_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(metadata, "entry_points", read)
+    assert main(words) in (0, 2)
+
+
+def test_a_command_of_another_package_is_listed_and_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = metadata.EntryPoint("extra", f"{__name__}:EXTRA", entry_points.COMMANDS)
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: metadata.EntryPoints([entry]))
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    assert main(["--help"]) == 0
+    assert "  extra       Says hello.\n" in capsys.readouterr().out
+    assert main(["extra"]) == 0
+    assert capsys.readouterr().out == "hello\n"
+
+
+@click.command()
+def extra() -> None:
+    """Say hello."""
+    click.echo("hello")
+
+
+EXTRA = entry_points.Command("Says hello.", f"{__name__}:extra")

@@ -10,7 +10,7 @@ import pytest
 from detaudit.cli import main, trace
 from detaudit.launch.plan import Settings
 from detaudit.runner import Observer
-from detaudit.trace.replay import ReplayRequest
+from detaudit.trace.tracer import ReplayRequest
 
 
 @pytest.mark.parametrize(("words", "stepwise"), [((), True), (("--full",), False), (("--vary", "hash-seed"), False)])

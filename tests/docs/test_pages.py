@@ -4,10 +4,11 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import click
 import msgspec
 import pytest
 
-from detaudit.cli import COMMANDS
+from detaudit.cli import cli
 from detaudit.config.choice import load_ops
 from detaudit.config.flags import load_catalogue
 from detaudit.config.recipes import names
@@ -87,7 +88,7 @@ def test_every_row_of_the_other_tables_is_shown() -> None:
     assert all(f"`{op}`" in catalogue.operations() for row in load_ops() for op in row.ops)
     assert all(f"`{name}`" in catalogue.retired() for row in load_retired() for name in row.names)
     assert all(f"| `{int(status)}` |" in catalogue.exit_statuses() for status in ExitCode)
-    assert all(f":prog: detaudit {name}\n" in code.commands() for name in COMMANDS)
+    assert all(f":prog: detaudit {name}\n" in code.commands() for name in cli.list_commands(click.Context(cli)))
 
 
 def test_the_schema_has_a_section_for_each_object_and_links_to_them() -> None:

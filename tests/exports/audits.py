@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from detaudit.exports.tracked import TrackedAudit, TrackedRun
 from detaudit.model import Status
+from detaudit.report.tracked import TrackedAudit, TrackedRun
 
 STARTED = "2026-11-23T15:03:10+00:00"
 BEGAN = 1_795_446_190_000

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from detaudit import entry_points
 from detaudit.cli import main
+from detaudit.cli.report import destination
 from detaudit.errors import UnknownNameError, UsageError
-from detaudit.exports import DESTINATIONS, destination
 from detaudit.model import to_json
 from tests.report.test_reporters import AUDITS
 
 
-@pytest.mark.parametrize("name", DESTINATIONS)
+@pytest.mark.parametrize("name", entry_points.names(entry_points.DESTINATIONS))
 def test_a_package_that_is_missing_is_named_with_the_command_that_installs_it(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit.cli.report import destination
 from detaudit.errors import ExportError, UsageError
-from detaudit.exports import Value, destination
+from detaudit.exports import Value
 from detaudit.exports.mlflow import MOST_IN_TAG, MOST_VALUES, MOST_WORDS, MLflow, batches
 from detaudit.model import Status
 from tests.exports.audits import BEGAN, a_run, an_audit

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.exports.tracked import TrackedAudit
+from detaudit.report.tracked import TrackedAudit
 from tests.exports.audits import a_run, an_audit
 from tests.exports.conftest import RealServer, free_port
 from tests.process.conftest import Finished, Project
@@ -131,7 +131,7 @@ def test_other_reports_are_runs_too(command: str, real_server: RealServer, proje
 
 
 def send(server: RealServer, audit: TrackedAudit) -> None:
-    from detaudit.exports import destination
+    from detaudit.cli.report import destination
 
     destination(f"mlflow:{server.uri}").send([audit], {})
 

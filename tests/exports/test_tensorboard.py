@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from detaudit.cli.report import destination
 from detaudit.errors import StorageError, UsageError
-from detaudit.exports import destination
 from tests.exports.audits import a_run, an_audit
 from tests.process.conftest import Project
 
@@ -96,7 +96,7 @@ def test_no_name_leaves_the_folder(tmp_path: Path) -> None:
 
 def test_neither_tensorflow_nor_torch_is_imported(tmp_path: Path) -> None:
     code = (
-        "import sys; from detaudit.exports import destination; from tests.exports.audits import an_audit\n"
+        "import sys; from detaudit.cli.report import destination; from tests.exports.audits import an_audit\n"
         f"destination('tensorboard:{tmp_path}').send([an_audit()], {{}})\n"
         "print(sorted({'tensorflow', 'torch'} & set(sys.modules)))"
     )

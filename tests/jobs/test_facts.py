@@ -13,12 +13,16 @@ PACKAGE = Path(detaudit.__file__).parent
 FORMATS = PACKAGE / "runs" / "formats"
 """What is in a file has names that people read, such as ``row 1, target``: no facts."""
 
+ON_THE_COMMAND_LINE = {PACKAGE / "ops" / "__init__.py", PACKAGE / "ops" / "command.py"}
+
 ROOMS = ("runs", "judge", "source", "bisect", "trace", "ops")
 JOBS = ("advice", "audit", "baseline", "check", "compare", "doctor", "earlier_audits", "runner", "store")
 MODULES = sorted(
     path
     for path in PACKAGE.rglob("*.py")
-    if FORMATS not in path.parents and path.relative_to(PACKAGE).parts[0].removesuffix(".py") in ROOMS + JOBS
+    if FORMATS not in path.parents
+    and path not in ON_THE_COMMAND_LINE
+    and path.relative_to(PACKAGE).parts[0].removesuffix(".py") in ROOMS + JOBS
 )
 
 COMMANDS = ("detaudit ", "less ")
@@ -30,8 +34,8 @@ ALLOWED = {
     ("runs/values.py", "needs {} to be read"): "as File.problem has it",
     ("runs/values.py", "cannot be read as {}: {}: {}"): "as File.problem has it",
     ("source/edits.py", "from {} import {}"): "an import in the user's code",
-    ("trace/replay.py", "replay of {}"): "the name of a group of runs in the progress line",
-    ("trace/replay.py", "exit status {}"): "in place of the error that a process would have written",
+    ("ops/replay.py", "replay of {}"): "the name of a group of runs in the progress line",
+    ("ops/replay.py", "exit status {}"): "in place of the error that a process would have written",
     ("trace/instrumented.py", "{} of steps {} to {}"): "the name of a group of runs in the progress line",
 }
 """Sentences that are no facts, each with the reason."""

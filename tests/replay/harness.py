@@ -16,10 +16,11 @@ from detaudit.config.recipes import load_recipe
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import BOOTSTRAP, plan_group, workspace_for
 from detaudit.model import ALL_STEPS, Cause, Culprit, How, Operation, Replay, Stage
+from detaudit.ops.replay import Replays
 from detaudit.runner import Observer
 from detaudit.trace import operations
 from detaudit.trace.operations import Saved
-from detaudit.trace.replay import ReplayRequest, Replays
+from detaudit.trace.tracer import ReplayRequest
 from tests.fakes import settings
 from tests.replay.cases import OPS, Case
 

@@ -6,9 +6,9 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from detaudit.exports.tracked import TrackedAudit, tracked
 from detaudit.model import Audit, Bisection, Check, RankRecord, Run, Status
 from detaudit.model.figures import Figures, GroupFigures, LossSamples
+from detaudit.report.tracked import TrackedAudit, tracked
 from tests.report.bisections import BISECTIONS
 from tests.report.checks import CHECK
 from tests.report.test_reporters import ALL, AUDITS

@@ -43,8 +43,7 @@ from detaudit.model import (
 )
 from detaudit.model.problems import Failed
 from detaudit.model.warnings import InstrumentedRunUnusable
-from detaudit.trace.replay import ReplayRequest
-from detaudit.trace.tracer import Tracer, TraceRequest
+from detaudit.trace.tracer import ReplayRequest, Tracer, TraceRequest
 from tests.fakes import run, settings, training
 
 CODE = "import torch\nx = 1\nmemory.index_put_((to,), values, accumulate=True)\n"
@@ -208,6 +207,15 @@ def test_the_call_of_the_operation_is_saved_once_if_it_is_to_be_replayed(tmp_pat
     saves = [watch.get("call", 0) > 0 for watch in launcher.instrumented if watch["level"] == "tensors"]
     assert saves == [True, False]
     assert not [watch for watch in launcher.instrumented if watch["level"] != "tensors" and "call" in watch]
+
+
+def test_nothing_is_saved_or_replayed_without_a_request(tmp_path: Path) -> None:
+    launcher = Training()
+    found = trace(tmp_path, launcher).culprit
+    assert found is not None
+    assert found.operation is not None
+    assert found.operation.replay is None
+    assert not any(watch.get("call") for watch in launcher.instrumented)
 
 
 def test_the_window_is_the_step_at_which_two_runs_differ(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
-"""The engines: each is a module with a function ``connect``, imported only when it is used."""
+"""The engines: each is a function ``connect``, named by an entry point and imported only when it is used."""
 
-import importlib
 from dataclasses import dataclass, field
 
-from detaudit.config.yamlfile import unknown
+from detaudit import entry_points
 from detaudit.remote.engine import Engine, Job
 
 
@@ -33,21 +32,11 @@ class Queue:
         self.waiting = [(one, avoid) for one, avoid in self.waiting if one.id != job]
 
 
-ENGINES = {
-    "ssh": "ssh:HOST,HOST,... does runs on hosts that ssh reaches, one at a time on each.",
-    "parsl": "parsl:CONFIG.py does runs by the executors of a configuration of Parsl.",
-    "ray": "ray[:ADDRESS] does runs on the nodes of a cluster of Ray, that of this machine unless it is named.",
-}
-"""What each does with the argument after its name."""
-
-
 def connect(text: str, python: str) -> Engine:
     """Return the engine of ``NAME[:ARGUMENT]``, for jobs that ``python`` does there, ``""`` for the usual one.
 
     Raises UnknownNameError for an unknown name, UsageError for an argument that the engine cannot use.
     """
     name, _, argument = text.partition(":")
-    if name not in ENGINES:
-        raise unknown("engine", name, ENGINES)
-    engine: Engine = importlib.import_module(f"{__name__}.{name}").connect(argument, python)
+    engine: Engine = entry_points.load(entry_points.ENGINES, name, "engine")(argument, python)
     return engine

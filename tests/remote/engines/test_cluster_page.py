@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from detaudit.cli import join, plan, worker
 from detaudit.errors import ExitCode
+from detaudit.remote.commands import join, plan, worker
 from tests.docs.blocks import Block, blocks
 
 ROOT = Path(__file__).parents[3]
@@ -32,7 +32,7 @@ def manifest() -> dict[str, Any]:
 
 def parsed(words: list[str]) -> dict[str, Any]:
     """Return the options of a command of detaudit. Raises UsageError for one that there is not."""
-    commands = {"plan": plan.command, "worker": worker.command, "join": join.command}
+    commands = {"plan": plan, "worker": worker, "join": join}
     assert words[0].endswith("detaudit")
     context = commands[words[1]].make_context(words[1], words[2:])
     return dict(context.params)

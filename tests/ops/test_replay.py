@@ -15,9 +15,10 @@ from detaudit.config.recipes import load_recipe
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.launch.plan import plan_group, workspace_for
 from detaudit.model import Cause, Condition, Culprit, How, ModeEffect, Obstacle, Operation, Replay, ReplayVerdict, Stage
+from detaudit.ops.replay import FILLS, Replays
 from detaudit.runner import Observer
 from detaudit.trace.operations import Call, Saved
-from detaudit.trace.replay import FILLS, ReplayRequest, Replays
+from detaudit.trace.tracer import ReplayRequest
 from tests.fakes import settings
 
 RAW = {
@@ -168,12 +169,6 @@ def test_what_is_not_replayed_is_left_as_it_is(tmp_path: Path, one: Culprit) -> 
     launcher = Process([SAME])
     assert replays(tmp_path, launcher).replayed(one, 0, saved(tmp_path)) == one
     assert not launcher.asked
-
-
-def test_nothing_is_saved_or_replayed_without_a_request(tmp_path: Path) -> None:
-    launcher = Process([SAME])
-    one = Replays(None, replays(tmp_path, launcher).plan, launcher, Observer())
-    assert (one.most_bytes, one.replayed(culprit(), 0, saved(tmp_path))) == (0, culprit())
 
 
 @pytest.mark.parametrize(

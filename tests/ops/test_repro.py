@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from detaudit.model import Obstacle, ReplayedPass, ReplayVerdict
-from detaudit.trace import operations, replay
+from detaudit.ops import replay
+from detaudit.trace import operations
 from detaudit.trace.operations import Saved
 
 TENSOR = {"storage": 0, "dtype": "float32", "shape": [2], "stride": [1], "offset": 1, "bits": []}

@@ -10,7 +10,6 @@ from string import Template
 from typing import Any
 
 import msgspec
-import psutil
 from msgspec import structs
 
 from detaudit import private, store, wire
@@ -33,6 +32,7 @@ from detaudit.model import (
 from detaudit.runner import Observer
 from detaudit.runs.formats import npy, npz
 from detaudit.trace.operations import Call, Saved, Storage
+from detaudit.trace.tracer import ReplayRequest
 
 # Judge the results of an operation that was repeated under several conditions; pure.
 
@@ -211,9 +211,6 @@ def _of_tensorflow(call: Call) -> dict[str, object]:
 # Replay the culprit of a trace: repeat an operation on its recorded inputs, many times, in processes of its own.
 
 
-REPEATS, SECONDS = 200, 4.0
-"""Repeats of a pass under each condition, and what they may take, unless the user names their number."""
-
 _TIMEOUT_S = 600.0
 _UNLIMITED = 10.0**9
 
@@ -223,19 +220,6 @@ FILLS = (0xAA, 0x55, 0x00)
 _JOB = Path(wire.__file__).resolve().parent / "recorder" / "replay"
 _ALONE = (wire.ENV_LOGS, wire.ENV_FLAGS, wire.ENV_STAGES, wire.ENV_UNTIL, wire.ENV_WATCH)
 _WITHOUT_CACHES = "glibc.malloc.tcache_count=0"
-
-
-@dataclass(frozen=True)
-class ReplayRequest:
-    """How to replay: so many ``repeats`` of a pass under each condition, or as many as so many ``seconds`` allow.
-
-    The first repeat takes no time of it, because it may import modules. ``seconds`` is None if there is no limit.
-    ``repro`` is the folder for a script that shows it.
-    """
-
-    repeats: int = REPEATS
-    seconds: float | None = SECONDS
-    repro: Path | None = None
 
 
 class _Pass(msgspec.Struct, frozen=True):
@@ -256,17 +240,12 @@ class _Result(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Replays:
-    """Replays one operation, in the environment of the first run of ``plan``; not if there is no ``request``."""
+    """Replays one operation, in the environment of the first run of ``plan``."""
 
-    request: ReplayRequest | None
+    request: ReplayRequest
     plan: GroupPlan
     launcher: Launcher
     observer: Observer
-
-    @property
-    def most_bytes(self) -> int:
-        """How many bytes of inputs fit into memory, with room for copies and results; 0 if nothing is replayed."""
-        return int(psutil.virtual_memory().available // 8) if self.request else 0
 
     def replayed(self, culprit: Culprit, place: int, saved: Saved | None) -> Culprit:
         """Return a culprit with what its operation does by itself; unchanged unless its output alone differs.
@@ -274,7 +253,7 @@ class Replays:
         The inputs that were saved are discarded: they may be as large as memory.
         """
         operation = culprit.operation
-        if self.request is None or operation is None or culprit.how is not How.OUTPUT or operation.collective:
+        if operation is None or culprit.how is not How.OUTPUT or operation.collective:
             return culprit
         try:
             replay = self._replay(self.request, operation, place, saved)

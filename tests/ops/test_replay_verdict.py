@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.model import MOST_RESULTS, Condition, ModeEffect, ReplayVerdict
-from detaudit.trace.replay import Repeated, judged
+from detaudit.ops.replay import Repeated, judged
 
 FILLS = ("aa", "55", "00")
 _UNFILLED = (Condition.AS_RECORDED, Condition.LOADED)

@@ -11,7 +11,9 @@ import msgspec
 
 from detaudit.audit import Auditor
 from detaudit.check import CheckRequest
-from detaudit.cli.execute import Shown, audit
+from detaudit.cli import execute
+from detaudit.cli.elsewhere import options_of, refuse_jobs
+from detaudit.cli.execute import Shown
 from detaudit.config.flags import Flag
 from detaudit.errors import UsageError
 from detaudit.launch import Launcher, Slot
@@ -28,24 +30,24 @@ ON_EACH = 2
 """Runs of a machine, at least, if they are spread: one does not show whether it repeats its result."""
 
 
-def audit_elsewhere(settings: Settings, engine: str, options: Mapping[str, Any], shown: Shown) -> int:
+def audit(settings: Settings, engine: str, options: Mapping[str, Any], shown: Shown) -> int:
     """Audit on the machines of an engine, and return the exit status. Raises UsageError for what only works here."""
-    refuse_beside_engine(options["jobs"], options["devices"])
-    refuse_varying(settings)
+    refuse_jobs(options["jobs"], options["devices"])
+    _refuse_varying(settings)
     sent = _sent(settings, options["python"] or "")
     with _machines(engine, sent.python, spread=options["spread"]) as machines:
         settings, make = machines.of(sent)
-        return audit(settings, lambda observer: Auditor(settings, machines.carrier, observer, make), shown)
+        return execute.audit(settings, lambda observer: Auditor(settings, machines.carrier, observer, make), shown)
 
 
-def check_elsewhere(
+def check(
     requests: Sequence[CheckRequest],
     engine: str,
-    check: Callable[[Sequence[CheckRequest], Launcher], int],
+    judge: Callable[[Sequence[CheckRequest], Launcher], int],
     *,
     spread: bool,
 ) -> int:
-    """Do the runs of audits on the machines of an engine, and return what ``check`` returns of them.
+    """Do the runs of audits on the machines of an engine, and return what ``judge`` returns of them.
 
     Raises UsageError for what only works on this machine.
     """
@@ -63,48 +65,31 @@ def check_elsewhere(
             replace(one, settings=settings, make_runner=make)
             for one, (settings, make) in zip(requests, moved, strict=True)
         ]
-        return check(there, machines.carrier)
+        return judge(there, machines.carrier)
 
 
-def search_elsewhere(
+def search(
     settings: Settings,
     engine: str,
     python: str | None,
     asked: tuple[Flag, ...],
-    search: Callable[[Launcher, MakeRunner], int],
+    look: Callable[[Launcher, MakeRunner], int],
 ) -> int:
-    """Do the runs of a bisection or a trace on machines of one kind, and return what ``search`` returns.
+    """Do the runs of a bisection or a trace on machines of one kind, and return what ``look`` returns.
 
     They are asked which of the flags ``asked`` they do not support. Raises UsageError for what only works here.
     """
-    refuse_varying(settings)
+    _refuse_varying(settings)
     sent = _sent(settings, python or "")
     with _machines(engine, sent.python, spread=False) as machines:
         made = RemoteRuns(machines.carrier, sent.plan, sent.code, sent.python, alike=True, asked=asked)
-        return search(machines.carrier, made)
+        return look(machines.carrier, made)
 
 
-def options_of(engine: str | None, python: str | None) -> tuple[str, ...]:
-    """Return the options that name other machines, ``()`` if runs are done here; see Settings.elsewhere."""
-    return ("--engine", engine, *(("--python", python) if python else ())) if engine is not None else ()
-
-
-def refuse_varying(settings: Settings) -> None:
+def _refuse_varying(settings: Settings) -> None:
     """Raise UsageError for variations, which are made on this machine."""
     if settings.vary:
         raise UsageError("--vary cannot be combined with --engine", "Remove one of them.")
-
-
-def refuse_beside_engine(jobs: int | None, devices: tuple[str, ...]) -> None:
-    """Raise UsageError for options that share out this machine."""
-    if jobs != 1 or devices:
-        raise UsageError("--jobs cannot be combined with --engine", "Remove one of them.")
-
-
-def refuse_spread(spread: bool, engine: str | None) -> None:
-    """Raise UsageError if runs are to be spread over one machine."""
-    if spread and engine is None:
-        raise UsageError("--spread needs --engine, which names the machines", "Add --engine ssh:HOST,HOST.")
 
 
 @dataclass(frozen=True)
