@@ -14,6 +14,9 @@ TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
 LAWS := tests/test_structure.py tests/test_security.py
 
+# With it, each of thousands of processes would compile the package and the recorder again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\#.*/\1/p' $(MAKEFILE_LIST))
 
 help: ## Show this list
@@ -77,7 +80,7 @@ test: $(VENV)/.dev ## Run the unit tests, and a real process for each promise (m
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore=,$(LAWS))
 
 test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out, and HTML reports in Chromium (minutes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m full tests/process tests/browser
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m full
 
 test-pages: $(VENV)/.dev ## Run every command of the documentation; some races need an idle machine (half an hour)
 	$(BIN)/python -m pytest tests/docs -m pages

@@ -125,6 +125,7 @@ def test_more_files_than_can_be_watched_are_watched_by_their_folders(
     assert not files.complete
 
 
+@pytest.mark.full
 @needs_inotify
 @pytest.mark.launches
 def test_no_access_is_missed_because_there_were_many(tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ def test_steps_that_are_recorded_from_the_start_count_as_runs(project: Project, 
     assert done.json["total_runs"] == sum(one["runs"] for one in done.json["passes"])
 
 
+@pytest.mark.full
 def test_an_edited_script_is_not_resumed(project: Project, unseeded: str) -> None:
     done = project.detaudit("bisect", unseeded, "--recipe", "seeds", "--out", "found")
     assert done.code == 0, done.err

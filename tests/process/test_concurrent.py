@@ -74,6 +74,7 @@ def test_one_different_training_among_equal_ones_is_found(project: Project) -> N
     assert len(first & second) == 4
 
 
+@pytest.mark.full
 def test_a_probe_for_a_batch_size_is_no_broken_record(project: Project, seeded: str) -> None:
     project.write(
         "model/difference.py",

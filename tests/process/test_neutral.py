@@ -48,7 +48,11 @@ def _without_stamps(project: Project, env: dict[str, str], argv: tuple[str, ...]
 
 @pytest.mark.parametrize(
     ("seed", "text"),
-    [("torch", TORCH_OPTIMIZER), ("keras", KERAS_FIT), pytest.param("tape", TAPE, marks=pytest.mark.full)],
+    [
+        ("torch", TORCH_OPTIMIZER),
+        pytest.param("keras", KERAS_FIT, marks=pytest.mark.full),
+        pytest.param("tape", TAPE, marks=pytest.mark.full),
+    ],
     ids=["torch", "keras", "tape"],
 )
 def test_same_output_and_same_weights(project: Project, seed: str, text: str) -> None:

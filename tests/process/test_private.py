@@ -138,6 +138,7 @@ def test_no_baseline_holds_a_secret(holder: Project) -> None:
     assert not list(leaks(holder.folder))
 
 
+@pytest.mark.full
 def test_a_bisection_is_resumed_with_its_secrets(holder: Project) -> None:
     holder.write("train.py", HOLDS_SECRETS.replace("time.time_ns()", "hash(given)"))
     words = ("--confirm", "2", "--recipe", "seeds", "--out", "found")

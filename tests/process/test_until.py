@@ -117,6 +117,7 @@ def test_large_weights_are_digested_at_the_last_step(project: Project) -> None:
     assert (group["through"], group["weights_sampled"]) == (3, False)
 
 
+@pytest.mark.full
 def test_each_rank_does_the_step(project: Project) -> None:
     project.write("train.py", RANKS)
     launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py")

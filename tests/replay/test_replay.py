@@ -13,7 +13,9 @@ from tests.replay.harness import answer, recorded, replayed
 USUAL = ("read_empty",)
 """The case of every test run; test_trace.py has a race."""
 
-_marked = [pytest.param(one, id=one.name, marks=() if one.name in USUAL else pytest.mark.replay) for one in CASES]
+_marked = [
+    pytest.param(one, id=one.name, marks=pytest.mark.full if one.name in USUAL else pytest.mark.replay) for one in CASES
+]
 
 
 def check(case: Case, folder: Path) -> None:

@@ -217,7 +217,7 @@ dist.all_reduce(total)  # summed
     assert ops[-1].ins[0][0] == ops[-1].outs[0][0] != ""
 
 
-@pytest.mark.parametrize("option", ["foreach=True", "fused=True"])
+@pytest.mark.parametrize("option", [pytest.param("foreach=True", marks=pytest.mark.full), "fused=True"])
 def test_optimizers_that_update_all_weights_at_once(tmp_path: Path, option: str) -> None:
     script = f"""
 import torch
@@ -239,6 +239,7 @@ for _ in range(2):
     assert len({digest for digest, _, _ in changed.outs}) > 1
 
 
+@pytest.mark.full
 def test_a_compiled_region_keeps_its_results_and_operations_outside_are_recorded(tmp_path: Path) -> None:
     script = """
 import torch
@@ -311,7 +312,14 @@ x * 1.0
     assert given == {4: {f"{start}1": "6", f"{start}2": "0"}, 5: {"2": "2", f"{start}1": "4"}, 6: {"2": "1.0"}}
 
 
-@pytest.mark.parametrize("option", ["foreach=False", "foreach=True", "fused=True"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        pytest.param("foreach=False", marks=pytest.mark.full),
+        pytest.param("foreach=True", marks=pytest.mark.full),
+        "fused=True",
+    ],
+)
 def test_the_hyperparameters_of_an_optimizer_are_recorded(tmp_path: Path, option: str) -> None:
     script = f"""
 import torch

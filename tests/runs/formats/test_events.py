@@ -142,6 +142,7 @@ def test_other_records_are_read_one_by_one(tmp_path: Path) -> None:
     assert found == {"record 1": ("", "", b"one"), "record 2": ("", "", b"two")}
 
 
+@pytest.mark.full
 @pytest.mark.launches  # TensorFlow asks uname when it is imported
 def test_what_tensorflow_writes_is_read(tmp_path: Path) -> None:
     tensorflow = pytest.importorskip("tensorflow")

@@ -102,7 +102,7 @@ VALUES |= st.binary(max_size=9)
 VALUES |= st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
 
 
-@settings(max_examples=30)  # each starts a process or more
+@settings(max_examples=12)  # each starts a process or more
 @given(st.lists(VALUES, max_size=9))
 def test_any_rows_are_read(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
     folder = tmp_path_factory.mktemp("a")
