@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from detaudit.model import Status
 from detaudit.report.tracked import TrackedAudit, TrackedRun
+from tests.words import different
 
 STARTED = "2026-11-23T15:03:10+00:00"
 BEGAN = 1_795_446_190_000
@@ -26,7 +27,7 @@ def an_audit(
     runs: Sequence[TrackedRun] = (a_run(1), a_run(2)),
     *,
     verdict: str = "nondeterministic",
-    note: str = "**nondeterministic**: 2 runs gave 2 different results",
+    note: str = f"**nondeterministic**: {different()}",
     interrupted: bool = False,
     **tags: str,
 ) -> TrackedAudit:

@@ -16,6 +16,7 @@ import yaml
 from detaudit.config.options import DECLARED, declaration
 from detaudit.config.project import NamedAudit, read
 from tests.process.conftest import Project
+from tests.words import different, same
 
 ROOT = Path(__file__).parents[2]
 TRAIN = """
@@ -101,7 +102,7 @@ def test_the_action_installs_itself_and_annotates_the_culprit(runner: Runner) ->
     done = runner.step(1, command="run", args="train.py --runs 2 --quiet")
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith(
-        "::error file=train.py,line=6,title=detaudit%3A train.py%3A none::2 runs gave 2 different results; "
+        f"::error file=train.py,line=6,title=detaudit%3A train.py%3A none::{different()}; "
         "runs 1 and 2 first differ at step 1 (forward): the loss differs although rng matches. "
         "Likely cause: the data, a nondeterministic forward kernel, or uninitialized memory%0A"
         "train.py:6: numpy.random.default_rng() is called without a seed%0A"
@@ -125,7 +126,7 @@ def test_the_action_installs_itself_and_annotates_the_culprit(runner: Runner) ->
 @pytest.mark.parametrize(
     ("args", "status", "start"),
     [
-        ("train.py --runs 2 -- 7", 0, "::notice title=detaudit%3A train.py%3A none::both runs are bit-identical\n"),
+        ("train.py --runs 2 -- 7", 0, f"::notice title=detaudit%3A train.py%3A none::{same()}\n"),
         ("train.py --runs 2 -- 'a word; exit 3' \"$(exit 4)\"", 125, "::error file=train.py,title="),
         ("train.py --runs 'two", 2, ""),
         ("", 2, ""),
@@ -145,7 +146,7 @@ def test_without_inputs_the_action_checks_what_the_project_has_named(runner: Run
     done = runner.step(1)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith(
-        "::error file=train.py,line=6,title=detaudit%3A mine%3A repeatable::2 runs gave 2 different results; "
+        f"::error file=train.py,line=6,title=detaudit%3A mine%3A repeatable::{different()}; "
         "first difference at step 1 (forward): the loss differs although rng matches. "
         "Likely cause: the data, a nondeterministic forward kernel, or uninitialized memory%0A"
         "train.py:6: numpy.random.default_rng() is called without a seed%0A"

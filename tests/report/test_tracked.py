@@ -13,6 +13,7 @@ from tests.report.bisections import BISECTIONS
 from tests.report.checks import CHECK
 from tests.report.test_reporters import ALL, AUDITS
 from tests.report.traces import TRACES
+from tests.words import different, same
 
 STORED = {name: report for name, report in ALL.items() if isinstance(report, Audit | Check)}
 NONDETERMINISTIC = AUDITS["nondeterministic"]
@@ -58,14 +59,12 @@ def test_recipes_have_names_of_their_own_if_there_are_several() -> None:
 
 def test_a_description_begins_with_the_answers() -> None:
     alone, *lines = one(replace(NONDETERMINISTIC, groups=NONDETERMINISTIC.groups[:1])).note.splitlines()
-    assert alone.startswith(
-        "**nondeterministic**: 2 runs gave 2 different results; runs 1 and 2 first differ at step 1"
-    )
+    assert alone.startswith(f"**nondeterministic**: {different()}; runs 1 and 2 first differ at step 1")
     assert "## detaudit: nondeterministic" in lines
     several = one(NONDETERMINISTIC).note.splitlines()
     assert several[0] == "**nondeterministic**"
-    assert several[2].startswith("- none: 2 runs gave 2 different results")
-    assert several[3].startswith("- all: both runs are bit-identical")
+    assert several[2].startswith(f"- none: {different()}")
+    assert several[3].startswith(f"- all: {same()}")
 
 
 def test_a_run_has_its_fingerprint_by_rank() -> None:
