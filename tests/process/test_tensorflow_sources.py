@@ -40,7 +40,7 @@ data = tf.data.Dataset.range(16)
 if style == "shuffle":
     data = data.shuffle(16, **({"seed": 3} if "of-its-own" in options else {}))  # shuffled
 elif style == "files":
-    data = tf.data.Dataset.list_files([__file__, "training.py", "torch_training.py"]).map(tf.strings.length)  # listed
+    data = tf.data.Dataset.list_files([f"{'x' * n}.txt" for n in range(1, 9)]).map(tf.strings.length)  # listed
 elif style == "eager":
     data = tf.data.Dataset.from_tensor_slices(tf.random.normal([16]))  # normal
 elif style == "map":
@@ -78,6 +78,8 @@ def line(mark: str) -> int:
 def named(project: Project, *words: str, code: int, flags: tuple[str, ...] = ()) -> list[tuple[int, str, str]]:
     """Return the line, kind and call of each source."""
     project.write("train.py", SCRIPT)
+    for number in range(1, 9):
+        project.write(f"{'x' * number}.txt", "")
     done = project.run("train.py", "--runs", "2", *flags, "--", *words)
     assert done.code == code, done.out
     (group,) = done.json["groups"]
