@@ -49,10 +49,10 @@ def load(group: str, name: str, kind: str) -> Any:
     """
     from importlib import metadata
 
-    from detaudit.config.yamlfile import unknown
-
     for one in metadata.entry_points(group=group, name=name):
         return one.load()
+    from detaudit.config.yamlfile import unknown  # --help has to answer without it
+
     raise unknown(kind, name, names(group))
 
 
