@@ -114,11 +114,11 @@ def remember(estimator: Any) -> None:
     known = _given.get(id(estimator))
     if known is None or known.owner() is not estimator:
         try:
-            place, given = id(estimator), _Given(estimator)
-            given.owner = weakref.ref(estimator, lambda _: _given.pop(place, None))
+            key, parameters = id(estimator), _Given(estimator)
+            parameters.owner = weakref.ref(estimator, lambda _: _given.pop(key, None))
         except TypeError:  # no weak references
             return
-        _given[place] = given
+        _given[key] = parameters
     for name in _parameters(type(estimator)):
         for part in _estimators_in(vars(estimator).get(name)):
             remember(part)
@@ -225,12 +225,14 @@ class Learned:
         self.arrays += learned.arrays
         return learned.rest.hex()
 
-    def _mapping(self, held: dict[Any, Any], wanted: Callable[[Any, Any], bool]) -> None:
-        keys = sorted([(self._of_key(key), key) for key, one in held.items() if wanted(key, one)], key=lambda k: k[0])
+    def _mapping(self, mapping: dict[Any, Any], is_kept: Callable[[Any, Any], bool]) -> None:
+        keys = sorted(
+            [(self._of_key(key), key) for key, one in mapping.items() if is_kept(key, one)], key=lambda k: k[0]
+        )
         self._put("dict", len(keys))
         for text, key in keys:
             self._put(text)
-            self._walk(held[key], "." + key if isinstance(key, str) else "[%s]" % text)
+            self._walk(mapping[key], "." + key if isinstance(key, str) else "[%s]" % text)
 
     def _function(self, value: Any) -> None:
         self._put(_name(value))
@@ -244,21 +246,21 @@ class Learned:
         self._put(kind.__qualname__)
         if recorded_elsewhere(value):
             return
-        given, before = {*_parameters(kind)}, _given.get(id(value))
+        parameters, before = {*_parameters(kind)}, _given.get(id(value))
         state = value.__getstate__() if hasattr(value, "__getstate__") else dict(vars(value))
         if not isinstance(state, dict):
             self._walk(state)
             return
         changed = set()
         if before is not None and before.owner() in (value, None):
-            changed = {name for name in given & state.keys() if not before.is_same(name, state[name])}
+            changed = {name for name in parameters & state.keys() if not before.is_same(name, state[name])}
             changed = {name for name in changed if next(iter(_estimators_in(state[name])), None) is None}
-        learned = {name: one for name, one in state.items() if name not in given or name in changed}
+        learned = {name: one for name, one in state.items() if name not in parameters or name in changed}
         self.empty = self.empty and not any(
             [name not in _OF_THE_DATA and _is_learned(name, one) for name, one in learned.items()]
         )
         self._mapping(learned, _is_learned)
-        for name in sorted(given & state.keys()):  # such as the steps of a pipeline, which are fitted in place
+        for name in sorted(parameters & state.keys()):  # such as the steps of a pipeline, which are fitted in place
             for index, part in enumerate(_estimators_in(state[name])):
                 self._walk(part, ".%s[%d]" % (name, index))
 
@@ -289,14 +291,14 @@ class Learned:
     def _as_pickled(self, value: Any, kind: type) -> None:
         try:
             reduce = copyreg.dispatch_table.get(kind)
-            found = reduce(value) if reduce is not None else value.__reduce_ex__(4)
+            reduced = reduce(value) if reduce is not None else value.__reduce_ex__(4)
         except Exception as error:
             guard.pass_on(error)
             raise UndigestedError("%s: %s" % ("".join(self._path), error)) from None
-        if isinstance(found, str):
-            self._put(found)
+        if isinstance(reduced, str):
+            self._put(reduced)
             return
-        make, arguments, state, items, pairs = (*found, None, None, None)[:5]
+        make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
         self._walk((make, arguments, None if items is None else list(items), None if pairs is None else dict(pairs)))
         if isinstance(state, dict):
             self._mapping(state, _is_learned)
@@ -386,9 +388,9 @@ _held: dict[int, _Estimator] = {}
 
 def freed(owner: Any) -> None:
     """Read an estimator that is being freed: it may have been changed since its fit."""
-    found = _held.pop(id(owner), None)
-    if found is not None and found.owner() in (owner, None):
-        found.read(owner)
+    estimator = _held.pop(id(owner), None)
+    if estimator is not None and estimator.owner() in (owner, None):
+        estimator.read(owner)
 
 
 class Estimators:
@@ -405,16 +407,16 @@ class Estimators:
 
     def hold(self, owner: Any, arrays: list[Any], parts: list[digest.Part]) -> None:
         """Hold what ``owner`` learned."""
-        found = self._known.get(id(owner))
-        if found is None or found.owner() is not owner:
-            found = self._known[id(owner)] = _Estimator(owner, self._reader)
-            self._fitted.append(found)
+        estimator = self._known.get(id(owner))
+        if estimator is None or estimator.owner() is not owner:
+            estimator = self._known[id(owner)] = _Estimator(owner, self._reader)
+            self._fitted.append(estimator)
             if is_estimator(owner):
-                _held[id(owner)] = found
-        found.learned(arrays, parts)
+                _held[id(owner)] = estimator
+        estimator.learned(arrays, parts)
         if len(self._fitted) > self._fold_from:
             self._fitted = fold(self._fitted)
-            self._known = {place: one for place, one in self._known.items() if not one.gone}
+            self._known = {key: one for key, one in self._known.items() if not one.gone}
             self._fold_from = 2 * len(self._fitted) + _FOLD_FROM
 
     def sum_up(self) -> Summary:

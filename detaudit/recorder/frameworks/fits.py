@@ -97,8 +97,8 @@ class FitTraining(Training):
             file, line = frames.place(frame)
             for key, value in seeds:
                 what = "%s(%s)" % (name, key)
-                found = {"k": "source", "kind": "seed", "what": what, "file": file, "line": line, "value": repr(value)}
-                self._recorder.sink.write(found)
+                record = {"k": "source", "kind": "seed", "what": what, "file": file, "line": line, "value": repr(value)}
+                self._recorder.sink.write(record)
 
     def end(self, name: str, result: Any) -> None:
         """Write a finished fit with what was learned."""
@@ -166,10 +166,10 @@ class Fits:
 
         ``learner`` is what learns, None if it is what the function returns.
         """
-        elsewhere = learner is not None and estimators.recorded_elsewhere(learner)
-        if learner is not None and not elsewhere:
+        recorded_elsewhere = learner is not None and estimators.recorded_elsewhere(learner)
+        if learner is not None and not recorded_elsewhere:
             self._guarded(name, lambda: estimators.remember(learner))
-        if inside.now or elsewhere:
+        if inside.now or recorded_elsewhere:
             return function(*args, **kwargs)
         data = (args if learner is None else args[1:], kwargs)
         inside.now = True

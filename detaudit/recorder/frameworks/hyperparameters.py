@@ -49,9 +49,9 @@ class Hyperparameters:
 
     def set_by(self, known: Any, frame: FrameType | None) -> None:
         """Note the line of user code that makes an optimizer, or calls what sets its hyperparameters."""
-        found = frames.user_frame(frame)
-        if found is not None:
-            self._set_at[known] = frames.place(found)
+        user_frame = frames.user_frame(frame)
+        if user_frame is not None:
+            self._set_at[known] = frames.place(user_frame)
 
     def at_step(
         self, training: Training, number: int, known: Any, groups: Sequence[dict[str, Any]], plain: Callable[[Any], Any]
@@ -71,16 +71,16 @@ class Hyperparameters:
             for index, (group, values) in enumerate(zip(groups[:_MOST_SHOWN], now))
             for name, value in zip([name for name in group if name != "params"], values)
         ]
-        whole = digest.of_bytes(repr(now).encode("utf-8", "backslashreplace"))
-        training.event(training.steps + 1, STAGE, "%s %s" % (whole, "; ".join(shown)))
+        full_digest = digest.of_bytes(repr(now).encode("utf-8", "backslashreplace"))
+        training.event(training.steps + 1, STAGE, "%s %s" % (full_digest, "; ".join(shown)))
         self._write_source(known, groups, before, now)
 
     def _write_source(self, known: Any, groups: Sequence[dict[str, Any]], before: Any, now: Any) -> None:
         names = [name for name in groups[0] if name != "params"] if groups else []
-        changed = [name for place, name in enumerate(names) if before is None or before[0][place] != now[0][place]]
-        place = self._set_at.pop(known, None)
+        changed = [name for index, name in enumerate(names) if before is None or before[0][index] != now[0][index]]
+        location = self._set_at.pop(known, None)
         for name in changed:
-            where = place or self._assigned(name)
+            where = location or self._assigned(name)
             if where is not None and seeds.has_room(name, where):
                 seeds.write(self._sink, "hyperparameter", name, where, _text(now[0][names.index(name)]))
 
@@ -93,18 +93,18 @@ class Hyperparameters:
             if frames.is_user_code(frame.f_code.co_filename):
                 files[frame.f_code.co_filename] = None
             frame = frame.f_back
-        found = [(file, line) for file in files for line in _assigning(linecache.getlines(file), name)]
-        return found[0] if len(found) == 1 else None
+        locations = [(file, line) for file in files for line in _assigning(linecache.getlines(file), name)]
+        return locations[0] if len(locations) == 1 else None
 
 
 def _assigning(lines: Iterable[str], name: str) -> list[int]:
     keys = ('["%s"]' % name, "['%s']" % name)
-    found = []
+    line_numbers = []
     for number, line in enumerate(lines, start=1):
         after = next((line.partition(key)[2].lstrip() for key in keys if key in line), "")
         if (after[:1] == "=" and after[:2] != "==") or after[:2] in ("*=", "/=", "+=", "-="):
-            found.append(number)
-    return found
+            line_numbers.append(number)
+    return line_numbers
 
 
 def _values(group: dict[str, Any], plain: Callable[[Any], Any]) -> tuple[Any, ...]:

@@ -62,15 +62,15 @@ class SklearnWatcher:
             if "__del__" in vars(holder):
                 read_when_freed(holder, self._fits)
             for name in _METHODS:
-                found = vars(holder).get(name)
-                if found is not None and not isinstance(found, FitMethod):
-                    self._replace(holder, name, found)
+                method = vars(holder).get(name)
+                if method is not None and not isinstance(method, FitMethod):
+                    self._replace(holder, name, method)
 
-    def _replace(self, holder: Any, name: str, found: Any) -> None:
-        if isinstance(found, types.FunctionType):
-            setattr(holder, name, FitMethod(found, self._fits))
-        elif isinstance(getattr(found, "fn", None), types.FunctionType):  # sklearn.utils.metaestimators.available_if
-            found.fn = FitMethod(found.fn, self._fits)
+    def _replace(self, holder: Any, name: str, method: Any) -> None:
+        if isinstance(method, types.FunctionType):
+            setattr(holder, name, FitMethod(method, self._fits))
+        elif isinstance(getattr(method, "fn", None), types.FunctionType):  # sklearn.utils.metaestimators.available_if
+            method.fn = FitMethod(method.fn, self._fits)
 
     def _tasks(self, parallel: Any) -> None:
         # What scikit-learn runs in threads and processes belongs to the fit that asked for it. What a script runs by

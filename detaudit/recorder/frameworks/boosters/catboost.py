@@ -27,9 +27,9 @@ def _read(model: Any) -> Any:
     descriptor = os.memfd_create("detaudit")
     with os.fdopen(descriptor, "rb") as file:
         model.save_model("/proc/self/fd/%d" % descriptor, format="json")
-        found = json.loads(file.read())
-    found[_OF_THIS_TRAINING] = found[_OF_THIS_TRAINING].get("class_params")
-    return with_arrays(found), model.get_leaf_values()  # the text of the JSON has fewer digits
+        document = json.loads(file.read())
+    document[_OF_THIS_TRAINING] = document[_OF_THIS_TRAINING].get("class_params")
+    return with_arrays(document), model.get_leaf_values()  # the text of the JSON has fewer digits
 
 
 def install(catboost: Any, recorder: Recorder) -> None:

@@ -99,27 +99,27 @@ class CarriedState:
 
     def enter(self, plan: Plan, inputs: Sequence[Any]) -> None:
         """Handle the inputs of a training call: outputs of earlier ones among them, but for weights, are carried."""
-        given = {id(array) for place, array in enumerate(inputs) if place not in plan.weights}
+        input_ids = {id(array) for index, array in enumerate(inputs) if index not in plan.weights}
         for earlier, references in self._latest.items():
             if not earlier.carried:
                 outputs = enumerate([reference() for reference in references])
-                returned = [place for place, array in outputs if id(array) in given and has_floats(array)]
+                returned = [index for index, array in outputs if id(array) in input_ids and has_floats(array)]
                 known = {*earlier.updated, *earlier.passed}
-                earlier.carried += [place for place in returned if place not in known]  # other traces share the list
+                earlier.carried += [index for index in returned if index not in known]  # other traces share the list
 
     def leave(self, plan: Plan, outputs: Sequence[Any]) -> None:
         """Handle the outputs of that call."""
         if plan.carried and self._latest:  # at the first call it may be known from another thread, by chance
-            self._keep({plan.names[place]: outputs[place] for place in plan.carried})
+            self._keep({plan.names[index]: outputs[index] for index in plan.carried})
         self._latest[plan] = [reference_to(array) for array in outputs]
 
     def collections(self, named: dict[str, Any]) -> None:
         """Handle collections that a model returned, by name."""
         self._keep({name: array for name, array in named.items() if has_floats(array)})
 
-    def at_last(self, held: dict[str, PinnedArray]) -> None:
+    def at_last(self, arrays: dict[str, PinnedArray]) -> None:
         """Add arrays that count at the end only."""
-        self._held.update(held)
+        self._held.update(arrays)
 
     def _keep(self, named: dict[str, Any]) -> None:
         self._new = self._new or bool(named)
@@ -127,7 +127,7 @@ class CarriedState:
 
     def held(self) -> list[PinnedArray]:
         """Return what is held until the end. What a later call took and whose buffer it reused came back changed."""
-        self._held = {name: held for name, held in self._held.items() if not _is_deleted(held.array)}
+        self._held = {name: pinned for name, pinned in self._held.items() if not _is_deleted(pinned.array)}
         return list(self._held.values())
 
     def at_step(self) -> str | None:
@@ -174,13 +174,13 @@ class LiveArrays:
         kinds = set() if of_task else self._kinds()
         arrays = [one for one in self._jax.live_arrays() if kind_of(one) in kinds] if kinds else []
         parts = self._reader.parts([one for one in arrays if getattr(one, "is_fully_addressable", True)])
-        found = sorted(
+        distinct_arrays = sorted(
             {(dtype, tuple([int(size) for size in shape]), "%016x" % words) for _, dtype, shape, words in parts}
         )
-        rest = found[_MOST_LIVE:]
+        rest = distinct_arrays[_MOST_LIVE:]
         records: list[list[Any]] = [
             ["Array", "unnamed array of " + dtype, True, dtype, list(shape), words]
-            for dtype, shape, words in found[:_MOST_LIVE]
+            for dtype, shape, words in distinct_arrays[:_MOST_LIVE]
         ]
         if rest:
             records.append(["Array", "unnamed arrays", True, "", [len(rest)], digest.of_bytes(repr(rest).encode())])

@@ -97,19 +97,19 @@ class Plan(Roles):
 NOTHING = Plan()
 
 
-def places_of(wanted: Sequence[Any], leaves: Sequence[Any]) -> list[int]:
-    """Return the positions of the wanted arrays among the leaves, without repetitions and missing ones."""
-    place = {id(leaf): index for index, leaf in reversed(list(enumerate(leaves)))}
-    return list(dict.fromkeys([place[id(array)] for array in wanted if id(array) in place]))
+def places_of(arrays: Sequence[Any], leaves: Sequence[Any]) -> list[int]:
+    """Return the positions of the arrays among the leaves, without repetitions and missing ones."""
+    positions = {id(leaf): index for index, leaf in reversed(list(enumerate(leaves)))}
+    return list(dict.fromkeys([positions[id(array)] for array in arrays if id(array) in positions]))
 
 
 def of_loop(body: Plan, first: int, number: int) -> Plan:
     """Return the plan of a loop from the plan of its body. Weights among the carried values are returned updated."""
     plan = Plan()
     plan.weights, plan.passed, plan.inner = body.weights, set(), body.inner
-    plan.losses = [place for place in body.losses if place < number]
-    plan.histories = [*body.histories, *[place for place in body.losses if place >= number]]
-    plan.updated = body.updated or [place - first for place in body.weights if first <= place < first + number]
+    plan.losses = [position for position in body.losses if position < number]
+    plan.histories = [*body.histories, *[position for position in body.losses if position >= number]]
+    plan.updated = body.updated or [position - first for position in body.weights if first <= position < first + number]
     return plan
 
 
@@ -308,12 +308,12 @@ class _Call:
         frames, plan, outputs = self._frames, self.plan, self._frames.flatten(result)[0]
         if frames.tracing:
             top = frames.top
-            top.weights += [self._leaves[place] for place in plan.weights]
-            top.losses += [outputs[place] for place in plan.losses]
-            top.histories += [outputs[place] for place in plan.histories]
-            top.updated += [outputs[place] for place in plan.updated]
-            top.collections += [outputs[place] for place in plan.collections]
-            top.gradients += [outputs[place] for place in plan.gradients]
+            top.weights += [self._leaves[position] for position in plan.weights]
+            top.losses += [outputs[position] for position in plan.losses]
+            top.histories += [outputs[position] for position in plan.histories]
+            top.updated += [outputs[position] for position in plan.updated]
+            top.collections += [outputs[position] for position in plan.collections]
+            top.gradients += [outputs[position] for position in plan.gradients]
             top.inner = top.inner or plan.inner
         elif frames.have_values(outputs):
             if plan.trains:
@@ -321,7 +321,7 @@ class _Call:
             elif plan.inner:
                 frames.observer.result(outputs)
             elif plan.collections:
-                frames.observer.collections({plan.names[place]: outputs[place] for place in plan.collections})
+                frames.observer.collections({plan.names[position]: outputs[position] for position in plan.collections})
 
 
 # Wrap the functions that are passed to jax.jit, jax.vmap and JAX's loops, to follow their calls.
@@ -374,14 +374,16 @@ class Jitted:
 
     def _ran_compiled(self, run: Any, static: tuple[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run what was compiled ahead of time, which does not take the static arguments that it was lowered with."""
-        given, named = static
+        positional, named = static
         dynamic = iter(args)
         options = self._options
         nums, names = options.get("static_argnums") or options.get(_STATIC_IN_PMAP), options.get("static_argnames")
-        places = {n % len(given) for n in ((nums,) if isinstance(nums, int) else nums or ())} if given else set()
-        whole = tuple([arg if index in places else next(dynamic, arg) for index, arg in enumerate(given)])
+        places = (
+            {n % len(positional) for n in ((nums,) if isinstance(nums, int) else nums or ())} if positional else set()
+        )
+        all_args = tuple([arg if index in places else next(dynamic, arg) for index, arg in enumerate(positional)])
         fixed = {name: named[name] for name in ((names,) if isinstance(names, str) else names or ()) if name in named}
-        return self._frames.call(run, self._traced, (whole, {**fixed, **kwargs}), donates=self._donates)
+        return self._frames.call(run, self._traced, (all_args, {**fixed, **kwargs}), donates=self._donates)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind a compiled method."""

@@ -165,9 +165,9 @@ class Steps:
     def result(self, outputs: list[Any]) -> None:
         """Handle the outputs of a call that trains weights which are none of its inputs."""
         with self.training.lock:
-            found = [array for array in outputs if has_floats(array)]
-            if found:
-                self.training.step(("result", _structure(found)), [PinnedArray(array) for array in found])
+            arrays = [array for array in outputs if has_floats(array)]
+            if arrays:
+                self.training.step(("result", _structure(arrays)), [PinnedArray(array) for array in arrays])
 
     def update(self, weights: list[Any]) -> None:
         """Handle an update in code that is not compiled."""
@@ -192,10 +192,10 @@ class Steps:
         """Handle the outputs of that call."""
         with self.training.lock:
             self.state.leave(plan, outputs)
-            losses = [outputs[place] for place in plan.losses]
-            self._record_losses(losses, [outputs[place] for place in plan.histories])
+            losses = [outputs[index] for index in plan.losses]
+            self._record_losses(losses, [outputs[index] for index in plan.histories])
             if plan.updated:
-                self._end([outputs[place] for place in plan.updated])
+                self._end([outputs[index] for index in plan.updated])
             else:
                 self._returned = plan, [reference_to(array) for array in outputs]
                 self._keep_results(plan, outputs)
@@ -208,10 +208,10 @@ class Steps:
     def donated(self, inputs: list[Any]) -> None:
         """Copy the weights that are held for the end, if JAX is about to reuse their buffers."""
         with self.training.lock:
-            given = {id(array) for array in inputs}
-            for held in [*self._held, *self._gradients, *self._changed, *self.state.held()]:
-                if id(held.array) in given:
-                    held.array = sys.modules["numpy"].array(held.array)
+            input_ids = {id(array) for array in inputs}
+            for pinned in [*self._held, *self._gradients, *self._changed, *self.state.held()]:
+                if id(pinned.array) in input_ids:
+                    pinned.array = sys.modules["numpy"].array(pinned.array)
 
     def _record_losses(self, losses: list[Any], histories: list[Any]) -> None:
         for loss in losses:
@@ -253,15 +253,15 @@ class Steps:
 
     def _keep_results(self, plan: Plan, outputs: list[Any]) -> None:
         """Keep the outputs of a call that may be its updated weights, and those that may be gradients."""
-        wanted = _structure(self._entered)
+        kinds = _structure(self._entered)
         known = {*plan.passed, *plan.losses, *plan.histories}
-        places = [place for place in range(len(outputs)) if place not in known and place not in plan.gradients]
-        starts = range(len(places) - len(wanted) + 1)
-        blocks = [places[start : start + len(wanted)] for start in starts] if wanted else []
-        found = next((block for block in blocks if _structure([outputs[place] for place in block]) == wanted), [])
-        self._changed = [PinnedArray(outputs[place]) for place in found]
-        others = [array for place, array in enumerate(outputs) if place not in found and place not in known]
-        self._gradients = [PinnedArray(array) for array in others if has_floats(array) and kind_of(array) in {*wanted}]
+        places = [index for index in range(len(outputs)) if index not in known and index not in plan.gradients]
+        starts = range(len(places) - len(kinds) + 1)
+        blocks = [places[start : start + len(kinds)] for start in starts] if kinds else []
+        updated = next((block for block in blocks if _structure([outputs[index] for index in block]) == kinds), [])
+        self._changed = [PinnedArray(outputs[index]) for index in updated]
+        others = [array for index, array in enumerate(outputs) if index not in updated and index not in known]
+        self._gradients = [PinnedArray(array) for array in others if has_floats(array) and kind_of(array) in {*kinds}]
 
     def end_last(self) -> None:
         """End the step of the last gradient, if no update showed its end: record what is known of its results."""
@@ -269,8 +269,8 @@ class Steps:
             return
         gradients = self._gradients
         if self._changed:
-            self._end([held.array for held in self._changed])
-            self.state.at_last({f"last gradients/{index}": held for index, held in enumerate(gradients)})
+            self._end([pinned.array for pinned in self._changed])
+            self.state.at_last({f"last gradients/{index}": pinned for index, pinned in enumerate(gradients)})
             return
         if gradients and self.training.wants("update"):
             self.training.event(self.training.steps + 1, "update", digest.of_parts(self._reader.parts(gradients)))
@@ -374,10 +374,10 @@ class JaxWatcher:
         def watched(*args: Any, **kwargs: Any) -> Any:
             result, outermost = self._inside(lambda: function(*args, **kwargs))
             if outermost:
-                found: Any
-                found, gradients = result if value else (None, result[0] if has_aux else result)
-                losses = [found[0] if has_aux else found] if value else []
-                self._guarded("gradient", lambda: self._note([args[place] for place in places], losses, gradients))
+                output: Any
+                output, gradients = result if value else (None, result[0] if has_aux else result)
+                losses = [output[0] if has_aux else output] if value else []
+                self._guarded("gradient", lambda: self._note([args[argnum] for argnum in places], losses, gradients))
             return result
 
         return watched

@@ -195,17 +195,17 @@ class Rings:
                 number=ring.count.assign_add(1),
             )
             ring.batch.assign(none)
-            place = tf.cast((row.number - 1) % RING, tf.int32)
-            tf.raw_ops.ResourceScatterUpdate(resource=ring.rows.handle, indices=place, updates=tf.stack(row))
+            index = tf.cast((row.number - 1) % RING, tf.int32)
+            tf.raw_ops.ResourceScatterUpdate(resource=ring.rows.handle, indices=index, updates=tf.stack(row))
 
     def new(self) -> tuple[int, list[Row]]:
         """Return the number of steps since the last call, and the rows of those that were not overwritten.
 
         The rows of several devices alternate.
         """
-        found = [ring.new() for ring in self._rings.values()]
-        turns = itertools.zip_longest(*[rows for _, rows in found])
-        return sum([added for added, _ in found]), [row for turn in turns for row in turn if row is not None]
+        additions = [ring.new() for ring in self._rings.values()]
+        turns = itertools.zip_longest(*[rows for _, rows in additions])
+        return sum([added for added, _ in additions]), [row for turn in turns for row in turn if row is not None]
 
     def used_by(self, functions: Iterable[Any]) -> list[Any]:
         """Return the recorder's variables that these concrete functions use."""

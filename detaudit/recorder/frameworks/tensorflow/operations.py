@@ -42,9 +42,9 @@ class ThreadCalls:
         """Digest the arguments and the variables before a call. Return a function that writes the line after it."""
         if call.thread == wire.MAIN_THREAD or self._stream.level != "ops":
             return None
-        place = self._places.ran("", (), (), sys._getframe(1))
-        given = [self._runs.digest(value) for value in self._flatten(arguments) if hasattr(value, "shape")]
-        found = self._digests()
+        position = self._places.ran("", (), (), sys._getframe(1))
+        argument_digests = [self._runs.digest(value) for value in self._flatten(arguments) if hasattr(value, "shape")]
+        digests_before = self._digests()
         step = self._stream.step(False)
 
         def after() -> None:
@@ -58,10 +58,15 @@ class ThreadCalls:
                 thread=call.thread,
                 step=step,
                 op="tf.function",
-                ins=[*([text, -1] for text in given), *([found.get(number, ""), number] for number in sorted(left))],
-                outs=[[text, number, True] for number, text in sorted(left.items()) if text != found.get(number)],
-                file=place.file,
-                line=place.line,
+                ins=[
+                    *([text, -1] for text in argument_digests),
+                    *([digests_before.get(number, ""), number] for number in sorted(left)),
+                ],
+                outs=[
+                    [text, number, True] for number, text in sorted(left.items()) if text != digests_before.get(number)
+                ],
+                file=position.file,
+                line=position.line,
                 **({"shared": shared} if shared else {}),
             )
 
@@ -125,11 +130,11 @@ class Operations:
 
     def around_call(self, call: Call, arguments: Any) -> Callable[[], None]:
         """Read the variables with unknown values before an outermost call. Return a function to call after it."""
-        found: list[Callable[[], None] | None] = []
+        callbacks: list[Callable[[], None] | None] = []
         if self._stream.open:
             self._guarded(self._variables.read_all_unknown)
-            self._guarded(lambda: found.append(self._threads.around(call, arguments)))
-        return lambda: self._guarded(found[0]) if found and found[0] else None
+            self._guarded(lambda: callbacks.append(self._threads.around(call, arguments)))
+        return lambda: self._guarded(callbacks[0]) if callbacks and callbacks[0] else None
 
     def _guarded(self, observe: Callable[[], object]) -> None:
         try:
@@ -160,17 +165,17 @@ class Operations:
         if self._stream.open and not (graph is None and writes):  # an eager operation has written already
             for number in numbers.values():
                 self._variables.read_unknown(number)
-        found = () if op_type in runs.ONLY_WRITES else tuple([numbers[id(handle)] for handle in reads])
+        read_numbers = () if op_type in runs.ONLY_WRITES else tuple([numbers[id(handle)] for handle in reads])
         if graph is None:
-            place = self._places.ran(op_type, ins, outs, frame)
-            site = Site(op_type, place, backward=self._places.in_gradient, found=found)
+            position = self._places.ran(op_type, ins, outs, frame)
+            site = Site(op_type, position, backward=self._places.in_gradient, found=read_numbers)
             site = site._replace(numbers=places(ins, None), attributes=attributes(attrs))
             site = self._with_node(site, inputs, attrs, None)
             self._observe_eager(site, ins, outs, writes, numbers)
         else:
             operation = outputs[0].op if len(outputs) else graph.get_operation_by_name(name)
             node = operation.name
-            site = Site(op_type, self._places.traced(operation, frame), self._names.of(graph), node, found=found)
+            site = Site(op_type, self._places.traced(operation, frame), self._names.of(graph), node, found=read_numbers)
             site = site._replace(numbers=places(ins, graph), attributes=attributes(attrs))
             site = self._with_node(site, inputs, attrs, operation)
             self._observe_in_graph(site, operation, ins, outs, writes, numbers)
@@ -300,9 +305,11 @@ def _calls_in_parallel(frame: FrameType) -> bool:
     """Return whether the constructor of a dataset traces a function that is then called several times at once."""
     if tensorflow.keeps_order():
         return False
-    given, absent = frame.f_locals, object()
-    calls = given.get(tensorflow.PARALLEL, absent)
-    return not tensorflow.is_one(calls) and (calls is not absent or "Parallel" in type(given.get("self")).__name__)
+    frame_locals, absent = frame.f_locals, object()
+    calls = frame_locals.get(tensorflow.PARALLEL, absent)
+    return not tensorflow.is_one(calls) and (
+        calls is not absent or "Parallel" in type(frame_locals.get("self")).__name__
+    )
 
 
 # List the operations of TensorFlow that may race when they are traced, without changing a graph.
@@ -329,18 +336,18 @@ class Scan:
         if not self._racing.may(op_type, graph, inputs) or is_own(frame):
             return
         if graph is None:
-            place = self._places.ran(op_type, inputs, outputs, frame)
-            if (op_type, place.file, place.line) in self._known:
+            position = self._places.ran(op_type, inputs, outputs, frame)
+            if (op_type, position.file, position.line) in self._known:
                 return
-            self._known.add((op_type, place.file, place.line))
+            self._known.add((op_type, position.file, position.line))
             node = key = ""
         else:
             operation = outputs[0].op if len(outputs) else graph.get_operation_by_name(name)
-            place, node = self._places.traced(operation, frame), operation.name
+            position, node = self._places.traced(operation, frame), operation.name
             key = f"{self._names.of(graph)}/{node}"
-        self._write(op_type, place, {"key": key, "node": node, "module": place.module})
+        self._write(op_type, position, {"key": key, "node": node, "module": position.module})
 
-    def _write(self, op_type: str, place: Any, more: dict[str, str]) -> None:
+    def _write(self, op_type: str, position: Any, more: dict[str, str]) -> None:
         fields: dict[str, Any] = {name: value for name, value in more.items() if value}
         if runs.RANDOM.match(op_type):
             fields["random"] = True
@@ -353,8 +360,8 @@ class Scan:
             ins=[],
             outs=[],
             listed=True,
-            file=place.file,
-            line=place.line,
+            file=position.file,
+            line=position.line,
             **fields,
         )
 

@@ -253,4 +253,4 @@ class Places:
         op_name, inputs, outputs = self._inside.forward
         made = [self._made.get(getattr(tensor, "_id", -1)) for tensor in outputs]
         fed = [self._fed.get((op_name, getattr(tensor, "_id", -1))) for tensor in inputs]
-        return next((place for place in made + fed if place is not None), None)
+        return next((position for position in made + fed if position is not None), None)

@@ -114,17 +114,17 @@ def node(op_type: str, inputs: Sequence[Any], attrs: Any, operation: Any) -> Nod
     """Return an operation of a graph, or if ``operation`` is None, an eager one with these attributes."""
     if op_type in _OF_PYTHON:
         return Node(op_type, obstacle="library", detail=op_type)
-    found = []
+    kinds = []
     for tensor in inputs:
         dtype = tensor.dtype.name
         if dtype != "resource" and (dtype not in DTYPES or dtype == "string"):
             return Node(op_type, obstacle="argument", detail=dtype)
-        found.append(VARIABLE if dtype == "resource" else VALUE)
+        kinds.append(VARIABLE if dtype == "resource" else VALUE)
     try:
         message = operation.node_def if operation is not None else _eager(op_type, attrs)
     except Exception as error:
         return Node(op_type, obstacle="argument", detail=repr(error)[:200])
-    return Node(op_type, str(message), tuple(found))
+    return Node(op_type, str(message), tuple(kinds))
 
 
 def _eager(op_type: str, attrs: Any) -> Any:
@@ -140,18 +140,18 @@ def _eager(op_type: str, attrs: Any) -> Any:
 
 
 def save(
-    stream: OpStream, found: Node, values: Sequence[Any], states: Sequence[Any], *, random: bool, backward: bool
+    stream: OpStream, operation: Node, values: Sequence[Any], states: Sequence[Any], *, random: bool, backward: bool
 ) -> None:
     """Write a line ``call`` with the arrays of its inputs; ``states`` are those of variables, None if unknown."""
-    obstacle, detail = ("random", "") if random else (found.obstacle, found.detail)
+    obstacle, detail = ("random", "") if random else (operation.obstacle, operation.detail)
     of_variables, of_values = list(states), list(values)
-    unknown = len(of_variables) != found.inputs.count(VARIABLE) or any(one is None for one in of_variables)
+    unknown = len(of_variables) != operation.inputs.count(VARIABLE) or any(one is None for one in of_variables)
     obstacle = obstacle or ("variable" if unknown else "")
-    arrays = [] if obstacle else [(of_variables if kind == VARIABLE else of_values).pop(0) for kind in found.inputs]
+    arrays = [] if obstacle else [(of_variables if kind == VARIABLE else of_values).pop(0) for kind in operation.inputs]
     if sum(array.nbytes for array in arrays) > int(stream.wanted["call"]):
         obstacle = "too-large"
     if obstacle:
-        stream.write("call", framework="tensorflow", op=found.op, obstacle=obstacle, detail=detail)
+        stream.write("call", framework="tensorflow", op=operation.op, obstacle=obstacle, detail=detail)
         return
     inputs = [
         {
@@ -160,12 +160,12 @@ def save(
             "dtype": str(array.dtype),
             "shape": list(array.shape),
         }
-        for index, (kind, array) in enumerate(zip(found.inputs, arrays))
+        for index, (kind, array) in enumerate(zip(operation.inputs, arrays))
     ]
     tf: Any = sys.modules["tensorflow"]
     threads = tf.config.threading
     stream.write(
-        "call", framework="tensorflow", op=found.op, backward=backward, node=found.text, inputs=inputs,
+        "call", framework="tensorflow", op=operation.op, backward=backward, node=operation.text, inputs=inputs,
         settings={
             "intra": threads.get_intra_op_parallelism_threads(),
             "inter": threads.get_inter_op_parallelism_threads(),
@@ -318,19 +318,19 @@ class Runs:
             thread, key = call.thread, self._calls.key(site.graph, site.node)
         else:
             thread, key = threads.name_of_lane(), ""
-        place = self._counts.get(thread, 0)
+        count = self._counts.get(thread, 0)
         if not key:
-            self._counts[thread] = place + 1
+            self._counts[thread] = count + 1
         if not self._keeps:
             self._write(site, thread, key, ins, outs)
-        elif key == self._stream.wanted.get("key") if key else self._is_wanted(thread, place):
+        elif key == self._stream.wanted.get("key") if key else self._is_wanted(thread, count):
             self._keep(site, ins, outs)
         elif site.written:
             self._written(site, [self._state(array) for array in outs[-len(site.written) :]])
 
-    def _is_wanted(self, thread: str, place: int) -> bool:
-        wanted = self._stream.wanted
-        return not wanted.get("key") and wanted.get("thread") == thread and wanted.get("n") == place
+    def _is_wanted(self, thread: str, count: int) -> bool:
+        request = self._stream.wanted
+        return not request.get("key") and request.get("thread") == thread and request.get("n") == count
 
     def _write(self, site: Site, thread: str, key: str, ins: Sequence[Any], outs: Sequence[Any]) -> None:
         made = [self._state(array) for array in outs]

@@ -86,10 +86,10 @@ def _assigned(graph: Any, running: set[Any]) -> tuple[dict[Any, Any], Any]:
 
     Initializers and checkpoints set them too, but to what does not depend on their values.
     """
-    found: dict[Any, Any] = {}
+    variables: dict[Any, Any] = {}
     writes = [op for op in running if op.type.startswith(_WRITES) and op.inputs]
     if not writes:
-        return found, None
+        return variables, None
     handles = {getattr(variable, "handle", variable).op: variable for variable in graph.get_collection(_TRAINABLE)}
     owners = []
     for op in writes:
@@ -98,9 +98,9 @@ def _assigned(graph: Any, running: set[Any]) -> tuple[dict[Any, Any], Any]:
         if variable is None or not variable.dtype.base_dtype.is_floating:
             continue
         if op.type not in _ASSIGNS or handle in _ancestors([op.inputs[1].op]):
-            found[handle] = variable
+            variables[handle] = variable
             owners.append(op)
-    ordered = {handle: variable for handle, variable in handles.items() if handle in found}
+    ordered = {handle: variable for handle, variable in handles.items() if handle in variables}
     return ordered, min(owners, key=lambda op: op.name, default=None)
 
 
@@ -246,8 +246,8 @@ class SessionWatcher:
     def taken(self, losses: Any, sources: Any, gradients: Any) -> bool:
         """Keep the gradients that a script took in a graph for sessions. Return False if it is another graph."""
         flatten = self._tf.nest.flatten
-        found = flatten(losses)
-        if not found or not self._is_for_sessions(getattr(found[0], "graph", None)):
+        loss_tensors = flatten(losses)
+        if not loss_tensors or not self._is_for_sessions(getattr(loss_tensors[0], "graph", None)):
             return False
         pairs = [
             (gradient, variable)
@@ -256,7 +256,7 @@ class SessionWatcher:
         ]
         if pairs:
             first = flatten(pairs[0][0], expand_composites=True)[0]
-            self._keep(first.op, tuple(found), pairs, assigned=True)
+            self._keep(first.op, tuple(loss_tensors), pairs, assigned=True)
         return True
 
     def _keep(
@@ -388,9 +388,9 @@ def watch_symbolic_gradients(tf: Any, sink: Sink, observe: Callable[[Any, Any, A
 
     def watched(compute: Callable[..., Any]) -> Callable[..., Any]:
         def gradients(ys: Any, xs: Any, *args: Any, **kwargs: Any) -> Any:
-            found = compute(ys, xs, *args, **kwargs)
-            sink.guarded("gradients", lambda: observe(ys, xs, found))
-            return found
+            derivatives = compute(ys, xs, *args, **kwargs)
+            sink.guarded("gradients", lambda: observe(ys, xs, derivatives))
+            return derivatives
 
         return gradients
 

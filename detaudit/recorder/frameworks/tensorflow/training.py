@@ -71,8 +71,8 @@ class Assigned:
         """Leave out what a gradient trains: a variable, the one inside a Keras variable, or those of replicas."""
         for source in sources:
             inner = getattr(source, "value", None)  # a method of TensorFlow's own variables
-            held = source if inner is None or callable(inner) else inner
-            for one in getattr(held, "values", (held,)):
+            variable = source if inner is None or callable(inner) else inner
+            for one in getattr(variable, "values", (variable,)):
                 self._variables.pop(id(one), None)
                 self._trained[id(one)] = weakref.ref(one)
 
@@ -150,17 +150,17 @@ class InputData:
 
         The latter are outputs of another model, not data.
         """
-        tf, found = self._tf, []
+        tf, tensors = self._tf, []
         for leaf in leaves(arguments):
             if type(leaf) is self._tensor:  # what follows asks abstract classes, which takes long
                 if self._is_data(leaf):
-                    found.append(leaf)
+                    tensors.append(leaf)
                 continue
             parts = tf.nest.flatten(leaf, expand_composites=True) if isinstance(leaf, self._composite) else [leaf]
             for part in parts:
                 if isinstance(part, self._np.ndarray) or (tf.is_tensor(part) and self._is_data(part)):
-                    found.append(part)
-        return found
+                    tensors.append(part)
+        return tensors
 
     def _is_data(self, tensor: Any) -> bool:
         usual = type(tensor) is self._tensor or isinstance(tensor, self._tf.Tensor)

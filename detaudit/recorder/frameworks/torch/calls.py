@@ -154,9 +154,9 @@ def _definers(torch: Any, namespace: str, name: str) -> Iterator[str]:
     if custom is not None:
         yield custom._init_fn.__module__
         return
-    for module, found in list(sys.modules.items()):
-        held = list(vars(found).values()) if hasattr(found, "__dict__") else []
-        if any(type(one) is torch.library.Library and one.ns == namespace for one in held):
+    for module, imported_module in list(sys.modules.items()):
+        attributes = list(vars(imported_module).values()) if hasattr(imported_module, "__dict__") else []
+        if any(type(one) is torch.library.Library and one.ns == namespace for one in attributes):
             yield module
     if namespace in sys.modules:
         yield namespace
@@ -299,8 +299,8 @@ class StepWatcher:
     def _dtype(self, tensors: list[Any], kwargs: Any) -> str:
         """Return the type of the first floating-point tensor, else of the first one, else that of the result."""
         floating = [one.dtype for one in tensors if _is_floating(one)]
-        found = floating or [one.dtype for one in tensors] or [kwargs.get("dtype") or self._torch.get_default_dtype()]
-        return str(found[0]).partition(".")[2]
+        dtypes = floating or [one.dtype for one in tensors] or [kwargs.get("dtype") or self._torch.get_default_dtype()]
+        return str(dtypes[0]).partition(".")[2]
 
     def _saved(self, span: _Span) -> dict[str, Any]:
         """Save memory, unless that needs too much: then floating-point numbers are to be drawn."""
@@ -397,18 +397,18 @@ class _StepArguments(Arguments):
 
     def spans(self, fields: Any) -> list[_Span]:
         """Return the spans, after counting the offsets of the encoded tensors from where these begin."""
-        found = list(self._spans.values())
-        for held in _encoded_tensors(fields):
-            size = self._torch.empty(0, dtype=getattr(self._torch, held["dtype"])).element_size()
-            held["offset"] = max(held["offset"] - found[held["storage"]].start // size, 0)
-        return found
+        spans = list(self._spans.values())
+        for tensor in _encoded_tensors(fields):
+            size = self._torch.empty(0, dtype=getattr(self._torch, tensor["dtype"])).element_size()
+            tensor["offset"] = max(tensor["offset"] - spans[tensor["storage"]].start // size, 0)
+        return spans
 
 
 def _encoded_tensors(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, dict) and set(value) == {"tensor"}:
         return [value["tensor"]]
     items = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-    return [held for item in items for held in _encoded_tensors(item)]
+    return [tensor for item in items for tensor in _encoded_tensors(item)]
 
 
 def _is_floating(tensor: Any) -> bool:

@@ -81,17 +81,17 @@ class Memory:
             return -1
         with self.lock:
             # As long as the weak reference exists, the address is not reused.
-            found = self._numbers.get(storage._cdata)
-            if found is None:
+            entry = self._numbers.get(storage._cdata)
+            if entry is None:
                 if self._next % _SWEEP == _SWEEP - 1:
                     self._sweep()
-                found = self._numbers[storage._cdata] = self._next, self._weak_ref(storage)
+                entry = self._numbers[storage._cdata] = self._next, self._weak_ref(storage)
                 self._next += 1
                 if tensor.device.type == "cpu" and storage.is_shared():
-                    self.shared.add(found[0])
+                    self.shared.add(entry[0])
                 elif made:
-                    self._known[found[0]] = {}
-            return found[0]
+                    self._known[entry[0]] = {}
+            return entry[0]
 
     def _sweep(self) -> None:
         gone = [address for address, (_, reference) in self._numbers.items() if reference.expired()]
@@ -111,16 +111,16 @@ class Memory:
 
         ``ahead`` is the amount by which torch will increase the versions at the end of the running operation.
         """
-        found = [self._look_up(tensor, number) for tensor, number in zip(tensors, numbers)]
-        missing = [place for place, (text, _) in enumerate(found) if not text]
-        parts = self.reader.parts([tensors[place] for place in missing]) if missing else ()
-        for place, (_, dtype, shape, words) in zip(missing, parts):
+        lookups = [self._look_up(tensor, number) for tensor, number in zip(tensors, numbers)]
+        missing = [index for index, (text, _) in enumerate(lookups) if not text]
+        parts = self.reader.parts([tensors[index] for index in missing]) if missing else ()
+        for index, (_, dtype, shape, words) in zip(missing, parts):
             text = "%s%s:%016x" % (dtype.removeprefix("torch."), list(shape), words)
-            key, known = found[place][1], self._known.get(numbers[place])
+            key, known = lookups[index][1], self._known.get(numbers[index])
             if known is not None and key is not None:
                 known[key[:-1]] = key[-1] + ahead, text
-            found[place] = text, key
-        return [text for text, _ in found]
+            lookups[index] = text, key
+        return [text for text, _ in lookups]
 
     def _look_up(self, tensor: Any, number: int) -> tuple[str, Any]:
         known = self._known.get(number)
@@ -177,9 +177,9 @@ class TorchPlaces:
         """Return the place of the running operation. ``node`` is its backward node, None in a forward pass."""
         if node is None:
             made = self._next_node()
-            place = self._here(frame)
-            self._remember(made, place)
-            return place
+            location = self._here(frame)
+            self._remember(made, location)
+            return location
         own = self._inside_backward(frame)
         if own is not None:  # an autograd.Function in user code
             return (*frames.place(own), "")
@@ -193,18 +193,18 @@ class TorchPlaces:
         if made > self._local.nodes:
             self._remember(made, self._here(frame))
 
-    def _remember(self, made: int, place: Place) -> None:
+    def _remember(self, made: int, location: Place) -> None:
         # A node gets its number before its operation runs, so the numbers since the last operation belong to this one.
         first, self._local.nodes = self._local.nodes, made
         thread = threading.get_ident()
         for number in range(max(first, made - 8), made):
-            self._made[thread, number] = self._made[0, number] = place
+            self._made[thread, number] = self._made[0, number] = location
         while len(self._made) > _MOST_FORWARDS:
             del self._made[next(iter(self._made))]
 
     def _here(self, frame: FrameType | None) -> Place:
-        found = frames.user_frame(frame)
-        file, line = frames.place(found) if found is not None else ("", 0)
+        user_frame = frames.user_frame(frame)
+        file, line = frames.place(user_frame) if user_frame is not None else ("", 0)
         return file, line, self._local.modules[-1] if self._local.modules else ""
 
     @staticmethod

@@ -131,8 +131,8 @@ class ModuleStates(ModelStates):
 
     def parts(self, model: Any) -> Iterable[tuple[str, Any]]:
         """Return a module and its submodules, by name."""
-        found: Iterable[tuple[str, Any]] = model.named_modules()
-        return found
+        named_modules: Iterable[tuple[str, Any]] = model.named_modules()
+        return named_modules
 
     def held(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the parameters and persistent buffers of a module that have values."""
@@ -183,7 +183,7 @@ class ModuleStates(ModelStates):
 
     def weights(self, module: Any) -> list[Any]:
         """Return all that a module and its submodules hold."""
-        return [held.tensor for _, part in self.parts(module) for held in self.held(part)]
+        return [own_tensor.tensor for _, part in self.parts(module) for own_tensor in self.held(part)]
 
     def tensors(self, value: Any) -> list[Any] | None:
         """Return a tensor, or none if it cannot be read; None for what is not a tensor."""
@@ -225,16 +225,16 @@ _kept: dict[type, str | None] = {}
 
 def _where(kind: type) -> str | None:
     if kind not in _kept:
-        found = next((name for name in _SAVED if hasattr(kind, name)), None)
+        attribute = next((name for name in _SAVED if hasattr(kind, name)), None)
         if kind.__flags__ & _HEAP:
-            return found
-        _kept[kind] = found
+            return attribute
+        _kept[kind] = attribute
     return _kept[kind]
 
 
 def targets_of(torch: Any, losses: Iterable[Any]) -> list[Any]:
     """Return the targets of the loss functions in the graphs of these losses, nearest to the root first."""
-    found = []
+    targets = []
     waiting = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
     for node in itertools.islice(waiting, NODES):  # more are appended meanwhile
         saved = _where(type(node))
@@ -243,8 +243,8 @@ def targets_of(torch: Any, losses: Iterable[Any]) -> list[Any]:
         elif _unhooked(node, saved):
             target = getattr(node, saved)
             if isinstance(target, torch.Tensor) and not target.requires_grad:
-                found.append(target)
-    return found
+                targets.append(target)
+    return targets
 
 
 def _unhooked(node: Any, saved: str) -> bool:

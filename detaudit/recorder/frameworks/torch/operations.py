@@ -107,18 +107,18 @@ _MOST = 64
 
 def scalars(args: Any, kwargs: dict[str, Any]) -> dict[str, str]:
     """Return the numbers among the arguments of an operation, by place from 1 or by name; ``2[0]`` is in a list."""
-    found: dict[str, str] = {}
+    numbers: dict[str, str] = {}
     for index, value in enumerate(args):
         if type(value) in _NUMBERS:
-            found[str(index + 1)] = repr(value)
+            numbers[str(index + 1)] = repr(value)
         elif type(value) in (list, tuple):
-            found.update(_elements(str(index + 1), value))
+            numbers.update(_elements(str(index + 1), value))
     for name, value in kwargs.items():
         if type(value) in _NUMBERS:
-            found[name] = repr(value)
+            numbers[name] = repr(value)
         elif type(value) in (list, tuple):
-            found.update(_elements(name, value))
-    return found
+            numbers.update(_elements(name, value))
+    return numbers
 
 
 def _elements(name: str, values: Any) -> Iterator[tuple[str, str]]:
@@ -178,14 +178,14 @@ class OperationWatcher:
         if kind.passed_over:
             self._guarded(lambda: self._passed(frame))
             return func(*args, **kwargs)
-        found: list[Any] = []
+        pending_lines: list[Any] = []
         forward = self._torch.is_grad_enabled() and self._node() is None
-        self._guarded(lambda: found.append(self._before(kind, args, kwargs, frame, forward)))
+        self._guarded(lambda: pending_lines.append(self._before(kind, args, kwargs, frame, forward)))
         result = func(*args, **kwargs)
-        if found and kind.collective:
+        if pending_lines and kind.collective:
             self._guarded(lambda: self._wait(result))
-        if found:
-            self._guarded(lambda: self._after(kind, args, kwargs, result, *found[0]))
+        if pending_lines:
+            self._guarded(lambda: self._after(kind, args, kwargs, result, *pending_lines[0]))
         return result
 
     def _guarded(self, observe: Callable[[], object]) -> None:
@@ -217,16 +217,16 @@ class OperationWatcher:
         if node is not None:
             fields["backward"], fields["node"] = True, node.name()
         tensors = list(tensors_in((args, kwargs), self._torch.Tensor))
-        wanted = self._wants(thread)
-        if self._stream.level == "tensors" and not wanted:
+        is_requested = self._wants(thread)
+        if self._stream.level == "tensors" and not is_requested:
             return fields, []
         numbers = [memory.number(tensor) for tensor in tensors]
         unread = {id(kwargs[name]) for name in kind.only_written if name in kwargs}
         if kind.overwrites:
             unread |= {id(tensor) for tensor in tensors_in(args[0], self._torch.Tensor)}
         read = [(tensor, number) for tensor, number in zip(tensors, numbers) if id(tensor) not in unread]
-        given = [tensor for tensor, _ in read]
-        texts = dict(zip(map(id, given), memory.digests(given, [number for _, number in read])))
+        read_tensors = [tensor for tensor, _ in read]
+        texts = dict(zip(map(id, read_tensors), memory.digests(read_tensors, [number for _, number in read])))
         fields["ins"] = [[texts.get(id(tensor), ""), number] for tensor, number in zip(tensors, numbers)]
         shared = sorted(memory.shared.intersection(numbers))
         if shared:
@@ -236,11 +236,11 @@ class OperationWatcher:
         given_numbers = scalars(args, kwargs) or (entering(self._torch, args) if kind.enters else {})
         if given_numbers := {**given_numbers, **starts(tensors, numbers)}:
             fields["scalars"] = given_numbers
-        if wanted:
-            self._keep("in", given, [texts[id(tensor)] for tensor in given])
+        if is_requested:
+            self._keep("in", read_tensors, [texts[id(tensor)] for tensor in read_tensors])
             if self._stream.wanted.get("call"):
                 calls.save(self._torch, self._stream, kind, args, kwargs, backward=node is not None)
-        return fields, [wanted]
+        return fields, [is_requested]
 
     def _generator_state(self, kwargs: dict[str, Any], tensors: Sequence[Any]) -> str:
         generator = kwargs.get("generator")
@@ -255,13 +255,13 @@ class OperationWatcher:
         return "%016x" % words
 
     def _after(
-        self, kind: OpKind, args: Any, kwargs: Any, result: Any, fields: dict[str, Any], wanted: list[bool]
+        self, kind: OpKind, args: Any, kwargs: Any, result: Any, fields: dict[str, Any], requested: list[bool]
     ) -> None:
-        if not wanted:
+        if not requested:
             return
         memory, tensor = self._memory, self._torch.Tensor
         made = list(tensors_in(result, tensor))
-        written = [args[place] for place in kind.places if place < len(args)]
+        written = [args[index] for index in kind.places if index < len(args)]
         written += [kwargs[name] for name in kind.written if name in kwargs]
         outs = list({id(one): one for one in [*made, *tensors_in(written, tensor)]}.values())
         known = {number for _, number in fields["ins"]}
@@ -274,7 +274,7 @@ class OperationWatcher:
         fields["outs"] = [list(out) for out in zip(texts, numbers, wholes)]
         if kind.uninitialized and not known.issuperset(numbers):
             fields["uninitialized"] = True
-        if wanted[0]:
+        if requested[0]:
             self._keep("out", outs, texts)
         elif self._stream.level in ("ops", "racing"):
             fields["n"] = self._stream.next_number()

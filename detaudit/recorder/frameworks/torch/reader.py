@@ -122,14 +122,14 @@ class TorchReader(FrameworkReader):
     def parts(self, tensors: Sequence[Any]) -> list[digest.Part]:
         """Return the part of each dense or sparse tensor in a digest, named by its index."""
         small = self._small
-        found = [small(str(place), tensor) for place, tensor in enumerate(tensors)]
-        if None not in found:
-            return found  # type: ignore[return-value]
-        others = [place for place, part in enumerate(found) if part is None]
-        plain = [self.plain(tensors[place]) for place in others]
-        for place, tensor, word in zip(others, plain, self._words(plain)):
-            found[place] = str(place), self._kind(tensor), tuple(tensor.shape), word
-        return found  # type: ignore[return-value]
+        parts = [small(str(index), tensor) for index, tensor in enumerate(tensors)]
+        if None not in parts:
+            return parts  # type: ignore[return-value]
+        others = [index for index, part in enumerate(parts) if part is None]
+        plain = [self.plain(tensors[index]) for index in others]
+        for index, tensor, word in zip(others, plain, self._words(plain)):
+            parts[index] = str(index), self._kind(tensor), tuple(tensor.shape), word
+        return parts  # type: ignore[return-value]
 
     def _small(self, name: str, tensor: Any) -> digest.Part | None:
         """Return the part of a small tensor of the most usual kind, in a fifth of the time, and None for others."""
@@ -145,10 +145,12 @@ class TorchReader(FrameworkReader):
 
     def _words(self, plain: Sequence[Any]) -> list[int]:
         words = [self._sparse(t) if t.layout != self._torch.strided else self._host_words(t) for t in plain]
-        elsewhere = [place for place, word in enumerate(words) if word is None]
-        if elsewhere:
-            for place, word in zip(elsewhere, self._digest.words([_dense(plain[place]) for place in elsewhere])):
-                words[place] = word
+        unread_indices = [index for index, word in enumerate(words) if word is None]
+        if unread_indices:
+            for index, word in zip(
+                unread_indices, self._digest.words([_dense(plain[index]) for index in unread_indices])
+            ):
+                words[index] = word
         return [word or 0 for word in words]
 
     def _kind(self, tensor: Any) -> str:

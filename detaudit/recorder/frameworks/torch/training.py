@@ -410,8 +410,8 @@ class _Hook:
 
     __torch_unserializable__ = True
 
-    def __init__(self, take: Callable[[int, Any], None], place: int) -> None:
-        self._take, self._place = take, place
+    def __init__(self, take: Callable[[int, Any], None], weight_id: int) -> None:
+        self._take, self._place = take, weight_id
 
     def __call__(self, gradient: Any) -> None:
         self._take(self._place, gradient)
@@ -438,9 +438,9 @@ class OwnGradients:
             if weight.requires_grad and weight.is_leaf and not any([type(one) is _Hook for one in known.values()]):
                 weight.register_hook(_Hook(self._take, id(weight)))
 
-    def _digest(self, place: int, gradient: Any) -> None:
+    def _digest(self, weight_id: int, gradient: Any) -> None:
         if self._due:
-            self._parts.setdefault(place, []).extend(self._reader.parts([gradient]))
+            self._parts.setdefault(weight_id, []).extend(self._reader.parts([gradient]))
 
     def forget(self) -> None:
         """Drop what was digested: the gradients were thrown away."""
@@ -448,8 +448,8 @@ class OwnGradients:
 
     def taken(self, weights: Sequence[Any]) -> str | None:
         """Return one digest of the gradients of these weights since their last step, None if there are none."""
-        found = [part for weight in weights for part in self._parts.pop(id(weight), ())]
-        return digest.of_parts(found) if found else None
+        parts = [part for weight in weights for part in self._parts.pop(id(weight), ())]
+        return digest.of_parts(parts) if parts else None
 
 
 def has_others() -> bool:
@@ -506,12 +506,12 @@ def successors(torch: Any, leaves: Sequence[Any]) -> list[Any]:
     kinds = {(tuple(leaf.shape), leaf.dtype) for leaf in leaves}
     known = {id(leaf) for leaf in leaves}
     main = sys.modules.get("__main__")
-    found = []
+    tensors = []
     for value in _values(vars(main) if main is not None else {}, torch.nn.Module):
         if isinstance(value, torch.Tensor) and id(value) not in known and (tuple(value.shape), value.dtype) in kinds:
             known.add(id(value))
-            found.append(value)
-    return found
+            tensors.append(value)
+    return tensors
 
 
 def _values(variables: dict[str, Any], recorded: type) -> Iterator[Any]:
@@ -722,17 +722,17 @@ class TorchWatcher:
         if steps is self._threads.main or steps.optimizers:
             return steps
         optimized = [(p, home) for one, (_, home) in self._optimizers.items() for p in self._parameters(one)]
-        found = self._threads.of_leaves(leaves, optimized) or steps
-        if found is not steps:
-            found.training.take_over(steps.training)
-        return found
+        owning_steps = self._threads.of_leaves(leaves, optimized) or steps
+        if owning_steps is not steps:
+            owning_steps.training.take_over(steps.training)
+        return owning_steps
 
     def _after_backward(self, result: Any, accumulates: Any) -> None:
         steps = self._threads.now()
         if not self._any_optimizer and self._training.wants("backward", "reduce"):
             returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
-            found = returned or [leaf.grad for leaf in steps.leaves if leaf.grad is not None]
-            steps.training.gradients(found, self._own.taken(steps.leaves))
+            gradients = returned or [leaf.grad for leaf in steps.leaves if leaf.grad is not None]
+            steps.training.gradients(gradients, self._own.taken(steps.leaves))
         steps.accumulated = self._threads.accumulated(steps) if accumulates else None
 
     def _maybe_by_hand(self, steps: Steps, line: tuple[CodeType, int] | None, losses: list[Any]) -> bool:
@@ -758,15 +758,15 @@ class TorchWatcher:
 
     def _parameters(self, optimizer: Any) -> list[Any]:
         """Return the parameters of an optimizer in the order of their modules, not of its groups."""
-        found = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        ids = [id(parameter) for parameter in found]
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        ids = [id(parameter) for parameter in parameters]
         known, order = self._orders.get(optimizer, ([], []))
         if known != ids:
-            named = self._modules.named(found, self._threads.now().leaves)
-            places = {id(parameter): place for place, parameter in enumerate(named)}
-            order = sorted(range(len(found)), key=lambda place: places[ids[place]])
+            named = self._modules.named(parameters, self._threads.now().leaves)
+            places = {id(parameter): index for index, parameter in enumerate(named)}
+            order = sorted(range(len(parameters)), key=lambda index: places[ids[index]])
             self._orders[optimizer] = ids, order
-        return [found[place] for place in order]
+        return [parameters[index] for index in order]
 
     def _before_step(self, optimizer: Any, *_: Any) -> None:
         now = self._threads.now()
