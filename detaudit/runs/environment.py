@@ -67,19 +67,19 @@ def read(path: Path) -> str:
 
 def fields(text: str) -> dict[str, str]:
     """Return what lines of ``key: value`` say, by lower-case key; the first one of each counts."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for key, _, value in (line.partition(":") for line in text.splitlines()):
-        found.setdefault(key.strip().lower(), value.strip())
-    return found
+        values.setdefault(key.strip().lower(), value.strip())
+    return values
 
 
 def _processor(root: Path) -> tuple[str, set[str]]:
     """Return the model and the features of the first processor; on Arm the model is listed elsewhere or nowhere."""
-    found = fields(read(root / "proc/cpuinfo"))
+    cpuinfo = fields(read(root / "proc/cpuinfo"))
     # Virtual machines give processors of several generations one name.
-    numbers = ", ".join(f"{key} {found[key]}" for key in ("cpu family", "model", "stepping") if key in found)
-    name = " ".join(filter(None, [found.get("model name", ""), f"({numbers})" if numbers else ""]))
-    return name, set((found.get("flags") or found.get("features") or "").split())
+    numbers = ", ".join(f"{key} {cpuinfo[key]}" for key in ("cpu family", "model", "stepping") if key in cpuinfo)
+    name = " ".join(filter(None, [cpuinfo.get("model name", ""), f"({numbers})" if numbers else ""]))
+    return name, set((cpuinfo.get("flags") or cpuinfo.get("features") or "").split())
 
 
 def has_gpu(root: Path = Path("/")) -> bool:
@@ -111,8 +111,8 @@ def relevant(environment: Mapping[str, Any]) -> dict[str, str]:
     (https://docs.pytorch.org/docs/stable/notes/randomness.html). Variables that the script sets are left out.
     """
     machine = {name: words(environment.get(name)) for name in _RELEVANT}
-    found = {**machine, **environment.get("packages", {}), **environment.get("variables", {})}
-    return {name: str(found[name]) for name in sorted(found) if found[name]}
+    facts = {**machine, **environment.get("packages", {}), **environment.get("variables", {})}
+    return {name: str(facts[name]) for name in sorted(facts) if facts[name]}
 
 
 def words(value: object) -> str:
@@ -213,27 +213,27 @@ def answers(text: str) -> Iterator[dict[str, Any]]:
 
 def _known(gpu: Mapping[str, str]) -> dict[str, Any]:
     """Leave out what the driver does not know: ``[N/A]``, and ``GPU-????????-…`` before anything has used the GPU."""
-    found = {
+    facts = {
         fact: value[:_LONGEST]
         for fact, value in gpu.items()
         if value and value != "N/A" and value[0] != "[" and "?" not in value
     }
-    if "bus" in found:
+    if "bus" in facts:
         # nvidia-smi writes the domain with eight digits, the driver with four.
-        found["bus"] = found["bus"].lower()[-12:]
-    return found
+        facts["bus"] = facts["bus"].lower()[-12:]
+    return facts
 
 
 def instances(text: str) -> dict[str, list[dict[str, str]]]:
     """Return the instances of each GPU that MIG divides, by the UUID of the GPU, from ``nvidia-smi -L``."""
-    found: dict[str, list[dict[str, str]]] = {}
+    gpu_instances: dict[str, list[dict[str, str]]] = {}
     gpu = ""
     for line in text.splitlines():
         if match := _GPU.match(line):
             gpu = match[1][:_LONGEST]
         elif match := _INSTANCE.match(line):
-            found.setdefault(gpu, []).append({"profile": match[1][:_LONGEST], "uuid": match[2][:_LONGEST]})
-    return found
+            gpu_instances.setdefault(gpu, []).append({"profile": match[1][:_LONGEST], "uuid": match[2][:_LONGEST]})
+    return gpu_instances
 
 
 def visible(gpus: Sequence[Mapping[str, Any]], named: str | None) -> list[Mapping[str, Any]] | None:
@@ -247,7 +247,7 @@ def visible(gpus: Sequence[Mapping[str, Any]], named: str | None) -> list[Mappin
         return list(gpus)
     ordered = len({gpu.get("model") for gpu in gpus}) == 1 and all(gpu.get("mig") != "Enabled" for gpu in gpus)
     by_index = {str(index): gpu for index, gpu in enumerate(gpus)}
-    found: list[Mapping[str, Any]] = []
+    visible_gpus: list[Mapping[str, Any]] = []
     for name in map(str.strip, named.split(",")) if named else ():
         if not name:
             break
@@ -255,14 +255,14 @@ def visible(gpus: Sequence[Mapping[str, Any]], named: str | None) -> list[Mappin
             matching = [one for one in _parts(gpus) if one.get("uuid", "").startswith(name)]
             if len(matching) != 1:
                 return None
-            found += matching
+            visible_gpus += matching
         elif name.startswith("-") or (ordered and name not in by_index):
             break  # CUDA ignores an invalid name and all that follow.
         elif ordered:
-            found.append(by_index[name])
+            visible_gpus.append(by_index[name])
         else:
             return None
-    return found
+    return visible_gpus
 
 
 def _parts(gpus: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -349,7 +349,7 @@ def describe_machine(root: Path = Path("/"), base: Mapping[str, str] = os.enviro
     status = fields(read(root / "proc/self/status"))
     stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
     thp = re.search(r"\[(\w+)\]", read(root / "sys/kernel/mm/transparent_hugepage/enabled"))
-    found = {
+    facts = {
         "host": _line(root / "proc/sys/kernel/hostname")[:_LONGEST_HOST],
         **hardware(root),
         **_numbers_of_processor(root),
@@ -367,7 +367,7 @@ def describe_machine(root: Path = Path("/"), base: Mapping[str, str] = os.enviro
         "locale": _readable(next((base[name] for name in _COLLATION if base.get(name)), "")),
         "gpu_devices": describe_gpus(root, base.get("PATH", "")),
     }
-    return {name: value for name, value in found.items() if value not in ("", None, [])}
+    return {name: value for name, value in facts.items() if value not in ("", None, [])}
 
 
 def relevant_of_machine(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -376,15 +376,15 @@ def relevant_of_machine(facts: Mapping[str, Any]) -> dict[str, str]:
     ``facts`` are those of describe and of an audit's environment together. ``gpus`` are the models of the GPUs that
     CUDA_VISIBLE_DEVICES names, in place of the variable: two slots of one machine are the same.
     """
-    found = {name: words(facts.get(name)) for name in RELEVANT} | relevant(facts)
+    relevant_facts = {name: words(facts.get(name)) for name in RELEVANT} | relevant(facts)
     devices = facts.get("gpu_devices")
     seen = visible(devices, facts.get("variables", {}).get(DEVICES)) if devices else None
     if seen is not None:
-        found.pop(DEVICES, None)
-        found["gpus"] = ", ".join(map(label, seen))
+        relevant_facts.pop(DEVICES, None)
+        relevant_facts["gpus"] = ", ".join(map(label, seen))
         for name in ("ecc", "mig"):
-            found[name] = ", ".join(gpu[name] for gpu in seen if name in gpu)
-    return {name: found[name] for name in sorted(found) if found[name]}
+            relevant_facts[name] = ", ".join(gpu[name] for gpu in seen if name in gpu)
+    return {name: relevant_facts[name] for name in sorted(relevant_facts) if relevant_facts[name]}
 
 
 def _readable(text: str) -> str:
@@ -398,27 +398,27 @@ def _line(path: Path) -> str:
 
 
 def _numbers_of_processor(root: Path) -> dict[str, str]:
-    found = fields(read(root / "proc/cpuinfo"))
-    numbers = ", ".join(f"{name} {_readable(found[name])}" for name in _VENDOR if name in found)
-    return {"processor": numbers, "microcode": _readable(found.get("microcode", ""))}
+    cpuinfo = fields(read(root / "proc/cpuinfo"))
+    numbers = ", ".join(f"{name} {_readable(cpuinfo[name])}" for name in _VENDOR if name in cpuinfo)
+    return {"processor": numbers, "microcode": _readable(cpuinfo.get("microcode", ""))}
 
 
 def _topology(root: Path) -> dict[str, int | None]:
     """Count the sockets, the cores and the hardware threads that are online."""
-    places = [place for place in (root / _CPUS).glob("cpu[0-9]*/topology") if place.is_dir()]
-    sockets = {_line(place / "physical_package_id") for place in places}
-    cores = {_line(place / "core_cpus_list") or _line(place / "thread_siblings_list") for place in places}
-    counts = {"sockets": len(sockets - {""}), "cores": len(cores - {""}), "hardware_threads": len(places)}
+    folders = [folder for folder in (root / _CPUS).glob("cpu[0-9]*/topology") if folder.is_dir()]
+    sockets = {_line(folder / "physical_package_id") for folder in folders}
+    cores = {_line(folder / "core_cpus_list") or _line(folder / "thread_siblings_list") for folder in folders}
+    counts = {"sockets": len(sockets - {""}), "cores": len(cores - {""}), "hardware_threads": len(folders)}
     return {name: count or None for name, count in counts.items()}
 
 
 def _caches(root: Path) -> list[str]:
     """Return the data caches of the first CPU, such as ``L1d 32K`` or ``L3 32768K for 16 CPUs``, sorted by level."""
     caches = []
-    for place in (root / _CPUS / "cpu0/cache").glob("index[0-9]*"):
-        level, size, kind = (_line(place / name) for name in ("level", "size", "type"))
+    for folder in (root / _CPUS / "cpu0/cache").glob("index[0-9]*"):
+        level, size, kind = (_line(folder / name) for name in ("level", "size", "type"))
         if level and size and kind in ("Data", "Unified"):
-            shared = _count(_line(place / "shared_cpu_list"))
+            shared = _count(_line(folder / "shared_cpu_list"))
             caches.append(f"L{level}{'d' * (kind == 'Data')} {size}" + (f" for {shared} CPUs" if shared > 1 else ""))
     return sorted(caches)
 
@@ -443,8 +443,8 @@ def _groups(root: Path) -> Iterator[Path]:
     mount = root / "sys/fs/cgroup"
     yield mount
     for line in read(root / "proc/self/cgroup").splitlines():
-        controllers, _, place = line.partition(":")[2].partition(":")
-        names = [name for name in place.split("/") if name]
+        controllers, _, path = line.partition(":")[2].partition(":")
+        names = [name for name in path.split("/") if name]
         if ".." in names or (controllers and "cpu" not in controllers.split(",")):
             continue
         group = mount / "cpu" if controllers else mount

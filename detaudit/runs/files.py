@@ -80,10 +80,10 @@ class Files:
         for name in sorted(names):
             path = self._cwd / name
             with contextlib.suppress(OSError):
-                found = path.stat()
-                if stat.S_ISREG(found.st_mode) and not self._ours(path):
+                status = path.stat()
+                if stat.S_ISREG(status.st_mode) and not self._ours(path):
                     # The inode's change time reveals a file that was written with an old modification time.
-                    stamps[name] = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+                    stamps[name] = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
         return stamps
 
     def _ours(self, path: Path) -> bool:
@@ -223,7 +223,7 @@ def changes_of(
     recorded, changed = _Recorded(processes), frozenset(scanned)
     if recorded.seen_spent:  # what has no line may have been overwritten by more of the same
         prefixes = None
-    found: dict[tuple[int, int], tuple[tuple[int, bytes], Change]] = {}
+    changes_by_inode: dict[tuple[int, int], tuple[tuple[int, bytes], Change]] = {}
     made = (path for folder in recorded.folders for path in _in(folder))
     for path in dict.fromkeys((*scanned, *recorded.first, *recorded.left, *made)):
         try:
@@ -244,8 +244,8 @@ def changes_of(
         if rows:
             kept, rows = 0, rows if _has_all(path, rows) else {}
         order = now.st_mtime_ns, os.fsencode(path)
-        found.setdefault((now.st_dev, now.st_ino), (order, Change(path, existed, kept, rows)))
-    ordered = tuple(change for _, change in sorted(found.values(), key=lambda one: one[0]))
+        changes_by_inode.setdefault((now.st_dev, now.st_ino), (order, Change(path, existed, kept, rows)))
+    ordered = tuple(change for _, change in sorted(changes_by_inode.values(), key=lambda one: one[0]))
     spent = recorded.spent or (recorded.seen_spent and not (before.complete and complete))
     appended = recorded.appended
     return Changes(tuple(_with_rotated(ordered, before, appended)), tuple(recorded.folders), spent)
@@ -257,17 +257,17 @@ _ROTATED = re.compile(r"(.+\.log)(?:\.(\d{1,3}))?")
 
 def _with_rotated(changes: Sequence[Change], before: Stamps, appended: Mapping[str, bool]) -> Iterator[Change]:
     """Yield changes; a log and the files that it was rotated into, which each run cuts elsewhere, are one."""
-    named = {change.path: found for change in changes if (found := _ROTATED.fullmatch(change.path))}
+    named = {change.path: match for change in changes if (match := _ROTATED.fullmatch(change.path))}
     logs: dict[str, list[tuple[int, Change]]] = {}
     for change in changes:
-        if (found := named.get(change.path)) and found[1] in named:
-            logs.setdefault(found[1], []).append((int(found[2] or 0), change))
+        if (match := named.get(change.path)) and match[1] in named:
+            logs.setdefault(match[1], []).append((int(match[2] or 0), change))
     for change in changes:
-        found = named.get(change.path)
-        files = logs.get(found[1], []) if found else []
+        match = named.get(change.path)
+        files = logs.get(match[1], []) if match else []
         if len(files) < 2:
             yield change
-        elif found and change.path == found[1]:
+        elif match and change.path == match[1]:
             then = _rotated_before(change.path, before)
             # What was overwritten, which has the same inode, kept nothing.
             old = {stamp[3]: (at, stamp[2]) for at, stamp in then if at or appended.get(change.path, True)}
@@ -319,7 +319,7 @@ class Databases:
 
     def before(self, paths: Iterable[str]) -> dict[str, Rows]:
         """Return the rows of those files that are databases, and neither too large nor broken."""
-        found = {}
+        rows_by_path = {}
         for path in paths:
             try:
                 now = os.stat(path)
@@ -328,8 +328,8 @@ class Databases:
             stamp = now.st_mtime_ns, now.st_size, now.st_ino
             if path not in self._known or self._known[path][0] != stamp:
                 self._known[path] = stamp, _rows(path) if _LEAST_DATABASE <= now.st_size <= MOST_DATABASE else {}
-            found[path] = self._known[path][1]
-        return {path: rows for path, rows in found.items() if rows}
+            rows_by_path[path] = self._known[path][1]
+        return {path: rows for path, rows in rows_by_path.items() if rows}
 
 
 def _rows(path: str) -> Rows:
@@ -421,7 +421,7 @@ class Collector:
     def _read(self, shown: Mapping[str, Change], facts: RunFacts, python: str) -> tuple[dict[str, File], Unread | None]:
         """Return the files that the budget was enough for, and which others there are, None if there are none."""
         budget = values.Budget(self.rules.file_budget.bytes, self.rules.file_budget.seconds)
-        found: dict[str, File] = {}
+        files: dict[str, File] = {}
         missed: list[tuple[str, int]] = []
         spent = False
         for size, name in sorted((_size(change), name) for name, change in shown.items()):
@@ -447,25 +447,25 @@ class Collector:
                 continue
             except OSError as error:
                 problem = error.strerror or str(error)
-                found[name] = File(path=name, name=name, sha256="", size=size, problem=problem)
+                files[name] = File(path=name, name=name, sha256="", size=size, problem=problem)
             else:
-                found[name] = msgspec.structs.replace(file, added_only=shown[name].added_only)
-        whole = (file for file in found.values() if file.sha256 and not file.added_only)
-        self._known = {values.known_as(file.path, file.sha256): file for file in whole}
+                files[name] = msgspec.structs.replace(file, added_only=shown[name].added_only)
+        complete_files = (file for file in files.values() if file.sha256 and not file.added_only)
+        self._known = {values.known_as(file.path, file.sha256): file for file in complete_files}
         if not missed:
-            return found, None
+            return files, None
         names = tuple(name for name, _ in missed[:_SHOWN])
         total = sum(size for _, size in missed)
-        return found, Unread(budget=self.rules.file_budget, count=len(missed), size=total, files=names)
+        return files, Unread(budget=self.rules.file_budget, count=len(missed), size=total, files=names)
 
     def named(self, files: Iterable[File]) -> tuple[File, ...]:
         """Return the files of a run, in the order in which they were written, with the names they are compared by."""
-        found = {file.path: file for file in files}
-        digests = {path: compare.digest(file) for path, file in found.items()}
+        files_by_path = {file.path: file for file in files}
+        digests = {path: compare.digest(file) for path, file in files_by_path.items()}
         names = matched(self._digests, digests)
         for path, digest in digests.items():
             self._digests.setdefault(names[path], digest)
-        return tuple(msgspec.structs.replace(file, name=names[path]) for path, file in found.items())
+        return tuple(msgspec.structs.replace(file, name=names[path]) for path, file in files_by_path.items())
 
 
 @contextmanager
@@ -510,17 +510,17 @@ def is_ignored(shown: str, patterns: Iterable[str]) -> bool:
     """
     path = PurePath(shown)
     for pattern in patterns:
-        wanted = os.path.expanduser(pattern).removeprefix("./").rstrip("/")
+        glob_pattern = os.path.expanduser(pattern).removeprefix("./").rstrip("/")
         above = [str(folder) for folder in path.parents if folder.parts]
-        if "/" in wanted:
+        if "/" in glob_pattern:
             candidates = above if pattern.endswith("/") else [shown, *above]
         else:
             candidates = list(path.parts[:-1] if pattern.endswith("/") else path.parts)
-        if wanted.startswith("**/"):
-            wanted = wanted.removeprefix("**")
+        if glob_pattern.startswith("**/"):
+            glob_pattern = glob_pattern.removeprefix("**")
             candidates = [f"/{one}" for one in candidates]
-            wanted = f"*{wanted}"
-        if any(fnmatchcase(one, wanted) for one in candidates):
+            glob_pattern = f"*{glob_pattern}"
+        if any(fnmatchcase(one, glob_pattern) for one in candidates):
             return True
     return False
 
@@ -533,11 +533,11 @@ def keep(outputs: Outputs, folder: Path) -> None:
 def kept(folder: Path) -> Outputs | None:
     """Return what left a run, None if nothing was kept."""
     try:
-        found = msgspec.json.decode((folder / KEPT).read_bytes(), type=Outputs)
+        outputs = msgspec.json.decode((folder / KEPT).read_bytes(), type=Outputs)
     except (OSError, *UNREADABLE):
         return None
     stdout, stderr = text.load(folder)
-    return msgspec.structs.replace(found, stdout=stdout, stderr=stderr)
+    return msgspec.structs.replace(outputs, stdout=stdout, stderr=stderr)
 
 
 def listed(outputs: Outputs) -> tuple[Artifact, ...]:
@@ -558,8 +558,8 @@ def numbered(before: Collection[str], after: Collection[str], cwd: Path) -> tupl
         first.setdefault(_NUMBER_OF_NAME.sub("", folder), folder)
     made = [folder for folder in after if folder not in before and _NUMBER_OF_NAME.search(folder)]
     pairs = ((folder, first.get(_NUMBER_OF_NAME.sub("", folder))) for folder in sorted(made))
-    found = [(shown_path(one, cwd), shown_path(other, cwd)) for one, other in pairs if other is not None]
-    return tuple(found[:_MOST_NUMBERED])
+    shown_pairs = [(shown_path(one, cwd), shown_path(other, cwd)) for one, other in pairs if other is not None]
+    return tuple(shown_pairs[:_MOST_NUMBERED])
 
 
 def facts_of(
@@ -637,9 +637,9 @@ class Watch:
                     contents[name] = read(path)
                 except UnusableError as error:
                     errors.append(ArtifactUnusable(path=name, detail=str(error)))
-        found = (losses.training, _files(contents) if contents else None)
+        trainings = (losses.training, _files(contents) if contents else None)
         return Unhooked(
-            parts=tuple(part for part in found if part is not None),
+            parts=tuple(part for part in trainings if part is not None),
             artifacts=tuple(_artifact(name, content) for name, content in sorted(contents.items())),
             named=frozenset(str(self._cwd / name) for name in contents),
             errors=tuple(error for error in errors if error is not None),

@@ -24,9 +24,9 @@ class Growing:
             with contextlib.suppress(OSError), path.open("rb") as file:
                 file.seek(self._offsets.get(path, 0))
                 data = file.read()
-            whole = data[: data.rfind(b"\n") + 1]
-            self._offsets[path] = self._offsets.get(path, 0) + len(whole)
-            yield path, whole.splitlines()
+            complete_lines = data[: data.rfind(b"\n") + 1]
+            self._offsets[path] = self._offsets.get(path, 0) + len(complete_lines)
+            yield path, complete_lines.splitlines()
 
 
 _LAST = 8

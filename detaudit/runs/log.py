@@ -136,13 +136,15 @@ class TrainingSoFar:
         """Return the training so far."""
         if self._log is not None and not self._log.ordered:
             self._held, self._log = self._origin.held(), None
-        log, held = self._log, self._held
+        log, events = self._log, self._held
         return Training(
             framework=self._origin.framework,
             unplaced=unplaced,
-            steps=log.last_step if log else max((step for steps in held.digests.values() for step in steps), default=0),
-            digests={stage: LoggedSteps(log, stage) for stage in log.stages} if log else held.digests,
-            losses=LoggedLosses(log) if log else held.losses,
+            steps=log.last_step
+            if log
+            else max((step for steps in events.digests.values() for step in steps), default=0),
+            digests={stage: LoggedSteps(log, stage) for stage in log.stages} if log else events.digests,
+            losses=LoggedLosses(log) if log else events.losses,
             final=_final_state(self.final, self._states(), self._outputs()) if self.final else None,
             weight_sets=self._sets.sets(self.final),
         )
@@ -191,10 +193,10 @@ class TrainingsSoFar:
             if block is not None and len(self._known) < MOST_KNOWN:
                 self._known[piece.digest] = block
             return frameworks
-        found: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
+        events_by_lane: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
         for event in events:
-            found[event.fw, event.lane].append(event)
-        for key, part in found.items():
+            events_by_lane[event.fw, event.lane].append(event)
+        for key, part in events_by_lane.items():
             self._of(*key).add(part, piece.start, piece.end)
         return frameworks
 
@@ -211,9 +213,9 @@ class TrainingsSoFar:
     def trainings(self) -> tuple[Training, ...]:
         """Return the trainings. A process records the models of its threads together."""
         for (framework, lane), so_far in self._growing.items():
-            beside = [one for (fw, n), one in self._growing.items() if fw == framework and n and one.final]
-            if not lane and not so_far.final and beside:
-                first = min(beside, key=lambda one: in_order(one.training()))
+            thread_trainings = [one for (fw, n), one in self._growing.items() if fw == framework and n and one.final]
+            if not lane and not so_far.final and thread_trainings:
+                first = min(thread_trainings, key=lambda one: in_order(one.training()))
                 first.freed += so_far.freed
                 first.live = first.live or so_far.live
         return tuple(so_far.training(unplaced=lane > 0) for (_, lane), so_far in self._growing.items())
@@ -325,12 +327,12 @@ def read_process(path: Path, known: dict[bytes, Block]) -> Process:
         if process is not None and framework is not None:
             process.ended = process.ended and is_inference(framework)
             continue
-        for kind, found in groupby(piece.lines, type):
+        for kind, lines in groupby(piece.lines, type):
             if process is not None and kind is Event:
-                frameworks = growing.add(cast("list[Event]", list(found)), piece)
+                frameworks = growing.add(cast("list[Event]", list(lines)), piece)
                 process.ended = process.ended and all(map(is_inference, frameworks))
                 continue
-            for line in found:
+            for line in lines:
                 if isinstance(line, Hello):
                     process = Process(line, line.identity)
                     if line.schema != wire.SCHEMA:  # what follows may mean something else
@@ -436,19 +438,19 @@ def trainings(processes: Iterable[Process]) -> list[tuple[Process, Training]]:
     Chance decides which worker does a task, and which of several equal commands is first: these are put in the order of
     what they trained.
     """
-    found: list[tuple[Process, Training]] = []
+    pairs: list[tuple[Process, Training]] = []
     alike: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for process in processes:
         for training, lane in zip_longest(process.trainings, process.lanes, fillvalue=0):
             if isinstance(training, Training) and training.steps > 0:
                 if training.unplaced:
-                    alike[() if lane else process.hello.argv].append(len(found))
-                found.append((process, training))
-    for places in alike.values():
-        ordered = sorted((found[place] for place in places), key=lambda one: in_order(one[1]))
-        for place, one in zip(places, ordered, strict=True):
-            found[place] = one
-    return sorted(found, key=lambda one: one[1].framework in FITTED)
+                    alike[() if lane else process.hello.argv].append(len(pairs))
+                pairs.append((process, training))
+    for indexes in alike.values():
+        ordered = sorted((pairs[index] for index in indexes), key=lambda one: in_order(one[1]))
+        for index, one in zip(indexes, ordered, strict=True):
+            pairs[index] = one
+    return sorted(pairs, key=lambda one: one[1].framework in FITTED)
 
 
 def matching(processes: Iterable[Process], argument: str) -> list[Process]:
@@ -557,8 +559,8 @@ def _head(file: BinaryIO) -> _Head:
     """Read the head of a file, up to its nodes. Raises struct.error, or one of UNREADABLE, if it is not whole."""
     magic, checksum, size = _START.unpack(file.read(_START.size))
     data = file.read(size) if magic == _MAGIC and size <= _MOST_HEAD else b""
-    whole = hashlib.sha256(data).digest() == checksum
-    return msgspec.msgpack.decode(data if whole else b"", type=_Head)
+    intact = hashlib.sha256(data).digest() == checksum
+    return msgspec.msgpack.decode(data if intact else b"", type=_Head)
 
 
 def read(log: Path, fetch: Callable[[], None] = lambda: None) -> Process | None:
@@ -573,9 +575,9 @@ def read(log: Path, fetch: Callable[[], None] = lambda: None) -> Process | None:
         if path.stat().st_size != base + head.nodes or (log.exists() and log.stat().st_size != head.log):
             return None
         parts = list(head.process.trainings)
-        for place, long in head.long.items():
-            origin = Origin(log.absolute(), parts[place].framework, head.process.lanes[place])
-            parts[place] = _training(parts[place], LoggedBlocks(origin, fetch), path, long, base)
+        for index, long in head.long.items():
+            origin = Origin(log.absolute(), parts[index].framework, head.process.lanes[index])
+            parts[index] = _training(parts[index], LoggedBlocks(origin, fetch), path, long, base)
     except (OSError, struct.error, IndexError, *UNREADABLE):
         return None
     return dataclasses.replace(head.process, trainings=tuple(parts))
@@ -596,10 +598,10 @@ def rename(log: Path, change: Callable[[bytes], bytes]) -> bool:
     """
     with tree_file(log).open("rb") as file:
         try:
-            found = msgspec.to_builtins(_head(file), builtin_types=(bytes,))
+            head = msgspec.to_builtins(_head(file), builtin_types=(bytes,))
         except (struct.error, *UNREADABLE):
             return False
-        return _write(log, msgspec.msgpack.encode(_renamed(found, change)), file)
+        return _write(log, msgspec.msgpack.encode(_renamed(head, change)), file)
 
 
 def _renamed(value: Any, change: Callable[[bytes], bytes]) -> Any:
@@ -624,7 +626,7 @@ def read_folded(
     The event logs of such processes need not be there. If a step is asked for, ``fetch`` is to bring them. If neither a
     log nor its trees can be read, the process is torn.
     """
-    known, place = {} if known is None else known, folder / wire.LOGS
-    folded = [path.with_name(path.name.removesuffix(SUFFIX)) for path in place.glob(f"*{wire.LOG_SUFFIX}{SUFFIX}")]
-    found = [read(log, fetch) or read_process(log, known) for log in sorted({*logs(place), *folded})]
-    return of_run(found)
+    known, log_folder = {} if known is None else known, folder / wire.LOGS
+    folded = [path.with_name(path.name.removesuffix(SUFFIX)) for path in log_folder.glob(f"*{wire.LOG_SUFFIX}{SUFFIX}")]
+    processes = [read(log, fetch) or read_process(log, known) for log in sorted({*logs(log_folder), *folded})]
+    return of_run(processes)

@@ -63,14 +63,14 @@ class Piece:
     def lines(self) -> list[Line]:
         """The lines up to one that is torn or cannot be decoded, and Torn for it. Then the piece is ``torn``."""
         try:
-            found: list[Line] = DECODER.decode_lines(self.raw)
+            lines: list[Line] = DECODER.decode_lines(self.raw)
         except UNREADABLE:
-            found = []
+            lines = []
         # Between two lines, decode_lines passes over what is no line.
-        if not self.raw.endswith(b"\n") or len(found) != self.raw.count(b"\n"):
-            found = list(_one_by_one(self.raw))
-            self.torn = isinstance(found[-1], Torn)
-        return found
+        if not self.raw.endswith(b"\n") or len(lines) != self.raw.count(b"\n"):
+            lines = list(_one_by_one(self.raw))
+            self.torn = isinstance(lines[-1], Torn)
+        return lines
 
 
 def pieces(path: Path, start: int = 0, end: int | None = None) -> Iterator[Piece]:
@@ -216,10 +216,10 @@ class LoggedBlocks:
 
         Raises StorageError as ``block`` does.
         """
-        found = self._pieces(number)
-        key = (number, self._origin.framework, self._origin.lane, *(piece.digest for piece in found))
+        block_pieces = self._pieces(number)
+        key = (number, self._origin.framework, self._origin.lane, *(piece.digest for piece in block_pieces))
         if key not in known:
-            known[key] = self._digests(number), self._held(number, found).losses
+            known[key] = self._digests(number), self._held(number, block_pieces).losses
         digests, losses = known[key]
         if digests != self._digests(number):
             self._refuse()
@@ -236,19 +236,19 @@ class LoggedBlocks:
             raise StorageError(f"{self._origin.path} is gone, or was not fetched", hint)
         return list(pieces(self._origin.path, *self.places.get(number, (0, 0))))
 
-    def _held(self, number: int, found: Iterable[Piece]) -> EventsInMemory:
-        held, end = EventsInMemory(), start(number + 1)
+    def _held(self, number: int, block_pieces: Iterable[Piece]) -> EventsInMemory:
+        events, end = EventsInMemory(), start(number + 1)
         first = start(number) if number else -math.inf
-        for piece in found:
-            held.add(event for event in self._origin.among(piece.lines) if first <= event.step < end)
+        for piece in block_pieces:
+            events.add(event for event in self._origin.among(piece.lines) if first <= event.step < end)
         for stage, known in self.stages.items():
-            if HeldSteps(held.digests.get(stage, {})).digests.get(number) != known.digests.get(number):
+            if HeldSteps(events.digests.get(stage, {})).digests.get(number) != known.digests.get(number):
                 self._refuse()
-        return held
+        return events
 
     def _digests(self, number: int) -> dict[Stage, bytes]:
-        found = {stage: one.digests.get(number) for stage, one in self.stages.items()}
-        return {stage: digest for stage, digest in found.items() if digest is not None}
+        digests = {stage: one.digests.get(number) for stage, one in self.stages.items()}
+        return {stage: digest for stage, digest in digests.items() if digest is not None}
 
     def _refuse(self) -> NoReturn:
         hint = "Leave the results folder as it is while it is compared."
@@ -305,10 +305,10 @@ class LoggedLosses(Mapping[int, Number]):
 
     def held(self, known: KnownLosses) -> dict[int, Number]:
         """Return all losses. Raises StorageError if the event log is not the same any more."""
-        found: dict[int, Number] = {}
+        losses: dict[int, Number] = {}
         for number in sorted(self.log.places):
-            found.update(self.log.losses(number, known))
-        return found
+            losses.update(self.log.losses(number, known))
+        return losses
 
 
 # What a long training recorded: digests of its blocks, and where they are in its event log, as that is read.
@@ -392,8 +392,8 @@ class Log(LoggedBlocks):
         stages: defaultdict[Stage, list[tuple[int, str | None]]] = defaultdict(list)
         for event in events:
             stages[event.stage].append((event.step, event.digest))
-        for stage, found in stages.items():
-            numbers |= self._add(stage, found, start, end)
+        for stage, pairs in stages.items():
+            numbers |= self._add(stage, pairs, start, end)
         number = min(numbers, default=0)
         self._alone = number if len(numbers) == 1 and before < blocks.start(number) else None
         losses = [(event.step, event.value) for event in events if event.value is not None]
@@ -439,9 +439,9 @@ class Log(LoggedBlocks):
         return max((stage.last for stage in self.stages.values()), default=-1)
 
 
-def _ascend(last: int, found: Sequence[tuple[int, object]]) -> bool:
+def _ascend(last: int, pairs: Sequence[tuple[int, object]]) -> bool:
     """Whether no step is before the one in front of it; the first comes after ``last``."""
-    return not found or (last <= found[0][0] and sorted(found, key=_STEP_OF) == found)
+    return not pairs or (last <= pairs[0][0] and sorted(pairs, key=_STEP_OF) == pairs)
 
 
 # Trees of digests in a file, of which a node is read when it is asked for.
@@ -489,24 +489,24 @@ class FoldedTree(Tree):
         """Return a node with places, empty if there is none. Raises StorageError as node does."""
         if level > self.height or (level == self.height and number):
             return {}
-        at, found = self._latest.get(level, (-1, {}))
+        at, entries = self._latest.get(level, (-1, {}))
         if at != number:
             top = self._top if level == self.height else self.entries(level + 1, number // FAN_OUT).get(number)
-            found = self._read(top) if top is not None else {}
-            self._latest[level] = number, found
-        return found
+            entries = self._read(top) if top is not None else {}
+            self._latest[level] = number, entries
+        return entries
 
-    def _read(self, whole: Entry) -> Mapping[int, Entry]:
+    def _read(self, node: Entry) -> Mapping[int, Entry]:
         data = b""
         with contextlib.suppress(OSError, OverflowError), self._path.open("rb", buffering=0) as file:
-            file.seek(self._base + whole.start)
-            data = file.read(max(0, min(whole.end - whole.start, FAN_OUT * ENTRY.size)))
+            file.seek(self._base + node.start)
+            data = file.read(max(0, min(node.end - node.start, FAN_OUT * ENTRY.size)))
         entries = ENTRY.iter_unpack(data[: len(data) // ENTRY.size * ENTRY.size])
-        found = {number: Entry(*rest) for number, *rest in entries}
-        if digest({number: entry.digest for number, entry in found.items()}) != whole.digest:
+        children = {number: Entry(*rest) for number, *rest in entries}
+        if digest({number: entry.digest for number, entry in children.items()}) != node.digest:
             hint = "Leave the results folder as it is while it is compared."
             raise StorageError(f"{self._path} is gone, or has changed since it was read", hint)
-        return found
+        return children
 
 
 @dataclass(frozen=True)

@@ -280,10 +280,10 @@ class SetsSoFar:
 
     def sets(self, final: Final | None) -> tuple[WeightSet, ...]:
         """Return the sets, with their values at the end if the final weights are theirs, one set after another."""
-        ends, found = self._ends(final), []
+        ends, weight_sets = self._ends(final), []
         for (_, count, kinds), lines in self._sets.items():
             names = dict(enumerate(lines[0].names))
-            found.append(
+            weight_sets.append(
                 WeightSet(
                     kinds=tuple(
                         WeightKind(dtype=plain(dtype), shape=shape, name=names.get(index))
@@ -295,7 +295,7 @@ class SetsSoFar:
                 )
             )
             ends = ends[count:]
-        return tuple(found)
+        return tuple(weight_sets)
 
     def _ends(self, final: Final | None) -> Sequence[Tensor]:
         """Return the final weights if they are those of the sets, in their order, else nothing."""

@@ -60,8 +60,8 @@ def read(log: Path, pattern: re.Pattern[str]) -> Printed:
         return Printed(error=StdoutUnreadable(detail=str(error)))
     if not digests:
         return Printed(error=LossPatternUnmatched(pattern=pattern.pattern, last_line=_last_line(log)))
-    found = {Stage.STDOUT: {step: tuple(texts) for step, texts in digests.items()}}
-    return Printed(Training(framework=Stage.STDOUT.value, steps=max(digests), digests=found, losses=losses))
+    stage_digests = {Stage.STDOUT: {step: tuple(texts) for step, texts in digests.items()}}
+    return Printed(Training(framework=Stage.STDOUT.value, steps=max(digests), digests=stage_digests, losses=losses))
 
 
 def _losses(log: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, str, float]]:

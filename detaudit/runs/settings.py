@@ -58,7 +58,7 @@ def in_force(
 
     ``shared`` returns a text without the paths that only one of several runs at once has.
     """
-    found = []
+    effective_settings = []
     for process in processes:
         if process.trained and process.settings is not None:
             changes = tuple(replace(line, file=display_path(line.file, cwd)) for line in process.environ)
@@ -73,16 +73,16 @@ def in_force(
                     for at, variables in process.settings.environ.items()
                 },
             )
-            found.append(EffectiveSettings(settings, changes, calls, files))
-    return tuple(found)
+            effective_settings.append(EffectiveSettings(settings, changes, calls, files))
+    return tuple(effective_settings)
 
 
 def held_once(
-    found: tuple[EffectiveSettings, ...], first: tuple[EffectiveSettings, ...]
+    run_settings: tuple[EffectiveSettings, ...], first: tuple[EffectiveSettings, ...]
 ) -> tuple[EffectiveSettings, ...]:
     """Return the settings of a run, those equal to the first run's as the same objects: a run may have many ranks."""
-    pairs = zip_longest(found, first[: len(found)])
-    return first if found == first else tuple(old if old == new else new for new, old in pairs)
+    pairs = zip_longest(run_settings, first[: len(run_settings)])
+    return first if run_settings == first else tuple(old if old == new else new for new, old in pairs)
 
 
 def described(process: EffectiveSettings) -> tuple[Setting, ...]:
@@ -103,8 +103,8 @@ Runs = Sequence[tuple[int, tuple[EffectiveSettings, ...]]]
 
 def warnings(runs: Runs, varied: Container[str] = ()) -> tuple[Warning, ...]:
     """Return what the script set too late, and what differed between runs except for what ``varied``."""
-    found = [warning for _, processes in runs for process in processes for warning in _set_too_late(process)]
-    return tuple(dict.fromkeys([*found, *_differences(runs, varied)]))
+    too_late = [warning for _, processes in runs for process in processes for warning in _set_too_late(process)]
+    return tuple(dict.fromkeys([*too_late, *_differences(runs, varied)]))
 
 
 def _set_too_late(process: EffectiveSettings) -> Iterator[Warning]:
@@ -136,7 +136,7 @@ def overridden(flag: Flag, seed: int, runs: Runs) -> tuple[Override | None, bool
 
     A script that sets a seed of its own, the same one in every run, is as repeatable as with the recipe's.
     """
-    processes = [process for _, found in runs for process in found]
+    processes = [process for _, run_processes in runs for process in run_processes]
     for process in processes:
         for name, value in flag.environment(seed).items():
             if not holds(name, process.start.get(name), value) and not value.startswith(RUN_FOLDER):
@@ -161,15 +161,17 @@ def _call(line: SourceLine) -> ScriptCall:
 
 
 def _reseeded(flag: Flag, seed: int, runs: Runs) -> tuple[Override | None, bool]:
-    given = [{(c.file, c.line, c.what, c.value, c.kind) for p in found for c in _calls(flag, p)} for _, found in runs]
-    others = sorted(call for run in given for call in run if call[3] != repr(seed))
+    calls_by_run = [
+        {(c.file, c.line, c.what, c.value, c.kind) for p in processes for c in _calls(flag, p)} for _, processes in runs
+    ]
+    others = sorted(call for run in calls_by_run for call in run if call[3] != repr(seed))
     if not others:
         return None, False
     file, line, what, value, kind = others[-1]
-    found = Override(at="seed", call=ScriptCall(file=file, line=line, call=what, value=value))
+    override = Override(at="seed", call=ScriptCall(file=file, line=line, call=what, value=value))
     if not value:
-        return replace(found, differs=SourceKind.UNSEEDED), True
-    calls = [{call[:4] for call in run} for run in given]  # a constant may have the value of a clock by chance
+        return replace(override, differs=SourceKind.UNSEEDED), True
+    calls = [{call[:4] for call in run} for run in calls_by_run]  # a constant may have the value of a clock by chance
     if any(not (a <= b or b <= a) for a in calls for b in calls):
-        return replace(found, differs=SourceKind.CLOCK if kind == SourceKind.CLOCK.value else SourceKind.SEED), True
-    return found, False
+        return replace(override, differs=SourceKind.CLOCK if kind == SourceKind.CLOCK.value else SourceKind.SEED), True
+    return override, False

@@ -161,8 +161,8 @@ def judge(
 
 def stopped(number: int, spec: RunSpec) -> Run:
     """Return the run that an interruption stopped, with the steps that it did; nothing of it is compared."""
-    found = ended(number, spec, log.read_run(spec.folder), 0.0, Interrupted())
-    return replace(found, ranks=())
+    run = ended(number, spec, log.read_run(spec.folder), 0.0, Interrupted())
+    return replace(run, ranks=())
 
 
 def ended_after(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], through: int) -> Run:
@@ -320,8 +320,12 @@ def cut(processes: Iterable[Process], step: int) -> None:
 
 
 def _trained(processes: Iterable[Process]) -> list[Training]:
-    found = [training for process in processes for training in process.trained]
-    return [training for training in found if not training.is_inference and training.framework not in FITTED]
+    return [
+        training
+        for process in processes
+        for training in process.trained
+        if not training.is_inference and training.framework not in FITTED
+    ]
 
 
 def _recorded(training: Training, step: int) -> int:

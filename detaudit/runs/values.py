@@ -59,7 +59,7 @@ _SAY_NOTHING = frozenset(
 )
 _BLOCK = re.compile(r": values [\d,]+ to [\d,]+$")
 _DIGITS = re.compile(r"\d+")
-_ORDER = {role: place for place, role in enumerate(Role)}
+_ORDER = {role: index for index, role in enumerate(Role)}
 
 
 class BudgetSpentError(Exception):
@@ -122,15 +122,15 @@ def read(
     by, problem, values = formats.BYTES, "", _Values(PurePath(shown), facts, frozenset(secret_names))
     token = apart.interpreter.set(python)
     try:
-        found = formats.format_of(path)
-        by = found.name if found is not None else formats.BYTES
-        if found is not None and without is not None and found.name == formats.SQLITE:
-            found = replace(found, without=without)
-        if found is not None and found.guess:
-            found, values = _guessed(found, path, size, budget, values)
-            by = found.name
+        file_format = formats.format_of(path)
+        by = file_format.name if file_format is not None else formats.BYTES
+        if file_format is not None and without is not None and file_format.name == formats.SQLITE:
+            file_format = replace(file_format, without=without)
+        if file_format is not None and file_format.guess:
+            file_format, values = _guessed(file_format, path, size, budget, values)
+            by = file_format.name
         else:
-            _take(found, path, size, budget, values)
+            _take(file_format, path, size, budget, values)
     except ModuleNotFoundError as error:
         problem = f"needs {error.name} to be read"
     except UnusableError as error:
@@ -150,18 +150,18 @@ def known_as(shown: str, sha256: str) -> tuple[str, str]:
     return _series(PurePath(shown).name), sha256
 
 
-def _guessed(found: Format, path: Path, size: int, budget: Budget, values: "_Values") -> tuple[Format, "_Values"]:
+def _guessed(file_format: Format, path: Path, size: int, budget: Budget, values: "_Values") -> tuple[Format, "_Values"]:
     """Read a text that seems to be of a format; one that is not is plain text."""
     try:
-        _take(found, path, size, budget, values)
+        _take(file_format, path, size, budget, values)
     except BROKEN:
-        found, values = formats.PLAIN, values.empty()
-        _take(found, path, size, budget, values)
-    return found, values
+        file_format, values = formats.PLAIN, values.empty()
+        _take(file_format, path, size, budget, values)
+    return file_format, values
 
 
-def _take(found: Format | None, path: Path, size: int, budget: Budget, values: "_Values") -> None:
-    for part, data in digested(found, path, size, values.may_be_measured, budget.spend):
+def _take(file_format: Format | None, path: Path, size: int, budget: Budget, values: "_Values") -> None:
+    for part, data in digested(file_format, path, size, values.may_be_measured, budget.spend):
         values.add(part, data)
 
 
@@ -177,7 +177,7 @@ class Digested:
 
 
 def digested(
-    found: Format | None,
+    file_format: Format | None,
     path: Path,
     size: int,
     may_be_measured: Callable[[Part], bool] = lambda part: False,
@@ -191,7 +191,7 @@ def digested(
     with warnings.catch_warnings():  # such as of escapes in a text
         warnings.simplefilter("ignore")
         unpacked = 0
-        for part in found.parts(path) if found is not None else formats.whole(path):
+        for part in file_format.parts(path) if file_format is not None else formats.whole(path):
             digest, extremes = hashlib.sha256(), Extremes() if may_be_measured(part) else None
             digest.update(repr((part.dtype, part.shape)).encode())
             for piece in part.pieces:

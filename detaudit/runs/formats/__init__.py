@@ -169,8 +169,8 @@ class Format:
         if not even its bytes can be compared, ModuleNotFoundError if a library for it is not installed.
         """
         read = self._named("parts" if self.test else f"{self.name}_parts")
-        found: Iterator[Part] = read(path) if self.without is None else read(path, self.without)
-        return found
+        file_parts: Iterator[Part] = read(path) if self.without is None else read(path, self.without)
+        return file_parts
 
     @cached_property
     def _is_of(self) -> Callable[[bytes, Path], Any]:
@@ -280,8 +280,8 @@ def parts(path: Path) -> tuple[str, Iterator[Part]]:
 
     Raises what Format.parts does, now or when the parts are read. Of an unknown format there is one part, of all bytes.
     """
-    found = format_of(path)
-    return (found.name, found.parts(path)) if found is not None else (BYTES, whole(path))
+    file_format = format_of(path)
+    return (file_format.name, file_format.parts(path)) if file_format is not None else (BYTES, whole(path))
 
 
 def whole(path: Path) -> Iterator[Part]:
@@ -290,10 +290,10 @@ def whole(path: Path) -> Iterator[Part]:
         yield Part("", pieces(file))
 
 
-def unique(found: Iterator[Part]) -> Iterator[Part]:
+def unique(file_parts: Iterator[Part]) -> Iterator[Part]:
     """Yield parts with each name once: what has the name of an earlier one gets a number."""
     names: Counter[str] = Counter()
-    for part in found:
+    for part in file_parts:
         names[part.name] += 1
         again = names[part.name]
         yield part if again == 1 else replace(part, name=f"{part.name}#{again}")
@@ -320,10 +320,10 @@ def check_unpacked(unpacked: int, size: int) -> None:
 
 def extents(numbers: Any) -> tuple[int, ...]:
     """Return a shape or strides that a file names. Raises ValueError if they are none."""
-    found = tuple(numbers)
-    if len(found) > MOST_DIMENSIONS or not all(isinstance(one, int) and 0 <= one < 2**63 for one in found):
+    dimensions = tuple(numbers)
+    if len(dimensions) > MOST_DIMENSIONS or not all(isinstance(one, int) and 0 <= one < 2**63 for one in dimensions):
         raise ValueError("a shape in it is none")
-    return found
+    return dimensions
 
 
 def unzipped(path: Path) -> zipfile.ZipFile:

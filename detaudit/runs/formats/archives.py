@@ -162,16 +162,16 @@ def _member(file: IO[bytes] | Any, archive: _Archive) -> Iterator[Part]:
 
 
 def _parts(path: Path) -> Iterator[Part]:
-    found = formats.format_of(path)
-    if found is not None and found.guess and not _is_readable(found, path):
-        found = formats.PLAIN
-    return found.parts(path) if found is not None else formats.whole(path)
+    file_format = formats.format_of(path)
+    if file_format is not None and file_format.guess and not _is_readable(file_format, path):
+        file_format = formats.PLAIN
+    return file_format.parts(path) if file_format is not None else formats.whole(path)
 
 
-def _is_readable(found: formats.Format, path: Path) -> bool:
+def _is_readable(file_format: formats.Format, path: Path) -> bool:
     """Return whether a text is to its end what it seems to be."""
     try:
-        for part in found.parts(path):
+        for part in file_format.parts(path):
             for _ in part.pieces:
                 pass
     except BROKEN:

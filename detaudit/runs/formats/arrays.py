@@ -322,8 +322,8 @@ def _single(value: Call) -> int | float | str | None:
             dtype, data = arguments
             kind = kind_of(dtype)
             if kind[1:] in _SCALARS and isinstance(data, bytes):
-                found = struct.unpack(f"{'>' if kind[0] == '>' else '<'}{_SCALARS[kind[1:]]}", data)[0]
-                return str(found) if isinstance(found, bool) else found
+                scalar = struct.unpack(f"{'>' if kind[0] == '>' else '<'}{_SCALARS[kind[1:]]}", data)[0]
+                return str(scalar) if isinstance(scalar, bool) else scalar
             return f"{kind} {data.hex() if isinstance(data, bytes) else _canonical(data)}"
         if name in ("datetime datetime", "datetime date", "datetime time") and isinstance(arguments[0], bytes):
             kind_ = {"datetime": datetime.datetime, "date": datetime.date, "time": datetime.time}[name.split()[1]]

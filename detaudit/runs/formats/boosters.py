@@ -40,11 +40,11 @@ def _lightgbm(text: bytes) -> Iterator[Part]:
 
 def _xgboost(text: bytes) -> Iterator[Part]:
     try:
-        found = json.loads(text)
+        model = json.loads(text)
     except ValueError:
         # UBJSON, whose objects begin as those of JSON do
         return iter([Part("model", iter([text]), _DTYPE)])
-    return _trees(found["learner"])
+    return _trees(model["learner"])
 
 
 def _trees(learner: dict[str, Any]) -> Iterator[Part]:
@@ -75,8 +75,8 @@ def _catboost(model: bytes) -> Iterator[Part]:
     info, trees = _field(core, root, _INFO), _field(core, root, _TREES)
     if info:
         vector = info + _u32(core, info)
-        for place in range(min(_u32(core, vector), MOST_PAIRS)):
-            at = vector + 4 + 4 * place
+        for index in range(min(_u32(core, vector), MOST_PAIRS)):
+            at = vector + 4 + 4 * index
             pair = at + _u32(core, at)
             (key, _), (value, where) = (_text(core, pair, field) for field in (_KEY, _VALUE))
             texts[key.decode("utf-8", "backslashreplace")] = value.decode("utf-8", "backslashreplace")

@@ -115,12 +115,12 @@ def _end_of(file: IO[bytes], start: int, size: int) -> int:
     while at < size:
         file.seek(at)
         data = file.read(step + _END_SIZE)
-        place = data.find(_END)
-        while 0 <= place <= step:
-            end = data[place : place + _END_SIZE]
-            if len(end) == _END_SIZE and _fits(file, start, at + place, end):
-                return at + place + _END_SIZE + int.from_bytes(end[20:22], "little")
-            place = data.find(_END, place + 1)
+        offset = data.find(_END)
+        while 0 <= offset <= step:
+            end = data[offset : offset + _END_SIZE]
+            if len(end) == _END_SIZE and _fits(file, start, at + offset, end):
+                return at + offset + _END_SIZE + int.from_bytes(end[20:22], "little")
+            offset = data.find(_END, offset + 1)
         at += step
     return 0
 
@@ -140,8 +140,8 @@ def _fits(file: IO[bytes], start: int, at: int, end: bytes) -> bool:
     return end64.startswith(_END64) and start + offset + length == before
 
 
-def _of_zip(file: IO[bytes], place: tuple[int, int], prefix: str) -> Iterator[Part]:
-    start, end = place
+def _of_zip(file: IO[bytes], bounds: tuple[int, int], prefix: str) -> Iterator[Part]:
+    start, end = bounds
     window = _Window(file, start, end)
     with zipfile.ZipFile(io.BufferedReader(window)) as archive:
         check_unpacked(sum(member.file_size for member in archive.infolist()), end - start)
@@ -152,7 +152,7 @@ def _of_zip(file: IO[bytes], place: tuple[int, int], prefix: str) -> Iterator[Pa
             raise ValueError("its data.pkl is too large")
         big = torch.is_big(archive, root)
         with archive.open(f"{root}data.pkl") as structure:
-            found = pickles.read(structure)
+            root_object = pickles.read(structure)
 
         def read(key: str, offset: int, size: int) -> Iterator[bytes]:
             return _bytes(archive, file, archive.getinfo(f"{root}data/{key}"), (start, offset, size))
@@ -160,7 +160,7 @@ def _of_zip(file: IO[bytes], place: tuple[int, int], prefix: str) -> Iterator[Pa
         def length(key: str) -> int:
             return archive.getinfo(f"{root}data/{key}").file_size
 
-        yield from held(found, _tensors(length, read, big), prefix)
+        yield from held(root_object, _tensors(length, read, big), prefix)
 
 
 def _tensors(length: Callable[[str], int], read: Read, big: bool) -> Callable[[str, Any], Part | None]:
@@ -238,8 +238,8 @@ def _names(path: Path) -> dict[int, str]:
             if file.seek(0, io.SEEK_END) > MOST_METADATA:
                 return {}
             file.seek(0)
-            found = pickles.read(file)
-        stored = dict(found.state.pairs)["storage_data"]
+            metadata = pickles.read(file)
+        stored = dict(metadata.state.pairs)["storage_data"]
         return dict(_stored(stored, path.name))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError):
         return {}

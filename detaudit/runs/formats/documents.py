@@ -551,7 +551,7 @@ def html_parts(path: Path) -> Iterator[Part]:
     with opened(path) as file:
         yield from unique(
             of_lines(
-                _UUID.sub(lambda found: ids.setdefault(found[0].lower(), f"id {len(ids) + 1}"), line.rstrip("\r\n"))
+                _UUID.sub(lambda match: ids.setdefault(match[0].lower(), f"id {len(ids) + 1}"), line.rstrip("\r\n"))
                 for line in lines(file)
             )
         )

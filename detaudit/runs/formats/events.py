@@ -150,17 +150,17 @@ def _event(record: bytes, described: set[str]) -> Found:
 
 def _graph(data: memoryview) -> bytes:
     """Return a graph with the attributes of its nodes in order, since maps have none."""
-    found = []
+    encoded_fields = []
     for field in protobuf.fields(data):
         if field.number == 1:  # NodeDef, whose attributes are 5
             node = sorted(
                 (one.number, bytes(one.data) if one.number == 5 else b"", at, bytes(one.data) or one.value)
                 for at, one in enumerate(protobuf.fields(field.data))
             )
-            found.append(repr([(number, data) for number, _, _, data in node]).encode())
+            encoded_fields.append(repr([(number, data) for number, _, _, data in node]).encode())
         else:
-            found.append(bytes(field.data))
-    return b"\n".join(found)
+            encoded_fields.append(bytes(field.data))
+    return b"\n".join(encoded_fields)
 
 
 def _value(data: memoryview, step: int, described: set[str]) -> Found:
@@ -232,12 +232,12 @@ def _tensor(data: memoryview, series: str, name: str) -> Found:
 
 
 def _shape(data: memoryview) -> tuple[int, ...]:
-    found = []
+    shape = []
     for dimension in protobuf.fields(data):
         if dimension.number == 2:
             sizes = [field.value for field in protobuf.fields(dimension.data) if field.number == 1]
-            found.append(protobuf.signed(sizes[0]) if sizes else 0)
-    return tuple(found)
+            shape.append(protobuf.signed(sizes[0]) if sizes else 0)
+    return tuple(shape)
 
 
 def _scalar(dtype: str, content: bytes, numbers: list[bytes]) -> str:

@@ -53,13 +53,13 @@ def _json(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
 
 def _described(folder: str, config: Any) -> dict[str, tuple[str, str, tuple[int, ...]]]:
     """Return the tensors that a configuration describes, by their files: names, types and shapes."""
-    found = {}
+    tensors = {}
     for label, one in config.get("config", {}).items():
         meta = one.get("tensor_meta") or {}
         sizes = extents(size.get("as_int", 0) for size in meta.get("sizes", ()))
         dtype = _DTYPES.get(meta.get("dtype", 0), "")
-        found[f"{folder}/{one['path_name']}"] = label, f"<{dtype}" if dtype else "", sizes
-    return found
+        tensors[f"{folder}/{one['path_name']}"] = label, f"<{dtype}" if dtype else "", sizes
+    return tensors
 
 
 def _without(value: Any, depth: int) -> Any:

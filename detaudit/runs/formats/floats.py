@@ -54,13 +54,13 @@ class Extremes:
             return
         try:
             kind = dtype.removesuffix(" F")
-            found = _integers(kind, piece) if kind[1:] in _INTEGERS else _elements(kind, piece)
+            elements = _integers(kind, piece) if kind[1:] in _INTEGERS else _elements(kind, piece)
         except (KeyError, ValueError, struct.error):
             self._understood = False
             return
-        self._count += len(found)
-        self._least, self._most = min(self._least, min(found)), max(self._most, max(found))
-        if any(one != one for one in found):
+        self._count += len(elements)
+        self._least, self._most = min(self._least, min(elements)), max(self._most, max(elements))
+        if any(one != one for one in elements):
             self._least = math.nan
 
     def of(self, shape: Sequence[int]) -> tuple[float, float] | None:

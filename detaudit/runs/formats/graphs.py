@@ -28,8 +28,8 @@ def is_onnx(start: Start) -> bool:
     """Return whether the fields of a file are those of an ONNX model: its version, and one graph."""
     if start.size < 2 or start.head[0] != 0x08 or not 0 < start.head[1] < MOST_VERSION:
         return False
-    found = _top(start)
-    return _IR in found and found.count(_GRAPH) == 1 and set(found) <= _LIKE_ONNX
+    field_numbers = _top(start)
+    return _IR in field_numbers and field_numbers.count(_GRAPH) == 1 and set(field_numbers) <= _LIKE_ONNX
 
 
 def is_saved_model(start: Start) -> bool:
@@ -39,9 +39,9 @@ def is_saved_model(start: Start) -> bool:
 
 def is_fingerprint(start: Start) -> bool:
     """Return whether the fields of a file are those of a SavedModel's fingerprint, and it lies beside one."""
-    beside = (start.path.parent / "saved_model.pb").is_file()
+    has_model = (start.path.parent / "saved_model.pb").is_file()
     return (
-        beside
+        has_model
         and start.size < 200
         and start.path.name == "fingerprint.pb"
         and set(_top(start)) <= {1, 2, 3, 4, 5, 6, 7}
@@ -50,16 +50,16 @@ def is_fingerprint(start: Start) -> bool:
 
 def _top(start: Start) -> list[int]:
     """Return the numbers of the fields of a file, none if it is no message."""
-    found = []
+    field_numbers = []
     try:
         with start.path.open("rb") as file:
             for span in spans(file, 0, start.size):
-                found.append(span.number)
-                if len(found) > 10_000:
+                field_numbers.append(span.number)
+                if len(field_numbers) > 10_000:
                     return []
     except (ValueError, EOFError):
         return []
-    return found
+    return field_numbers
 
 
 def parts(path: Path) -> Iterator[Part]:
@@ -86,12 +86,12 @@ def _onnx(path: Path) -> Iterator[Part]:
             elif span.number == _IR and span.kind == VARINT:
                 yield number("ir_version", span.value)
             elif span.number == _OPSETS:
-                found = {one.number: one for one in fields(_read(file, span))}
-                name = found[1].text if 1 in found else ""
-                yield number(f"opset {name}".strip(), found[2].value if 2 in found else 0)
+                opset = {one.number: one for one in fields(_read(file, span))}
+                name = opset[1].text if 1 in opset else ""
+                yield number(f"opset {name}".strip(), opset[2].value if 2 in opset else 0)
             elif span.number == _PROPERTIES:
-                found = {one.number: one for one in fields(_read(file, span))}
-                yield text(f"metadata.{found[1].text if 1 in found else ''}", found[2].text if 2 in found else "")
+                entry = {one.number: one for one in fields(_read(file, span))}
+                yield text(f"metadata.{entry[1].text if 1 in entry else ''}", entry[2].text if 2 in entry else "")
             elif span.number == _FUNCTIONS:
                 yield opaque("function", _without(_read(file, span), _FUNCTION))
 
@@ -202,9 +202,9 @@ def _take_node(node: memoryview, operations: list[bytes], constants: list[bytes]
         if field.number == 2:
             operation = bytes(field.data)
         elif field.number == 5 and field.kind == BYTES:
-            found = {one.number: one.data for one in fields(field.data)}
-            if bytes(found.get(1, b"")) == b"value":
-                value = bytes(found.get(2, b""))
+            attribute = {one.number: one.data for one in fields(field.data)}
+            if bytes(attribute.get(1, b"")) == b"value":
+                value = bytes(attribute.get(2, b""))
     operations.append(operation)
     if operation == b"Const":
         constants.append(len(value).to_bytes(8, "little") + _constant(value))

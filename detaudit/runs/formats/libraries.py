@@ -35,19 +35,19 @@ def hdf5(path: str) -> Iterator[Any]:
 
     size = os.path.getsize(path)
     with h5py.File(path, "r") as root:
-        found = {"": root}
+        objects = {"": root}
 
         def visit(name: str, item: Any) -> None:
-            found[name] = item
+            objects[name] = item
 
         root.visititems(visit)  # follows no soft or external links
-        for name, item in sorted(found.items()):
+        for name, item in sorted(objects.items()):
             if isinstance(item, h5py.Dataset):
                 _check(item, size)
                 pieces, shown = (_slabs(item, ()), "") if not item.dtype.hasobject else _texts(item[()])
                 dtype = "text" if shown else item.dtype.str
                 yield name, dtype, list(item.shape or ()), shown, pieces
-        for name, item in sorted(found.items()):
+        for name, item in sorted(objects.items()):
             for key in sorted(item.attrs):
                 yield _attribute(f"{name}@{key}", item.attrs, key)
 
@@ -175,7 +175,7 @@ def arrow(path: str) -> Iterator[Any]:
             yield from _table(table.schema, table.to_batches(max_chunksize=ROWS))
         elif start == b"ARROW1":
             source = ipc.open_file(file)
-            batches = (source.get_batch(place) for place in range(source.num_record_batches))
+            batches = (source.get_batch(index) for index in range(source.num_record_batches))
             yield from _table(source.schema, batches)
         else:
             stream = ipc.open_stream(file)
@@ -189,7 +189,7 @@ def _table(schema: Any, batches: Any) -> Iterator[Any]:
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS):
             rows = batch.slice(start, ROWS)
-            cells = [rows.column(place).to_pylist() for place in range(rows.num_columns)]
+            cells = [rows.column(index).to_pylist() for index in range(rows.num_columns)]
             yield "rows", "", [], "", iter([json.dumps(cells, default=_coded).encode()])
 
 

@@ -291,7 +291,7 @@ def _pdf(path: Path) -> Iterator[Part]:
     for pattern in (_PDF_DATE, _PDF_ID, _XMP_ID, _CROSS_REFERENCES, _DATE):
         data = pattern.sub(b"", data)
     fonts: dict[bytes, bytes] = {}
-    data = _SUBSET.sub(lambda found: fonts.setdefault(found[1], b"/font-%d+" % (len(fonts) + 1)), data)
+    data = _SUBSET.sub(lambda match: fonts.setdefault(match[1], b"/font-%d+" % (len(fonts) + 1)), data)
     yield from _objects(data, _OBJECT.finditer(data))
 
 

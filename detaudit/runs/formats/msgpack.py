@@ -41,15 +41,15 @@ def is_msgpack(start: Start) -> bool:
     kind = start.head[0]
     if not (0x81 <= kind <= 0x8F or kind in (0xDE, 0xDF)):
         return False
-    found = 0
+    leaf_count = 0
     try:
         for _ in _Reader(memoryview(start.head)).leaves():
-            found += 1
+            leaf_count += 1
     except _EndError:
         return start.size > len(start.head)
     except (ValueError, LookupError, struct.error):
         return False
-    return found > 0
+    return leaf_count > 0
 
 
 def parts(path: Path) -> Iterator[Part]:
@@ -73,9 +73,9 @@ class _Reader:
     def _take(self, size: int) -> memoryview:
         if size > len(self._data) - self._at:
             raise _EndError("it ends within a value")
-        found = self._data[self._at : self._at + size]
+        piece = self._data[self._at : self._at + size]
         self._at += size
-        return found
+        return piece
 
     def _size(self, width: int) -> int:
         return int.from_bytes(self._take(width), "big")
@@ -95,8 +95,8 @@ class _Reader:
             count = kind & 0xF if kind <= 0x9F else self._size(_COUNTED[kind])
             if not count:
                 yield text(name, "[]")
-            for place in range(count):
-                yield from self._value(f"{name}.{place}" if name else str(place), depth + 1)
+            for index in range(count):
+                yield from self._value(f"{name}.{index}" if name else str(index), depth + 1)
         elif kind in (0xC7, 0xC8, 0xC9) or 0xD4 <= kind <= 0xD8:
             size = 1 << (kind - 0xD4) if kind >= 0xD4 else self._size(_SIZED[kind])
             code = self._take(1)[0]

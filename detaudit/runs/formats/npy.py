@@ -52,8 +52,8 @@ def _array(file: IO[bytes], start: bytes, name: str) -> Iterator[Part]:
         yield from held(pickles.read(file), prefix=name)
         return
     item = _size_of(dtype)  # None for a record: its fields say how long it is
-    whole = pieces(file, item * math.prod(shape)) if item is not None else pieces(file)
-    yield Part(name, whole, f"{dtype}{order}", shape)
+    array_pieces = pieces(file, item * math.prod(shape)) if item is not None else pieces(file)
+    yield Part(name, array_pieces, f"{dtype}{order}", shape)
 
 
 def _size_of(dtype: str) -> int | None:

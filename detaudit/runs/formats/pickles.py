@@ -102,17 +102,17 @@ class _Machine:
         raise EOFError("it ends too early")
 
     def _pop(self, count: int) -> list[Any]:
-        found = self._stack[len(self._stack) - count :]
+        stack_slice = self._stack[len(self._stack) - count :]
         del self._stack[len(self._stack) - count :]
-        if len(found) < count:
+        if len(stack_slice) < count:
             raise ValueError("its stack is empty")
-        return found
+        return stack_slice
 
     def _to_mark(self) -> list[Any]:
-        place = next(place for place in range(len(self._stack) - 1, -1, -1) if self._stack[place] is _MARK)
-        found = self._stack[place + 1 :]
-        del self._stack[place:]
-        return found
+        mark_index = next(index for index in range(len(self._stack) - 1, -1, -1) if self._stack[index] is _MARK)
+        stack_slice = self._stack[mark_index + 1 :]
+        del self._stack[mark_index:]
+        return stack_slice
 
     def put(self, argument: int) -> None:
         self._memo[argument] = self._stack[-1]
@@ -135,17 +135,17 @@ class _Machine:
 
     def call(self, count: int) -> None:
         function, *arguments = self._pop(count)
-        found = arguments[0] if len(arguments) == 1 else tuple(arguments)
+        call_arguments = arguments[0] if len(arguments) == 1 else tuple(arguments)
         if function in (_ENCODE, _STORAGE):
-            self._stack.append(self._made_once(function.name, found))
+            self._stack.append(self._made_once(function.name, call_arguments))
         else:
-            self._stack.append(self._result(function, found))
+            self._stack.append(self._result(function, call_arguments))
 
-    def _made_once(self, name: str, found: Any) -> Any:
+    def _made_once(self, name: str, arguments: Any) -> Any:
         """Return what is made of bytes, which a few opcodes may ask for a million times."""
-        key = (name, id(found[0]))
+        key = (name, id(arguments[0]))
         if key not in self._made:
-            self._made[key] = found[0], self._result(Global(name), found)
+            self._made[key] = arguments[0], self._result(Global(name), arguments)
         return self._made[key][1]
 
     def build(self, _: None) -> None:
@@ -183,27 +183,27 @@ class _Machine:
     def duplicate(self, _: None) -> None:
         self._stack.append(self._stack[-1])
 
-    def _result(self, function: Any, found: Any) -> Any:
+    def _result(self, function: Any, arguments: Any) -> Any:
         """Return the stand-in for what a function returns for these arguments."""
-        if function == _ENCODE and found[1] in _LATIN:  # how protocol 2 writes bytes
-            return self._brief(found[0].encode("latin1"))
-        if isinstance(function, Global) and function.name in _SETS and found and isinstance(found[0], list):
-            return Bag(found[0])
-        if function == _STORAGE and isinstance(found[0], bytes):
-            return storages.storage_in(found[0], read) or Call(function, found)
-        if isinstance(found, tuple) and len(found) >= _VIEW and isinstance(found[0], storages.Storage):
-            return Call(function, (storages.shown(*found[:_VIEW]), *found[_VIEW:]))
-        return Call(function, found)
+        if function == _ENCODE and arguments[1] in _LATIN:  # how protocol 2 writes bytes
+            return self._brief(arguments[0].encode("latin1"))
+        if isinstance(function, Global) and function.name in _SETS and arguments and isinstance(arguments[0], list):
+            return Bag(arguments[0])
+        if function == _STORAGE and isinstance(arguments[0], bytes):
+            return storages.storage_in(arguments[0], read) or Call(function, arguments)
+        if isinstance(arguments, tuple) and len(arguments) >= _VIEW and isinstance(arguments[0], storages.Storage):
+            return Call(function, (storages.shown(*arguments[:_VIEW]), *arguments[_VIEW:]))
+        return Call(function, arguments)
 
     def _constant(self, name: str, argument: Any) -> Any:
         if name in _EMPTY:
             return _EMPTY[name]()
         return _CONSTANTS[name] if name in _CONSTANTS else self._brief(argument)
 
-    def _brief(self, found: Any) -> Any:
-        if isinstance(found, bytes | bytearray) and len(found) > _SHORT and not found.startswith(LEGACY):
-            return Blob(len(found), digest_of([bytes(found)]), self._kept(bytes(found)))
-        return found
+    def _brief(self, argument: Any) -> Any:
+        if isinstance(argument, bytes | bytearray) and len(argument) > _SHORT and not argument.startswith(LEGACY):
+            return Blob(len(argument), digest_of([bytes(argument)]), self._kept(bytes(argument)))
+        return argument
 
     def _kept(self, data: bytes) -> bytes:
         """Return few bytes, none if there are more or no room is left."""

@@ -40,8 +40,8 @@ def parts(path: Path) -> Iterator[Part]:
             raise ValueError("its header is too long")
         header = json.loads(file.read(size), object_pairs_hook=_once)
         metadata = header.pop(_METADATA, {})
-        start, whole = 8 + size, path.stat().st_size
-        _check(header, whole - start)
+        start, file_size = 8 + size, path.stat().st_size
+        _check(header, file_size - start)
         for name, tensor in sorted(header.items()):
             begin, end = tensor["data_offsets"]
             file.seek(start + begin)
@@ -52,10 +52,10 @@ def parts(path: Path) -> Iterator[Part]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("its header names a tensor twice")
-    return found
+    return members
 
 
 def _check(header: dict[str, Any], size: int) -> None:

@@ -45,9 +45,9 @@ def _parts(path: Path, without: Rows | None) -> Iterator[Part]:
     with _opened(path) as database:
         for kind, name, sql in database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type, name"):
             yield single.text(printable(f"schema: {kind} {name}"), str(sql))
-        found = [table for table in _tables(database) if without is None or table != _SEQUENCES]
-        newest = {table: _newest(database, table, (without or {}).get(table, {})) for table in found}
-        for table in found:
+        table_names = [table for table in _tables(database) if without is None or table != _SEQUENCES]
+        newest = {table: _newest(database, table, (without or {}).get(table, {})) for table in table_names}
+        for table in table_names:
             cursor = _rows(database, table)
             columns = [str(column[0]) for column in cursor.description]
             added = _added(database, table, cursor, without, newest) if without is not None else cursor
@@ -83,10 +83,10 @@ def _from(value: Any, newest: int | None) -> Any:
 
 def _newest(database: sqlite3.Connection, table: str, known: Mapping[bytes, int]) -> int:
     """Return the largest of the IDs of those rows that are known."""
-    place = next((place for place, other in _ids(database, table).items() if other == table), None)
-    if place is None:
+    column = next((index for index, other in _ids(database, table).items() if other == table), None)
+    if column is None:
         return 0
-    return max((row[place] for row in _rows(database, table) if _digest(row) in known), default=0)
+    return max((row[column] for row in _rows(database, table) if _digest(row) in known), default=0)
 
 
 def _ids(database: sqlite3.Connection, table: str) -> dict[int, str]:
@@ -97,13 +97,13 @@ def _ids(database: sqlite3.Connection, table: str) -> dict[int, str]:
     columns = database.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,)).fetchall()
     places = {str(name): index for index, (name, _, _) in enumerate(columns)}
     keys = [index for index, (_, kind, key) in enumerate(columns) if key and str(kind).upper() == "INTEGER"]
-    found = {}
+    id_columns = {}
     for other, column in database.execute('SELECT "table", "from" FROM pragma_foreign_key_list(?)', (table,)):
         if column in places:
-            found[places[column]] = str(other)
+            id_columns[places[column]] = str(other)
     if len(keys) == 1 and sum(1 for _, _, key in columns if key) == 1:
-        found.setdefault(keys[0], table)
-    return found
+        id_columns.setdefault(keys[0], table)
+    return id_columns
 
 
 def _taken(left_out: Counter[bytes], row: tuple[Any, ...]) -> bool:
@@ -119,15 +119,15 @@ def rows(path: Path) -> dict[str, Counter[bytes]]:
         count = 0
         with _opened(path) as database:
             for table in _tables(database):
-                found = b"".join(map(_digest, _limited(_rows(database, table), MOST_ROWS - count)))
-                count += len(found) // _SIZE
-                yield Part(table, (found[at : at + PIECE] for at in range(0, len(found), PIECE)))
+                table_digests = b"".join(map(_digest, _limited(_rows(database, table), MOST_ROWS - count)))
+                count += len(table_digests) // _SIZE
+                yield Part(table, (table_digests[at : at + PIECE] for at in range(0, len(table_digests), PIECE)))
 
-    found = {}
+    counts = {}
     for part in apart.parts(digests):
         data = b"".join(part.pieces)
-        found[part.name] = Counter(data[at : at + _SIZE] for at in range(0, len(data), _SIZE))
-    return found
+        counts[part.name] = Counter(data[at : at + _SIZE] for at in range(0, len(data), _SIZE))
+    return counts
 
 
 def _limited(cursor: Iterator[tuple[Any, ...]], most: int) -> Iterator[tuple[Any, ...]]:
@@ -143,11 +143,11 @@ def _digest(row: tuple[Any, ...]) -> bytes:
 
 def _tables(database: sqlite3.Connection) -> list[str]:
     """Return the tables that hold rows of their own."""
-    found = database.execute(
+    cursor = database.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND sql NOT LIKE 'CREATE VIRTUAL%' "
         "ORDER BY name"
     )
-    return [str(name) for (name,) in found]
+    return [str(name) for (name,) in cursor]
 
 
 def _rows(database: sqlite3.Connection, table: str) -> sqlite3.Cursor:
@@ -159,12 +159,12 @@ def _rows(database: sqlite3.Connection, table: str) -> sqlite3.Cursor:
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a database. Raises ValueError for whatever SQLite does not like about it."""
     with contextlib.ExitStack() as stack:
-        beside = [one for one in (Path(f"{path}-wal"), Path(f"{path}-journal")) if _is_used(one)]
+        journals = [one for one in (Path(f"{path}-wal"), Path(f"{path}-journal")) if _is_used(one)]
         source, options = path.absolute(), "mode=ro&immutable=1"
-        if beside:
+        if journals:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="detaudit-")))
             source, options = folder / "copy", "mode=rw"
-            for one in (path, *beside):
+            for one in (path, *journals):
                 _copy(one, folder / f"copy{one.name.removeprefix(path.name)}")
         try:
             database = sqlite3.connect(f"file:{quote(str(source))}?{options}", uri=True, isolation_level=None)

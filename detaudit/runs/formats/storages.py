@@ -67,16 +67,17 @@ def shown(storage: Storage, offset: int, shape: Any, strides: Any) -> Array:
     return Array(dtype, shape, digest)
 
 
-def span(offset: int, shape: Any, strides: Any, size: int, whole: int) -> tuple[int, int]:
+def span(offset: int, shape: Any, strides: Any, size: int, storage_size: int) -> tuple[int, int]:
     """Return where the elements of a tensor begin and how many bytes they span.
 
-    ``size`` is that of an element, ``whole`` that of the storage, in bytes. Raises ValueError if it is too small.
+    ``size`` is that of an element, ``storage_size`` that of the storage, in bytes. Raises ValueError if it is too
+    small.
     """
     if 0 in shape:
         return 0, 0
     last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
     start, length = offset * size, (last + 1) * size
-    if start < 0 or length < 0 or start + length > whole:
+    if start < 0 or length < 0 or start + length > storage_size:
         raise ValueError("a tensor ends after its storage")
     return start, length
 

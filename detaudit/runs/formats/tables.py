@@ -74,17 +74,17 @@ class _Names:
             counts[name] = counts.get(name, 0) + 1
             self._names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
 
-    def __getitem__(self, place: int) -> str:
-        return self._names[place] if place < len(self._names) else f"column {place + 1}"
+    def __getitem__(self, index: int) -> str:
+        return self._names[index] if index < len(self._names) else f"column {index + 1}"
 
-    def of(self, place: int, label: str) -> str:
+    def of(self, index: int, label: str) -> str:
         """Return the name of a cell in a row with a label, which says what it is if the column does not."""
-        column = self._columns[place] if place < len(self._columns) else ""
+        column = self._columns[index] if index < len(self._columns) else ""
         if not label or not says_nothing(column):
-            return self[place]
+            return self[index]
         if column:
-            return f"{label}, {self[place]}"
-        return label if len(self._columns) == 2 else f"{label}, value {place}"
+            return f"{label}, {self[index]}"
+        return label if len(self._columns) == 2 else f"{label}, value {index}"
 
 
 def _label(row: Row) -> str:

@@ -71,11 +71,11 @@ def _of_index(path: Path) -> Iterator[Part]:
 
 
 def _of_shard(path: Path) -> Iterator[Part]:
-    found, index = _SHARD.fullmatch(path.name), _index_of(path)
-    if found is None or index is None:
+    match, index = _SHARD.fullmatch(path.name), _index_of(path)
+    if match is None or index is None:
         raise ValueError("it is no shard of a checkpoint")
     with path.open("rb") as file:
-        entries = [entry for entry in _entries(index) if entry.shard == int(found[2])]
+        entries = [entry for entry in _entries(index) if entry.shard == int(match[2])]
         copied = (
             {_sha256(file, entry) for entry in entries if not _OF_KERAS.match(entry.name)}
             if any(_OF_KERAS.match(entry.name) for entry in entries)

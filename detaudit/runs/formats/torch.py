@@ -51,8 +51,8 @@ def named_dtype(arguments: tuple[object, ...]) -> str | None:
 
 def root_of(archive: zipfile.ZipFile) -> str | None:
     """Return the folder inside the archive, which is named like the file when it was saved."""
-    found = [name for name in archive.namelist() if name.endswith("/data.pkl")]
-    return min(found, key=len).removesuffix("data.pkl") if found else None
+    pickle_names = [name for name in archive.namelist() if name.endswith("/data.pkl")]
+    return min(pickle_names, key=len).removesuffix("data.pkl") if pickle_names else None
 
 
 def is_big(archive: zipfile.ZipFile, root: str) -> bool:
