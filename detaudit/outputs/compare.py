@@ -40,12 +40,12 @@ _LISTED = {
 def differences(a: Outputs, b: Outputs) -> tuple[OutputDifference, ...]:
     """Return in what two runs differ, what decides first, then what is open, then what is only listed."""
     guesses = [*dict.fromkeys(_own_numbers(a, b))] if a.digests_only or b.digests_only else []
-    found = [*_files(a, b, guesses), *_streams(a, b, guesses)]
+    output_differences = [*_files(a, b, guesses), *_streams(a, b, guesses)]
     if a.unread or b.unread:
-        found.append(OutputDifference(path="", kind=OutputKind.UNREAD, unread=a.unread or b.unread))
+        output_differences.append(OutputDifference(path="", kind=OutputKind.UNREAD, unread=a.unread or b.unread))
     if Compare.TRAINING in (a.rules.compare, b.rules.compare):
-        found = [one if one.tensor else _undecided(one) for one in found]
-    return tuple(sorted(found, key=lambda one: (not one.decides, not one.open)))
+        output_differences = [one if one.tensor else _undecided(one) for one in output_differences]
+    return tuple(sorted(output_differences, key=lambda one: (not one.decides, not one.open)))
 
 
 def deciding(output_differences: Iterable[OutputDifference]) -> OutputDifference | None:
@@ -249,9 +249,9 @@ def _streams(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Itera
         first: list[OutputDifference] | None = None
         for numbers in guesses:
             known = replace(facts, pids=numbers)
-            found = text.compare(ours, theirs, stream, known, known, ignored)
-            first = found if first is None else first
-            if not found:
+            stream_differences = text.compare(ours, theirs, stream, known, known, ignored)
+            first = stream_differences if first is None else first
+            if not stream_differences:
                 break
         else:
             yield from first or ()
@@ -313,7 +313,7 @@ def _thin(file: File) -> File:
 
 
 def _digest(parts: Iterable[str]) -> str:
-    whole = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for part in parts:
-        whole.update(part.encode(errors="surrogateescape") + b"\1")
-    return whole.hexdigest()
+        hasher.update(part.encode(errors="surrogateescape") + b"\1")
+    return hasher.hexdigest()

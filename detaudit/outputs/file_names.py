@@ -28,21 +28,21 @@ _CLASSES: tuple[Callable[[str], str], ...] = (
 """What two names may have in common, the closest first."""
 
 
-def matched(known: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
-    """Return for each file of ``found`` the name in ``known`` that it is compared with, else its own.
+def matched(known: Mapping[str, str], digests: Mapping[str, str]) -> dict[str, str]:
+    """Return for each file of ``digests`` the name in ``known`` that it is compared with, else its own.
 
     Both map names to digests, in the order in which the files were written. Files of one kind whose names are not all
     the same match if their contents do, the others in this order.
     """
     names: dict[str, str] = {}
-    ours, theirs = dict(known), dict(found)
+    ours, theirs = dict(known), dict(digests)
     for kind in _CLASSES:
         for mine, yours in _alike(kind, ours, theirs):
             names |= _pairs({name: ours[name] for name in mine}, {name: theirs[name] for name in yours})
         taken = set(names.values())
         ours = {name: digest for name, digest in ours.items() if name not in taken}
         theirs = {name: digest for name, digest in theirs.items() if name not in names}
-    return {name: names.get(name, name) for name in found}
+    return {name: names.get(name, name) for name in digests}
 
 
 def _alike(
@@ -60,17 +60,17 @@ def _pairs(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, str]:
     """Match files of one kind: with one name and content, with one content, with one name, in their order."""
     if ours.keys() == theirs.keys():
         return {name: name for name in theirs}
-    found = {name: name for name, digest in theirs.items() if ours.get(name) == digest}
-    free = {name: None for name in ours if name not in found}
+    pairs = {name: name for name, digest in theirs.items() if ours.get(name) == digest}
+    free = {name: None for name in ours if name not in pairs}
     by_content: defaultdict[str, list[str]] = defaultdict(list)
     for name in reversed(free):
         by_content[ours[name]].append(name)
     for name, digest in theirs.items():
-        if name not in found and by_content[digest]:
-            found[name] = by_content[digest].pop()
-            del free[found[name]]
-    for name in [name for name in theirs if name not in found and name in free]:
-        found[name] = name
+        if name not in pairs and by_content[digest]:
+            pairs[name] = by_content[digest].pop()
+            del free[pairs[name]]
+    for name in [name for name in theirs if name not in pairs and name in free]:
+        pairs[name] = name
         del free[name]
-    rest = (name for name in theirs if name not in found)
-    return found | dict(zip(rest, list(free), strict=False))
+    rest = (name for name in theirs if name not in pairs)
+    return pairs | dict(zip(rest, list(free), strict=False))

@@ -208,15 +208,15 @@ _KNOWN = (
 
 def words(name: str) -> list[str]:
     """Return the whole words of a name in lower case, split at all that is no letter and within camelCase."""
-    found: list[str] = []
+    lower_words: list[str] = []
     for run in _LETTERS.findall(name):
         lower = run.lower()
         plural = run[-1] == "s" and run[:-1].isupper()  # of an abbreviation
         if lower in _KNOWN or run.islower() or plural:
-            found.append(lower)
+            lower_words.append(lower)
         else:
-            found.extend(word.lower() for word in _CAMEL.findall(run))
-    return found
+            lower_words.extend(word.lower() for word in _CAMEL.findall(run))
+    return lower_words
 
 
 _IDS = (["id"], ["uuid"], ["ident"])
@@ -227,7 +227,7 @@ def meaning_of(name: str) -> Meaning:
     """Return what a name says of its value."""
     text = _PER.sub(lambda match: (match[1] or "") + " per ", name[-400:])
     text = _IN_SECONDS.sub(" seconds ", text)
-    parts = [found for part in _PARTS_OF_PATH.split(text) if (found := words(part))]
+    parts = [part_words for part in _PARTS_OF_PATH.split(text) if (part_words := words(part))]
     while len(parts) > 1 and len(parts[-1]) == 1 and parts[-1][0] in _EXTENSIONS:
         parts.pop()
     if not parts:
@@ -517,20 +517,20 @@ def is_whole(text: str) -> bool:
     return "." not in text and "e" not in text and "E" not in text
 
 
-def number_role(meaning: Meaning, value: float, whole: bool, facts: RunFacts) -> Role:
+def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFacts) -> Role:
     """Return what a number is that is named so."""
-    if not whole and facts.started - 1 <= value <= facts.ended + 1 and value >= 1e9 and not meaning.of_data:
+    if not is_integer and facts.started - 1 <= value <= facts.ended + 1 and value >= 1e9 and not meaning.of_data:
         return Role.MEASUREMENT  # a clock: nothing else is in so small a range
-    if meaning.of is _Of.RESULT or not math.isfinite(value) or (meaning.by_parent and whole):
+    if meaning.of is _Of.RESULT or not math.isfinite(value) or (meaning.by_parent and is_integer):
         return Role.RESULT
     if meaning.of in (_Of.NUMBER, _Of.NAME):
         return Role.IDENTIFIER if value >= 0 and value == int(value) else Role.RESULT
     if meaning.of is _Of.NOTHING:
-        return _bare_role(value, whole, facts)
+        return _bare_role(value, is_integer, facts)
     if meaning.alone and value > longest(facts) and _fits(meaning, value, facts) and not _is_epoch(value, facts):
         return Role.OPEN
     if not _fits(meaning, value, facts):
-        return Role.IDENTIFIER if whole and is_own_number(value, facts) else Role.RESULT
+        return Role.IDENTIFIER if is_integer and is_own_number(value, facts) else Role.RESULT
     return Role.MEASUREMENT if meaning.sure else Role.OPEN
 
 
@@ -571,8 +571,8 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
     return replace(said, summed=meaning.summed)
 
 
-def _bare_role(value: float, whole: bool, facts: RunFacts) -> Role:
-    if whole:
+def _bare_role(value: float, is_integer: bool, facts: RunFacts) -> Role:
+    if is_integer:
         if is_own_number(value, facts):
             return Role.IDENTIFIER
         return Role.OPEN if value >= 1e9 and _is_epoch(value, facts) else Role.RESULT
@@ -733,8 +733,8 @@ def masked(text: str, facts: RunFacts) -> str:
             text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?!\w)", lambda _, first=first: first, text)  # type: ignore[misc]
     for pattern in (_UUID, _BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID):
         text = pattern.sub(MASK, text)
-    text = _RUN_STAMP.sub(lambda found: MASK if _is_stamp(found[0], facts) else found[0], text)
-    return _STAMP_IN_NAME.sub(lambda found: MASK if _is_stamp(found[0], facts) else found[0], text)
+    text = _RUN_STAMP.sub(lambda match: MASK if _is_stamp(match[0], facts) else match[0], text)
+    return _STAMP_IN_NAME.sub(lambda match: MASK if _is_stamp(match[0], facts) else match[0], text)
 
 
 _STAMP_IN_NAME = re.compile(

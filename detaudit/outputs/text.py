@@ -119,11 +119,11 @@ class _Screen:
         rows = [row.decode("utf-8", "replace") for row in self._rows]
         y, x = self._cursor or (len(rows) - 1, len(rows[-1]))
         at = 0
-        for found in _CONTROL.finditer(data):
-            if found.start() > at:
-                x = _write(rows, y, x, data[at : found.start()])
-            at = found.end()
-            y, x = self._control(rows, y, x, found)
+        for match in _CONTROL.finditer(data):
+            if match.start() > at:
+                x = _write(rows, y, x, data[at : match.start()])
+            at = match.end()
+            y, x = self._control(rows, y, x, match)
             if len(rows) > 2 * ROWS:
                 y -= self._keep(rows)
         x = _write(rows, y, x, data[at:])
@@ -164,8 +164,8 @@ class _Screen:
             return max(0, y - 1), x
         return self._sequence(rows, y, x, match[1], match[2]) if match[2] else (y, x)
 
-    def _sequence(self, rows: list[str], y: int, x: int, given: str, kind: str) -> tuple[int, int]:
-        numbers = [min(int(one), _MOST_COLUMNS) if one.isdigit() else 0 for one in given.split(";")]
+    def _sequence(self, rows: list[str], y: int, x: int, parameters: str, kind: str) -> tuple[int, int]:
+        numbers = [min(int(one), _MOST_COLUMNS) if one.isdigit() else 0 for one in parameters.split(";")]
         count = max(1, numbers[0])
         if kind in "AF":
             y, x = max(0, y - count), 0 if kind == "F" else x
@@ -397,27 +397,27 @@ def _shape(line: str) -> _Shape:
     slots: list[_Slot] = []
     between: list[tuple[int, str]] = []
     at, label, depth = 0, "", 0
-    for found in _TOKEN.finditer(line):
-        start, end = found.span()
-        kind = _KIND_OF[found.lastgroup or ""]
-        if found["run"]:
-            start = found.start("run")
+    for token in _TOKEN.finditer(line):
+        start, end = token.span()
+        kind = _KIND_OF[token.lastgroup or ""]
+        if token["run"]:
+            start = token.start("run")
         before = line[at:start]
         depth += sum(map(before.count, "[(")) - sum(map(before.count, "])"))
         label = _label(before, label, depth).strip(_OPENERS)
         if label.lower() == "data" and any(slot.label.lower() == "time" for slot in slots):
             label = "data time"  # as the meters of many training scripts print it
-        if not label and found["unit"] == "%" and any(slot.meaning.is_of_machine for slot in slots):
+        if not label and token["unit"] == "%" and any(slot.meaning.is_of_machine for slot in slots):
             label = _SHARE
         if (
             not slots
             and not label
-            and found["digits"]
+            and token["digits"]
             and not before.strip("[(")
-            and _SINCE_1970.match(found["digits"])
+            and _SINCE_1970.match(token["digits"])
         ):
             label = "timestamp" if any(map(str.isalpha, line[end:])) else label
-        slots.append(_slot(found, start, end, kind, label, line))
+        slots.append(_slot(token, start, end, kind, label, line))
         between.append((at, before))
         at = end
     between.append((at, line[at:]))
@@ -474,16 +474,16 @@ def _leading(line: str, slots: list[_Slot]) -> tuple[int, ...]:
 
     Of two with a slash between them, as a profile has counts of calls, the first one counts.
     """
-    found: list[int] = []
+    indices: list[int] = []
     end = 0
     for index, slot in enumerate(slots):
         between = line[end : slot.start]
-        if between.strip() and (between != "/" or not found):
+        if between.strip() and (between != "/" or not indices):
             break
         if between != "/":
-            found.append(index)
+            indices.append(index)
         end = slot.end
-    return tuple(found) if len(found) >= _MANY and line[end : end + 1] == " " else ()
+    return tuple(indices) if len(indices) >= _MANY and line[end : end + 1] == " " else ()
 
 
 def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
@@ -496,17 +496,17 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     if _BYTES.fullmatch(unit) and _EXTREME.fullmatch(label.strip(_OPENERS)) and _MEMORY.search(line):
         meaning = meaning_of("memory")  # memory: 200 MB (max 233.8 MiB)
     digits = match.span("digits")
-    whole = measurements.is_whole(match["digits"])
+    is_integer = measurements.is_whole(match["digits"])
     if unit.lower() in ("mib", "gib") and _OF_ALL.search(line, max(0, start - 12), end + 14):
         meaning = meaning_of("memory")
     counter = unit == "%" or line[end : end + 1] == "/" or line[start - 1 : start] == "/"
     of_total = bool(_OF_TOTAL.match(line, end) or _TOTAL.search(line, 0, start))
-    few = meaning is NOTHING and whole and (of_total or digits[1] - digits[0] < 3)
+    few = meaning is NOTHING and is_integer and (of_total or digits[1] - digits[0] < 3)
     result = bool(match["sign"]) or few or meaning.is_result
     count = of_total or measurements.is_count(label)
     scale = measurements.SUFFIXES[match["suffix"] or ""]
     seconds = meaning.shortest_s * scale
-    return _Slot(start, end, kind, label, meaning, digits, scale, whole, counter, count, result, seconds)
+    return _Slot(start, end, kind, label, meaning, digits, scale, is_integer, counter, count, result, seconds)
 
 
 def _meaning(label: str) -> Meaning:
@@ -524,10 +524,10 @@ def _meaning(label: str) -> Meaning:
 def _label(before: str, previous: str, depth: int) -> str:
     """Return the words that a number is labeled with: the last ones before it."""
     text = _UNIT_IN_BRACKETS.sub(
-        lambda found: " seconds" if found[1] == "s" else f" {found[1]}", before.rstrip(_OPENERS)
+        lambda match: " seconds" if match[1] == "s" else f" {match[1]}", before.rstrip(_OPENERS)
     )
-    while found := _WRAPPER.search(text):
-        text = text[: found.start()].rstrip(_OPENERS)
+    while match := _WRAPPER.search(text):
+        text = text[: match.start()].rstrip(_OPENERS)
     label = _DELIMITER.split(text)[-1].strip(" -+*#>")
     words = [word for word in label.split() if any(map(str.isalpha, word)) and word != "N/A"][-6:]
     if all(word.lower() in _LINKS for word in words):
@@ -539,7 +539,7 @@ def _label(before: str, previous: str, depth: int) -> str:
 
 def _normal(text: str) -> str:
     """Return words without what only their layout needs."""
-    return _DRAWN.sub(lambda found: found[1] * 3 if found[1] else "█", _BLANK.sub(" ", text))
+    return _DRAWN.sub(lambda match: match[1] * 3 if match[1] else "█", _BLANK.sub(" ", text))
 
 
 def _digest(text: str) -> int:
@@ -668,8 +668,8 @@ def _of_row(
         return _labeled(slots, columns, length)
     # The name of the last column, which is that of the text, may follow after one blank.
     cells = (*columns[:-1], replace(columns[-1], name=columns[-1].name.partition(" ")[0]))
-    found = dict(zip(leading, _labeled(tuple(slots[place] for place in leading), cells, length), strict=True))
-    return tuple(found.get(place, slot) for place, slot in enumerate(slots))
+    labeled = dict(zip(leading, _labeled(tuple(slots[index] for index in leading), cells, length), strict=True))
+    return tuple(labeled.get(index, slot) for index, slot in enumerate(slots))
 
 
 def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) -> tuple[_Slot, ...]:
@@ -679,11 +679,11 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
     are in columns, counted from the left, or if there is an index or there are many, from the right.
     """
     index, cells = max(0, len(slots) - len(columns)), columns[max(0, len(columns) - len(slots)) :]
-    found = list(slots[:index])
+    labeled = list(slots[:index])
     ruled = {cell.rules: cell for cell in columns if cell.rules}
     if ruled and any(slot.rules in ruled for slot in slots):
         unnamed = _Cell("", 0, 0)
-        index, found, cells = 0, [], tuple(ruled.get(slot.rules, unnamed) for slot in slots)
+        index, labeled, cells = 0, [], tuple(ruled.get(slot.rules, unnamed) for slot in slots)
     elif len(slots) != len(columns) and not any(
         all(
             slot.start < cell.end + shift + _SHIFTED and cell.start + shift < slot.end + _SHIFTED
@@ -695,7 +695,7 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
     column = ""
     for slot, cell in zip(slots[index:], cells, strict=True):
         if not cell.name:
-            found.append(slot)
+            labeled.append(slot)
             continue
         shares = bool(_PERCENT.fullmatch(cell.name) and column) and not meaning_of(column).is_result
         column = _SHARE if shares else cell.name
@@ -703,7 +703,7 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
         if (len(cells) < len(columns) or slot.rules) and not measurements.says_nothing(column):
             slot = replace(slot, label="")
         if slot.label or slot.kind == _MASKED:
-            found.append(slot)
+            labeled.append(slot)
             continue
         meaning = meaning_of(column)
         known = of_row is not NOTHING and not meaning.is_result  # the name of the row says less than the column
@@ -712,8 +712,8 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
         result = slot.kind == _NUMBERS and (meaning.is_result or slot.digits == (0, 0))
         seconds = meaning.shortest_s * slot.scale
         count = slot.count or measurements.is_count(column)
-        found.append(replace(slot, label=column, meaning=meaning, count=count, result=result, seconds=seconds))
-    return tuple(found)
+        labeled.append(replace(slot, label=column, meaning=meaning, count=count, result=result, seconds=seconds))
+    return tuple(labeled)
 
 
 # Comparison
@@ -745,8 +745,8 @@ def compare(
     if _sum(a, digesting[0]) == _sum(b, digesting[1]):
         return []
     kept = min(len(a.lines), len(b.lines))
-    found = _Comparison(stream, ours, theirs).lines(a.lines[:kept], b.lines[:kept])
-    return _sorted([*found, *_blocks_differ(a, b, kept, stream, *digesting)])
+    differences = _Comparison(stream, ours, theirs).lines(a.lines[:kept], b.lines[:kept])
+    return _sorted([*differences, *_blocks_differ(a, b, kept, stream, *digesting)])
 
 
 def text_of(lines: Iterable[str]) -> Text:
@@ -904,15 +904,15 @@ class _Comparison:
             return
         lines = (self._in_order(a, self.ours), self._in_order(b, self.theirs))
         places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-        for place, (key, _) in reversed([*enumerate(lines[1])]):
-            places[key].append(-place)
-        if Counter(key for key, _ in lines[0]) != Counter({key: len(found) for key, found in places.items()}):
+        for position, (key, _) in reversed([*enumerate(lines[1])]):
+            places[key].append(-position)
+        if Counter(key for key, _ in lines[0]) != Counter({key: len(positions) for key, positions in places.items()}):
             return
         reverse: list[int] = []
         for key, _ in lines[0]:
-            place = places[key].pop()
-            at = bisect.bisect_left(reverse, place)
-            reverse[at : at + 1] = [place]
+            position = places[key].pop()
+            at = bisect.bisect_left(reverse, position)
+            reverse[at : at + 1] = [position]
         if len(reverse) > max(writers) + 1:
             our, their = next(pair for pair in zip(*lines, strict=True) if pair[0][0] != pair[1][0])
             self._note(OutputKind.WORDS, f"order of lines, from line {our[1]}", _shown(a[our[1] - 1], b[their[1] - 1]))
@@ -930,7 +930,7 @@ class _Comparison:
         by it; a date, or the time at the beginning of a line, is that of a log.
         """
         parser.begin()
-        found: list[tuple[tuple[str, ...], int]] = []
+        numbered_lines: list[tuple[tuple[str, ...], int]] = []
         for number, text in enumerate(lines, 1):
             line = parser.parse(parser.line(text).strip(), number)
             measured = any(
@@ -938,23 +938,23 @@ class _Comparison:
                 for slot, (role, _) in zip(line.slots, line.values, strict=True)
             )
             if not measured and not _is_progress(line) and any(map(str.isalnum, line.words)):
-                found.append(((line.words, *line.results), number))
-        return found
+                numbered_lines.append(((line.words, *line.results), number))
+        return numbered_lines
 
     def _differing(self, a: Sequence[str], b: Sequence[str]) -> tuple[list[_Parsed], list[_Parsed]]:
         """Return the lines of each that the other does not have in the same words and with the same digits."""
         texts = ([self.ours.line(line).strip() for line in a], [self.theirs.line(line).strip() for line in b])
         counts = (Counter(texts[0]), Counter(texts[1]))
-        found: tuple[list[_Parsed], list[_Parsed]] = ([], [])
+        differing_lines: tuple[list[_Parsed], list[_Parsed]] = ([], [])
         for side, parser in enumerate((self.ours, self.theirs)):
             alone = counts[side] - counts[1 - side]
             for number, text in enumerate(texts[side], 1):
                 if text in alone or _columns(text):
                     parsed = parser.parse(text, number)
                     if alone[text] > 0 and parsed.words.strip("\0 █-=_*#+|│┃┏┓└┘╭╮╰╯─━═╌.~") + "".join(parsed.results):
-                        found[side].append(parsed)
+                        differing_lines[side].append(parsed)
                     alone[text] -= 1
-        return found
+        return differing_lines
 
     def _pairs(self, ours: list[_Parsed], theirs: list[_Parsed]) -> tuple[list[_Parsed], list[_Parsed]]:
         """Pair lines with the same words, and return those that are left over."""
@@ -1141,8 +1141,8 @@ def _blocks_differ(
             first = max(differ[0] * size, kept) + 1
             last = min((differ[0] + 1) * size, max(a.count, b.count))
             only = 0 if differ[0] in one and differ[0] in two else 1 if differ[0] in one else 2
-            place = f"lines {first:,} to {last:,}"
-            yield OutputDifference(path=stream, kind=kind, at=place, more=len(differ) - 1, only_run=only)
+            line_range = f"lines {first:,} to {last:,}"
+            yield OutputDifference(path=stream, kind=kind, at=line_range, more=len(differ) - 1, only_run=only)
 
 
 def _block_size(text: Text) -> int:
@@ -1153,10 +1153,10 @@ def _block_size(text: Text) -> int:
 
 def _by_block(text: Text, kept: int, size: int, parser: _Parser) -> dict[int, _Sums]:
     """Return the digests of all lines that are not compared one by one, by the number of their block."""
-    found: defaultdict[int, _Sums] = defaultdict(lambda: (0, 0, 0))
+    digests: defaultdict[int, _Sums] = defaultdict(lambda: (0, 0, 0))
 
     def add(block: int, sums: _Sums) -> None:
-        found[block] = tuple((x + y) & _MASK_64 for x, y in zip(found[block], sums, strict=True))  # type: ignore[assignment]
+        digests[block] = tuple((x + y) & _MASK_64 for x, y in zip(digests[block], sums, strict=True))  # type: ignore[assignment]
 
     for start in range(kept, len(text.lines), size):
         first = start
@@ -1167,7 +1167,7 @@ def _by_block(text: Text, kept: int, size: int, parser: _Parser) -> dict[int, _S
             first = end
     for one in text.blocks:
         add((one.first_line - 1) // size, (int(one.words, 16), int(one.values, 16), int(one.open, 16)))
-    return dict(found)
+    return dict(digests)
 
 
 class Recorder:

@@ -80,15 +80,15 @@ def status(gate: Gate) -> str:
 
 def sentence(check: Check) -> str:
     """Return how many gates have each status, the worst first."""
-    found = [gate.status for one in check.audits for gate in one.gates]
+    statuses = [gate.status for one in check.audits for gate in one.gates]
     order = (GateStatus.FAILED, GateStatus.INCOMPARABLE, GateStatus.INCONCLUSIVE, GateStatus.PASSED)
-    return ", ".join(f"{found.count(status):,} {status}" for status in order if status in found) or "no gate ran"
+    return ", ".join(f"{statuses.count(status):,} {status}" for status in order if status in statuses) or "no gate ran"
 
 
 def gate_details(check: Check) -> Iterator[list[Block]]:
     """Yield what is known of the gates, each below its heading; see details_of_gates."""
-    for one, gate, found in details_of_gates(check):
-        yield [Heading(f"{one.name}, {gate.name}: {status(gate)}"), *found]
+    for one, gate, blocks in details_of_gates(check):
+        yield [Heading(f"{one.name}, {gate.name}: {status(gate)}"), *blocks]
 
 
 def details_of_gates(check: Check) -> Iterator[tuple[CheckedAudit, Gate, list[Block]]]:

@@ -191,6 +191,6 @@ def _plain(value: Any) -> Any:
 
 def without(table: Table, column: Column) -> Table:
     """Return a table without one of its columns, as it is if it does not have it."""
-    kept = [place for place, one in enumerate(table.columns) if one != column]
-    columns = [table.columns[place] for place in kept]
-    return replace(table, columns=columns, rows=[[cells[place] for place in kept] for cells in table.rows])
+    kept = [index for index, one in enumerate(table.columns) if one != column]
+    columns = [table.columns[index] for index in kept]
+    return replace(table, columns=columns, rows=[[cells[index] for index in kept] for cells in table.rows])

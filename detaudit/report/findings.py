@@ -139,14 +139,14 @@ def findings(report: Report) -> tuple[Finding, ...]:
 
     All text in them is plain; see plain.py.
     """
-    found = tuple(_findings(report))
+    all_findings = tuple(_findings(report))
     interrupted = not isinstance(report, Comparison) and report.interrupted
-    if interrupted and not any(one.status is Outcome.INCONCLUSIVE for one in found):
+    if interrupted and not any(one.status is Outcome.INCONCLUSIVE for one in all_findings):
         message = "interrupted: not everything was checked"
-        suite = found[0].suite if found else _suite(report.command)
+        suite = all_findings[0].suite if all_findings else _suite(report.command)
         rule = "complete"
-        found += (Finding(rule=rule, suite=suite, name=rule, status=Outcome.INCONCLUSIVE, message=message),)
-    return tuple(_plain(one) for one in found)
+        all_findings += (Finding(rule=rule, suite=suite, name=rule, status=Outcome.INCONCLUSIVE, message=message),)
+    return tuple(_plain(one) for one in all_findings)
 
 
 def _plain(finding: Finding) -> Finding:
@@ -246,13 +246,13 @@ def _bisection(audit: Bisection | VariationBisection, result: Result, rule: str,
 
 
 def _trace(audit: Trace) -> Finding:
-    answer, found, culprit = traces.answer(audit), audit.culprit, None
-    if found is not None and found.file and found.line:
-        code = f"{found.code}: " if found.code else ""
-        culprit = Location(file=found.file, line=found.line, message=f"{code}{culprits.sentence(found)}")
+    answer, culprit, location = traces.answer(audit), audit.culprit, None
+    if culprit is not None and culprit.file and culprit.line:
+        code = f"{culprit.code}: " if culprit.code else ""
+        location = Location(file=culprit.file, line=culprit.line, message=f"{code}{culprits.sentence(culprit)}")
     detail = [*traces.lines(audit), *traces.notes(audit)]
     message = f"{answer.word}: {answer.sentence}"
-    return _of_audit(audit, "no-divergence", "trace", message, detail, culprit)
+    return _of_audit(audit, "no-divergence", "trace", message, detail, location)
 
 
 def _gate(checked: CheckedAudit, gate: Gate) -> Finding:

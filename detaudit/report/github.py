@@ -19,8 +19,8 @@ _COMMANDS = {
 def render(report: Report) -> str:
     """See Reporter.render."""
     order = ["error", "warning", "notice"]
-    found = sorted(findings(report), key=lambda one: (order.index(_level(one)), list(_COMMANDS).index(one.status)))
-    lines = [_annotation(one) for one in found]
+    ordered = sorted(findings(report), key=lambda one: (order.index(_level(one)), list(_COMMANDS).index(one.status)))
+    lines = [_annotation(one) for one in ordered]
     lines += [_command("warning", {"title": "detaudit"}, line(one.sentence())) for one in report.warnings]
     return "".join(f"{text}\n" for text in lines)
 

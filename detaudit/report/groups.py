@@ -69,42 +69,42 @@ def results(group: Group) -> dict[int, int | None]:
     Reports of older versions have none: there, runs with the same fingerprints share one.
     """
     compared = [run for run in group.runs if run.counts and run not in group.shorter]
-    found: dict[int, int | None] = {run.id: None for run in group.runs}
+    numbers: dict[int, int | None] = {run.id: None for run in group.runs}
     if any(run.result is not None for run in group.runs):
-        return found | {run.id: run.result for run in compared}
+        return numbers | {run.id: run.result for run in compared}
     seen: dict[tuple[object, ...], int] = {}
-    return found | {
+    return numbers | {
         run.id: seen.setdefault((run.ranks, run.first_difference), len(seen) + 1) for run in compared if run.ranks
     }
 
 
 def ordered(group: Group) -> list[int]:
     """Return the numbers of the results: that of the first run, then the most frequent."""
-    counts = Counter(found for found in results(group).values() if found is not None)
+    counts = Counter(result_number for result_number in results(group).values() if result_number is not None)
     return sorted(counts, key=lambda number: (number != 1, -counts[number], number))
 
 
 def letters_of(group: Group) -> dict[int, str]:
     """Return the letters of the runs, by their numbers; none if all have the same result, or each one of its own."""
-    found = {run: number for run, number in results(group).items() if number is not None}
+    numbers = {run: number for run, number in results(group).items() if number is not None}
     names = {number: _name(index) for index, number in enumerate(ordered(group))}
-    if group.distinct_results == 1 or len(names) == len(found):
+    if group.distinct_results == 1 or len(names) == len(numbers):
         return {}
-    return {run: names[number] for run, number in found.items()}
+    return {run: names[number] for run, number in numbers.items()}
 
 
-def _name(place: int) -> str:
+def _name(index: int) -> str:
     """Return ``A`` to ``Z``, then ``AA``, ``AB`` and so on."""
-    before, last = divmod(place, _LETTERS)
+    before, last = divmod(index, _LETTERS)
     return (_name(before - 1) if before else "") + chr(_FIRST + last)
 
 
 def number(name: str) -> int:
     """Return the place of a letter: 0 for ``A``."""
-    found = 0
+    position = 0
     for letter in name:
-        found = found * _LETTERS + ord(letter) - _FIRST + 1
-    return found - 1
+        position = position * _LETTERS + ord(letter) - _FIRST + 1
+    return position - 1
 
 
 # What reports say about the machines that did the runs of one recipe.
@@ -115,18 +115,18 @@ _MOST_FACTS = 8
 
 def machines_sentence(group: Group) -> str:
     """Return that each machine repeats its own result, and which have the same."""
-    found = _by_result(group.machines)
-    groups = f"{count(len(found), 'group')} across: {both([_named(machines) for machines in found])}"
+    machine_groups = _by_result(group.machines)
+    groups = f"{count(len(machine_groups), 'group')} across: {both([_named(machines) for machines in machine_groups])}"
     return f"the same on each machine, {groups}"
 
 
 def disagreeing(group: Group) -> str:
     """Return which machines disagree with themselves, ``""`` if none does."""
-    found = [machine for machine in group.machines if len(machine.results) > 1]
-    if not found:
+    machines = [machine for machine in group.machines if len(machine.results) > 1]
+    if not machines:
         return ""
-    verb = "disagrees with itself" if len(found) == 1 else "each disagree with themselves"
-    return f"{_named(found)} {verb}"
+    verb = "disagrees with itself" if len(machines) == 1 else "each disagree with themselves"
+    return f"{_named(machines)} {verb}"
 
 
 def blocks(group: Group) -> tuple[Heading | Table | Items, ...]:
@@ -166,7 +166,7 @@ def machine_differences(machines: Sequence[Machine]) -> list[str]:
         values: defaultdict[str, list[Machine]] = defaultdict(list)
         for machine in machines:
             values[machine.facts.get(name, "none")].append(machine)
-        lines.append(f"{name}: " + "; ".join(f"{value} ({_machines(found)})" for value, found in values.items()))
+        lines.append(f"{name}: " + "; ".join(f"{value} ({_machines(members)})" for value, members in values.items()))
     more = len(names) - len(lines)
     return [*lines, *([f"and {more:,} more in audit.json"] if more > 0 else [])]
 
@@ -178,11 +178,11 @@ def _rank(machines: Sequence[Machine], name: str) -> bool:
 
 
 def _by_result(machines: Sequence[Machine]) -> list[list[Machine]]:
-    found: defaultdict[tuple[int, ...], list[Machine]] = defaultdict(list)
+    by_results: defaultdict[tuple[int, ...], list[Machine]] = defaultdict(list)
     for machine in machines:
         if machine.results:
-            found[machine.results].append(machine)
-    return list(found.values())
+            by_results[machine.results].append(machine)
+    return list(by_results.values())
 
 
 def _named(machines: Sequence[Machine]) -> str:
@@ -195,10 +195,10 @@ def _machines(machines: Sequence[Machine]) -> str:
     return f"machine{'s' * (len(machines) > 1)} {_numbers([machine.id for machine in machines])}"
 
 
-def _numbers(found: Sequence[int]) -> str:
+def _numbers(numbers: Sequence[int]) -> str:
     """Return numbers with their ranges joined: ``1-3, 7``."""
     parts: list[list[int]] = []
-    for number in sorted(found):
+    for number in sorted(numbers):
         if parts and number == parts[-1][-1] + 1:
             parts[-1].append(number)
         else:
@@ -423,9 +423,9 @@ def where(group: Group) -> str:
         return ""
     a, b = first_difference.runs
     several = several_ranks(group) and first_difference.stage not in UNHOOKED and not first_difference.difference.of_fit
-    place = first_difference.where()
-    place += f" on {first_difference.difference.rank_text()}" if several else ""
-    return f"runs {a} and {b} first differ {place}: {first_difference.explanation.text(first_difference.stage)}"
+    location = first_difference.where()
+    location += f" on {first_difference.difference.rank_text()}" if several else ""
+    return f"runs {a} and {b} first differ {location}: {first_difference.explanation.text(first_difference.stage)}"
 
 
 def source_lines(sources: Sequence[Source]) -> list[str]:
@@ -443,8 +443,8 @@ def stderr(group: Group) -> Stderr | None:
 
 def stderr_lines(group: Group) -> list[str]:
     """Return the same as lines of text."""
-    found = stderr(group)
-    return [found.caption, *found.lines] if found else []
+    tail = stderr(group)
+    return [tail.caption, *tail.lines] if tail else []
 
 
 def details(group: Group) -> list[str]:
@@ -534,10 +534,10 @@ def _replicas_line(group: Group) -> str:
     )
 
 
-def changes(found: Sequence[Change], most: int | None = None, listed_in: str = "") -> list[str]:
+def changes(environment_changes: Sequence[Change], most: int | None = None, listed_in: str = "") -> list[str]:
     """Return how two environments differ, at most ``most`` changes; ``listed_in`` is where the others are."""
-    lines = [f"{one.name}: {one.a or 'none'} → {one.b or 'none'}" for one in shown_first(found, most)]
-    more = len(found) - len(lines)
+    lines = [f"{one.name}: {one.a or 'none'} → {one.b or 'none'}" for one in shown_first(environment_changes, most)]
+    more = len(environment_changes) - len(lines)
     return lines + ([f"and {more:,} more {listed_in}"] if more > 0 else [])
 
 
@@ -558,8 +558,8 @@ def of_groups(groups: Sequence[Group]) -> str:
     """Return the verdicts on the recipes of an audit, the worst first."""
     if len(groups) == 1:
         return headline(verdict(groups[0]), verdict_sentence(groups[0]))
-    found = [(verdict, [one.recipe.name for one in groups if one.verdict is verdict]) for verdict in VERDICTS]
-    parts = [f"{verdict} with recipe{'s' * (len(names) > 1)} {both(names)}" for verdict, names in found if names]
+    by_verdict = [(verdict, [one.recipe.name for one in groups if one.verdict is verdict]) for verdict in VERDICTS]
+    parts = [f"{verdict} with recipe{'s' * (len(names) > 1)} {both(names)}" for verdict, names in by_verdict if names]
     return capitalized("; ".join(parts)) or "Inconclusive: no run finished"
 
 
@@ -581,10 +581,10 @@ def kind(name: str) -> str:
 
 def facts(report: Report) -> list[str]:
     """Return when it was, how many runs there were, how long they took, and the exit status."""
-    found = []
+    texts = []
     if isinstance(report, Audit | Check):
-        found += [moment(report.started), *_runs(report)]
-    return [*filter(None, found), f"exit status {exit_code(report)}"]
+        texts += [moment(report.started), *_runs(report)]
+    return [*filter(None, texts), f"exit status {exit_code(report)}"]
 
 
 def _runs(report: Audit | Check) -> list[str]:
@@ -597,8 +597,8 @@ def _runs(report: Audit | Check) -> list[str]:
 
 def moment(text: str) -> str:
     """Return a time as people write it, ``""`` if it is not known."""
-    found = _read(text)
-    return f"{found.day} {found:%B %Y, %H:%M} UTC" if found else ""
+    date = _read(text)
+    return f"{date.day} {date:%B %Y, %H:%M} UTC" if date else ""
 
 
 def elapsed(started: str, ended: str) -> float | None:
@@ -609,8 +609,8 @@ def elapsed(started: str, ended: str) -> float | None:
 
 def seconds(text: str) -> float | None:
     """Return a time in seconds since 1970, None if it is not known."""
-    found = _read(text)
-    return found.timestamp() if found else None
+    date = _read(text)
+    return date.timestamp() if date else None
 
 
 def _read(text: str) -> datetime | None:
@@ -647,9 +647,9 @@ ENVIRONMENT = {
 """Parts of the environment that a page shows, with their names."""
 
 
-def environment(found: dict[str, object]) -> list[tuple[str, str]]:
+def environment(entries: dict[str, object]) -> list[tuple[str, str]]:
     """Return the environment of an audit, without what is empty."""
-    return [(name, text) for key, name in ENVIRONMENT.items() if (text := _listed(found.get(key)))]
+    return [(name, text) for key, name in ENVIRONMENT.items() if (text := _listed(entries.get(key)))]
 
 
 def environments(comparison: Comparison) -> list[tuple[str, str]]:

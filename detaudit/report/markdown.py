@@ -106,7 +106,7 @@ def _span(text: str) -> str:
 
 
 def _ticks(text: str, least: int) -> str:
-    return "`" * max([least, *(len(found) + 1 for found in re.findall("`+", text) if len(found) >= least)])
+    return "`" * max([least, *(len(ticks) + 1 for ticks in re.findall("`+", text) if len(ticks) >= least)])
 
 
 def _capitalized(text: str) -> str:

@@ -122,10 +122,12 @@ def rows(results: Iterable[OpResult]) -> list[list[str]]:
 
 def grouped(results: Iterable[OpResult]) -> list[tuple[OpResult, int]]:
     """Return the most telling of the samples that differ in the same way, and how many others there are."""
-    found: dict[tuple[object, ...], list[OpResult]] = {}
+    by_difference: dict[tuple[object, ...], list[OpResult]] = {}
     for one in results:
-        found.setdefault((one.op, one.dtype, one.direction, one.cause, one.switch, one.file, one.line), []).append(one)
-    return [(_together(same), len(same) - 1) for same in found.values()]
+        by_difference.setdefault(
+            (one.op, one.dtype, one.direction, one.cause, one.switch, one.file, one.line), []
+        ).append(one)
+    return [(_together(same), len(same) - 1) for same in by_difference.values()]
 
 
 def _together(same: list[OpResult]) -> OpResult:

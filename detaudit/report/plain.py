@@ -20,8 +20,8 @@ _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\[)", re.MULTILINE)
 def plain(text: str) -> str:
     """Return ``text`` with line feeds as line ends, without terminal sequences, and with what is not plain escaped."""
     text = _TERMINAL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    text = _ILLEGAL.sub(lambda found: found.group().encode("unicode_escape", "surrogatepass").decode("ascii"), text)
-    return _COMMAND.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):x}", text)
+    text = _ILLEGAL.sub(lambda match: match.group().encode("unicode_escape", "surrogatepass").decode("ascii"), text)
+    return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):x}", text)
 
 
 def line(text: str) -> str:

@@ -22,8 +22,8 @@ _LEVELS = {Outcome.FAILED: "error", Outcome.INCONCLUSIVE: "warning", Outcome.WAR
 
 def render(report: Report) -> str:
     """See Reporter.render."""
-    found = [one for one in findings(report) if one.status is not Outcome.PASSED]
-    rules = list(dict.fromkeys(one.rule for one in found))
+    problems = [one for one in findings(report) if one.status is not Outcome.PASSED]
+    rules = list(dict.fromkeys(one.rule for one in problems))
     log = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -34,7 +34,7 @@ def render(report: Report) -> str:
                 },
                 "invocations": [_invocation(report)],
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(one, rules.index(one.rule)) for one in found],
+                "results": [_result(one, rules.index(one.rule)) for one in problems],
             }
         ],
     }
@@ -42,11 +42,11 @@ def render(report: Report) -> str:
 
 
 def _rule(rule: str) -> dict[str, Any]:
-    found = RULES[rule]
+    definition = RULES[rule]
     return {
         "id": rule,
-        "shortDescription": {"text": found.requirement},
-        "help": {"text": found.help.replace("`", ""), "markdown": found.help},
+        "shortDescription": {"text": definition.requirement},
+        "help": {"text": definition.help.replace("`", ""), "markdown": definition.help},
         "defaultConfiguration": {"level": "error"},
     }
 

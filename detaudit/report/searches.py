@@ -104,10 +104,10 @@ def match(group: Group) -> Cell:
 def _trial_how_far(runs: Sequence[Run]) -> str:
     """Return how far runs match that may have been ended: the second of them that went furthest."""
     ended = sorted(run.through for run in runs if run.through is not None)
-    whole = len(runs) - len(ended)
-    if whole > 1 or not ended:
-        return f"yes, {whole:,} to the end" if ended else "yes"
-    return f"yes, through step {ended[-1 if whole else -2]:,}"
+    complete = len(runs) - len(ended)
+    if complete > 1 or not ended:
+        return f"yes, {complete:,} to the end" if ended else "yes"
+    return f"yes, through step {ended[-1 if complete else -2]:,}"
 
 
 # What reports say about a bisection: its trials, and the flags that are needed.
@@ -136,16 +136,16 @@ def bisection_result(audit: Bisection) -> Result:
 
 
 def _table(audit: Bisection) -> Table:
-    found = frozenset(flag for one in audit.needed or () for flag in (one.flag, *one.requires))
-    rows = [_row(group, found) for group in audit.groups]
+    needed = frozenset(flag for one in audit.needed or () for flag in (one.flag, *one.requires))
+    rows = [_row(group, needed) for group in audit.groups]
     return Table(_BISECTION, rows, "* the set found" if any(row[-1].startswith("* ") for row in rows) else "")
 
 
-def _row(group: Group, found: frozenset[str]) -> list[str]:
+def _row(group: Group, needed: frozenset[str]) -> list[str]:
     furthest = next((run for run in group.runs if run.ranks and run.status is Status.OK), None)
     first = furthest or next((run for run in group.runs if run.ranks), None)
     flags = shortened(group.recipe.flags, most=MOST_FLAGS) or "(none)"
-    star = "* " if found and frozenset(group.recipe.flags) == found else ""
+    star = "* " if needed and frozenset(group.recipe.flags) == needed else ""
     return [*cells(group, len(group.runs), first), match(group), star + flags]
 
 
@@ -189,8 +189,8 @@ def needed_lines(flag: NeededFlag) -> Iterator[str]:
         a, b = flag.left_out.runs
         left_out = flag.left_out
         trial = name(left_out.trial)
-        place = left_out.stage.where(left_out.step, left_out.site)
-        yield f"without it: runs {a} and {b} of trial {trial} differ {place}"
+        location = left_out.stage.where(left_out.step, left_out.site)
+        yield f"without it: runs {a} and {b} of trial {trial} differ {location}"
     else:
         yield "without it: the training fails, so whether it is needed is unproven"
     cost = costs.sentence(flag)

@@ -50,13 +50,13 @@ def sections(report: Report) -> list[Section]:
     """Return the sections of a report, none of them empty, with plain text."""
     steps = [(next_steps.comment(step), step.command) for step in report.next_steps]
     interrupted = not isinstance(report, Comparison) and report.interrupted
-    found = [
+    candidates = [
         *_sections(report),
         section(Warnings([one.sentence() for one in report.warnings])),
         section(Interrupted("the report covers what had finished") if interrupted else None),
         section(NextSteps(steps)),
     ]
-    return [[plain(block) for block in one] for one in found if one]
+    return [[plain(block) for block in one] for one in candidates if one]
 
 
 def _sections(report: Report) -> list[Section]:

@@ -77,14 +77,14 @@ def command(text: str, width: int | None, indent: str = "") -> str:
 
 def _with_values(words: list[str], room: int) -> list[str]:
     """Return the words of a command, each option as one with the value after it if both fit into a line."""
-    found: list[str] = []
+    parts: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
         is_value = before.startswith(" -") and not word.startswith(" -")
         if is_value and width_of(before + word) <= room:
-            found[-1] += word
+            parts[-1] += word
         else:
-            found.append(word)
-    return found
+            parts.append(word)
+    return parts
 
 
 def _broken(words: list[str], width: int, indent: str, hanging: str) -> str:

@@ -36,10 +36,10 @@ def answer(trace: Trace) -> Answer:
 
 
 def _culprit(culprit: Culprit) -> str:
-    place = f"{culprit.file}:{culprit.line}" if culprit.file else "outside your code"
+    location = f"{culprit.file}:{culprit.line}" if culprit.file else "outside your code"
     if culprit.operation is not None and culprit.how in (How.OUTPUT, How.RNG_STATE, How.CONCURRENT_WRITE):
-        place += f" ({culprit.operation.name})"
-    return f"{place} {culprit.stage.where(culprit.step)}, cause: {causes.NAMES[culprit.cause]}"
+        location += f" ({culprit.operation.name})"
+    return f"{location} {culprit.stage.where(culprit.step)}, cause: {causes.NAMES[culprit.cause]}"
 
 
 def lines(trace: Trace) -> Iterator[str]:
@@ -145,14 +145,14 @@ def notes(trace: Trace) -> list[str]:
     return [*map(_pass, trace.passes), f"{count(trace.total_runs, 'run')} in total"]
 
 
-def _pass(found: Pass) -> str:
-    if found.last_step >= ALL_STEPS:
-        steps = f"from step {found.first_step:,} on" if found.first_step > 1 else "at all steps"
-    elif found.first_step == found.last_step:
-        steps = f"at step {found.first_step:,}"
+def _pass(pass_: Pass) -> str:
+    if pass_.last_step >= ALL_STEPS:
+        steps = f"from step {pass_.first_step:,} on" if pass_.first_step > 1 else "at all steps"
+    elif pass_.first_step == pass_.last_step:
+        steps = f"at step {pass_.first_step:,}"
     else:
-        steps = f"at steps {found.first_step:,} to {found.last_step:,}"
-    first = found.first_difference
+        steps = f"at steps {pass_.first_step:,} to {pass_.last_step:,}"
+    first = pass_.first_difference
     match = f"first difference {first.stage.where(first.step, call=first.call)}" if first else "all match"
-    recorded = _LEVELS.get(found.level, found.level)
-    return f"recorded {recorded} {steps} in {count(found.runs, 'run')}: {match}"
+    recorded = _LEVELS.get(pass_.level, pass_.level)
+    return f"recorded {recorded} {steps} in {count(pass_.runs, 'run')}: {match}"

@@ -152,8 +152,8 @@ def tracked(report: Audit | Check, figures: Figures) -> list[TrackedAudit]:
     """Return what a tracker shows of a report, with the curves of figures that have samples."""
     if isinstance(report, Audit):
         return [_audit(report, figures)]
-    found = dict(enumerate(figures.audits))
-    return [_audit(one.audit, found.get(index, NO_FIGURES), one) for index, one in enumerate(report.audits)]
+    audit_figures = dict(enumerate(figures.audits))
+    return [_audit(one.audit, audit_figures.get(index, NO_FIGURES), one) for index, one in enumerate(report.audits)]
 
 
 def _audit(audit: Audit, figures: Figures, checked: CheckedAudit | None = None) -> TrackedAudit:
@@ -183,12 +183,12 @@ def _audit(audit: Audit, figures: Figures, checked: CheckedAudit | None = None) 
 
 def _note(audit: Audit) -> str:
     """Return the answers and the whole report below them, because trackers show the first lines of a description."""
-    found = [one for one in findings(audit) if one.rule != _INTERRUPTED]
-    answers = [markdown.prose(one.message) for one in found]
-    if len(found) == 1:
+    audit_findings = [one for one in findings(audit) if one.rule != _INTERRUPTED]
+    answers = [markdown.prose(one.message) for one in audit_findings]
+    if len(audit_findings) == 1:
         text = f"**{audit.verdict}**: {answers[0]}"
     else:
-        lines = [f"- {markdown.prose(one.name)}: {answer}" for one, answer in zip(found, answers, strict=True)]
+        lines = [f"- {markdown.prose(one.name)}: {answer}" for one, answer in zip(audit_findings, answers, strict=True)]
         text = "\n".join([f"**{audit.verdict}**", "", *lines])
     return f"{text}\n\n{markdown.render(audit)}"
 

@@ -45,12 +45,12 @@ def why(audit: Bisection | VariationBisection) -> Part | None:
     """Return what is needed, or what is known without an answer; None if that is nothing."""
     if isinstance(audit, Bisection) and audit.needed:
         return Part("needed", "Needed flags", "needed.html", [_needed(one) for one in audit.needed])
-    found = result(audit)
-    texts = [groups.where(found.differing)] if found.differing else []
-    texts += [found.failed.reason.text()] if found.failed and found.failed.reason else []
-    sources = groups.source_lines(found.differing.sources) if found.differing else []
-    details = [section(Heading(heading), Items(lines)) for heading, lines in found.details]
-    stderr = groups.stderr(found.failed) if found.failed else None
+    summary = result(audit)
+    texts = [groups.where(summary.differing)] if summary.differing else []
+    texts += [summary.failed.reason.text()] if summary.failed and summary.failed.reason else []
+    sources = groups.source_lines(summary.differing.sources) if summary.differing else []
+    details = [section(Heading(heading), Items(lines)) for heading, lines in summary.details]
+    stderr = groups.stderr(summary.failed) if summary.failed else None
     sections: list[Section] = [section(Text([text for text in texts if text]), Items(sources), stderr), *details]
     return next(iter(blocks("why", "Details", [one for one in sections if one])), None)
 
@@ -61,16 +61,20 @@ def _needed(flag: NeededFlag) -> tuple[str, str, Sequence[str]]:
 
 def parts(audit: Bisection | VariationBisection) -> list[Part]:
     """Return the other parts of the page."""
-    found = result(audit)
+    summary = result(audit)
     matrix = [Part("trials", "Trials", "matrix.html", _matrix(audit), figures.MATRIX)] if audit.groups else []
-    table: Section = [Table(found.table.columns, found.table.rows, found.table.note)]
-    notes: Section = [Notes(found.notes)]
+    table: Section = [Table(summary.table.columns, summary.table.rows, summary.table.note)]
+    notes: Section = [Notes(summary.notes)]
     charts = [*_proof(audit), *_costs(audit), *_times(audit)]
     return [
         *matrix,
         *([Part("evidence", "Evidence and costs", "charts.html", charts)] if charts else []),
-        *(blocks("fingerprints", "Fingerprints", [table]) if found.table.rows else []),
-        *(blocks("notes", "Other flags" if isinstance(audit, Bisection) else "Notes", [notes]) if found.notes else []),
+        *(blocks("fingerprints", "Fingerprints", [table]) if summary.table.rows else []),
+        *(
+            blocks("notes", "Other flags" if isinstance(audit, Bisection) else "Notes", [notes])
+            if summary.notes
+            else []
+        ),
     ]
 
 
@@ -78,7 +82,9 @@ def _matrix(audit: Bisection | VariationBisection) -> Matrix:
     flags = isinstance(audit, Bisection)
     sets = {group.recipe.name: _set(group, flags=flags) for group in audit.groups}
     needed = _found(audit)
-    shown = list(dict.fromkeys([*sorted(needed), *sorted({flag for found in sets.values() for flag in found})]))
+    shown = list(
+        dict.fromkeys([*sorted(needed), *sorted({flag for trial_flags in sets.values() for flag in trial_flags})])
+    )
     return Matrix(
         trials=[
             Trial(
@@ -109,10 +115,10 @@ def _found(audit: Bisection | VariationBisection) -> set[str]:
     return {one.variation for one in audit.sensitive_to or ()}
 
 
-def _cell(flag: str, found: Sequence[str], needed: set[str]) -> tuple[str, str, str]:
-    if flag in found:
+def _cell(flag: str, flags: Sequence[str], needed: set[str]) -> tuple[str, str, str]:
+    if flag in flags:
         return "●", "set", figures.SET
-    left_out = flag in needed and needed - {flag} <= set(found)
+    left_out = flag in needed and needed - {flag} <= set(flags)
     return ("○", "out", figures.LEFT_OUT) if left_out else ("·", "mut", figures.NOT_SET)
 
 

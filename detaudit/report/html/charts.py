@@ -35,11 +35,11 @@ class Scale:
         """Return where a value lies. One outside the axis lies at its end."""
         if self.log:
             value = max(value, self.low)
-            place = (math.log10(value) - math.log10(self.low)) / (math.log10(self.high) - math.log10(self.low))
+            fraction = (math.log10(value) - math.log10(self.low)) / (math.log10(self.high) - math.log10(self.low))
         else:
             span = self.high / 2 - self.low / 2  # which is finite, whatever the ends are
-            place = (value / 2 - self.low / 2) / span if span else 0.5
-        return min(1.0, max(0.0, place))
+            fraction = (value / 2 - self.low / 2) / span if span else 0.5
+        return min(1.0, max(0.0, fraction))
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
@@ -143,16 +143,16 @@ class Cost:
     needed: bool = True
 
 
-def costs(found: Sequence[Cost]) -> Markup:
+def costs(flag_costs: Sequence[Cost]) -> Markup:
     """Return a row for each flag with its cost and the range of it; an alternative has an empty dot."""
-    scale = linear([0.0, 1.0, *(end for one in found for end in one.ends), 1.5])
-    height = COST_ROW * len(found)
+    scale = linear([0.0, 1.0, *(end for one in flag_costs for end in one.ends), 1.5])
+    height = COST_ROW * len(flag_costs)
     one = percent(0.9 * scale.at(1.0))
     drawn = [
         tag("line", class_="ax", x1=one, x2=one, y1=0, y2=height),
         tag("text", "1x", x=one, y=height + 14, text_anchor="middle"),
     ]
-    for row, shown in enumerate(found):
+    for row, shown in enumerate(flag_costs):
         y, x = row * COST_ROW + 26, percent(0.9 * scale.at(shown.cost))
         least, most = (percent(0.9 * scale.at(end)) for end in shown.ends)
         drawn += [
@@ -161,7 +161,7 @@ def costs(found: Sequence[Cost]) -> Markup:
             tag("circle", class_="dot" if shown.needed else "dot empty", cx=x, cy=y, r=4.5),
             tag("text", figures.cost(shown.cost, shown.ends, shown.pairs), x="100%", y=y - 12, text_anchor="end"),
         ]
-    label = ", ".join(f"{one.flag} {figures.cost(one.cost, one.ends, one.pairs)}" for one in found)
+    label = ", ".join(f"{one.flag} {figures.cost(one.cost, one.ends, one.pairs)}" for one in flag_costs)
     return tag("svg", joined(drawn), class_="fig", width="100%", height=height + 20, role="img", aria_label=label)
 
 
@@ -316,9 +316,9 @@ def _figure(losses: Losses, axis: Markup, drawn: Sequence[Markup], broken: Seque
     return tag("svg", inside, class_="fig", width="100%", height=PLOT_HEIGHT + 22, aria_hidden="true")
 
 
-def _shown(found: Sequence[Curve]) -> tuple[Sequence[Curve], Sequence[Curve]]:
+def _shown(loss_curves: Sequence[Curve]) -> tuple[Sequence[Curve], Sequence[Curve]]:
     """Return the curves to draw one by one, the first and then those of most runs, and the rest."""
-    ordered = [*found[:1], *sorted(found[1:], key=lambda curve: -len(curve.runs))]
+    ordered = [*loss_curves[:1], *sorted(loss_curves[1:], key=lambda curve: -len(curve.runs))]
     return ordered[:7], ordered[7:]
 
 
@@ -338,10 +338,10 @@ def _path(curve: Curve, places: Sequence[float], scale: Scale) -> Iterator[tuple
             yield x * WIDTH, height_at(scale, value)
 
 
-def _envelope(found: Sequence[Curve], places: Sequence[float], scale: Scale) -> Markup:
+def _envelope(loss_curves: Sequence[Curve], places: Sequence[float], scale: Scale) -> Markup:
     """Return the area in which the losses of these runs lie."""
     above, below = [], []
-    for x, column in zip(places, zip(*(curve.points for curve in found), strict=True), strict=True):
+    for x, column in zip(places, zip(*(curve.points for curve in loss_curves), strict=True), strict=True):
         values = [value for point in column if point for value in _values(point)]
         if values:
             above.append(f"{number(x * WIDTH)} {number(height_at(scale, max(values)))}")
@@ -377,8 +377,8 @@ def proof(runs: int, confidence: Confidence) -> Markup:
     widest = min(1.0, max(0.2, 2 * confidence.max_differing_rate))
     scale = Scale(0.0, 1.0)
     points = [
-        (place / _POINTS * WIDTH, height_at(scale, (1 - widest * place / _POINTS) ** (runs - 1)))
-        for place in range(_POINTS + 1)
+        (index / _POINTS * WIDTH, height_at(scale, (1 - widest * index / _POINTS) ** (runs - 1)))
+        for index in range(_POINTS + 1)
     ]
     at, y = confidence.max_differing_rate / widest, height_at(scale, 1 - confidence.level)
     texts = [
@@ -428,8 +428,8 @@ def strip(values: Sequence[tuple[float, str]], scale: Scale, label: str) -> Mark
         "line", class_="ax", x1=percent(min(places)), x2=percent(max(places)), y1=STRIP_HEIGHT / 2, y2=STRIP_HEIGHT / 2
     )
     dots = [
-        tag("circle", class_=f"dot {kind}", cx=percent(place), cy=STRIP_HEIGHT / 2, r=4.5)
-        for place, (_, kind) in zip(places, values, strict=True)
+        tag("circle", class_=f"dot {kind}", cx=percent(position), cy=STRIP_HEIGHT / 2, r=4.5)
+        for position, (_, kind) in zip(places, values, strict=True)
     ]
     return tag("svg", joined((line, *dots)), width="100%", height=STRIP_HEIGHT, role="img", aria_label=label)
 
@@ -462,11 +462,11 @@ SHADES = ("none", "≤ 20%", "≤ 40%", "≤ 60%", "≤ 80%", "≤ 100%")
 _STRETCHED = {"preserveAspectRatio": "none", "shape_rendering": "crispEdges"}
 
 
-def ulps(found: Sequence[int], equal: int) -> Markup:
+def ulps(counts: Sequence[int], equal: int) -> Markup:
     """Return a bar for the elements that are equal, and one for each length of a distance in ulps."""
     rows = [
         (figures.EQUAL, equal, "bar same"),
-        *((figures.ulps(n), count, "bar diff") for n, count in enumerate(found)),
+        *((figures.ulps(n), count, "bar diff") for n, count in enumerate(counts)),
     ]
     rows = [row for row in rows if row[1]]
     most = max(count for _, count, _ in rows)
@@ -547,16 +547,16 @@ def key() -> Markup:
 TIME_BAR = 26
 
 
-def times(found: Sequence[tuple[str, str, float]]) -> Markup:
-    """Return a bar in which each run is as wide as it was long; ``found`` has its trial, its class and its seconds."""
-    total = sum(seconds for _, _, seconds in found) or 1.0
+def times(runs: Sequence[tuple[str, str, float]]) -> Markup:
+    """Return a bar in which each run is as wide as it was long; ``runs`` has its trial, its class and its seconds."""
+    total = sum(seconds for _, _, seconds in runs) or 1.0
     drawn, before, named = [], 0.0, ""
-    for trial, kind, seconds in found:
+    for trial, kind, seconds in runs:
         x, width = before / total, max(0.0, seconds) / total
         drawn.append(tag("rect", class_=f"bar {kind}", x=percent(x), width=percent(width), y=0, height=TIME_BAR))
         if trial != named:
             drawn.append(tag("text", trial, x=percent(x), y=TIME_BAR + 14))
             named = trial
         before += seconds
-    label = figures.times(len(found), total)
+    label = figures.times(len(runs), total)
     return tag("svg", joined(drawn), class_="fig", width="100%", height=TIME_BAR + 20, role="img", aria_label=label)

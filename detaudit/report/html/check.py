@@ -29,8 +29,8 @@ class GateView:
 
 def why(check: Check) -> Part | None:
     """Return what is known of the gates, those that passed folded; None if nothing is."""
-    found = [_gate(one, gate, said) for one, gate, said in checks.details_of_gates(check)]
-    return Part("why", "Gates in detail", "gates.html", found) if found else None
+    gates = [_gate(one, gate, said) for one, gate, said in checks.details_of_gates(check)]
+    return Part("why", "Gates in detail", "gates.html", gates) if gates else None
 
 
 def _gate(one: CheckedAudit, gate: Gate, said: Sequence[Block]) -> GateView:
@@ -55,11 +55,11 @@ def parts(check: Check, figures: Figures) -> list[Part]:
 def links(check: Check, shown: Sequence[Part]) -> list[tuple[str, str]]:
     """Return the navigation of a page with these parts: a link for each audit, to its first part."""
     ids = [part.id for part in shown]
-    found = [("lock", "Lock file")] if "lock" in ids else []
+    anchors = [("lock", "Lock file")] if "lock" in ids else []
     for number, one in enumerate(check.audits):
         first = next((part for part in ids if part.endswith(f"-{number}")), None)
-        found += [(first, one.name)] if first is not None else []
-    return found
+        anchors += [(first, one.name)] if first is not None else []
+    return anchors
 
 
 def _passed(one: CheckedAudit) -> bool:

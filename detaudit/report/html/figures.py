@@ -62,8 +62,8 @@ def letters(group: Group) -> dict[int, str]:
 
 def kinds(group: Group) -> dict[int, str]:
     """Return the classes that color the runs."""
-    names, found = letters(group), results(group)
-    return {run: f"k-{names.get(number, 'X')}" if number is not None else "k-X" for run, number in found.items()}
+    names, numbers = letters(group), results(group)
+    return {run: f"k-{names.get(number, 'X')}" if number is not None else "k-X" for run, number in numbers.items()}
 
 
 def rows(group: Group) -> list[Row]:
@@ -74,11 +74,11 @@ def rows(group: Group) -> list[Row]:
     totals = _shared([digits(rank.sum_of_weights) for rank in known])
     losses = _shared([digits(rank.final_loss) for rank in known])
     base = group.first_finished.id if group.first_finished else 0
-    found = []
+    table_rows = []
     for run in group.runs:
         rank, number = shown[run.id], numbers[run.id]
         where, mood = _where(group, run, base, number)
-        found.append(
+        table_rows.append(
             Row(
                 name=str(run.id),
                 run=run.id,
@@ -94,20 +94,20 @@ def rows(group: Group) -> list[Row]:
                 result=number,
             )
         )
-    return found
+    return table_rows
 
 
-def by_result(found: Sequence[Row]) -> list[Row]:
+def by_result(run_rows: Sequence[Row]) -> list[Row]:
     """Return a row for each result, the most frequent first, and one for each run without a result."""
-    held: dict[int, list[Row]] = {}
-    for row in found:
+    rows_by_result: dict[int, list[Row]] = {}
+    for row in run_rows:
         if row.result is not None:
-            held.setdefault(row.result, []).append(row)
-    alone = [row for row in found if row.result is None]
-    total = len(found)
+            rows_by_result.setdefault(row.result, []).append(row)
+    alone = [row for row in run_rows if row.result is None]
+    total = len(run_rows)
     merged = [
         _merged(rows, f"{len(rows):,} of {count(total, 'run')} ({len(rows) / total:.0%})")
-        for rows in sorted(held.values(), key=lambda rows: -len(rows))
+        for rows in sorted(rows_by_result.values(), key=lambda rows: -len(rows))
     ]
     return [*merged, *alone]
 
@@ -119,8 +119,8 @@ def _merged(rows: Sequence[Row], name: str) -> Row:
 
 def _rank(group: Group, run: Run) -> RankRecord | None:
     """Return the rank whose numbers are shown: the one that differs first, else the first."""
-    place = group.first_difference.rank if group.first_difference else 0
-    return next((rank for rank in run.ranks if rank.rank == place), next(iter(run.ranks), None))
+    rank_number = group.first_difference.rank if group.first_difference else 0
+    return next((rank for rank in run.ranks if rank.rank == rank_number), next(iter(run.ranks), None))
 
 
 def _where(group: Group, run: Run, base: int, number: int | None) -> tuple[str, str]:
@@ -151,9 +151,9 @@ def _split(text: str, shared: str) -> Digits:
 
 def names_of_results(group: Group) -> Mapping[int, str]:
     """Return how a tooltip names the runs."""
-    found = results(group)
-    given = letters(group)
-    return {run: given.get(number, "") if number is not None else "" for run, number in found.items()}
+    numbers = results(group)
+    names = letters(group)
+    return {run: names.get(number, "") if number is not None else "" for run, number in numbers.items()}
 
 
 # The parts of a page: each has a heading, and a template that draws its data.
@@ -248,8 +248,8 @@ class GroupView:
     @property
     def rows(self) -> list[Row]:
         """A row for each run, or for each result if there are many runs."""
-        found = rows(self.group)
-        return found if len(found) <= MOST_RUNS else by_result(found)[:MOST_RESULTS]
+        all_rows = rows(self.group)
+        return all_rows if len(all_rows) <= MOST_RUNS else by_result(all_rows)[:MOST_RESULTS]
 
     @property
     def more(self) -> str:
@@ -260,9 +260,9 @@ class GroupView:
     @property
     def table(self) -> Table | None:
         """All runs and ranks, if a row for each of them is not shown already."""
-        found = groups.runs_table(self.group)
-        hidden = len(self.group.runs) > MOST_RUNS or not {RANK, PART}.isdisjoint(found.columns)
-        return found if hidden and found.rows else None
+        table = groups.runs_table(self.group)
+        hidden = len(self.group.runs) > MOST_RUNS or not {RANK, PART}.isdisjoint(table.columns)
+        return table if hidden and table.rows else None
 
     @property
     def machines(self) -> Table | None:
@@ -382,8 +382,8 @@ def figure_parts(shown: Sequence[GroupView]) -> Iterator[Part]:
         yield Part("losses", "Loss", "losses.html", (curves, missing, figures.LOSSES, figures.DISTANCES))
     strips = _strips(shown)
     if strips:
-        whole = all(view.group.through is None for view in shown)
-        title = "Final loss of each run" if whole else "Last loss of each run"
+        complete = all(view.group.through is None for view in shown)
+        title = "Final loss of each run" if complete else "Last loss of each run"
         yield Part("final", title, "strip.html", strips, figures.STRIP)
 
 
@@ -405,16 +405,16 @@ class Ladders:
 
     def cell(self, row: int, column: int) -> dict[str, str]:
         """Return the text of a cell, its class, and what it says in words."""
-        found, steps = self.ladder.rows[row], self.ladder.columns[column]
-        number, runs = found.counts[column], len(self.ladder.runs)
-        first = (found.stage, steps[0]) in self.ladder.first and steps[0] == steps[1]
+        stage_row, steps = self.ladder.rows[row], self.ladder.columns[column]
+        number, runs = stage_row.counts[column], len(self.ladder.runs)
+        first = (stage_row.stage, steps[0]) in self.ladder.first and steps[0] == steps[1]
         shade = 0 if number is None or runs < 2 else -(-5 * (number - 1) // (runs - 1))
         kind = "x" if number is None else f"h{shade}" + (" ring" if first else "")
         text = "" if number is None else "·" if number == 1 else str(number)
         return {
             "text": text,
             "kind": kind,
-            "tip": f"{figures.steps(steps)}, {found.stage}: {figures.cell(number, runs)}",
+            "tip": f"{figures.steps(steps)}, {stage_row.stage}: {figures.cell(number, runs)}",
         }
 
 
@@ -472,7 +472,7 @@ class Panel:
         curves = [curve for curve in self.losses.curves if curve.distances or not distances][:7]
         return {
             "steps": [figures.steps(one) for one in self.losses.bins],
-            "x": [round(place, 4) for place in charts.mark_places(self.losses.bins)],
+            "x": [round(position, 4) for position in charts.mark_places(self.losses.bins)],
             "series": [
                 {
                     "name": self._name(curve),
@@ -516,17 +516,17 @@ def _strips(shown: Sequence[GroupView]) -> dict[str, Any] | None:
         ]
         for view in shown
     }
-    every = [value for found in values.values() for value, _ in found]
+    every = [value for dots in values.values() for value, _ in dots]
     if len(set(every)) < 2:
         return None
     scale = linear(every) if min(every) != max(every) else linear([*every, 0.0])
     rows = [
         {
             "name": name,
-            "chart": charts.strip(found, scale, f"{name}: {', '.join(brief(value) for value, _ in found)}"),
-            "range": figures.between(min(value for value, _ in found), max(value for value, _ in found)),
+            "chart": charts.strip(dots, scale, f"{name}: {', '.join(brief(value) for value, _ in dots)}"),
+            "range": figures.between(min(value for value, _ in dots), max(value for value, _ in dots)),
         }
-        for name, found in values.items()
-        if found
+        for name, dots in values.items()
+        if dots
     ]
     return {"rows": rows, "axis": charts.axis(scale)}

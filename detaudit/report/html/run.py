@@ -40,11 +40,11 @@ def why(audit: Audit) -> Part | None:
         if texts or group.sources:
             known.setdefault((texts, tuple(groups.source_lines(group.sources))), []).append(group)
     several = len(audit.groups) > 1
-    found = [
+    reasons = [
         Why([one.recipe.name for one in groups] if several else [], texts, sources, groups[0].excerpts)
         for (texts, sources), groups in known.items()
     ]
-    return Part("why", "Why runs differ", "why.html", found) if found else None
+    return Part("why", "Why runs differ", "why.html", reasons) if reasons else None
 
 
 def parts(audit: Audit, figures: Figures) -> list[Part]:

@@ -78,7 +78,7 @@ def _culprit(culprit: Culprit) -> CulpritView:
     )
 
 
-def parts(trace: Trace, found: Figures) -> list[Part]:
+def parts(trace: Trace, trace_figures: Figures) -> list[Part]:
     """Return the other parts of the page."""
     operation = trace.culprit.operation if trace.culprit is not None else None
     tensor = operation.tensor if operation is not None else None
@@ -94,7 +94,7 @@ def parts(trace: Trace, found: Figures) -> list[Part]:
         *differs,
         *_spread(trace.spread),
         *blocks("passes", "How it was found", [notes]),
-        *run.parts(trace, found),
+        *run.parts(trace, trace_figures),
     ]
 
 

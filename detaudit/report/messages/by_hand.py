@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from detaudit.model import Edit, FlagFix, NeededFlag
 
 
-def lines(found: FlagFix | NeededFlag) -> Iterator[str]:
+def lines(flag: FlagFix | NeededFlag) -> Iterator[str]:
     """Yield the lines that do what a flag does, with those that it requires; nothing if there are none to paste."""
-    if not found.by_hand:
+    if not flag.by_hand:
         return
-    if found.in_place:
-        yield f"by hand: {found.in_place} has {found.by_hand} already, which is not enough"
+    if flag.in_place:
+        yield f"by hand: {flag.in_place} has {flag.by_hand} already, which is not enough"
         return
-    own = f"{found.by_hand_when}: {found.by_hand}" if found.by_hand_when else f": {found.by_hand}"
-    if not found.by_hand_first:
-        yield f"by hand, {own}" if found.by_hand_when else f"by hand{own}"
+    own = f"{flag.by_hand_when}: {flag.by_hand}" if flag.by_hand_when else f": {flag.by_hand}"
+    if not flag.by_hand_first:
+        yield f"by hand, {own}" if flag.by_hand_when else f"by hand{own}"
         return
     yield "by hand, all of these:"
-    yield from (f"  {one.when}: {one.line}" for one in found.by_hand_first)
+    yield from (f"  {one.when}: {one.line}" for one in flag.by_hand_first)
     yield f"  {own}"
 
 

@@ -45,18 +45,19 @@ def sentence(culprit: Culprit) -> str:
 
 def entered(culprit: Culprit) -> str:
     """Return how the difference entered the operation."""
-    given = culprit.operation.argument if culprit.operation is not None else None
-    return argument(given) if given is not None else HOW[culprit.how]
+    differing_argument = culprit.operation.argument if culprit.operation is not None else None
+    return argument(differing_argument) if differing_argument is not None else HOW[culprit.how]
 
 
-def argument(found: Argument) -> str:
+def argument(differing_argument: Argument) -> str:
     """Return which number differs, in as few digits as show it."""
-    a, b = found.values
+    a, b = differing_argument.values
     short = [f"{float(value):.6g}" if _is_number(value) else value for value in (a, b)]
     shown = short if short[0] != short[1] else [a, b]
-    if found.name.startswith(wire.START):
-        return f"input {found.name.removeprefix(wire.START)} starts at elements {shown[0]} and {shown[1]} of its memory"
-    return f"argument {found.name} differs: {shown[0]} and {shown[1]}"
+    if differing_argument.name.startswith(wire.START):
+        start = differing_argument.name.removeprefix(wire.START)
+        return f"input {start} starts at elements {shown[0]} and {shown[1]} of its memory"
+    return f"argument {differing_argument.name} differs: {shown[0]} and {shown[1]}"
 
 
 def _is_number(text: str) -> bool:
@@ -67,17 +68,17 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def narrowed(found: Narrowed) -> str:
+def narrowed(bounds: Narrowed) -> str:
     """Return between which events the difference enters."""
-    if found.after == Boundary() and found.before.module:
-        return f"step {found.step:,}, before {boundary(found.before)}"
-    return f"step {found.step:,}, between {boundary(found.after)} and {boundary(found.before)}"
+    if bounds.after == Boundary() and bounds.before.module:
+        return f"step {bounds.step:,}, before {boundary(bounds.before)}"
+    return f"step {bounds.step:,}, between {boundary(bounds.after)} and {boundary(bounds.before)}"
 
 
-def boundary(found: Boundary) -> str:
+def boundary(event: Boundary) -> str:
     """Return an event of a step."""
-    if found.stage is not None:
-        return STAGES[found.stage].event
-    if found.module:
-        return f"the {found.side} of {found.module}" if found.side else found.module
+    if event.stage is not None:
+        return STAGES[event.stage].event
+    if event.module:
+        return f"the {event.side} of {event.module}" if event.side else event.module
     return "the start of the step"

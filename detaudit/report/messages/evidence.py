@@ -58,8 +58,8 @@ def begins_later(evidence: Evidence) -> str:
     if evidence.through is None or evidence.whole_confidence is None:
         return ""
     percent = math.ceil(round(100 * evidence.whole_confidence.max_differing_rate, 6))
-    whole = runs_needed(1 - evidence.whole_confidence.level, RATE_OF_LATE)
-    hint = f"; --full {whole} would catch {RATE_OF_LATE:.0%}" if (evidence.whole or 0) < whole else ""
+    full_runs = runs_needed(1 - evidence.whole_confidence.level, RATE_OF_LATE)
+    hint = f"; --full {full_runs} would catch {RATE_OF_LATE:.0%}" if (evidence.whole or 0) < full_runs else ""
     return (
         f"one that begins after step {evidence.through:,} may go unnoticed if it shows up in fewer than {percent}% of "
         f"runs ({evidence.whole_confidence.level:.0%} confidence){hint}"

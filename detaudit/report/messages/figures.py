@@ -108,8 +108,8 @@ def matrix(grid: TensorGrid) -> str:
     """Return in how many parts of the rows and of the columns of a tensor elements differ."""
     rows, columns = grid.counts, list(zip(*grid.counts, strict=False))
     parts = (
-        f"{sum(map(any, lines)):,} of {count(len(lines), 'equal part')} of its {whole:,} {name}"
-        for lines, whole, name in ((rows, grid.rows, "rows"), (columns, grid.columns, "columns"))
+        f"{sum(map(any, lines)):,} of {count(len(lines), 'equal part')} of its {total:,} {name}"
+        for lines, total, name in ((rows, grid.rows, "rows"), (columns, grid.columns, "columns"))
     )
     return f"elements of the tensor differ in {both(parts)}"
 
@@ -173,14 +173,14 @@ def cell(number: int | None, runs: int) -> str:
     return f"{every(runs, 'run')} match" if number == 1 else count(number, "different digest")
 
 
-def ladder(found: Ladder) -> str:
+def ladder(figure: Ladder) -> str:
     """Return what the ladder shows."""
-    differing = [row.stage for row in found.rows if any(number and number > 1 for number in row.counts)]
-    if not found.first and differing:
+    differing = [row.stage for row in figure.rows if any(number and number > 1 for number in row.counts)]
+    if not figure.first and differing:
         return f"runs differ in {both(differing)}"
-    if not found.first:
-        return f"{every(len(found.runs), 'run')} match in each stage and step that all of them recorded"
-    return f"runs first differ at {both(f'step {step:,} ({stage})' for stage, step in found.first)}"
+    if not figure.first:
+        return f"{every(len(figure.runs), 'run')} match in each stage and step that all of them recorded"
+    return f"runs first differ at {both(f'step {step:,} ({stage})' for stage, step in figure.first)}"
 
 
 def runs(curve: Curve, letter: str) -> str:
@@ -188,41 +188,41 @@ def runs(curve: Curve, letter: str) -> str:
     return f"{letter} " * bool(letter) + f"run{'s' * (len(curve.runs) > 1)} {shortened(map(str, curve.runs), most=8)}"
 
 
-def losses(found: Losses) -> str:
+def losses(figure: Losses) -> str:
     """Return what the curves show."""
-    total = sum(len(curve.runs) for curve in found.curves)
-    if len(found.curves) == 1:
+    total = sum(len(curve.runs) for curve in figure.curves)
+    if len(figure.curves) == 1:
         return f"the losses of {every(total, 'run')} match at every step" if total > 1 else "the losses of 1 run"
-    first = f" from step {found.first:,} on" if found.first is not None else ""
-    return f"{count(total, 'run')} with {count(len(found.curves), 'different curve')}{first}"
+    first = f" from step {figure.first:,} on" if figure.first is not None else ""
+    return f"{count(total, 'run')} with {count(len(figure.curves), 'different curve')}{first}"
 
 
-def binned(found: Losses) -> str:
+def binned(figure: Losses) -> str:
     """Return how many steps a point stands for, ``""`` if it is one."""
-    most = max(last - first + 1 for first, last in found.bins)
+    most = max(last - first + 1 for first, last in figure.bins)
     return f"each point stands for up to {most:,} steps, except near the first difference" if most > 1 else ""
 
 
-def loss_type(found: Losses) -> str:
+def loss_type(figure: Losses) -> str:
     """Return the type of the losses and how fine it is, ``""`` if it is not known."""
-    if found.dtype is None:
+    if figure.dtype is None:
         return ""
-    ulp = _ULPS.get(found.dtype)
+    ulp = _ULPS.get(figure.dtype)
     fine = f", in which 1 ulp is up to {brief(ulp)} of a value" if ulp else ""
-    return f"the losses are of type {found.dtype}{fine}"
+    return f"the losses are of type {figure.dtype}{fine}"
 
 
-def farthest(found: Losses) -> str:
+def farthest(figure: Losses) -> str:
     """Return how far the losses are apart at first and at most, ``""`` if they match."""
-    if found.first is None:
+    if figure.first is None:
         return ""
     apart = [
         (one.greatest, steps(bin_))
-        for curve in found.curves
-        for bin_, one in zip(found.bins, curve.distances, strict=False)
+        for curve in figure.curves
+        for bin_, one in zip(figure.bins, curve.distances, strict=False)
         if one and one.greatest
     ]
     if not apart:
-        return f"the losses first differ at step {found.first:,}, where one is not a finite number"
+        return f"the losses first differ at step {figure.first:,}, where one is not a finite number"
     most, where = max(apart)
-    return f"the losses first differ at step {found.first:,}; the largest difference is {brief(most)}, at {where}"
+    return f"the losses first differ at step {figure.first:,}; the largest difference is {brief(most)}, at {where}"

@@ -50,17 +50,17 @@ def lines(operation: Operation | None) -> Iterator[str]:
         yield from replay(operation.replay, _mode(operation.name))
 
 
-def replay(found: Replay, mode: str) -> Iterator[str]:
+def replay(outcome: Replay, mode: str) -> Iterator[str]:
     """Yield what a replay showed; ``mode`` is what turns on the framework's deterministic mode."""
-    if found.obstacle is not None:
-        detail = f" ({found.detail})" if found.detail else ""
-        yield f"not replayed: {OBSTACLES[found.obstacle]}{detail}"
-    if found.own is not None:
-        yield from _pass(_OWN, found.own, mode)
-    if found.gradient is not None:
-        yield from _pass("its backward pass, replayed:", found.gradient, mode)
-    if found.saved_to:
-        yield f"a script that repeats it is in {found.saved_to}"
+    if outcome.obstacle is not None:
+        detail = f" ({outcome.detail})" if outcome.detail else ""
+        yield f"not replayed: {OBSTACLES[outcome.obstacle]}{detail}"
+    if outcome.own is not None:
+        yield from _pass(_OWN, outcome.own, mode)
+    if outcome.gradient is not None:
+        yield from _pass("its backward pass, replayed:", outcome.gradient, mode)
+    if outcome.saved_to:
+        yield f"a script that repeats it is in {outcome.saved_to}"
 
 
 def _pass(subject: str, replayed_pass: ReplayedPass, mode: str) -> Iterator[str]:
@@ -75,17 +75,17 @@ def _pass(subject: str, replayed_pass: ReplayedPass, mode: str) -> Iterator[str]
         yield MODES[replayed_pass.mode].format(mode=mode, error=next(iter(error.splitlines()), ""))
 
 
-def _series(condition: Condition, found: list[Series]) -> str:
+def _series(condition: Condition, series: list[Series]) -> str:
     """Return the results under one condition; if memory was filled, there is a series for each byte."""
-    first, repeats = found[0], sum(one.repeats for one in found)
+    first, repeats = series[0], sum(one.repeats for one in series)
     threads = "" if condition is Condition.ONE_THREAD or not first.threads else f", {count(first.threads, 'thread')}"
     start = f"{CONDITIONS[condition]}{threads}"
     if first.error:
         return f"{start}: it raises an error"
-    each = " with the same filling" if len(found) > 1 else ""
-    if all(one.distinct == 1 for one in found):
+    each = " with the same filling" if len(series) > 1 else ""
+    if all(one.distinct == 1 for one in series):
         return f"{start}: all {count(repeats, 'repeat')}{each} match"
-    most = max(found, key=lambda one: one.distinct)
+    most = max(series, key=lambda one: one.distinct)
     differing = f"{start}: {most.differing:,} of {count(most.repeats, 'repeat')}{each} differ"
     if most.counts[0] == 1:
         return f"{differing}, no two results match"

@@ -16,9 +16,9 @@ END = "end"
 _NAMED = 3
 
 
-def step(found: int | None) -> str:
+def step(column: int | None) -> str:
     """Return what a column stands for."""
-    return "the end" if found is None else f"step {found:,}"
+    return "the end" if column is None else f"step {column:,}"
 
 
 def name(row: WeightRow) -> str:
@@ -82,7 +82,7 @@ def _each(number: int) -> str:
     return "the only weight" if number == 1 else f"each of {number:,} weights"
 
 
-def _steps(found: Sequence[int | None]) -> str:
-    numbers = [f"{one:,}" for one in found if one is not None]
-    words = both([*numbers, *(["the end"] if None in found else [])])
+def _steps(columns: Sequence[int | None]) -> str:
+    numbers = [f"{one:,}" for one in columns if one is not None]
+    words = both([*numbers, *(["the end"] if None in columns else [])])
     return f"step{'s' * (len(numbers) > 1)} {words}" if numbers else words
