@@ -256,7 +256,7 @@ _TOKEN = re.compile(
         {_UUID} | \b0x[0-9a-f]{{6,16}}\b | (?:(?<=started[ ])|(?<=daemon[ ]))[0-9]{{9,}}(?=\)>)
         | (?<=localhost:)[0-9]+ | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]:)[0-9]+
         | \[[ ]?[0-9]+:[0-9]{{2}}(?::[0-9]{{2}})?  # tqdm, which rich writes with more blanks
-          (?:[ ]?<[ ]?(?:[0-9]+\s?days?,\s?)?[0-9:?]+)?(?:[ ]?,\s*[0-9.?]+[kKMG]?\s?\w*/\w+)?
+          (?:[ ]?<[ ]?(?:[0-9]+\s?days?,\s?)?[0-9:?]+)?(?:[ ]?,\s*[0-9.,?]+[kKMG]?\s?\w*/\w+)?
       )
       | (?P<date>
         (?<![0-9A-Za-z.])(?<![0-9]-)[0-9]{{4}}[-/.][0-9]{{2}}[-/.][0-9]{{2}}
@@ -319,6 +319,9 @@ _MEMORY = re.compile(r"\b(mem|memory|rss|v?ram)\b", re.IGNORECASE)
 _OF_TOTAL, _TOTAL = re.compile(r"\s?/\s?[0-9]"), re.compile(r"(?<![\w.-])[0-9][0-9,_]*\s?/\s?$")
 _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
 _DIGIT_RUN = re.compile("[0-9]+")
+_TIME_COLUMN = re.compile(r"^\[(?:[0-9]{2}/[0-9]{2}/[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\](?= )")
+"""What rich writes at the left of a line, and leaves out if the line before has the same time."""
+
 _ANY_DIGIT = re.compile("[0-9]")
 _LONGEST_HEADER = 400
 _MANY = 3
@@ -394,6 +397,7 @@ class _Shape:
 
 def _shape(line: str) -> _Shape:
     """Return the shape of a line; positions are in characters."""
+    line = _TIME_COLUMN.sub(lambda match: " " * len(match[0]), line)
     slots: list[_Slot] = []
     between: list[tuple[int, str]] = []
     at, label, depth = 0, "", 0
