@@ -89,10 +89,10 @@ def logs_of(attempt: Attempt) -> str:
     return f"{attempt.plan.id}-{attempt.run:06d}-{attempt.id}{LOGS_SUFFIX}"
 
 
-def pack(attempt: Attempt, folder: Path, into: Path, wanted: Callable[[Path], bool] = lambda _: True) -> None:
-    """Write the files of a run that are ``wanted``, and what is known of it, to one archive. Raises OSError."""
-    found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    paths = sorted(filter(wanted, found))
+def pack(attempt: Attempt, folder: Path, into: Path, include: Callable[[Path], bool] = lambda _: True) -> None:
+    """Write the files of a run that ``include`` accepts, and what is known of it, to one archive. Raises OSError."""
+    regular_files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    paths = sorted(filter(include, regular_files))
     files = {str(path.relative_to(folder)): path for path in paths}
     attempt = msgspec.structs.replace(attempt, files={name: _digest(path) for name, path in files.items()})
     with into.open("w+b") as file:
@@ -165,7 +165,7 @@ def _first(members: Iterator[tarfile.TarInfo], tar: tarfile.TarFile) -> Attempt:
 def _unpack(tar: tarfile.TarFile, into: Path) -> Attempt:
     members = iter(tar)
     attempt = _first(members, tar)
-    if sum(found.size for found in attempt.files.values()) > MOST_BYTES:
+    if sum(entry.size for entry in attempt.files.values()) > MOST_BYTES:
         raise ArchiveError(ArchiveFlaw.UNREADABLE)
     missing = dict(attempt.files)
     into.mkdir(mode=0o700, parents=True)
@@ -233,7 +233,7 @@ def _digest(path: Path) -> FileDigest:
 
 def _hash(file: BinaryIO) -> str:
     """Return the SHA-256 of the rest of a file."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     while chunk := file.read(_CHUNK):
-        found.update(chunk)
-    return found.hexdigest()
+        hasher.update(chunk)
+    return hasher.hexdigest()

@@ -63,22 +63,22 @@ storage_option = option("--out", "url", group=OUTPUT, required=True, metavar="UR
                         "s3://bucket/folder.")  # fmt: skip
 
 
-def read_plan_at(place: str) -> Plan:
+def read_plan_at(location: str) -> Plan:
     """Return the plan in a file, or at a URL. Raises UnknownNameError if there is none, and as read_plan does."""
     hint = "Write one with `detaudit plan`."
-    if "://" not in place:
+    if "://" not in location:
         try:
-            return read_plan(Path(place).read_bytes(), place)
+            return read_plan(Path(location).read_bytes(), location)
         except OSError as error:
-            raise UnknownNameError(f"no plan {place}: {error.strerror}", hint) from error
-    folder, _, name = place.rpartition("/")
+            raise UnknownNameError(f"no plan {location}: {error.strerror}", hint) from error
+    folder, _, name = location.rpartition("/")
     storage = open_storage(folder)
     if name not in storage.names():
         raise UnknownNameError(f"no plan {name} in {storage.url}", hint)
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary, "plan.json")
         storage.fetch(name, copy)
-        return read_plan(copy.read_bytes(), place)
+        return read_plan(copy.read_bytes(), location)
 
 
 # detaudit plan
@@ -116,13 +116,13 @@ def plan(
     """
     loaded = recipes_of(recipes, options, DEVICES)  # of the machines that will do the runs
     settings = settings_of(options.pop("after_dashes"), loaded, runs, out=None, here=False, **options)
-    given = dict(map(_variable, variables))
-    values = {name: value for name, value in given.items() if value is not None}
+    assignments = dict(map(_variable, variables))
+    values = {name: value for name, value in assignments.items() if value is not None}
     planned = plan_of(
         settings,
         python=options["python"],
         variables={**state.planned_variables(os.environ), **values},
-        passed=tuple(sorted(given.keys() - values.keys())),
+        passed=tuple(sorted(assignments.keys() - values.keys())),
         records=Records(records),
     )
     store.write(output, to_file(planned), instead="another --output")
@@ -130,10 +130,10 @@ def plan(
 
 
 def _variable(text: str) -> tuple[str, str | None]:
-    name, given, value = text.partition("=")
+    name, separator, value = text.partition("=")
     if not name or name.startswith("DETAUDIT_") or name == "PYTHONPATH":
         raise UsageError(f"--env {text!r} does not name a variable that can be set", "Write it as in --env NAME=VALUE.")
-    return name, value if given else None
+    return name, value if separator else None
 
 
 # detaudit worker
@@ -237,12 +237,12 @@ def _seconds(wait: str | None) -> float:
     if wait is None:
         return 0.0
     try:
-        found = Until.parse(wait)
+        until = Until.parse(wait)
     except ValueError:
-        found = Until(step=0)
-    if found.seconds is None:
+        until = Until(step=0)
+    if until.seconds is None:
         raise UsageError(f"--wait {wait!r} is not a time", "Write it as in --wait 90s, 15m or 2h.")
-    return found.seconds
+    return until.seconds
 
 
 def _waiting(quiet: bool) -> Callable[[Collection[int]], None]:

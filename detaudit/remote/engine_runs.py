@@ -129,16 +129,16 @@ class _Machines:
 
 @contextmanager
 def _machines(engine: str, python: str, *, spread: bool) -> Iterator[_Machines]:
-    found = connect(engine, python)
+    connection = connect(engine, python)
     try:
-        if spread and not found.places:
+        if spread and not connection.places:
             message = f"{engine.partition(':')[0]} chooses the machine of a run itself, so --spread cannot"
             raise UsageError(message, "Leave it out, and raise --runs until each machine has done two.")
         yield _Machines(
             options_of(engine, python),
-            EngineLauncher(found),
-            found.at_once,
-            tuple(sorted(found.places)) if spread else (),
+            EngineLauncher(connection),
+            connection.at_once,
+            tuple(sorted(connection.places)) if spread else (),
         )
     finally:
-        found.close()
+        connection.close()

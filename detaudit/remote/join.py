@@ -112,10 +112,10 @@ class Gatherer:
             copy, taken = Path(directory) / "archive", Path(directory) / "logs"
             self.storage.fetch(name, copy)
             try:
-                found = unpack(copy, taken)
-                if found.id != attempt.id:
+                unpacked = unpack(copy, taken)
+                if unpacked.id != attempt.id:
                     raise ArchiveError(ArchiveFlaw.CHANGED)
-                for file in found.files:
+                for file in unpacked.files:
                     if log.tree_file(folder / file).exists():
                         (taken / file).replace(folder / file)
             except ArchiveError as error:
@@ -132,18 +132,18 @@ class Gatherer:
             with tempfile.TemporaryDirectory(dir=self.into) as folder:
                 copy = Path(folder) / "archive"
                 self.storage.fetch(name, copy)
-                place = self.into / f"taken-{len(self._taken)}"
+                run_folder = self.into / f"taken-{len(self._taken)}"
                 try:
-                    self._taken[name] = _Taken(unpack(copy, place), place)
+                    self._taken[name] = _Taken(unpack(copy, run_folder), run_folder)
                     self._flaws.pop(name, None)
                 except ArchiveError as error:
                     self._flaws[name] = error.flaw
                 except OSError as error:
-                    raise StorageError.of(f"write {place}", error) from error
+                    raise StorageError.of(f"write {run_folder}", error) from error
 
     def _plans(self) -> dict[str, Plan]:
-        found = {taken.attempt.plan.id: taken.attempt.plan for taken in self._taken.values()}
-        return {**found, **({self.plan.id: self.plan} if self.plan is not None else {})}
+        plans = {taken.attempt.plan.id: taken.attempt.plan for taken in self._taken.values()}
+        return {**plans, **({self.plan.id: self.plan} if self.plan is not None else {})}
 
     def _missing(self) -> set[int] | None:
         """Return the numbers of the runs that are not there, None if the plan is not known yet."""
@@ -166,18 +166,18 @@ class Gatherer:
                 others.append(name)
         if others:
             warnings.append(ArchivesOfOtherPlans(archives=tuple(others[:_SHOWN]), more=max(0, len(others) - _SHOWN)))
-        found = {}
+        first_attempts = {}
         for number, attempts in sorted(runs.items()):
             attempts.sort(key=lambda one: (one[0] != name_of(plan, one[1].attempt.run), one[0]))
             (counted, first), *more = attempts
-            found[number] = first.attempt, first.folder
+            first_attempts[number] = first.attempt, first.folder
             warnings += [
                 RunStoredTwice(archive=name, counted=counted, is_copy=other.attempt.id == first.attempt.id)
                 for name, other in more
             ]
-        if not found:
+        if not first_attempts:
             raise self._nothing(f" of plan {plan.id}")
-        return Gathered(plan, found, self.logs, tuple(warnings), interrupted)
+        return Gathered(plan, first_attempts, self.logs, tuple(warnings), interrupted)
 
     def _chosen(self) -> Plan:
         plans = self._plans()
@@ -222,10 +222,10 @@ class Reader:
         try:
             private.make_folder(spec.folder.parent)
             shutil.move(folder, spec.folder)
-            whole = all(_rename(path, folders) for pattern in _LOGS for path in spec.folder.rglob(pattern))
+            readable = all(_rename(path, folders) for pattern in _LOGS for path in spec.folder.rglob(pattern))
         except OSError as error:
             raise StorageError.of(f"write to {spec.folder}", error) from error
-        if not whole:
+        if not readable:
             hint = f"Install detaudit {attempt.plan.detaudit} here, as on the machines of the workers."
             raise StorageError(f"the trees of run {attempt.run} cannot be read by detaudit {__version__}", hint)
         processes = log.read_folded(spec.folder, self._known, logs)
@@ -260,7 +260,7 @@ def _rename(path: Path, folders: Mapping[str, str]) -> bool:
     ]
 
     def change(text: bytes) -> bytes:
-        return reduce(lambda found, one: found.replace(*one), changes, text)
+        return reduce(lambda changed, one: changed.replace(*one), changes, text)
 
     if path.name.endswith(log.SUFFIX):
         return log.rename(path.with_name(path.name.removesuffix(log.SUFFIX)), change)

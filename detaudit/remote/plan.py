@@ -141,25 +141,25 @@ def planned(options: RunOptions) -> dict[str, Any]:
 
 def sources(cwd: Path) -> dict[str, str]:
     """Return the digests of the Python files below a folder, by relative path; those of environments do not count."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for entry in islice(walk(cwd, cwd / RESULTS, skipped=("__pycache__", ".git", "node_modules")), MOST_ENTRIES):
         if entry.name.endswith(".py") and entry.is_file():
             data = Path(entry.path).read_bytes()
-            found[os.path.relpath(entry.path, cwd)] = hashlib.blake2b(data, digest_size=8).hexdigest()
-    return dict(sorted(found.items()))
+            digests[os.path.relpath(entry.path, cwd)] = hashlib.blake2b(data, digest_size=8).hexdigest()
+    return dict(sorted(digests.items()))
 
 
-def read_plan(data: bytes, place: str) -> Plan:
+def read_plan(data: bytes, location: str) -> Plan:
     """Return the plan in a file. Raises ConfigError for anything else, and for a plan of another version."""
     again = "Write it with `detaudit plan`, by the detaudit that the workers have."
     try:
-        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        version = msgspec.json.decode(found.get("schema_version", msgspec.Raw(b"null")))
+        fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        version = msgspec.json.decode(fields.get("schema_version", msgspec.Raw(b"null")))
         if version != SCHEMA_VERSION:
-            raise ConfigError(f"{place} has schema version {version}; this detaudit reads {SCHEMA_VERSION}", again)
+            raise ConfigError(f"{location} has schema version {version}; this detaudit reads {SCHEMA_VERSION}", again)
         return msgspec.json.decode(data, type=Plan)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{place} is not a plan: {error}", again) from error
+        raise ConfigError(f"{location} is not a plan: {error}", again) from error
 
 
 def to_file(plan: Plan) -> bytes:
@@ -247,8 +247,8 @@ def variables(plan: Plan, env: Mapping[str, str] | None = None) -> dict[str, str
     It has the same names on every machine.
     """
     env = outer_environment() if env is None else env
-    wanted = dict.fromkeys((*OWN, *plan.passed))
-    own = {name if name in env else UNSET + name: env.get(name, "") for name in wanted if name not in plan.variables}
+    names = dict.fromkeys((*OWN, *plan.passed))
+    own = {name if name in env else UNSET + name: env.get(name, "") for name in names if name not in plan.variables}
     path = {"PYTHONPATH": env["PYTHONPATH"]} if "PYTHONPATH" in env else {}
     return {**path, **own, **plan.variables}
 

@@ -63,10 +63,10 @@ class SameMachine:
     def restored(self, folder: Path) -> RunMachine | None:
         """Return where a run was done by an earlier process, None if that is not known."""
         with contextlib.suppress(OSError, msgspec.MsgspecError):
-            place = msgspec.json.decode((folder / FILE).read_bytes(), type=RunMachine)
+            machine = msgspec.json.decode((folder / FILE).read_bytes(), type=RunMachine)
             if self._first is None:
-                self._keep(place, "")
-            return place
+                self._keep(machine, "")
+            return machine
         return None
 
     def _keep(self, machine: RunMachine, where: str) -> None:
@@ -80,7 +80,7 @@ def differing(a: RunMachine, b: RunMachine) -> list[str]:
     """
     if a.id == b.id:
         return []
-    bare = [environment.relevant_of_machine(place.described) for place in (a, b)]
+    bare = [environment.relevant_of_machine(machine.described) for machine in (a, b)]
     names = {*bare[0], *bare[1], *(a.relevant.keys() & b.relevant.keys())}
     return sorted(name for name in names if a.relevant.get(name) != b.relevant.get(name))
 
@@ -117,16 +117,16 @@ class EngineLauncher:
         avoid = self._engine.places - {job.place} if job.place else frozenset[str]()
         for _ in range(ATTEMPTS):
             returned = self._carried(job, avoid, tick)
-            place = f"{returned.where}: " if returned.where else ""
+            prefix = f"{returned.where}: " if returned.where else ""
             if isinstance(returned.result, Refused):
-                raise EngineError(f"{place}{returned.result.message}", returned.result.hint)
+                raise EngineError(f"{prefix}{returned.result.message}", returned.result.hint)
             if isinstance(returned.result, Lost):
-                lost = f"{place}{returned.result.reason}"
+                lost = f"{prefix}{returned.result.reason}"
             elif (attempt := self._unpacked(job, returned.result, spec.folder)) is not None:
                 self.attempts[spec.folder] = attempt, returned.where
                 return RunOutcome(attempt.result.exit_code, time.monotonic() - started)
             else:
-                lost = f"{place}the archive of the run is not whole"
+                lost = f"{prefix}the archive of the run is not whole"
             avoid = (frozenset() if job.place else avoid) | {returned.where}
             job = msgspec.structs.replace(job, id=secrets.token_hex(8), place="")
         raise RunLostError(lost)
@@ -151,11 +151,11 @@ class EngineLauncher:
 
     def _unpacked(self, job: Job, data: bytes, folder: Path) -> Attempt | None:
         """Write what came of a job to a folder; return None if it is not the whole result of this very job."""
-        archive, place = folder.with_name(f"{folder.name}.archive"), folder.with_name(f"{folder.name}.taken")
+        archive, unpacked_folder = folder.with_name(f"{folder.name}.archive"), folder.with_name(f"{folder.name}.taken")
         try:
             private.make_folder(folder.parent)
             archive.write_bytes(data)
-            attempt = unpack(archive, place)
+            attempt = unpack(archive, unpacked_folder)
         except ArchiveError:
             return None
         except OSError as error:
@@ -163,9 +163,9 @@ class EngineLauncher:
         finally:
             archive.unlink(missing_ok=True)
         if (attempt.id, attempt.run) != (job.id, job.run):
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(unpacked_folder, ignore_errors=True)
             return None
-        place.rename(folder)
+        unpacked_folder.rename(folder)
         return attempt
 
 
@@ -198,11 +198,11 @@ class RemoteRuns:
 class RemoteRunner(Runner):
     """Starts each run on another machine, in a fresh copy of the code, with nothing of this machine's environment."""
 
-    def __init__(self, settings: Settings, launcher: Launcher, observer: Observer, elsewhere: RemoteRuns) -> None:
+    def __init__(self, settings: Settings, launcher: Launcher, observer: Observer, remote_runs: RemoteRuns) -> None:
         super().__init__(replace(settings, isolate=True), launcher, observer)  # nothing here is watched
         self.space = SharedWorkspace(settings.cwd)
-        self._elsewhere, self._reader = elsewhere, Reader(settings.out)
-        self._kept = SameMachine() if elsewhere.alike else None
+        self._elsewhere, self._reader = remote_runs, Reader(settings.out)
+        self._kept = SameMachine() if remote_runs.alike else None
 
     def refused(self, flags: Iterable[Flag]) -> Mapping[str, FlagState]:
         """Return what the one kind of machine said; if there may be several, each says so itself."""
@@ -215,7 +215,7 @@ class RemoteRunner(Runner):
 
     def _run(self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool) -> Result:
         """See Runner. A run is not compared while it goes on, so it is ended where it would be if it matched."""
-        elsewhere, job = self._elsewhere, self._job(number, spec, limits)
+        remote_runs, job = self._elsewhere, self._job(number, spec, limits)
         try:
             self._launcher.launch(replace(spec, job=job), lambda: None)
         except RunLostError as error:
@@ -223,7 +223,7 @@ class RemoteRunner(Runner):
                 hint = "Start it again; a bisection goes on with --resume."
                 raise EngineError(f"a run was lost {ATTEMPTS} times: {error}", hint) from error
             return Result(_lost(number, str(error)), (), RunRecord())
-        attempt, where = elsewhere.carrier.attempts.pop(spec.folder)
+        attempt, where = remote_runs.carrier.attempts.pop(spec.folder)
         taken = spec.folder.with_name(f"{spec.folder.name}.taken")
         spec.folder.rename(taken)
         with self._reading:
@@ -238,12 +238,12 @@ class RemoteRunner(Runner):
         return replace(result, place=self._kept.take(result.place, where, spec.folder))
 
     def _job(self, number: int, spec: RunSpec, limits: Limits) -> Job:
-        elsewhere, until = self._elsewhere, spec.env.get(wire.ENV_UNTIL)
+        remote_runs, until = self._elsewhere, spec.env.get(wire.ENV_UNTIL)
         ended = replace(self._settings, until=Until(step=int(until)) if until else None, isolate=False)
         plan = msgspec.structs.replace(
-            elsewhere.plan,
+            remote_runs.plan,
             recipes=(spec.recipe,),
-            runs=max(number, elsewhere.plan.runs),
+            runs=max(number, remote_runs.plan.runs),
             options=planned(ended),
         )
         kept = self._kept.where if self._kept is not None else ""
@@ -251,16 +251,16 @@ class RemoteRunner(Runner):
             id=secrets.token_hex(8),
             run=number,
             plan=to_file(plan),
-            code=elsewhere.code.data,
-            digest=elsewhere.code.digest,
-            cwd=elsewhere.code.cwd,
-            python=elsewhere.python,
-            place=elsewhere.spread[(number - 1) % len(elsewhere.spread)] if elsewhere.spread else kept,
+            code=remote_runs.code.data,
+            digest=remote_runs.code.digest,
+            cwd=remote_runs.code.cwd,
+            python=remote_runs.python,
+            place=remote_runs.spread[(number - 1) % len(remote_runs.spread)] if remote_runs.spread else kept,
             until=limits.until,
             last_step=limits.last_step,
             trained_by=limits.trained_by,
             watch=spec.env.get(wire.ENV_WATCH, ""),
-            asked=elsewhere.asked,
+            asked=remote_runs.asked,
         )
 
 

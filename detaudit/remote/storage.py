@@ -80,8 +80,8 @@ class Folder:
     def names(self) -> list[str]:
         """See Storage.names."""
         try:
-            with os.scandir(self._path) as found:
-                return sorted(one.name for one in found if is_listed(one.name) and one.is_file())
+            with os.scandir(self._path) as entries:
+                return sorted(one.name for one in entries if is_listed(one.name) and one.is_file())
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -179,10 +179,10 @@ def _is_denied(error: Exception) -> bool:
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and what it was made from."""
-    found: BaseException | None = error
-    while found is not None:
-        yield found
-        found = found.__cause__
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
 
 
 def _classes(error: Exception) -> set[str]:
@@ -191,8 +191,8 @@ def _classes(error: Exception) -> set[str]:
 
 def _response(error: BaseException) -> dict[str, dict[str, object]]:
     """Return what a server of S3 answered, ``{}`` if the error is not of its answer."""
-    found = getattr(error, "response", None)
-    return found if isinstance(found, dict) else {}
+    response = getattr(error, "response", None)
+    return response if isinstance(response, dict) else {}
 
 
 def _code(error: BaseException) -> object:
@@ -202,8 +202,8 @@ def _code(error: BaseException) -> object:
 def _status(error: Exception) -> int | None:
     """Return the HTTP status of what a server answered, None if the error is not of its answer."""
     for one in _causes(error):
-        found = _response(one).get("ResponseMetadata", {}).get("HTTPStatusCode")
-        for status in (found, getattr(one, "status_code", None), getattr(one, "code", None)):
+        http_status = _response(one).get("ResponseMetadata", {}).get("HTTPStatusCode")
+        for status in (http_status, getattr(one, "status_code", None), getattr(one, "code", None)):
             if isinstance(status, int):
                 return status
     return None
@@ -336,15 +336,15 @@ class Objects:
         def listed(_: bool) -> list[dict[str, Any]]:
             self._files.invalidate_cache()
             try:
-                found: list[dict[str, Any]] = self._files.ls(self._root, detail=True)
+                entries: list[dict[str, Any]] = self._files.ls(self._root, detail=True)
             except FileNotFoundError as error:
                 if is_no_bucket(error):
                     raise
                 return []
-            return found
+            return entries
 
-        found = [one["name"].rpartition("/") for one in self._ask("list", listed) if one["type"] == "file"]
-        return sorted(name for folder, _, name in found if folder == self._root and is_listed(name))
+        split_paths = [one["name"].rpartition("/") for one in self._ask("list", listed) if one["type"] == "file"]
+        return sorted(name for folder, _, name in split_paths if folder == self._root and is_listed(name))
 
     def fetch(self, name: str, into: Path) -> None:
         """See Storage.fetch."""

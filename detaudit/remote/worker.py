@@ -82,7 +82,7 @@ class Worker:
         Raises UsageError for no run of the plan, ConfigError if the code or detaudit is another than the plan's,
         StorageError if nothing can be written.
         """
-        recipe, place = self.plan.place(number)
+        recipe, position = self.plan.place(number)
         self._refuse_others()
         state.reset_process()
         started = now()
@@ -92,9 +92,9 @@ class Worker:
             flags = {flag.id: flag for flag in (*asked.flags, *recipe.flags)}
             refused = refusals.refused(flags.values(), settings.target, settings.outer or {})
             runner = Runner(dataclasses.replace(settings, until=None), self.launcher, self.observer)
-            spec = plan_group(settings, recipe, runner.space, refused).spec(place)
+            spec = plan_group(settings, recipe, runner.space, refused).spec(position)
             watched = {wire.ENV_WATCH: asked.watch} if asked.watch else {}
-            result = runner.run(place, dataclasses.replace(spec, env={**spec.env, **watched}), asked.limits)
+            result = runner.run(position, dataclasses.replace(spec, env={**spec.env, **watched}), asked.limits)
             attempt = Attempt(
                 schema_version=SCHEMA_VERSION,
                 plan=self.plan,
@@ -197,12 +197,12 @@ def store(worker: Worker, number: int, storage: Storage) -> Stored:
 
 def _machine(variables: Mapping[str, str]) -> dict[str, Any]:
     """Describe this machine, and the variables that all runs have."""
-    found = {
+    description = {
         **environment.describe(variables),
         **environment.describe_machine(base=variables),
         "id": environment.identity(),
     }
-    return {**found, "may_have_gpu": environment.has_gpu()}
+    return {**description, "may_have_gpu": environment.has_gpu()}
 
 
 # Do a job on the machine that an engine brought it to: `python -m detaudit.remote.worker`, or a call of ``carry_out``.
@@ -319,10 +319,10 @@ def main() -> int:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     threading.Thread(target=_end_with_stdin, args=(stdin,), daemon=True).start()
     try:
-        found = carry_out(data)
+        reply = carry_out(data)
     except KeyboardInterrupt:
         return 130
-    out.write(frame(found))
+    out.write(frame(reply))
     out.flush()
     return 0
 

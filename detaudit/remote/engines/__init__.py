@@ -16,13 +16,13 @@ class Queue:
         """Add a job at the end."""
         self.waiting.append((job, avoid))
 
-    def take(self, place: str, places: frozenset[str]) -> Job | None:
+    def take(self, machine: str, places: frozenset[str]) -> Job | None:
         """Return the first job for a machine that is free, None if there is none.
 
         One that is to avoid this machine waits for another of the ``places``, if there is any.
         """
         for number, (job, avoid) in enumerate(self.waiting):
-            if place not in avoid or not places - avoid:
+            if machine not in avoid or not places - avoid:
                 del self.waiting[number]
                 return job
         return None

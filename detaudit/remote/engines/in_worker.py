@@ -43,13 +43,15 @@ class Done(NamedTuple):
     error: str
 
 
-def do(data: bytes, wanted: Callable[[], bool] = lambda: True, variables: Mapping[str, str] | None = None) -> Done:
+def do(
+    data: bytes, should_continue: Callable[[], bool] = lambda: True, variables: Mapping[str, str] | None = None
+) -> Done:
     """Do an encoded job, as long as it is wanted, and with these environment variables besides those of this process.
 
     An interruption (KeyboardInterrupt) ends it.
     """
     where = platform.node()
-    if not wanted():
+    if not should_continue():
         return Done(where, INTERRUPTED, b"", "")
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
@@ -63,7 +65,7 @@ def do(data: bytes, wanted: Callable[[], bool] = lambda: True, variables: Mappin
         )
         try:
             _send(process, frame(data))
-            while not _has_ended(process) and wanted():
+            while not _has_ended(process) and should_continue():
                 continue
         finally:
             _end(process)

@@ -70,13 +70,13 @@ def read_config(path: str, kind: type) -> Any:
     if not Path(path).is_file():
         raise UnknownNameError(f"there is no file {path}", "Name a file of Python that defines `config`.")
     try:
-        found = runpy.run_path(path)
+        namespace = runpy.run_path(path)
     except (Exception, SystemExit) as error:
         hint = f"Correct it, until `python {path}` works."
         raise ConfigError(f"{_place(path, error)}: {_text(error)}", hint) from error
-    if "config" not in found:
+    if "config" not in namespace:
         raise ConfigError(f"{path} defines no config", _EXAMPLE)
-    config = found["config"]
+    config = namespace["config"]
     if not isinstance(config, kind):
         raise ConfigError(f"the config in {path} is a {type(config).__name__}, not a parsl.Config", _EXAMPLE)
     _check(path, config)
@@ -237,8 +237,8 @@ class ParslEngine:
     def cancel(self, job: str) -> None:
         """See Engine.cancel. The worker looks for a file in the folder that Parsl shares with it."""
         with self._lock:
-            found = self._futures.pop(job, None)
-        if found is not None:
+            future = self._futures.pop(job, None)
+        if future is not None:
             self._stop(job)
 
     def failure(self) -> str:

@@ -158,8 +158,8 @@ class RayEngine:
         """See Engine.poll."""
         self._listen()
         self._start()
-        found, self._returned = self._returned, []
-        return found
+        returned, self._returned = self._returned, []
+        return returned
 
     def cancel(self, job: str) -> None:
         """See Engine.cancel."""

@@ -137,16 +137,16 @@ class Driver:
 
     def _wait(self, name: str, job: Any) -> None:
         errors = self._ray.exceptions
-        found: Ended | NotDone
+        answer: Ended | NotDone
         try:
-            found = Ended(name, Done(*self._ray.get(job)))
+            answer = Ended(name, Done(*self._ray.get(job)))
         except errors.RayTaskError as error:
             cause = error.cause
             missing = cause.name or "" if isinstance(cause, ModuleNotFoundError) else ""
-            found = NotDone(name, False, f"{type(cause).__name__}: {one_line(cause)}", missing)
+            answer = NotDone(name, False, f"{type(cause).__name__}: {one_line(cause)}", missing)
         except Exception as error:  # noqa: BLE001 - Ray has twenty for a worker, a node or an object that is lost
-            found = NotDone(name, True, one_line(error))
-        self.answer(found)
+            answer = NotDone(name, True, one_line(error))
+        self.answer(answer)
         self._under_way.pop(name, None)
 
 

@@ -118,21 +118,21 @@ class Ssh:
 
     def poll(self) -> list[Returned]:
         """See Engine."""
-        found = []
-        for place, connection in list(self._busy.items()):
+        returned = []
+        for index, connection in list(self._busy.items()):
             if connection.process.poll() is not None:
-                del self._busy[place]
-                found.append(Returned(connection.job.id, connection.result(self._hosts[place]), self._hosts[place]))
+                del self._busy[index]
+                returned.append(Returned(connection.job.id, connection.result(self._hosts[index]), self._hosts[index]))
                 connection.end()
         self._start()
-        return found
+        return returned
 
     def cancel(self, job: str) -> None:
         """See Engine."""
         self._queue.remove(job)
-        for place, connection in list(self._busy.items()):
+        for index, connection in list(self._busy.items()):
             if connection.job.id == job:
-                del self._busy[place]
+                del self._busy[index]
                 connection.end()
 
     def failure(self) -> str:
@@ -149,11 +149,11 @@ class Ssh:
             connection.end()
 
     def _start(self) -> None:
-        free = [place for place in range(len(self._hosts)) if place not in self._busy]
-        for place in free:
-            job = self._queue.take(self._hosts[place], self.places)
+        free = [index for index in range(len(self._hosts)) if index not in self._busy]
+        for index in free:
+            job = self._queue.take(self._hosts[index], self.places)
             if job is not None:
-                self._busy[place] = self._connect(self._hosts[place], job)
+                self._busy[index] = self._connect(self._hosts[index], job)
 
     def _connect(self, host: str, job: Job) -> _Connection:
         command = shlex.split(os.environ.get(COMMAND, "ssh"))
