@@ -227,12 +227,12 @@ class Competing:
 
 
 def _running(pid: int) -> int:
-    found = 0
+    count = 0
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
-                found += file.read().rpartition(b") ")[2].startswith(b"R")
-    return found
+                count += file.read().rpartition(b") ")[2].startswith(b"R")
+    return count
 
 
 # Launch runs on this machine: each in its own session, output through pipes, a time limit, no process left behind.

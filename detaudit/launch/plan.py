@@ -109,8 +109,8 @@ class GroupPlan:
 
     def spec(self, number: int) -> RunSpec:
         """Return the run with this number. Runs are equal, but for what varies, their slots and their results."""
-        usual, *elsewhere = self.places[self.jobs.place(number)]
-        run = elsewhere[(number - 2) % len(elsewhere)] if number > 1 and elsewhere else usual
+        usual, *alternatives = self.places[self.jobs.place(number)]
+        run = alternatives[(number - 2) % len(alternatives)] if number > 1 and alternatives else usual
         return self.jobs.on_devices(self.varying.apply(replace(run, folder=self.folder / str(number)), number), number)
 
     def shared(self, number: int, text: str) -> str:
@@ -158,16 +158,16 @@ def plan_group(
 
 def folder_name(name: str) -> str:
     """Return the name of a folder for ``name``, a different one for each."""
-    found = re.sub(r"[^A-Za-z0-9.+-]+", "_", name)[:100]
-    if found == name and found.strip("."):
-        return found
-    return f"{found}-{hashlib.blake2b(name.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"
+    safe_name = re.sub(r"[^A-Za-z0-9.+-]+", "_", name)[:100]
+    if safe_name == name and safe_name.strip("."):
+        return safe_name
+    return f"{safe_name}-{hashlib.blake2b(name.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"
 
 
 def _run(
-    settings: Settings, recipe: Recipe, flags: tuple[Flag, ...], space: Workspaces, slot: Slot, place: str
+    settings: Settings, recipe: Recipe, flags: tuple[Flag, ...], space: Workspaces, slot: Slot, copy_name: str
 ) -> RunSpec:
-    space, mark = space.elsewhere(place, slot.name), in_slot(settings.mark, slot.name)
+    space, mark = space.elsewhere(copy_name, slot.name), in_slot(settings.mark, slot.name)
     outer = outer_environment() if settings.outer is None else settings.outer
     target, base = settings.target, {**outer, **settings.env, **space.workspace.env}
     if isinstance(space, IsolatedWorkspace):
@@ -197,7 +197,7 @@ def _run(
         expected=target.expected_argument,
         timeout=settings.timeout,
         no_aslr=any(flag.launcher == NO_ASLR for flag in flags),
-        place=place,
+        place=copy_name,
         slot=slot,
         recipe=recipe,
         ignore_text=settings.outputs.ignore_text,

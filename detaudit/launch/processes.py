@@ -43,13 +43,13 @@ def _of_group() -> list[Path]:
         lines = [line.split(":", 2) for line in _CGROUPS.read_text().splitlines()]
     except OSError:
         return []
-    found = []
+    event_files = []
     for number, controllers, path in (line for line in lines if len(line) == 3):
         if number == "0":
-            found.append(_MOUNT / path.lstrip("/") / "memory.events")
+            event_files.append(_MOUNT / path.lstrip("/") / "memory.events")
         elif "memory" in controllers.split(","):
-            found.append(_MOUNT / "memory" / path.lstrip("/") / "memory.oom_control")
-    return found
+            event_files.append(_MOUNT / "memory" / path.lstrip("/") / "memory.oom_control")
+    return event_files
 
 
 def _count(path: Path) -> int:
@@ -125,13 +125,13 @@ def descendants(mark: str) -> list[psutil.Process]:
 
     What no run is known to have started is left alone until only one is under way.
     """
-    found = []
+    processes = []
     with lock, contextlib.suppress(psutil.Error):
         children = psutil.Process().children() if _kept is not None else []
         for child in (one for one in children if one.pid not in (_kept or ()) and _belongs(one, mark)):
             with contextlib.suppress(psutil.Error):
-                found += [child, *child.children(recursive=True)]
-    return [process for process in found if _is_alive(process)]
+                processes += [child, *child.children(recursive=True)]
+    return [process for process in processes if _is_alive(process)]
 
 
 def bury() -> None:
@@ -209,8 +209,8 @@ def marked(mark: str) -> list[psutil.Process]:
 
     The mark of an audit finds the runs of each slot.
     """
-    found = descendants(mark)
-    known = {process.pid for process in found}
+    processes = descendants(mark)
+    known = {process.pid for process in processes}
     for process in psutil.process_iter():
         if process.pid in known:
             continue
@@ -218,10 +218,10 @@ def marked(mark: str) -> list[psutil.Process]:
             theirs = process.environ().get(wire.ENV_MARK, "")
             ours = theirs == mark or theirs.startswith(f"{mark}-")
             if ours and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                processes.append(process)
         except (psutil.Error, OSError):
             continue  # It is gone, a zombie, or belongs to another user.
-    return found
+    return processes
 
 
 def name(process: psutil.Process) -> str:
@@ -274,9 +274,9 @@ def kill_marked(mark: str) -> None:
         _wait(alive, 0.5)
 
 
-def _wait(found: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+def _wait(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
     """Wait until processes end; return those that have not by then. Of a leader, only its Popen may learn the end."""
-    _, alive = psutil.wait_procs([one for one in found if not is_leader(one.pid)], timeout=seconds)
+    _, alive = psutil.wait_procs([one for one in processes if not is_leader(one.pid)], timeout=seconds)
     return alive
 
 

@@ -81,13 +81,13 @@ def restore(journal: Path, *, keep: bool = False) -> tuple[str, ...]:
     What has taken its name meanwhile is removed, or if it is to be kept, renamed: somebody else may have made it.
     """
     try:
-        found = msgspec.json.decode(journal.read_bytes(), type=_Journal)
+        contents = msgspec.json.decode(journal.read_bytes(), type=_Journal)
     except FileNotFoundError:
         return ()
     except (OSError, msgspec.DecodeError):  # it is written at once, before anything is renamed
         return ()
     restored, failed = [], False
-    for path, aside in found.moved:
+    for path, aside in contents.moved:
         if not os.path.lexists(aside):
             continue
         try:
@@ -117,11 +117,11 @@ def recover(out: Path) -> tuple[str, ...]:
     """
     places = [*out.glob(JOURNAL), *out.parent.glob(f"*/{JOURNAL}")]
     places += [*Path(RESULTS).glob(f"*/{JOURNAL}"), *Path(RESULTS).glob(f"*/*/{JOURNAL}")]
-    found: list[str] = []
-    for journal in {place.absolute(): None for place in places}:
+    restored: list[str] = []
+    for journal in {path.absolute(): None for path in places}:
         if _is_dead(journal):
-            found += restore(journal, keep=True)
-    return tuple(found)
+            restored += restore(journal, keep=True)
+    return tuple(restored)
 
 
 def recover_own(out: Path) -> None:
@@ -132,10 +132,10 @@ def recover_own(out: Path) -> None:
 
 def _is_dead(journal: Path) -> bool:
     try:
-        found = msgspec.json.decode(journal.read_bytes(), type=_Journal)
-        if found.host != platform.node():
+        owner = msgspec.json.decode(journal.read_bytes(), type=_Journal)
+        if owner.host != platform.node():
             return False
-        return psutil.Process(found.pid).create_time() != found.started
+        return psutil.Process(owner.pid).create_time() != owner.started
     except psutil.NoSuchProcess:
         return True
     except (OSError, msgspec.DecodeError, psutil.Error):

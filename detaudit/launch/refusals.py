@@ -102,8 +102,8 @@ def libraries(python: str) -> tuple[str, ...]:
         folders = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return ()
-    found = {path.resolve() for folder in folders for path in Path(folder).rglob("*.so*") if path.is_file()}
-    return tuple(sorted(str(path) for path in found if path.stat().st_size >= _SMALLEST))
+    files = {path.resolve() for folder in folders for path in Path(folder).rglob("*.so*") if path.is_file()}
+    return tuple(sorted(str(path) for path in files if path.stat().st_size >= _SMALLEST))
 
 
 @functools.cache
@@ -137,7 +137,7 @@ def _python(target: Target) -> str:
 
 def refused(flags: Iterable[Flag], target: Target, base: Mapping[str, str] = os.environ) -> dict[str, FlagState]:
     """Return the state of each flag that must not be applied, with the reason."""
-    found = {}
+    states = {}
     for flag in flags:
         reason: Inapplicable | None = None
         if flag.launcher == NO_ASLR and (refusal := aslr_refusal()):
@@ -147,5 +147,5 @@ def refused(flags: Iterable[Flag], target: Target, base: Mapping[str, str] = os.
         if reason is not None:
             absent = isinstance(reason, NotImported)
             state = FlagOutcome.NOT_IMPORTED if absent else FlagOutcome.UNAVAILABLE
-            found[flag.id] = FlagState(id=flag.id, state=state, reason=None if absent else reason)
-    return found
+            states[flag.id] = FlagState(id=flag.id, state=state, reason=None if absent else reason)
+    return states

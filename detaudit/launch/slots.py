@@ -60,11 +60,11 @@ class Pool(Generic[R]):
         if not self._threaded:
             number, work = self._later.popleft()
             return number, work()
-        number, found = self._ended.get()
+        number, outcome = self._ended.get()
         self._threads.pop(number).join()
-        if isinstance(found, BaseException):
-            raise found
-        return number, found
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return number, outcome
 
     def cancel(self) -> list[tuple[int, R]]:
         """End all that is under way, wait until nothing of it is left, and return what finished nevertheless."""
@@ -77,9 +77,9 @@ class Pool(Generic[R]):
         self._cancelled.clear()
         finished = []
         while not self._ended.empty():
-            number, found = self._ended.get()
-            if not isinstance(found, BaseException):
-                finished.append((number, found))
+            number, outcome = self._ended.get()
+            if not isinstance(outcome, BaseException):
+                finished.append((number, outcome))
         return finished
 
     def _do(self, number: int, work: Callable[[], R]) -> None:
@@ -155,20 +155,20 @@ def divide(
 
     ``jobs`` is None for as many as fit. Raises UsageError if the devices cannot be divided between them.
     """
-    wanted = (len(devices) or len(cpus)) if jobs is None else jobs
-    each = _devices_each(wanted, devices)
+    requested_jobs = (len(devices) or len(cpus)) if jobs is None else jobs
+    each = _devices_each(requested_jobs, devices)
     measured = jobs is None and not devices
-    share = 0 if measured or wanted == 1 else max(1, len(cpus) // wanted)
-    count = min(wanted, runs)
+    share = 0 if measured or requested_jobs == 1 else max(1, len(cpus) // requested_jobs)
+    count = min(requested_jobs, runs)
     options = [] if jobs == 1 else ["--jobs", "auto" if jobs is None else str(jobs)]
     options += ["--devices", ",".join(devices)] if devices else []
     slots = tuple(
         Slot(
-            name=f"{place:0{len(str(count - 1))}}" if wanted > 1 else "",
-            cpus=tuple(cpus[(place * share + one) % len(cpus)] for one in range(share)),
-            devices=devices[place * each : (place + 1) * each],
+            name=f"{index:0{len(str(count - 1))}}" if requested_jobs > 1 else "",
+            cpus=tuple(cpus[(index * share + one) % len(cpus)] for one in range(share)),
+            devices=devices[index * each : (index + 1) * each],
         )
-        for place in range(count)
+        for index in range(count)
     )
     cores = len(cpus) if quota is None else max(1, min(len(cpus), int(quota)))
     return Jobs(slots, cores, measured, tuple(options))

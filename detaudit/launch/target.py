@@ -195,9 +195,9 @@ def resolve_target(
     if module and words:
         raise UsageError(f"unexpected argument {words[0]!r}", "Put the arguments of the module after `--`.")
     executable = _python(python) if here else python or sys.executable
-    found = not python and executable != sys.executable
+    python_found = not python and executable != sys.executable
     if module:
-        return Target(arguments=after_dashes, module=module, python=executable, found=found)
+        return Target(arguments=after_dashes, module=module, python=executable, found=python_found)
     if not words:
         if not after_dashes:
             raise UsageError("nothing to run", "Pass a script, `-m MODULE`, or a whole command after `--`.")
@@ -208,13 +208,13 @@ def resolve_target(
             _executable(after_dashes[0])
         return Target(arguments=after_dashes)
     if len(words) > 1:
-        given = " ".join(words[1:])
+        extra_arguments = " ".join(words[1:])
         raise UsageError(
-            f"unexpected arguments after the script: {given}",
-            f"Put the arguments of the script after `--`: detaudit run {words[0]} -- {given}",
+            f"unexpected arguments after the script: {extra_arguments}",
+            f"Put the arguments of the script after `--`: detaudit run {words[0]} -- {extra_arguments}",
         )
     _check_script(words[0])
-    return Target(arguments=after_dashes, script=words[0], python=executable, found=found)
+    return Target(arguments=after_dashes, script=words[0], python=executable, found=python_found)
 
 
 def _python(name: str | None) -> str:
@@ -222,10 +222,10 @@ def _python(name: str | None) -> str:
 
 
 def _executable(name: str) -> str:
-    found = which(name)
-    if found is None:
+    path = which(name)
+    if path is None:
         raise UnknownNameError(f"command not found: {name!r}", "Check the name and your PATH.")
-    return found
+    return path
 
 
 def _scripts(folder: Path, most: int | None = 8) -> list[str]:
@@ -286,8 +286,8 @@ def installed(python: str) -> tuple[str, dict[str, str]]:
         answer = subprocess.run(
             [python, "-I", "-c", _ASK, *KNOWN], capture_output=True, text=True, timeout=60, check=True
         )
-        version, found = json.loads(answer.stdout)
+        version, versions = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         reason = f"exit status {error.returncode}" if isinstance(error, subprocess.CalledProcessError) else str(error)
         raise UnknownNameError(f"{python} is not a working Python interpreter: {reason}", "Check --python.") from error
-    return version, found
+    return version, versions

@@ -69,8 +69,10 @@ class Varying:
     @property
     def folders(self) -> tuple[str, ...]:
         """The names of the working folders of runs 2, 3, …, in turn; ``()`` if the working folder does not vary."""
-        found = [one.value.varied for one in self.varying if one.launcher == "folder" and one.value is not None]
-        return found[0] if found else ()
+        varied_folders = [
+            one.value.varied for one in self.varying if one.launcher == "folder" and one.value is not None
+        ]
+        return varied_folders[0] if varied_folders else ()
 
     def apply(self, spec: RunSpec, run: int) -> RunSpec:
         """Return ``spec`` with the values of run number ``run``; run 1 has the control values."""
@@ -112,12 +114,12 @@ def offered(variations: Iterable[Variation], *, isolate: bool, alone: bool = Tru
     """Return which of these variations can vary here, and why the others cannot; ``alone``: no two runs go at once."""
     varying, not_varied = [], []
     for variation in variations:
-        found = _with_installed_locales(variation) if variation.needs == "locale" else variation
-        reason = _refusal(found, isolate, alone)
+        candidate = _with_installed_locales(variation) if variation.needs == "locale" else variation
+        reason = _refusal(candidate, isolate, alone)
         if reason is not None:
             not_varied.append((variation.id, reason))
         else:
-            varying.append(found)
+            varying.append(candidate)
     return Varying(tuple(varying), (), tuple(not_varied))
 
 

@@ -152,10 +152,10 @@ class IsolatedWorkspace:
         direct = os.path.normpath(os.path.join(os.path.dirname(entry.path), said))
         if is_venv(entry):
             return direct
-        for place in (direct, os.path.realpath(entry.path)):
-            if not Path(place).is_relative_to(self._root):
+        for target in (direct, os.path.realpath(entry.path)):
+            if not Path(target).is_relative_to(self._root):
                 raise WorkspaceError(
-                    f"--isolate cannot copy {entry.path}: it is a link to {place}, outside of {self._root}",
+                    f"--isolate cannot copy {entry.path}: it is a link to {target}, outside of {self._root}",
                     "Copy a folder that contains both with --isolate-root DIR, or replace the link by its target.",
                 )
         return self.inside(said)
@@ -308,7 +308,7 @@ def stamps(
 
     Folders that are gone count as empty. ``without`` are the devices and inodes of files that do not count.
     """
-    found: dict[str, Stamp] = {}
+    file_stamps: dict[str, Stamp] = {}
     below: set[str] = set()
     at_ns, number = time.time_ns(), 0
     for folder in (root, *map(Path, folders)):
@@ -325,17 +325,17 @@ def stamps(
         for entry in walk(folder, results, _SKIPPED, leads_away):
             number += 1
             if number > most:
-                return Stamps(found, False, at_ns, frozenset(below))
+                return Stamps(file_stamps, False, at_ns, frozenset(below))
             if entry.is_file(follow_symlinks=False):
                 with contextlib.suppress(OSError):
                     now = entry.stat(follow_symlinks=False)
                     if (now.st_dev, now.st_ino) in without:
                         continue
                     # The inode's change time reveals a file that was written with an old modification time.
-                    found[entry.path] = (now.st_mtime_ns, now.st_ctime_ns, now.st_size, now.st_ino)
+                    file_stamps[entry.path] = (now.st_mtime_ns, now.st_ctime_ns, now.st_size, now.st_ino)
             elif entry.is_dir(follow_symlinks=False):
                 below.add(entry.path)
-    return Stamps(found, True, at_ns, frozenset(below))
+    return Stamps(file_stamps, True, at_ns, frozenset(below))
 
 
 def written(before: Stamps, after: Stamps) -> list[str]:
@@ -426,9 +426,9 @@ class Watching:
         """Return the files whose first access was a read, as far as inotify says."""
         if self._watch is None:
             return frozenset()
-        found = frozenset(self._watch.stop())
+        files = frozenset(self._watch.stop())
         self.complete = self._watch.complete
-        return found
+        return files
 
 
 class LeftoverFiles:
@@ -486,17 +486,17 @@ class LeftoverFiles:
 
         ``written`` has the files that are still there, and whether each existed before the run.
         """
-        found: dict[str, ReadFile] = {}
+        read_files: dict[str, ReadFile] = {}
         with self._lock:
             for path, file, line in reads:
                 left = self._left.get(path)
-                if left is not None and not (path in found and found[path].line):
-                    found[path] = ReadFile(left, run, file, line)
+                if left is not None and not (path in read_files and read_files[path].line):
+                    read_files[path] = ReadFile(left, run, file, line)
             for path, existed in written:
                 before = self._left.get(path)
                 self._left[path] = LeftFile(path, run, before.created if before is not None else not existed)
-            self.reads += found.values()
-        return tuple(found[path] for path in sorted(found))
+            self.reads += read_files.values()
+        return tuple(read_files[path] for path in sorted(read_files))
 
     def note_folders(self, made: Iterable[str]) -> None:
         """Note folders that did not exist before the audit."""
@@ -517,7 +517,7 @@ class LeftoverFiles:
         """
         home = os.path.realpath(os.path.expanduser("~"))
         created = {one.path for one in self.left if one.created}
-        found: dict[str, None] = {}
+        paths: dict[str, None] = {}
         for one in files:
             if one.path in created:
                 above = _above(one.path)
@@ -526,16 +526,16 @@ class LeftoverFiles:
                     for one in above
                     if one in self._folders and os.path.dirname(one) != home and _all_in(one, created)
                 ]
-                found[folders[-1] if folders else one.path] = None
-        return tuple(path for path in found if not any(other in found for other in _above(path)))
+                paths[folders[-1] if folders else one.path] = None
+        return tuple(path for path in paths if not any(other in paths for other in _above(path)))
 
 
 def _above(path: str) -> list[str]:
-    found = []
+    folders = []
     while (folder := os.path.dirname(path)) != path:
-        found.append(folder)
+        folders.append(folder)
         path = folder
-    return found
+    return folders
 
 
 def _all_in(folder: str, created: set[str]) -> bool:
