@@ -104,13 +104,13 @@ class Answers:
 def read(path: Path) -> Answers:
     """Read the lines of a pass; none if there is no file. A line that was cut off by a crash is left out."""
     lines = path.read_bytes().splitlines() if path.exists() else []
-    found = []
+    decoded_lines = []
     for line in lines:
         try:
-            found.append(msgspec.json.decode(line, type=Line))
+            decoded_lines.append(msgspec.json.decode(line, type=Line))
         except msgspec.MsgspecError:
             continue
-    return Answers(found)
+    return Answers(decoded_lines)
 
 
 # Plan the passes of a scan: processes that differ in their threads, their load, their memory and the switch.

@@ -49,22 +49,23 @@ def refuse(
 ) -> None:
     """Raise UsageError for options that need --script, or that are ``excluded`` with it."""
     if script is None:
-        given = next((name for name, value in needing.items() if value is not None), None)
-        if given or after_dashes:
-            what = given or "arguments after --"
+        option_name = next((name for name, value in needing.items() if value is not None), None)
+        if option_name or after_dashes:
+            what = option_name or "arguments after --"
             raise UsageError(f"{what} without --script", "Name the script, as in: detaudit ops --script train.py.")
         return
     if resume is not None:
         raise UsageError("--resume with --script", "Leave --script out: the results folder has what it called.")
-    given = next((name for name, value in excluded.items() if value), None)
-    if given == "--framework":
+    option_name = next((name for name, value in excluded.items() if value), None)
+    if option_name == "--framework":
         raise UsageError(
             "--script records what torch calls, not TensorFlow",
             "Use `detaudit trace`, or `detaudit ops --framework tensorflow` without --script.",
         )
-    if given:
+    if option_name:
         raise UsageError(
-            f"{given} with --script, which has the inputs of the script", f"Leave {given} out; --op selects operations."
+            f"{option_name} with --script, which has the inputs of the script",
+            f"Leave {option_name} out; --op selects operations.",
         )
 
 
@@ -218,16 +219,16 @@ def _carry_out(request: Request, folder: Path, mark: str, quiet: bool, format_: 
     )
     with Reaper(mark):
         try:
-            found = scanner.run()
+            report = scanner.run()
         except KeyboardInterrupt:
             with shielded():
-                found = scanner.result(interrupted=True)
+                report = scanner.result(interrupted=True)
         finally:
             progress.close()
-    click.echo(operations.render(found, format_, width()), nl=False)
-    if found.interrupted:
+    click.echo(operations.render(report, format_, width()), nl=False)
+    if report.interrupted:
         click.echo(f"resume with: detaudit ops --resume {scanner.out}", err=True)
-    return found.exit_code
+    return report.exit_code
 
 
 def _installed(python: str) -> str:

@@ -34,9 +34,9 @@ class Evidence:
         for name, phase in case.phases.items():
             if name == SWITCH and phase.error:
                 self.error = phase.error
-            found = self.results.setdefault(name, {})
+            counts = self.results.setdefault(name, {})
             for digest, count in phase.results.items():
-                found[digest] = found.get(digest, 0) + count
+                counts[digest] = counts.get(digest, 0) + count
             if name == USUAL and phase.results:
                 self.processes.append(phase.results)
             if name == ONE_THREAD:
@@ -70,10 +70,10 @@ class Evidence:
         """What the switch does for it."""
         if self.error:
             return SwitchEffect.RAISES
-        found = self.results.get(SWITCH)
-        if not found:
+        counts = self.results.get(SWITCH)
+        if not counts:
             return SwitchEffect.UNTRIED
-        return SwitchEffect.NO_EFFECT if len(found) > 1 else SwitchEffect.FIXES
+        return SwitchEffect.NO_EFFECT if len(counts) > 1 else SwitchEffect.FIXES
 
     @property
     def _differing_processes(self) -> bool:
@@ -102,22 +102,22 @@ class Evidence:
 
 def collected(passes: Iterable[tuple[Iterable[Case], int]]) -> list[Evidence]:
     """Return the evidence of each case, from the cases of each pass and what memory was filled with in it."""
-    found: dict[tuple[str, str, int, str], Evidence] = {}
+    evidence: dict[tuple[str, str, int, str], Evidence] = {}
     for cases, fill in passes:
         for case in cases:
-            found.setdefault(case.key, Evidence(case)).add(case, fill)
-    return list(found.values())
+            evidence.setdefault(case.key, Evidence(case)).add(case, fill)
+    return list(evidence.values())
 
 
-def differing(found: Iterable[Evidence]) -> set[Item]:
+def differing(evidence: Iterable[Evidence]) -> set[Item]:
     """Return the items that differ in a direction of a sample."""
-    return {(one.case.op, one.case.dtype) for one in found if one.differs}
+    return {(one.case.op, one.case.dtype) for one in evidence if one.differs}
 
 
 def _farthest(kept: Iterable[Kept]) -> tuple[str, TensorDifference | None]:
     """Return the part of results that differs and how: the one with the most elements that differ."""
-    found = [(one.part, apart) for one in kept for apart in _differences(one)]
-    return max(found, key=lambda one: one[1].mismatched, default=("", None))
+    differences = [(one.part, apart) for one in kept for apart in _differences(one)]
+    return max(differences, key=lambda one: one[1].mismatched, default=("", None))
 
 
 def _differences(kept: Kept) -> Iterator[TensorDifference]:

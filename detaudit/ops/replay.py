@@ -63,21 +63,23 @@ class Repeated:
 _NOTHING = Repeated()
 
 
-def judged(found: Mapping[Condition, Repeated]) -> ReplayedPass:
+def judged(outcomes: Mapping[Condition, Repeated]) -> ReplayedPass:
     """Return what the results under each condition show."""
-    verdict = _verdict(found)
-    series = [one for condition in Condition if condition in found for one in _series(condition, found[condition])]
-    return ReplayedPass(verdict=verdict, mode=_mode(verdict, found), series=tuple(series))
+    verdict = _verdict(outcomes)
+    series = [
+        one for condition in Condition if condition in outcomes for one in _series(condition, outcomes[condition])
+    ]
+    return ReplayedPass(verdict=verdict, mode=_mode(verdict, outcomes), series=tuple(series))
 
 
-def _verdict(found: Mapping[Condition, Repeated]) -> ReplayVerdict:
+def _verdict(outcomes: Mapping[Condition, Repeated]) -> ReplayVerdict:
     """Return the verdict.
 
     Memory that is filled with the same byte is the same in each repeat, so what differs in spite of it is a race, or
     with one thread, none. What differs only if the byte does, in one process, is read from that memory.
     """
     plain, loaded, filled, one = (
-        found.get(condition, _NOTHING)
+        outcomes.get(condition, _NOTHING)
         for condition in (Condition.AS_RECORDED, Condition.LOADED, Condition.FILLED, Condition.ONE_THREAD)
     )
     if not plain.results:
@@ -94,8 +96,8 @@ def _verdict(found: Mapping[Condition, Repeated]) -> ReplayVerdict:
     return ReplayVerdict.DETERMINISTIC if same else ReplayVerdict.PER_PROCESS
 
 
-def _mode(verdict: ReplayVerdict, found: Mapping[Condition, Repeated]) -> ModeEffect | None:
-    mode = found.get(Condition.DETERMINISTIC)
+def _mode(verdict: ReplayVerdict, outcomes: Mapping[Condition, Repeated]) -> ModeEffect | None:
+    mode = outcomes.get(Condition.DETERMINISTIC)
     if mode is None or verdict is ReplayVerdict.INCONCLUSIVE:
         return None
     if mode.error:
@@ -131,7 +133,7 @@ _SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "float16": 2, "float32"
 _FILLED = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0 "
 
 
-def write(folder: Path, saved: Saved, place: int, replayed_pass: ReplayedPass) -> str:
+def write(folder: Path, saved: Saved, output_index: int, replayed_pass: ReplayedPass) -> str:
     """Write a script and its inputs into a folder, and return its path. Raises StorageError."""
     call, reads_memory = saved.call, replayed_pass.verdict is ReplayVerdict.MEMORY
     private.make_folder(folder)
@@ -141,7 +143,7 @@ def write(folder: Path, saved: Saved, place: int, replayed_pass: ReplayedPass) -
     text = Template(template).substitute(
         parts,
         op=call.op,
-        place=place,
+        place=output_index,
         prefix=_FILLED if reads_memory else "",
         fills="(0xAA, 0x55, 0x00)" if reads_memory else "()",
     )
@@ -153,8 +155,8 @@ def _arrays(saved: Saved) -> Iterator[tuple[str, bytes]]:
     for index, storage in enumerate(saved.call.storages):
         dtype, size = _dtype(storage)
         yield f"memory{index}", npy.written(dtype, (storage.bytes // size,), saved.bytes_of(storage.file))
-    for index, given in enumerate(saved.call.inputs):
-        yield f"in{index}", npy.written(given.dtype, given.shape, saved.bytes_of(given.file))
+    for index, tensor in enumerate(saved.call.inputs):
+        yield f"in{index}", npy.written(tensor.dtype, tensor.shape, saved.bytes_of(tensor.file))
 
 
 def _dtype(storage: Storage) -> tuple[str, int]:
@@ -164,15 +166,15 @@ def _dtype(storage: Storage) -> tuple[str, int]:
 
 
 def _of_torch(call: Call) -> dict[str, object]:
-    given = [f"    {expression(one)}," for one in call.args]
-    given += [f"    {name}={expression(one)}," for name, one in call.kwargs["dict"]]
+    arguments = [f"    {expression(one)}," for one in call.args]
+    arguments += [f"    {name}={expression(one)}," for name, one in call.kwargs["dict"]]
     devices = {f"memory{index}": storage.device for index, storage in enumerate(call.storages)}
     return {
         "threads": call.settings["threads"],
         "imports": "".join(f"import {name}\n" for name in call.modules),
         "libraries": "".join(f"torch.ops.load_library({path!r})\n" for path in call.libraries),
         "devices": devices,
-        "arguments": "\n".join(f"    {line}" for line in given),
+        "arguments": "\n".join(f"    {line}" for line in arguments),
     }
 
 
@@ -182,21 +184,23 @@ def expression(value: Any) -> str:
         return f"[{', '.join(map(expression, value))}]"
     if not isinstance(value, dict):
         return repr(value)
-    ((kind, held),) = value.items()
+    ((kind, payload),) = value.items()
     match kind:
         case "tensor":
-            shape, stride = tuple(held["shape"]), tuple(held["stride"])
-            view = f'view("memory{held["storage"]}", torch.{held["dtype"]}, {shape}, {stride}, {held["offset"]})'
-            return f"{view}{''.join(f'.{bit}()' if bit == 'conj' else '._neg_view()' for bit in held['bits'])}"
+            shape, stride = tuple(payload["shape"]), tuple(payload["stride"])
+            view = (
+                f'view("memory{payload["storage"]}", torch.{payload["dtype"]}, {shape}, {stride}, {payload["offset"]})'
+            )
+            return f"{view}{''.join(f'.{bit}()' if bit == 'conj' else '._neg_view()' for bit in payload['bits'])}"
         case "float":
-            number = float.fromhex(held)
+            number = float.fromhex(payload)
             return repr(number) if number == number and abs(number) != float("inf") else f'float("{number}")'
         case "complex":
-            return repr(complex(*map(float.fromhex, held)))
+            return repr(complex(*map(float.fromhex, payload)))
         case "device":
-            return f'torch.device("{held}")'
+            return f'torch.device("{payload}")'
         case _:
-            return f"torch.{held}"
+            return f"torch.{payload}"
 
 
 def _of_tensorflow(call: Call) -> dict[str, object]:
@@ -204,7 +208,7 @@ def _of_tensorflow(call: Call) -> dict[str, object]:
         "intra": call.settings["intra"],
         "inter": call.settings["inter"],
         "node": call.node.replace("\\", "\\\\"),
-        "inputs": [(given.kind, given.dtype) for given in call.inputs],
+        "inputs": [(tensor.kind, tensor.dtype) for tensor in call.inputs],
     }
 
 
@@ -247,7 +251,7 @@ class Replays:
     launcher: Launcher
     observer: Observer
 
-    def replayed(self, culprit: Culprit, place: int, saved: Saved | None) -> Culprit:
+    def replayed(self, culprit: Culprit, output_index: int, saved: Saved | None) -> Culprit:
         """Return a culprit with what its operation does by itself; unchanged unless its output alone differs.
 
         The inputs that were saved are discarded: they may be as large as memory.
@@ -256,13 +260,13 @@ class Replays:
         if operation is None or culprit.how is not How.OUTPUT or operation.collective:
             return culprit
         try:
-            replay = self._replay(self.request, operation, place, saved)
+            replay = self._replay(self.request, operation, output_index, saved)
         finally:
             if saved is not None:
                 saved.discard()
         return structs.replace(culprit, operation=structs.replace(operation, replay=replay))
 
-    def _replay(self, request: ReplayRequest, operation: Operation, place: int, saved: Saved | None) -> Replay:
+    def _replay(self, request: ReplayRequest, operation: Operation, output_index: int, saved: Saved | None) -> Replay:
         if saved is None:
             return Replay(obstacle=Obstacle.NOT_RECORDED)
         if saved.call.obstacle is not None:
@@ -271,17 +275,17 @@ class Replays:
         results = {}
         for number, condition in enumerate(Condition, 1):
             self.observer.run_started(number, _TIMEOUT_S)
-            results[condition] = self._repeat(request, condition, place, saved)
+            results[condition] = self._repeat(request, condition, output_index, saved)
             if condition is Condition.AS_RECORDED and results[condition].failed:
                 return Replay(obstacle=Obstacle.FAILED, detail=results[condition].failed)
         own = judged(dict(_passes(results, "own")))
         gradients = dict(_passes(results, "gradient"))
         usual = gradients.get(Condition.AS_RECORDED)
         gradient = judged(gradients) if usual is not None and not usual.error else None
-        written = write(request.repro, saved, place, own) if request.repro else None
+        written = write(request.repro, saved, output_index, own) if request.repro else None
         return Replay(own=own, gradient=gradient, saved_to=written)
 
-    def _repeat(self, replay_request: ReplayRequest, condition: Condition, place: int, saved: Saved) -> _Result:
+    def _repeat(self, replay_request: ReplayRequest, condition: Condition, output_index: int, saved: Saved) -> _Result:
         usual = self.plan.spec(1)
         live, folder = usual.live, self.plan.folder.parent / "replay" / condition
         request, result = live / "request.json", live / "result.json"
@@ -298,7 +302,7 @@ class Replays:
                 "fills": FILLS if filled else (),
                 "deterministic": condition is Condition.DETERMINISTIC,
                 "load": _cpus() if condition in (Condition.LOADED, Condition.DETERMINISTIC) else 0,
-                "place": place,
+                "place": output_index,
             },
             "repeats": replay_request.repeats,
             "seconds": replay_request.seconds or _UNLIMITED,
@@ -323,6 +327,6 @@ def _cpus() -> int:
 
 def _passes(results: dict[Condition, _Result], name: str) -> Iterator[tuple[Condition, Repeated]]:
     for condition, result in results.items():
-        found: _Pass | None = getattr(result, name)
-        if found is not None and (found.counts or found.error):
-            yield condition, Repeated(found.counts, result.threads, found.error)
+        pass_: _Pass | None = getattr(result, name)
+        if pass_ is not None and (pass_.counts or pass_.error):
+            yield condition, Repeated(pass_.counts, result.threads, pass_.error)

@@ -135,21 +135,21 @@ def record(settings: Settings, step: int, launcher: Launcher, observer: Observer
     asked = {"level": "step", "first": step, "last": step, "bytes": MOST_BYTES}
     spec = replace(spec, env={**spec.env, wire.ENV_WATCH: json.dumps(asked)})
     result = runner.run(1, spec, Limits(last_step=step))
-    found = [(log, *read(log)) for log in _logs(spec.folder, result.processes)]
-    whole = [(log, noted, end) for log, noted, end in found if end is not None]
+    recordings = [(log, *read(log)) for log in _logs(spec.folder, result.processes)]
+    complete = [(log, noted, end) for log, noted, end in recordings if end is not None]
     trained = [training for _, training in trainings(result.processes)]
     about = ScriptStep(
         command=settings.target.words,
         step=step,
         steps=max((one.steps for one in trained), default=0),
         frameworks=tuple(dict.fromkeys(one.framework for one in trained)),
-        processes=len(whole),
+        processes=len(complete),
         log_dir=str(spec.folder),
-        errors=() if whole else result.run.errors,
+        errors=() if complete else result.run.errors,
     )
-    if not whole:
+    if not complete:
         return None, about
-    log, noted, end = whole[0]
+    log, noted, end = complete[0]
     about = msgspec.structs.replace(
         about,
         calls=sum(one.count for one in noted),
@@ -170,12 +170,12 @@ def _logs(folder: Path, processes: Iterable[Process]) -> Iterator[Path]:
 
 def left_out(end: End) -> Iterator[LeftOutCalls]:
     """Yield what was left out for each reason."""
-    found: defaultdict[LeftOut, dict[str, int]] = defaultdict(dict)
+    counts: defaultdict[LeftOut, dict[str, int]] = defaultdict(dict)
     for reason, op, calls in end.left_out:
-        found[reason][op] = calls
+        counts[reason][op] = calls
     for reason in LeftOut:
-        if reason in found:
-            yield LeftOutCalls(reason=reason, calls=sum(found[reason].values()), operations=tuple(found[reason]))
+        if reason in counts:
+            yield LeftOutCalls(reason=reason, calls=sum(counts[reason].values()), operations=tuple(counts[reason]))
 
 
 def device(noted: tuple[Noted, ...]) -> str:
@@ -262,7 +262,7 @@ class Scanner:
     def result(self, interrupted: bool = False) -> OpScan:
         """Return the report of what was repeated so far."""
         listed = self._read_list()
-        found = self._evidence()
+        evidence = self._evidence()
         done = {one.name: answers.read(self._lines(one.name)) for one in self._passes(listed)}
         crashed = {(one.op, one.dtype): one for pass_ in done.values() for one in pass_.crashed}
         skipped = {(one.op, one.dtype): one for pass_ in done.values() for one in pass_.skipped}
@@ -271,15 +271,15 @@ class Scanner:
             framework=self.request.framework,
             version=listed.framework.version if listed.framework else "",
             device=self.request.device,
-            dtypes=self.request.dtypes or tuple(dict.fromkeys(one.case.dtype for one in found)),
+            dtypes=self.request.dtypes or tuple(dict.fromkeys(one.case.dtype for one in evidence)),
             threads=listed.framework.threads if listed.framework else 0,
             started=self.request.started,
             wall_s=self._seconds(),
-            operations=len({one.case.op for one in found}),
-            cases=len(found),
-            differing=tuple(self._called(one.result()) for one in found if one.differs),
-            refused=tuple(self._called(one.result()) for one in found if one.error and not one.differs),
-            thread_dependent=tuple(dict.fromkeys(one.case.op for one in found if one.thread_dependent)),
+            operations=len({one.case.op for one in evidence}),
+            cases=len(evidence),
+            differing=tuple(self._called(one.result()) for one in evidence if one.differs),
+            refused=tuple(self._called(one.result()) for one in evidence if one.error and not one.differs),
+            thread_dependent=tuple(dict.fromkeys(one.case.op for one in evidence if one.thread_dependent)),
             crashed=tuple(OpCrash(op=one.op, dtype=one.dtype, exit_code=one.exit_code) for one in crashed.values()),
             skipped=tuple(OpSkipped(op=one.op, dtype=one.dtype, error=one.error) for one in skipped.values()),
             interrupted=interrupted,
@@ -319,18 +319,18 @@ class Scanner:
 
     def _listed(self) -> Answers:
         """Return the operations of the framework, which are listed once."""
-        if not (found := self._read_list()).items:
+        if not (listed := self._read_list()).items:
             self._lines("list").unlink(missing_ok=True)
             spec = self._spec("list", "list", {"lists": self.request.dtypes})
             outcome = self._launch(spec, Progress(self._lines("list"), "list", 0, self.watcher))
-            found = self._read_list()
-            if outcome.exit_code != 0 or not found.items:
+            listed = self._read_list()
+            if outcome.exit_code != 0 or not listed.items:
                 raise ScanError(
                     f"cannot list the operations of {self.request.framework}: {_last_line(spec.folder)}",
                     f"Check that {self.request.python} imports {self.request.framework} and that there is a device "
                     f"{self.request.device}, or choose another --python or --device.",
                 )
-        return found
+        return listed
 
     def _do(self, one: Pass, items: list[Item]) -> None:
         """Do a pass, in as many processes as it takes: an operation that ends one is not repeated.
@@ -361,10 +361,10 @@ class Scanner:
         """Return how to start a process, after writing its job."""
         request = self.request
         path = self.out / f"{lines}.job.json"
-        whole = {"framework": request.framework, "device": request.device, "lines": str(self._lines(lines)), **job}
+        full_job = {"framework": request.framework, "device": request.device, "lines": str(self._lines(lines)), **job}
         if request.log:
-            whole["log"] = request.log
-        store.write(path, msgspec.json.encode(whole))
+            full_job["log"] = request.log
+        store.write(path, msgspec.json.encode(full_job))
         env = {**self.env, wire.ENV_MARK: self.mark, "PYTHONHASHSEED": "0"}
         if one is not None:
             env |= {**dict(one.env), "MALLOC_PERTURB_": str(one.fill)}
