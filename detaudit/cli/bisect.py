@@ -139,16 +139,16 @@ def _resumed(ctx: click.Context, folder: Path) -> tuple[dict[str, Any], Question
 def _with_secrets(earlier: tuple[str, ...], after_dashes: tuple[str, ...], folder: Path) -> list[str]:
     """Return the arguments of an earlier bisection; secrets among those after ``--`` are as they are now."""
     words = list(earlier[2:])
-    given = ["--", *after_dashes]
+    arguments = ["--", *after_dashes]
     if not any(redact.HIDDEN in word for word in words):
         return words
-    if words[-len(given) :] != [*redact.command(given)]:
+    if words[-len(arguments) :] != [*redact.command(arguments)]:
         end = words.index("--") if "--" in words else len(words)
         raise UsageError(
             f"cannot resume {folder} without its secrets: they are not stored",
             f"Pass its arguments again, with the secrets: {shlex.join(words[end:])}",
         )
-    return [*words[: -len(given)], *given]
+    return [*words[: -len(arguments)], *arguments]
 
 
 def _question(over: str, engine: str | None, **options: Any) -> Question | VaryQuestion:

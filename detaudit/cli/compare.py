@@ -37,11 +37,11 @@ def command(a: str, b: str, recipe: str | None, loss_pattern: str | None, until:
     """
     regex = compiled(loss_pattern) if loss_pattern is not None else None
     ours, theirs = load(a, recipe, regex), load(b, recipe, regex)
-    found = compare(
+    comparison = compare(
         *(side.recording if until is None else ended(side.recording, until) for side in (ours, theirs)),
         names=(a, b),
         command=command_line(),
         warnings=(*ours.warnings, *theirs.warnings),
     )
-    print_report(found, format_)
-    return exit_code(found)
+    print_report(comparison, format_)
+    return exit_code(comparison)

@@ -55,8 +55,8 @@ def variations(ctx: click.Context, option: click.Parameter, begun: str) -> Items
 def stages(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
     """Complete the last of several stages."""
     before, comma, last = begun.rpartition(",")
-    given = before.split(",")
-    names = [stage for stage in wire.STAGES if stage not in given]
+    chosen = before.split(",")
+    names = [stage for stage in wire.STAGES if stage not in chosen]
     return _named(begun, {f"{before}{comma}{name}": "" for name in names if name.startswith(last)})
 
 
@@ -64,12 +64,12 @@ def audits(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
     """Complete names of the project's audits."""
     from detaudit.config import project
 
-    given = ctx.params.get("names") or ()
+    chosen = ctx.params.get("names") or ()
     try:
-        found = project.read(ctx.params.get("config") or project.find(Path()))
+        project_audits = project.read(ctx.params.get("config") or project.find(Path()))
     except DetauditError:
         return []
-    return _named(begun, {name: "" for name in found if name not in given})
+    return _named(begun, {name: "" for name in project_audits if name not in chosen})
 
 
 def results(ctx: click.Context, option: click.Parameter, begun: str) -> Items:

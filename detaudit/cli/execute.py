@@ -35,8 +35,8 @@ def rendered(report: Report, format_: str, folder: Path | None, width: int | Non
 
     ``width`` is that of the terminal, if it is printed on one.
     """
-    found = figures(report, folder) if format_ in DRAWN else NO_FIGURES
-    return render(report, format_, found, width)
+    report_figures = figures(report, folder) if format_ in DRAWN else NO_FIGURES
+    return render(report, format_, report_figures, width)
 
 
 def print_python(targets: Iterable[Target], quiet: bool) -> None:

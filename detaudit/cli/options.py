@@ -37,10 +37,10 @@ class _Seconds(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See click.ParamType.convert."""
-        found = super().convert(value, param, ctx)
-        if not math.isfinite(found):
+        seconds = super().convert(value, param, ctx)
+        if not math.isfinite(seconds):
             self.fail(f"{value} is not a number of seconds; leave --timeout out for no limit.", param, ctx)
-        return found
+        return seconds
 
 
 class _Parsed(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.4 on

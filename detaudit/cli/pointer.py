@@ -48,16 +48,16 @@ def in_file(message: str, width: int | None) -> list[str]:
 def pointed_lines(message: str, words: Sequence[str], width: int | None) -> list[str]:
     """Return the command, and below it a line that underlines what the message names; nothing if it names nothing."""
     tokens = {token.rstrip(".:") for token in _BETWEEN.split(message)}
-    found = [(letter, named) for part, named in _parts(words, message, tokens) for letter in part]
-    return _underlined(found, "", width) if any(named for _, named in found) else []
+    letters = [(letter, named) for part, named in _parts(words, message, tokens) for letter in part]
+    return _underlined(letters, "", width) if any(named for _, named in letters) else []
 
 
-def _underlined(found: list[tuple[str, bool]], margin: str, width: int | None) -> list[str]:
+def _underlined(letters: list[tuple[str, bool]], margin: str, width: int | None) -> list[str]:
     """Return letters behind a margin, and below them a line that underlines those that are named."""
     if width is not None:
-        found = _excerpt(found, max(LEAST, width) - len(_INDENT + margin))
-    text = "".join(letter for letter, _ in found).rstrip()
-    marks = "".join(("^" if named else " ") * cell_len(letter) for letter, named in found).rstrip()
+        letters = _excerpt(letters, max(LEAST, width) - len(_INDENT + margin))
+    text = "".join(letter for letter, _ in letters).rstrip()
+    marks = "".join(("^" if named else " ") * cell_len(letter) for letter, named in letters).rstrip()
     below = "".join("|" if sign == "|" else " " for sign in margin)
     return [f"{_INDENT}{margin}{text}", f"{_INDENT}{below}{click.style(marks, fg='red', bold=True)}"]
 
@@ -80,20 +80,20 @@ def _is_named(part: str, message: str, tokens: set[str]) -> bool:
     return f"'{part}'" in message
 
 
-def _excerpt(found: list[tuple[str, bool]], room: int) -> list[tuple[str, bool]]:
+def _excerpt(letters: list[tuple[str, bool]], room: int) -> list[tuple[str, bool]]:
     """Return the part around the first word that is named, if a command does not fit."""
-    if _taken(found) <= room:
-        return found
-    first = next(index for index, (_, named) in enumerate(found) if named)
+    if _taken(letters) <= room:
+        return letters
+    first = next(index for index, (_, named) in enumerate(letters) if named)
     start = max(0, first - room // 3)
-    found = [(_CUT, False), *found[start + 1 :]] if start else list(found)
-    if _taken(found) > room:
-        found = found[:room]
-        while _taken(found) > room - cell_len(_CUT):
-            found.pop()
-        found.append((_CUT, False))
-    return found
+    letters = [(_CUT, False), *letters[start + 1 :]] if start else list(letters)
+    if _taken(letters) > room:
+        letters = letters[:room]
+        while _taken(letters) > room - cell_len(_CUT):
+            letters.pop()
+        letters.append((_CUT, False))
+    return letters
 
 
-def _taken(found: list[tuple[str, bool]]) -> int:
-    return cell_len("".join(letter for letter, _ in found))
+def _taken(letters: list[tuple[str, bool]]) -> int:
+    return cell_len("".join(letter for letter, _ in letters))

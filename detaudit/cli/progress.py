@@ -63,10 +63,10 @@ def finished(name: str, run: Run) -> str:
 
 def _without_recorder(env: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without what loads the recorder, and what only it reads."""
-    found = {key: value for key, value in env.items() if not key.startswith(_OWN)}
-    first, _, rest = found.pop("PYTHONPATH", "").partition(os.pathsep)
+    variables = {key: value for key, value in env.items() if not key.startswith(_OWN)}
+    first, _, rest = variables.pop("PYTHONPATH", "").partition(os.pathsep)
     path = rest if first == str(BOOTSTRAP) else first + os.pathsep * bool(rest) + rest
-    return {**found, "PYTHONPATH": path} if path else found
+    return {**variables, "PYTHONPATH": path} if path else variables
 
 
 def _assignment(name: str, value: str) -> str:
@@ -242,11 +242,11 @@ class ProgressLine(Observer):
             return {}
         elapsed, rate = time.monotonic() - self._started, self._steps_per_second()
         total = f" of {self._of:,}" if self._of >= self._step and self._of else ""
-        beside = f", {self._at_once} at once" if self._at_once > 1 else ""
+        at_once = f", {self._at_once} at once" if self._at_once > 1 else ""
         left = self._left(elapsed, rate)
         unit = "run" if self._least else "recipe"
         return {
-            "run": f"{self._name(self._number)}{beside}",
+            "run": f"{self._name(self._number)}{at_once}",
             "tried": self._tried,
             "step": f"step {self._step:,}{total}",
             "rate": f"{_rate(rate)} steps/s" if rate else "",
@@ -276,5 +276,5 @@ def _joined(parts: dict[str, str]) -> str:
     return "  ".join(filter(None, parts.values()))
 
 
-def _rate(found: float) -> str:
-    return f"{found:,.0f}" if found >= 100 else f"{found:.3g}"
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"

@@ -69,9 +69,9 @@ def destination(text: str) -> Destination:
 
     Raises UnknownNameError if there is none, UsageError for a place that it cannot use or a package that is missing.
     """
-    name, _, place = text.partition(":")
+    name, _, location = text.partition(":")
     try:
-        return cast(Destination, load(DESTINATIONS, name, "destination")(place))
+        return cast(Destination, load(DESTINATIONS, name, "destination")(location))
     except ImportError as error:
         raise UsageError(
             f"--to {name} needs a package that is not installed: {error}",
@@ -81,14 +81,14 @@ def destination(text: str) -> Destination:
 
 def _send(report: Audit | Check, results: Path, destinations: Sequence[Destination]) -> None:
     """Send a report to each destination, also if one before it failed. The first error is raised at the end."""
-    found = figures(report, results, sampled=True)
-    audits = tracked(report, found)
-    documents = {"report.json": to_json(report).decode(), "report.html": render(report, "html", found)}
+    report_figures = figures(report, results, sampled=True)
+    audits = tracked(report, report_figures)
+    documents = {"report.json": to_json(report).decode(), "report.html": render(report, "html", report_figures)}
     failed: list[DetauditError] = []
     for one in destinations:
         try:
-            for place in one.send(audits, documents):
-                click.echo(f"exported to {redact.text(place)}", err=True)
+            for location in one.send(audits, documents):
+                click.echo(f"exported to {redact.text(location)}", err=True)
         except DetauditError as error:
             failed.append(error)
     for other in failed[1:]:

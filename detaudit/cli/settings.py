@@ -76,8 +76,8 @@ def recipes_of(names: Sequence[str], options: Mapping[str, Any], devices: Collec
     catalogue = load_catalogue()
     changes = {"seed": options["seed"], "add": options["flags"], "remove": options["no_flags"]}
     loaded = [load_recipe(name, catalogue, devices=devices, **changes) for name in dict.fromkeys(names or ["none"])]
-    found = [recipe.name for recipe in loaded]
-    duplicate = next((name for name in found if found.count(name) > 1), None)
+    recipe_names = [recipe.name for recipe in loaded]
+    duplicate = next((name for name in recipe_names if recipe_names.count(name) > 1), None)
     if duplicate:
         raise UsageError(f"two recipes have the name {duplicate!r}", "Rename one of them.")
     return tuple(loaded)

@@ -123,8 +123,8 @@ def _request(
         remove=options["no_flags"],
     )
     settings = settings_of(after_dashes, (loaded,), runs, here=here, **options)
-    elsewhere = options_of(engine, options["python"])
-    settings = replace(settings, stepwise=not (full or options["vary"]), elsewhere=elsewhere)
+    remote_options = options_of(engine, options["python"])
+    settings = replace(settings, stepwise=not (full or options["vary"]), elsewhere=remote_options)
     dump = options["dump"].resolve() if options["dump"] else None
     repro = options["repro"].resolve() if options["repro"] else None
     if options["no_replay"] and (options["replay"] or repro):

@@ -55,8 +55,8 @@ def _no_such_option(option: click.NoSuchOption, ctx: click.Context | None, argum
 
 def _after_dashes(option: str, arguments: Sequence[str]) -> str:
     """Return where arguments of the script go, as the command that was meant if the script is before the option."""
-    at = next((place for place, word in enumerate(arguments) if word.partition("=")[0] == option), len(arguments))
-    script = next((place for place in range(1, at) if not arguments[place].startswith("-")), None)
+    at = next((index for index, word in enumerate(arguments) if word.partition("=")[0] == option), len(arguments))
+    script = next((index for index in range(1, at) if not arguments[index].startswith("-")), None)
     if script is None or at == len(arguments) or "--" in arguments:
         return "Arguments of the script follow `--`."
     words = ("detaudit", *arguments[:at], "--", *arguments[at:])
@@ -69,8 +69,8 @@ def _bad_value(parameter: click.BadParameter, ctx: click.Context | None) -> Usag
     hint = _help(ctx)
     param = parameter.param
     choices = param.type.choices if param is not None and isinstance(param.type, click.Choice) else ()
-    given = parameter.message.split("'")[1] if choices and parameter.message.startswith("'") else ""
-    near = nearest(given, map(str, choices))
+    word = parameter.message.split("'")[1] if choices and parameter.message.startswith("'") else ""
+    near = nearest(word, map(str, choices))
     if near:
         hint = f"Did you mean {near!r}? {hint}"
     return UsageError(f"invalid {_name(param)}: {_ours(parameter.message)}", hint)
