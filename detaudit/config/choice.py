@@ -233,7 +233,7 @@ def _of_op(op: str, frameworks: Mapping[str, str], devices: Sequence[str]) -> tu
         "cpu",
         "cuda",
     ]
-    rows = [row for place in reversed(places) if (row := known(op, framework, place)) is not None]
+    rows = [row for device in reversed(places) if (row := known(op, framework, device)) is not None]
     if not rows:
         return None
     switches = (name for row in rows for name in _SWITCHES.get((framework, row.fixed_by), ()))
@@ -278,11 +278,11 @@ def devices(names: Iterable[str] | None = None) -> set[Device]:
 
     A driver that does not number its devices may have several.
     """
-    found = set(names) if names is not None else {path.name for path in Path("/dev").glob("*")}
-    numbered = {name for name in found if name.startswith("nvidia") and name.removeprefix("nvidia").isdigit()}
+    file_names = set(names) if names is not None else {path.name for path in Path("/dev").glob("*")}
+    numbered = {name for name in file_names if name.startswith("nvidia") and name.removeprefix("nvidia").isdigit()}
     kinds: set[Device] = {"cpu"}
-    if numbered or found & _ONE_GPU:
+    if numbered or file_names & _ONE_GPU:
         kinds.add("gpu")
-    if len(numbered) > 1 or (found & _ONE_GPU and not numbered):
+    if len(numbered) > 1 or (file_names & _ONE_GPU and not numbered):
         kinds.add("multi-gpu")
     return kinds

@@ -169,11 +169,11 @@ def with_variables(
     return env
 
 
-def holds(name: str, found: str | None, value: str) -> bool:
-    """Return whether a variable with the value ``found`` has the setting ``value`` of a flag."""
-    if name not in SEVERAL or found is None:
-        return found == value
-    return value in found.split(SEVERAL[name])
+def holds(name: str, current: str | None, value: str) -> bool:
+    """Return whether a variable with the value ``current`` has the setting ``value`` of a flag."""
+    if name not in SEVERAL or current is None:
+        return current == value
+    return value in current.split(SEVERAL[name])
 
 
 class Catalogue:
@@ -192,8 +192,8 @@ class Catalogue:
 
     def standard(self, devices: Collection[Device] = DEVICES) -> set[str]:
         """Return the ids of the standard flags for these devices, which make up the recipe ``all``."""
-        found = (flag for flag in self if flag.action == "standard")
-        return {flag.id for flag in found if any(device in devices for device in flag.devices)}
+        flags = (flag for flag in self if flag.action == "standard")
+        return {flag.id for flag in flags if any(device in devices for device in flag.devices)}
 
     def get(self, flag_id: str, *others: str) -> Flag:
         """Return a flag, given as ``id`` or ``id=value``.
@@ -246,9 +246,9 @@ class Catalogue:
 
     def select(self, ids: Iterable[str]) -> tuple[Flag, ...]:
         """Return the named flags in catalogue order, each once."""
-        wanted = {flag.id: flag for flag in map(self.get, ids)}
+        flags = {flag.id: flag for flag in map(self.get, ids)}
         rows = list(self._flags)
-        return tuple(sorted(wanted.values(), key=lambda flag: (rows.index(flag.id.partition("=")[0]), flag.id)))
+        return tuple(sorted(flags.values(), key=lambda flag: (rows.index(flag.id.partition("=")[0]), flag.id)))
 
 
 def conflict(flags: Iterable[Flag]) -> tuple[Flag, Flag] | None:

@@ -56,8 +56,8 @@ def compiled(text: str) -> re.Pattern[str]:
     try:
         pattern = re.compile(text)
     except re.error as error:
-        place = f"\n  {error.pattern!s}\n  {' ' * (error.pos or 0)}^" if "\n" not in text else ""
-        raise UsageError(f"--loss-pattern is not a valid regex: {error}{place}", f"Fix it; {example}") from error
+        excerpt = f"\n  {error.pattern!s}\n  {' ' * (error.pos or 0)}^" if "\n" not in text else ""
+        raise UsageError(f"--loss-pattern is not a valid regex: {error}{excerpt}", f"Fix it; {example}") from error
     if loss_group(pattern) is None:
         raise UsageError(
             f"--loss-pattern {text!r} has no capture group for the loss",

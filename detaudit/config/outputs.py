@@ -133,8 +133,8 @@ def load_outputs(path: Path | None = None) -> tuple[Row, ...]:
 def folder_parts(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return parts of paths that only files in such folders have, for the recorder, which reads no YAML."""
     plain = [row for row in rows if row.folders and not row.check and not row.state]
-    found = [f"/{folder}/" for row in plain for folder in row.folders if not re.search(r"[][*?]", folder)]
-    return tuple(found + [f"/{one[:-1]}" for row in plain for one in row.folders if re.fullmatch(r"[^][*?/]+\*", one)])
+    parts = [f"/{folder}/" for row in plain for folder in row.folders if not re.search(r"[][*?]", folder)]
+    return tuple(parts + [f"/{one[:-1]}" for row in plain for one in row.folders if re.fullmatch(r"[^][*?/]+\*", one)])
 
 
 def _has_name(row: Row, parts: Sequence[str]) -> bool:
@@ -152,10 +152,10 @@ def _alike(parts: Sequence[str], patterns: Sequence[str]) -> bool:
 
 def _folders(path: str, parts: Sequence[str]) -> list[str]:
     """Return the folders above a file, as far as its parts go."""
-    found = [path]
+    folders = [path]
     for _ in parts:
-        found.append(os.path.dirname(found[-1]))
-    return found[1:]
+        folders.append(os.path.dirname(folders[-1]))
+    return folders[1:]
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -173,17 +173,17 @@ def _head(path: str, size: int) -> bytes:
 def _names_its_content(path: str) -> bool:
     name = os.path.basename(path)
     in_name = _HASH_IN_NAME.search(name)
-    wanted = in_name[1] if in_name else name
+    expected = in_name[1] if in_name else name
     try:
         size = os.path.getsize(path)
-        if not _HEX.fullmatch(wanted) or size > MOST_HASHED:
+        if not _HEX.fullmatch(expected) or size > MOST_HASHED:
             return False
         digest = hashlib.sha256()
-        if len(wanted) == 40:
+        if len(expected) == 40:
             digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
         with open(path, "rb") as file:
             while piece := file.read(_PIECE):
                 digest.update(piece)
     except OSError:
         return False
-    return digest.hexdigest().startswith(wanted) and (in_name is not None or len(wanted) in (40, 64))
+    return digest.hexdigest().startswith(expected) and (in_name is not None or len(expected) in (40, 64))

@@ -36,14 +36,14 @@ def place(text: str, keys: Sequence[str], *, of_key: bool = False) -> tuple[int,
     Return None if the file does not have it, or is too long for a search.
     """
     lines = text.split("\n")
-    found = _statement(lines, keys)
-    if found is None:
+    index = _statement(lines, keys)
+    if index is None:
         return None
-    line = lines[found]
+    line = lines[index]
     own = list(re.finditer(rf"(?:^|(?<=[\s.{{,]))(['\"]?){re.escape(keys[-1])}\1\s*=\s*", line))
     if len(own) == 1 and not line.lstrip().startswith("["):
-        return found + 1, 1 + (own[0].start() if of_key else own[0].end())
-    return found + 1, 1 + len(line) - len(line.lstrip())
+        return index + 1, 1 + (own[0].start() if of_key else own[0].end())
+    return index + 1, 1 + len(line) - len(line.lstrip())
 
 
 def _statement(lines: Sequence[str], keys: Sequence[str]) -> int | None:
@@ -57,12 +57,12 @@ def _statement(lines: Sequence[str], keys: Sequence[str]) -> int | None:
             if not tries:
                 return None
             tries -= 1
-            found = _parsed(lines[:number])
-            if found is not None:
+            document = _parsed(lines[:number])
+            if document is not None:
                 break
         else:
             return before
-        if _has(found, keys):
+        if _has(document, keys):
             through = number
         else:
             before = number
@@ -76,17 +76,17 @@ def _nearest(start: int, end: int) -> Iterator[int]:
 
 def _parsed(lines: Sequence[str]) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = tomllib.loads("\n".join(lines))
+        document: dict[str, Any] = tomllib.loads("\n".join(lines))
     except (RecursionError, ValueError):  # which a TOMLDecodeError is
         return None
-    return found
+    return document
 
 
-def _has(found: object, keys: Sequence[str]) -> bool:
+def _has(node: object, keys: Sequence[str]) -> bool:
     for key in keys:
-        if not isinstance(found, Mapping) or key not in found:
+        if not isinstance(node, Mapping) or key not in node:
             return False
-        found = found[key]
+        node = node[key]
     return True
 
 
@@ -186,8 +186,8 @@ def read(path: Path) -> dict[str, NamedAudit]:
         project = msgspec.convert(_tools(path).get("detaudit", {}), _Project)
     except msgspec.ValidationError as error:
         problem, where = yamlfile.split(error)
-        place = _place(path, _keys(where), problem)
-        raise ConfigError(f"{place}: {problem}", _HINT) from error
+        location = _place(path, _keys(where), problem)
+        raise ConfigError(f"{location}: {problem}", _HINT) from error
     return {name: _audit(path, name, raw) for name, raw in project.audits.items()}
 
 
@@ -197,12 +197,12 @@ def _audit(path: Path, name: str, raw: dict[str, Any]) -> NamedAudit:
     except msgspec.ValidationError as error:
         problem, where = yamlfile.split(error)
         if path.suffix == ".toml":
-            place = _place(path, ("audits", name, *_keys(where)), problem)
+            location = _place(path, ("audits", name, *_keys(where)), problem)
         else:
-            place = yamlfile.place(path, f".audits.{name}{where}", problem)
-        raise ConfigError(f"{place}: {problem}", yamlfile.nearest_key(problem, _Table) or _HINT) from error
-    given = {name: value for name in _KEYS if (value := getattr(table, name)) is not msgspec.UNSET}
-    return NamedAudit(**{one.name: getattr(table, one.name) for one in _OWN}, given=given)
+            location = yamlfile.place(path, f".audits.{name}{where}", problem)
+        raise ConfigError(f"{location}: {problem}", yamlfile.nearest_key(problem, _Table) or _HINT) from error
+    declared_options = {name: value for name in _KEYS if (value := getattr(table, name)) is not msgspec.UNSET}
+    return NamedAudit(**{one.name: getattr(table, one.name) for one in _OWN}, given=declared_options)
 
 
 def _keys(where: str) -> tuple[str, ...]:
@@ -217,25 +217,25 @@ def _place(path: Path, keys: Sequence[str], problem: str) -> str:
     """
     unknown_key = yamlfile.unknown_key(problem)
     every = ("tool", "detaudit", *keys, *filter(None, [unknown_key]))
-    found = place(path.read_text(encoding="utf-8"), every, of_key=bool(unknown_key))
-    if found is None:
+    position = place(path.read_text(encoding="utf-8"), every, of_key=bool(unknown_key))
+    if position is None:
         return f"{path}, {'.'.join(('tool', 'detaudit', *keys))}"
-    return f"{path}:{found[0]}:{found[1]}"
+    return f"{path}:{position[0]}:{position[1]}"
 
 
 def _tools(path: Path) -> dict[str, Any]:
     """Return the table [tool] of a TOML file, nothing if there is none."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8")).get("tool")
+        tools = tomllib.loads(path.read_text(encoding="utf-8")).get("tool")
     except (OSError, UnicodeDecodeError) as error:
         raise UnknownNameError(f"cannot read {path}: {error}") from error
     except tomllib.TOMLDecodeError as error:
-        found = _TOML_PLACE.fullmatch(str(error))
-        message = f"{path}:{found[2]}:{found[3]}: {found[1]}" if found else f"{path}: {error}"
+        match = _TOML_PLACE.fullmatch(str(error))
+        message = f"{path}:{match[2]}:{match[3]}: {match[1]}" if match else f"{path}: {error}"
         raise ConfigError(message, "Fix the TOML syntax.") from error
     except (RecursionError, ValueError) as error:  # such as of a number with thousands of digits
         raise ConfigError(f"{path}: {error}", _HINT) from error
-    return found if isinstance(found, dict) else {}
+    return tools if isinstance(tools, dict) else {}
 
 
 def select(audits: dict[str, NamedAudit], names: Sequence[str]) -> dict[str, NamedAudit]:

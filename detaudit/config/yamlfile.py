@@ -99,8 +99,8 @@ def place(path: Path, where: str, problem: str = "") -> str:
 
 
 def _at(path: Path, mark: Any, problem: str) -> str:
-    place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
-    return f"{path}{place}: {problem}"
+    position = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
+    return f"{path}{position}: {problem}"
 
 
 def unknown_key(problem: str) -> str:
@@ -196,13 +196,13 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
 
 
-def unknown(kind: str, name: str, known: Iterable[str], place: str = "") -> UnknownNameError:
-    """Return the error for a name that does not exist (in a ``place``, if given), with the nearest match as a hint."""
+def unknown(kind: str, name: str, known: Iterable[str], location: str = "") -> UnknownNameError:
+    """Return the error for a name that does not exist (in a ``location``, if given), with the nearest match as a hint."""
     names = list(known)
     near = nearest(name, names, cutoff=0.4)
     hints = [f"Did you mean {near!r}?"] if near else []
     if len(names) <= _MOST:
         hints.append(f"Available: {', '.join(names)}.")
-    elif kind.startswith(("flag", "recipe")) and not place:
+    elif kind.startswith(("flag", "recipe")) and not location:
         hints.append("Run `detaudit recipes` for the full list.")
-    return UnknownNameError(f"unknown {kind} {name!r}" + f" in {place}" * bool(place), " ".join(hints))
+    return UnknownNameError(f"unknown {kind} {name!r}" + f" in {location}" * bool(location), " ".join(hints))
