@@ -197,7 +197,7 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str], location: str = "") -> UnknownNameError:
-    """Return the error for a name that does not exist (in a ``location``, if given), with the nearest match as a hint."""
+    """Return the error for a name that does not exist (in ``location``, if given), with the nearest match as a hint."""
     names = list(known)
     near = nearest(name, names, cutoff=0.4)
     hints = [f"Did you mean {near!r}?"] if near else []
