@@ -259,3 +259,21 @@ LEAVES = ("exports", "ops", "remote")
 def test_leaves_are_imported_by_nobody(path: Path) -> None:
     leaves = {name.split(".")[1] for name in imported_modules(path) if name.count(".")} & set(LEAVES) - {layer(path)}
     assert not leaves, f"name what is needed of {', '.join(leaves)} by an entry point"
+
+
+THREADED = ("outputs", "runs", "launch", "remote")
+"""Rooms whose functions the threads of ``--jobs`` call."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_decoder_is_made_in_a_thread(path: Path) -> None:
+    """msgspec crashes if two threads decode a struct for the first time; a Decoder of a module is made on import."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    typed = [
+        call.lineno
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("decode", "convert")
+        for word in call.keywords
+        if word.arg == "type" and "msgspec.Raw" not in ast.unparse(word.value)
+    ]
+    assert layer(path) not in THREADED or not typed, f"make the decoder at line {typed} when the module is imported"

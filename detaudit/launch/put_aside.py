@@ -75,13 +75,16 @@ def put_aside(paths: Sequence[str], out: Path, mark: str) -> Iterator[None]:
             restore(journal)
 
 
+_DECODER = msgspec.json.Decoder(_Journal)
+
+
 def restore(journal: Path, *, keep: bool = False) -> tuple[str, ...]:
     """Put back what a journal says, and remove it if that worked; return what came back.
 
     What has taken its name meanwhile is removed, or if it is to be kept, renamed: somebody else may have made it.
     """
     try:
-        contents = msgspec.json.decode(journal.read_bytes(), type=_Journal)
+        contents = _DECODER.decode(journal.read_bytes())
     except FileNotFoundError:
         return ()
     except (OSError, msgspec.DecodeError):  # it is written at once, before anything is renamed
@@ -132,7 +135,7 @@ def recover_own(out: Path) -> None:
 
 def _is_dead(journal: Path) -> bool:
     try:
-        owner = msgspec.json.decode(journal.read_bytes(), type=_Journal)
+        owner = _DECODER.decode(journal.read_bytes())
         if owner.host != platform.node():
             return False
         return psutil.Process(owner.pid).create_time() != owner.started

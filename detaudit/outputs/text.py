@@ -835,6 +835,9 @@ def digested(text: Text, facts: RunFacts, ignored: Sequence[re.Pattern[str]] = (
     return Text(count=text.count, size=text.size, blocks=(block,))
 
 
+_DECODER = msgspec.json.Decoder(dict[str, Text | None])
+
+
 def save(folder: Path, stdout: Text | None, stderr: Text | None) -> None:
     """Write the texts of a run to its folder. Raises OSError."""
     data = msgspec.json.encode({STDOUT: stdout, STDERR: stderr})
@@ -846,7 +849,7 @@ def load(folder: Path) -> tuple[Text | None, Text | None]:
     """Return what a run printed to stdout and to stderr; None for what was not recorded or cannot be read."""
     try:
         data = (folder / NAME).read_bytes()
-        texts = msgspec.json.decode(data, type=dict[str, Text | None])
+        texts = _DECODER.decode(data)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None, None
     return texts.get(STDOUT), texts.get(STDERR)

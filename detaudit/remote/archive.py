@@ -197,12 +197,15 @@ def _removed_on_error(folder: Path) -> Iterator[None]:
         raise
 
 
+_DECODER = msgspec.json.Decoder(Attempt)
+
+
 def _attempt(data: bytes) -> Attempt:
     try:
         version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("schema_version")
         if version is None or msgspec.json.decode(version) != SCHEMA_VERSION:
             raise ArchiveError(ArchiveFlaw.OTHER_VERSION)
-        return msgspec.json.decode(data, type=Attempt)
+        return _DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ArchiveError(ArchiveFlaw.OTHER_VERSION) from error
 

@@ -149,6 +149,9 @@ def sources(cwd: Path) -> dict[str, str]:
     return dict(sorted(digests.items()))
 
 
+_DECODER = msgspec.json.Decoder(Plan)
+
+
 def read_plan(data: bytes, location: str) -> Plan:
     """Return the plan in a file. Raises ConfigError for anything else, and for a plan of another version."""
     again = "Write it with `detaudit plan`, by the detaudit that the workers have."
@@ -157,7 +160,7 @@ def read_plan(data: bytes, location: str) -> Plan:
         version = msgspec.json.decode(fields.get("schema_version", msgspec.Raw(b"null")))
         if version != SCHEMA_VERSION:
             raise ConfigError(f"{location} has schema version {version}; this detaudit reads {SCHEMA_VERSION}", again)
-        return msgspec.json.decode(data, type=Plan)
+        return _DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{location} is not a plan: {error}", again) from error
 

@@ -32,6 +32,8 @@ from detaudit.runs import environment
 # Keep the runs of a search on machines of one kind: two runs on different kinds may differ because of that.
 
 
+_DECODER = msgspec.json.Decoder(RunMachine)
+
 FILE = "place.json"
 """Where a run was done, in its folder: for a search that is resumed."""
 
@@ -63,7 +65,7 @@ class SameMachine:
     def restored(self, folder: Path) -> RunMachine | None:
         """Return where a run was done by an earlier process, None if that is not known."""
         with contextlib.suppress(OSError, msgspec.MsgspecError):
-            machine = msgspec.json.decode((folder / FILE).read_bytes(), type=RunMachine)
+            machine = _DECODER.decode((folder / FILE).read_bytes())
             if self._first is None:
                 self._keep(machine, "")
             return machine

@@ -218,12 +218,15 @@ _ARCHIVE, _NONE = b"A", b"N"
 """The first byte of a result: an archive follows, or why there is none."""
 
 
+_JOB, _ANSWER = msgspec.msgpack.Decoder(Job), msgspec.msgpack.Decoder(Lost | Refused)
+
+
 def carry_out(data: bytes) -> bytes:
     """Do an encoded job on this machine, and return the result as in a frame. Nothing of it is left here.
 
     Engines that call functions call this one. An interruption (KeyboardInterrupt) ends the run.
     """
-    job = msgspec.msgpack.decode(data, type=Job)
+    job = _JOB.decode(data)
     mark = secrets.token_hex(4)
     with Reaper(mark), tempfile.TemporaryDirectory(prefix="detaudit-", dir=SCRATCH) as directory:
         results = Path(directory, "results")
@@ -255,7 +258,7 @@ def result_of(data: bytes) -> bytes | Lost | Refused:
     if data[:1] == _ARCHIVE:
         return data[1:]
     try:
-        return msgspec.msgpack.decode(data[1:], type=Lost | Refused)
+        return _ANSWER.decode(data[1:])
     except msgspec.MsgspecError:
         return Lost("the result cannot be read")
 

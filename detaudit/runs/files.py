@@ -525,6 +525,9 @@ def is_ignored(shown: str, patterns: Iterable[str]) -> bool:
     return False
 
 
+_DECODER = msgspec.json.Decoder(Outputs)
+
+
 def keep(outputs: Outputs, folder: Path) -> None:
     """Write what left a run to its folder, which has what it printed already. Raises StorageError if that fails."""
     store.write(folder / KEPT, encode(msgspec.structs.replace(outputs, stdout=None, stderr=None)))
@@ -533,7 +536,7 @@ def keep(outputs: Outputs, folder: Path) -> None:
 def kept(folder: Path) -> Outputs | None:
     """Return what left a run, None if nothing was kept."""
     try:
-        outputs = msgspec.json.decode((folder / KEPT).read_bytes(), type=Outputs)
+        outputs = _DECODER.decode((folder / KEPT).read_bytes())
     except (OSError, *UNREADABLE):
         return None
     stdout, stderr = text.load(folder)

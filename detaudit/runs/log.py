@@ -555,12 +555,15 @@ def _long(log: LoggedBlocks, nodes: bytearray) -> _Long:
     return _Long(stages, log.last_loss)
 
 
+_HEAD = msgspec.msgpack.Decoder(_Head)
+
+
 def _head(file: BinaryIO) -> _Head:
     """Read the head of a file, up to its nodes. Raises struct.error, or one of UNREADABLE, if it is not whole."""
     magic, checksum, size = _START.unpack(file.read(_START.size))
     data = file.read(size) if magic == _MAGIC and size <= _MOST_HEAD else b""
     intact = hashlib.sha256(data).digest() == checksum
-    return msgspec.msgpack.decode(data if intact else b"", type=_Head)
+    return _HEAD.decode(data if intact else b"")
 
 
 def read(log: Path, fetch: Callable[[], None] = lambda: None) -> Process | None:
