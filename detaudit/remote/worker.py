@@ -218,7 +218,8 @@ _ARCHIVE, _NONE = b"A", b"N"
 """The first byte of a result: an archive follows, or why there is none."""
 
 
-_JOB, _ANSWER = msgspec.msgpack.Decoder(Job), msgspec.msgpack.Decoder(Lost | Refused)
+_JOB = msgspec.msgpack.Decoder(Job)
+_ANSWER: msgspec.msgpack.Decoder[Lost | Refused] = msgspec.msgpack.Decoder(Lost | Refused)
 
 
 def carry_out(data: bytes) -> bytes:
