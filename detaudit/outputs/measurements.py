@@ -24,25 +24,33 @@ def _words(text: str) -> frozenset[str]:
 
 # Heads: what a clock or a meter shows.
 _CLOCK = _words(
-    "tottime cumtime percall"
+    "tottime cumtime percall utime stime"
     " time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
     " duration durations dur took takes spent uptime ttft tpot stopwatch timedelta cputime usertime realtime"
 )
 _ALONE = _words("time times duration durations")  # without another word, they may also be a column of the data
 _ESTIMATE = _words("eta remaining etc")  # of a time that is still to come: it may be longer than the run
 _RATE = _words(
-    "throughput fps qps ips wps tps ups sps its bandwidth gbps mbps tflops gflops mflops mfu hfu tokenspersecond"
+    "throughput speedup rtf fps qps ips wps tps ups sps its bandwidth gbps mbps tflops gflops mflops mfu hfu"
+    " tokenspersecond"
 )
 _MEMORY = _words("memory mem ram vram rss vms uss pss hbm swap footprint maxrss")
 _METER = _words(  # of the machine; alone, most of these are no quantity of a training
     "util utilization utilisation watts watt kwh wh joules rpm emissions co2 loadavg"
 )
+_ALSO_OF_DATA = _words("bandwidth watts watt kwh wh joules rpm emissions co2")
+"""What a machine and data have alike: of a kernel density, a power grid, a motor."""
+
+_COUNTED_BY_MACHINE = _words("minflt majflt nvcsw nivcsw inblock oublock")  # of getrusage
 _DATE = _words(
     "date dates datetime datetimes timestamp timestamps mtime ctime atime created modified updated started finished"
     " ended saved generated completed exported begun ts"
 )
 _NUMBER_OF_RUN = _words("pid pids ppid tid tids thread threads port ports lwp process processes")
 """What is followed by a number that only stands for this run."""
+
+_COUNTED_OF_RUN = _words("threads processes ports")
+"""How many there are is a count, as in ``processes_flagged``."""
 
 _UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -58,6 +66,9 @@ _UNITS = {
 _SHORT_UNITS = _words(
     "s h d m min mins minute minutes hr hrs hour hours day days"
 )  # they need a word for a time, or a computation, before them
+_WITHOUT_TIME = _words("loss score scoring gradient gradients grad")
+"""What takes no time that is named after it without a word for one."""
+
 _MACHINE_UNITS = _words("C °C W mW kW Wh kWh MHz GHz")
 _BYTES = _words("b byte bytes kb kib mb mib gb gib tb tib")
 
@@ -92,7 +103,8 @@ _OF_RUNS = _words(
     " example examples ex record records row rows sentence sentences word words seq sequences frame frames item items"
     " sequence instance instances graph graphs edge edges point points file files feature features bytes byte mb gb kb"
     " mib gib tb b kib tib flops flop tflop gflop transition transitions query queries prompt completion action"
-    " reset fold folds cv split split0 split1 split2 phase stage section task tasks interval round rounds fit_"
+    " kimg kimgs ru phases stages sections reset fold folds cv split split0 split1 split2 phase stage section task"
+    " tasks interval round rounds fit_"
     " wallclock time timing timer resource resources peak nvml smi physical virtual resident stepping pre post"
     " gc garbage cell notebook experiment pipeline transform augmentation collate transfer h2d d2h h d copy torch"
     " tf jax python pytorch loop inner outer validation_ sanity check fetch prefetch queue get put one single"
@@ -123,6 +135,10 @@ _PROCESS_METERS = _words("power energy temperature temp clock fan freq frequency
 """What a machine's part has beside its time: ``gpu_power``, ``cpu_percent``; of anything else, these are results."""
 
 _PARTS = _words("cpu cpus gpu gpus cuda ram disk nvml smi core cores system sm hbm pcie nvlink node host psu soc dram")
+_NOT_OF_MACHINES_ALONE = _words("system core cores node host")
+"""Parts that much else has, too: ``core_temp`` and ``system_load`` may be of a reactor or a grid."""
+
+_OF_NETWORK = _words("net network io ib bus link download upload h2d d2h allreduce comm nccl infiniband ethernet")
 _SEEDS = _words("seed seeds hash digest checksum md5 sha sha1 sha256 sha512 crc crc32 fingerprint")
 _EXTENSIONS = _words(
     "npy npz csv tsv json jsonl txt log pt pth pkl pickle h5 hdf5 yaml yml toml parquet arrow feather gz xz bz2 zip"
@@ -131,6 +147,9 @@ _EXTENSIONS = _words(
 _LINKS = _words("per of to for in since until between until_ from during by over after before")
 _SPEEDS = _words("speed rate pace velocity dt")
 """Quantities that are a measurement of a computation, and of anything else a result."""
+
+_CHOSEN = _words("best worst top selected chosen winner winning predicted")
+"""What makes the name of a run a result: ``best_run_name``."""
 
 _NAMES_OF_RUN = _words("run session experiment job trace request task worker actor container pod study artifact")
 _HOSTS = _words("host hostname node nodename machine ip addr address user username cwd pwd tmpdir tempdir")
@@ -237,7 +256,11 @@ def meaning_of(name: str) -> Meaning:
     if len(parts) > 1 and parts[-1] in _IDS:
         parts[-2:] = [parts[-2] + parts[-1]]
     *parents, key = parts
+    while len(parents) > 1 and all(word in _OF_RUNS or word in _NEUTRAL for word in parents[-1]):
+        parents.pop()  # timings.phases.load
     meaning = _of_words(key)
+    if meaning.of is _Of.AMOUNT and parents and set(key) & _METER and _are_unknown(parents[-1]):
+        return replace(meaning, sure=False)  # codebook.utilization
     if meaning.of is _Of.RESULT and parents and all(word in _OF_RUNS or word in _NEUTRAL for word in key):
         above = _of_words(parents[-1])
         if above.of in (_Of.DURATION, _Of.RATE, _Of.AMOUNT):  # time/forward
@@ -247,6 +270,10 @@ def meaning_of(name: str) -> Meaning:
         if above.of in (_Of.DURATION, _Of.RATE, _Of.AMOUNT) and parents[-1] != ["memory"]:  # timings/conv
             return replace(above, sure=False, by_parent=True)
     return meaning
+
+
+def _are_unknown(key: list[str]) -> bool:
+    return not all(word in _KNOWN or word in _PARTS or len(word) == 1 for word in key)
 
 
 def _says_nothing(key: list[str]) -> bool:
@@ -260,8 +287,8 @@ def _of_words(key: list[str]) -> Meaning:
     if known & _SEEDS:
         return RESULT
     if key[-1] in ("id", "uuid", "name", "ids", "guid") and len(key) > 1 and key[-2] in _NAMES_OF_RUN:
-        return Meaning(_Of.NAME)
-    if key in (["uuid"], ["guid"], ["v", "num"], ["run"]) or key[-1] in ("hostname", "username", "nodename"):
+        return Meaning(_Of.NAME) if known.isdisjoint(_CHOSEN) else RESULT
+    if key in (["uuid"], ["guid"], ["v", "num"], ["run"]) or key[-1] in ("hostname", "nodename"):
         return Meaning(_Of.NAME)
     meaning = _rate(key) or _per(key)
     if meaning is not None:
@@ -336,17 +363,24 @@ _HEADS = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _SPEEDS
 def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
     units = tuple(_UNITS[word] for word in key if word in _UNITS) or _NO_UNIT
     if head in ("left", "remaining") or (head in _CLOCK and {"remaining", "left", "eta"} & set(others)):
-        return _modified(_Of.ESTIMATE, others) if head != "left" or set(others) & _CLOCK else None
+        alone = head != "left" and all(one in _NEUTRAL or one in _UNITS for one in others)
+        of_time = alone or head in _CLOCK or set(others) & _CLOCK
+        return _modified(_Of.ESTIMATE, others) if of_time else None  # samples remaining: 4521
     if head in _ESTIMATE:
         return Meaning(_Of.ESTIMATE)
     if head in _CLOCK:
         meaning = _modified(_Of.DURATION, others, units)
         return replace(meaning, alone=meaning.of is _Of.DURATION and key[-1] in _ALONE and len(key) == 1)
+    if head in _ALSO_OF_DATA and set(key).isdisjoint(_PARTS | _OF_NETWORK | _MEMORY | _BYTES):
+        meaning = _modified(_Of.AMOUNT, others)
+        return replace(meaning, sure=False) if meaning.of is _Of.AMOUNT else meaning
     if head in _RATE:
-        return _modified(_Of.RATE, others)
+        return _modified(_Of.RATE, [one for one in others if one not in _OF_NETWORK])
     if head in _MEMORY:
         return _modified(_Of.AMOUNT, others)
-    if head in _METER or (head in _PROCESS_METERS | _PARTS | {"w"} and set(key) & _PARTS):
+    if {"resident", "set"} <= set(key):
+        return Meaning(_Of.AMOUNT)
+    if head in _METER or (head in _PROCESS_METERS | _PARTS | {"w"} and set(key) & _PARTS - _NOT_OF_MACHINES_ALONE):
         return _modified(_Of.AMOUNT, [one for one in others if one not in _PARTS | _PROCESS_METERS])
     if head in _DATE:
         return _modified(_Of.DATE, others)
@@ -367,7 +401,9 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
     while len(key) > 1 and key[-1] in _NEUTRAL and not _UNITS.keys().isdisjoint(key[:-1]):
         key = key[:-1]  # seconds.mean
     last = key[-1]
-    if last in _NUMBER_OF_RUN or (
+    if last in _COUNTED_BY_MACHINE:
+        return Meaning(_Of.AMOUNT)
+    if last in _NUMBER_OF_RUN - _COUNTED_OF_RUN or (
         last in ("id", "ident", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN
     ):
         return Meaning(_Of.NUMBER)
@@ -375,6 +411,8 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
         whose = [word for word in key if word not in _UNITS and word not in _NEUTRAL]
         if last in _SHORT_UNITS and (not whose or not set(whose) <= _OF_RUNS | _PARTS):
             return None
+        if set(whose) & _WITHOUT_TIME and set(key).isdisjoint(_CLOCK):
+            return None  # loss_s of a student, val_loss_min
         return _modified(_Of.DURATION, key[:-1], units)
     if set(key) & _BYTES and set(key) & (_MEMORY | _PARTS | _words("allocated reserved free")):
         return _modified(_Of.AMOUNT, [one for one in key if one not in _BYTES | _PARTS])
@@ -399,14 +437,14 @@ def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = _NO_UNIT) ->
 
 _NUMBER = re.compile(
     r"[~≈<>]?\s*([+-]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kKMGT](?![^\W\d_]))?\s*"
-    r"(%|°C|[^\W\d_][^\d\s]*(?: per \w+)?)?"
+    r"(%|°C|/\s?[a-zµμ]+|[^\W\d_][^\d\s]*(?: per \w+)?)?"
 )
 _CLOCK_TEXT = re.compile(r"(?:(\d+) days?, ?)?(\d{1,4}):(\d\d)(?::(\d\d))?(?:[.,](\d+))?\s?([ap]m)?", re.IGNORECASE)
 _SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+[ ,]*){2,}", re.IGNORECASE)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s?([a-z]+)", re.IGNORECASE)
 _ISO = re.compile(
-    r"(\d{4})[-/.]?(\d\d)[-/.]?(\d\d)"
-    r"(?:[T _-]{0,3}(\d\d)[-:.h]?(\d\d)(?:[-:.m]?(\d\d)(?:[.,]\d{1,9}){0,2})?)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?"
+    r"(\d{4})[-/._]?(\d\d)[-/._]?(\d\d)"
+    r"(?:[T _-]{0,3}(\d\d)[-:._h]?(\d\d)(?:[-:._m]?(\d\d)(?:[.,]\d{1,9}){0,2})?)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?"
 )
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -426,13 +464,15 @@ _BARE_UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]
 _REPR = re.compile(r"<[^<>]* at 0x[0-9a-f]+>", re.IGNORECASE)
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b", re.IGNORECASE)
 _TEMPORARY = re.compile(
-    r"(?:^|(?<=[/\\]))(?:tmp|temp)[-_.]?[A-Za-z0-9_]{6,12}\b|(?<=[/\\])(?:torchelastic|pymp|ray|joblib_memmapping_folder"
+    r"(?:^|(?<=[/\\]))(?:tmp|temp)[-_.]?(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{6,12}\b|(?<=[/\\])tmp[a-z0-9_]{8}\b"
+    r"|(?<=[/\\])(?:torchelastic|pymp|ray|joblib_memmapping_folder"
     r"|torchinductor|ipykernel|wandb)[-_][\w-]+"
 )
-_VERSION = re.compile(r"(?<![a-z])version_\d+\b")
+_VERSION = re.compile(r"(?<=[/\\])version_\d+\b|\bversion_\d+(?=[/\\])")
 _RUN_STAMP = re.compile(r"(?<![\dA-Za-z])\d{8}[-_T]?\d{4,6}(?:[-_][0-9a-z]{8}\b)?")
 _RUN_ID = re.compile(
-    r"(?<=[/\\])(?:[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8})(?=[/\\]|$)"
+    r"(?<=[/\\])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?=[/\\]|$)"
+    r"|(?:(?<=runs[/\\])|(?<=wandb[/\\])|(?<=sweeps[/\\]))(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8}(?=[/\\]|$)"
 )
 _LONGEST = 4096
 """Characters of a value that may be a measurement or an identifier."""
@@ -554,7 +594,11 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
     if not unit:
         return meaning
     if unit == "%":
+        if meaning.of is _Of.DURATION and meaning.sure and not meaning.alone:
+            return Meaning(_Of.RATE)  # its share
         return meaning if meaning.of in (_Of.AMOUNT, _Of.RATE) else RESULT
+    if unit[0] == "/" and unit[1:].strip().lower() in _UNITS:
+        return RESULT if meaning.of_data else Meaning(_Of.RATE)
     said = meaning_of(unit) if "/" in unit or " per " in unit else NOTHING
     if unit.lower() in _UNITS:
         said = Meaning(_Of.DURATION, units=(_UNITS[unit.lower()],))
@@ -738,7 +782,7 @@ def masked(text: str, facts: RunFacts) -> str:
 
 
 _STAMP_IN_NAME = re.compile(
-    r"(?<!\d)\d{4}-\d\d-\d\d(?:[T/_ -]{1,2}\d\d[-:.]\d\d(?:[-:.]\d\d(?:[.,]\d+){0,2})?)?(?!\d)"
+    r"(?<!\d)\d{4}[-_]\d\d[-_]\d\d(?:[T/_ -]{1,2}\d\d[-:._]\d\d(?:[-:._]\d\d(?:[.,]\d+){0,2})?)?(?!\d)"
     r"|(?<![A-Za-z])(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\d\d_\d\d-\d\d-\d\d"
     r"|(?<!\d)1\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?(?!\d)"
 )

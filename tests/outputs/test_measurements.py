@@ -99,7 +99,6 @@ ups|1.2
 mfu|30.5
 tflops|12.5
 TFLOPs|12.5
-bandwidth|900
 gpu_memory_mb|1234
 GPU mem (MB)|1234
 max_memory_allocated|123456789
@@ -116,8 +115,6 @@ cpu|30%
 perf/cpu_util_percent|3.2
 gpu_power_w|250
 gpu_temperature|44
-energy_kwh|0.001
-emissions|0.0001
 timestamp|1764058360
 _timestamp|1764058360.25
 timestamp_ms|1764058360250
@@ -148,6 +145,19 @@ duration|0:00:12
 train_wall|12
 nvlink_bandwidth|900
 checkpoint_save_time|0.5
+network_bandwidth|900
+speedup|142.4
+rtf|0.013
+ru_utime|0.9
+ru_nvcsw|120
+ru_maxrss|239224
+Maximum resident set size (kbytes)|239224
+sec/kimg|0.4
+timings.phases.load|0.0147
+|260.17/s
+data time|3.0%
+remaining|1.2s
+time remaining|3.1
 speed_samples_per_second|34
 """
 
@@ -182,10 +192,16 @@ dir|runs/Nov25_08-12-33_node17
 dir|lightning_logs/version_3
 dir|wandb/run-20251125_081233-3f2k1a9d
 name|run_20251125_081233
+dir|runs/3f2k1a9d
+dir|runs/2025_11_25_08_12_33
 file|events.out.tfevents.1764058355.node17.4242.0
 """
 
 OPEN = """
+bandwidth|900
+energy_kwh|0.001
+emissions|0.0001
+codebook.utilization|0.31
 |2.347819232986450
 |0.5
 |1764058360
@@ -198,6 +214,24 @@ quux_duration|3.1
 """
 
 RESULTS = """
+best_run_name|calm-river-42
+processes_flagged|12
+processes|4242000
+threads|12
+samples remaining|4521
+system_load|0.3
+core_temp|44
+username|bob
+backbone|timm/resnet50
+image|gallery/img00012
+policy|version_2
+feature|temperature
+column|temp_evening
+layer|temporal_conv
+loss_s|0.31
+loss_ms|3
+val_loss_min|0.1
+grad_s|0.2
 loss|0.3
 val_loss|2.31
 train/loss|0.3
