@@ -315,6 +315,14 @@ def is_count(name: str) -> bool:
     return not _COUNTS.isdisjoint(words(name)[-1:])
 
 
+def is_quantity(name: str) -> bool:
+    """Return whether a name says more than whose it is and how far: of a percentage, that it is no progress."""
+    return not all(word in _OF_RUNS or word in _NEUTRAL or word in _PROGRESS for word in words(name))
+
+
+_PROGRESS = _words("progress done complete completed finished downloaded loaded processed map")
+
+
 def is_digest(name: str) -> bool:
     """Return whether a name is that of a hash or a seed, which has no identifier in it."""
     return not _SEEDS.isdisjoint(words(name)) or bool(_HASH.search(name))
@@ -526,7 +534,7 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
     return Role.RESULT
 
 
-_ISO_LIKE = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d|\d{8}[-_]\d{4,6}")
+_ISO_LIKE = re.compile(r"\d{4}[-/._]\d\d[-/._]\d\d(?:_\d\d){0,3}|\d{8}[-_]\d{4,6}")
 
 
 def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:

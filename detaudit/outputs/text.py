@@ -254,15 +254,15 @@ _TOKEN = re.compile(
     | (?=[0-9.+\[-])(?:
       (?P<own>
         {_UUID} | \b0x[0-9a-f]{{6,16}}\b | (?:(?<=started[ ])|(?<=daemon[ ]))[0-9]{{9,}}(?=\)>)
-        | (?<=localhost:)[0-9]+ | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]:)[0-9]+
-        | \[[ ]?[0-9]+:[0-9]{{2}}(?::[0-9]{{2}})?  # tqdm, which rich writes with more blanks
+        | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]',[ ])[0-9]+ | (?<=localhost:)[0-9]+ | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]:)[0-9]+
+        | \[[ ]?[0-9]+:[0-9]{{2}}(?::[0-9]{{2}})?(?=[ ]?[<,])  # tqdm, which rich writes with more blanks
           (?:[ ]?<[ ]?(?:[0-9]+\s?days?,\s?)?[0-9:?]+)?(?:[ ]?,\s*[0-9.,?]+[kKMG]?\s?\w*/\w+)?
       )
       | (?P<date>
-        (?<![0-9A-Za-z.])(?<![0-9]-)[0-9]{{4}}[-/.][0-9]{{2}}[-/.][0-9]{{2}}
-          (?:[T _/-]{{1,3}}[0-9]{{2}}[-:.][0-9]{{2}}(?:[-:.][0-9]{{2}}(?:[.,][0-9]{{1,9}}){{0,2}})?)?
+        (?<![0-9A-Za-z.])(?<![0-9]-)[0-9]{{4}}[-/._][0-9]{{2}}[-/._][0-9]{{2}}
+          (?:[T _/-]{{1,3}}[0-9]{{2}}[-:._][0-9]{{2}}(?:[-:._][0-9]{{2}}(?:[.,][0-9]{{1,9}}){{0,2}})?)?
           (?:Z|[ ]?[+-][0-9]{{2}}:?[0-9]{{2}}|[ ]UTC)?(?![\w])
-        | (?<![0-9A-Za-z])[0-9]{{8}}[-_T]?[0-9]{{4,6}}(?:[-_][0-9a-z]{{8}}\b)?(?![0-9A-Za-z])
+        | (?<![0-9A-Za-z])[0-9]{{8}}[-_T]?[0-9]{{4,6}}(?:[-_][0-9a-z]{{8}}\b|Z)?(?![0-9A-Za-z])
         | \b[0-9]{{1,2}}[ -]{_MONTHS}[ -][0-9]{{4}}(?:[ ]{_DAY_TIME})?
         | (?<![\w.-])[0-9]{{1,2}}[/.][0-9]{{1,2}}[/.](?:[0-9]{{4}}|[0-9]{{2}})(?:,?[ ]{_DAY_TIME})?(?![\w.])
       )
@@ -275,7 +275,7 @@ _TOKEN = re.compile(
       | (?P<number>
         (?:(?<![\w.])|(?<=[0-9]x))(?<![A-Za-z_][-/.])(?P<sign>(?<![\w)\]])[+-])?
         (?:(?P<digits>(?:{_NUMBER})(?:[eE][+-]?[0-9]+)?)(?P<suffix>[kKMGT](?![^\W\d_]))?
-          (?P<unit>\s?(?:[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])|(?:{_UNITS})\s?/\s?[^\W\d_]+\b
+          (?P<unit>/\s?(?:{_UNITS})(?![\w/])|\s?(?:[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])|(?:{_UNITS})\s?/\s?[^\W\d_]+\b
               |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
               |[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%)
             |(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/])
@@ -287,7 +287,8 @@ _TOKEN = re.compile(
     | (?<![A-Za-z0-9])(?=[A-Za-z])(?:
       (?P<own_word>
         (?:ThreadPoolExecutor-[0-9]+_|asyncio_|(?:Fork|ForkServer|Spawn)PoolWorker-|LokyProcess-)[0-9]+\b
-        | {_UUID} | (?<!_)version_[0-9]+\b | (?<=/)(?:tmp|temp)[-_.]?[a-z0-9_]{{6,12}}\b
+        | {_UUID} | (?<=/)version_[0-9]+\b | \bversion_[0-9]+(?=/)
+        | (?<=/)(?:tmp|temp)[-_.]?(?=[a-z_]*[0-9])[a-z0-9_]{{6,12}}\b | (?<=/)tmp[a-z0-9_]{{8}}\b
         | (?:runs?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
           (?P<run>[a-z]+-[a-z]+-[0-9]+|[0-9a-f]{{32}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
       )
@@ -308,9 +309,10 @@ _BLANK = re.compile(r"[ \t\u00a0]+")
 _DRAWN = re.compile(r"([-=_*#─━═╌.~+])\1{2,}|[\u2580-\u259f━╸╺▰▱ ]*[\u2580-\u259f━╸╺▰▱]+[\u2580-\u259f━╸╺▰▱ ]*")
 _OPENERS = " \t|│┃:=>~≈\"'([{<$@"
 _WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
-_DELIMITER = re.compile(r"[,;|│┃()\[\]{}<>]|\s[-\u2013\u2014]\s|\s{2,}|\t|\. ")
+_DELIMITER = re.compile(r"(?<=\w)[\"']\s+|[,;|│┃()\[\]{}<>]|\s[-\u2013\u2014]\s|\s{2,}|\t|\. ")
 _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _UNIT_IN_BRACKETS = re.compile(r"\s*[(\[](ms|s|secs?|seconds?|min|minutes?|h|hours?|MB|GB|MiB|GiB)[)\]]$")
+_LABEL_IN_BRACKETS = re.compile(r"(?<=\w)\s*[(\[]([^()\[\]]{2,20})[)\]]$")
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
 _RULE = re.compile("[|│┃]")
 _BYTES = re.compile(r"[kmgt]i?b|b|bytes", re.IGNORECASE)
@@ -503,10 +505,15 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     is_integer = measurements.is_whole(match["digits"])
     if unit.lower() in ("mib", "gib") and _OF_ALL.search(line, max(0, start - 12), end + 14):
         meaning = meaning_of("memory")
-    counter = unit == "%" or line[end : end + 1] == "/" or line[start - 1 : start] == "/"
+    counter = (
+        (unit == "%" and not measurements.is_quantity(label))
+        or line[end : end + 1] == "/"
+        or line[start - 1 : start] == "/"
+    )
     of_total = bool(_OF_TOTAL.match(line, end) or _TOTAL.search(line, 0, start))
     few = meaning is NOTHING and is_integer and (of_total or digits[1] - digits[0] < 3)
-    result = bool(match["sign"]) or few or meaning.is_result
+    longer = match["sign"] == "+" and bool(unit) and meaning.shortest_s < math.inf  # +12.1ms
+    result = (bool(match["sign"]) and not longer) or few or meaning.is_result
     count = of_total or measurements.is_count(label)
     scale = measurements.SUFFIXES[match["suffix"] or ""]
     seconds = meaning.shortest_s * scale
@@ -532,6 +539,8 @@ def _label(before: str, previous: str, depth: int) -> str:
     )
     while match := _WRAPPER.search(text):
         text = text[: match.start()].rstrip(_OPENERS)
+    if bracketed := _LABEL_IN_BRACKETS.search(text):
+        text = f"{text[: bracketed.start()]} {bracketed[1]}"  # throughput per GPU (TFLOP/s/GPU): 75.1
     label = _DELIMITER.split(text)[-1].strip(" -+*#>")
     words = [word for word in label.split() if any(map(str.isalpha, word)) and word != "N/A"][-6:]
     if all(word.lower() in _LINKS for word in words):
@@ -622,7 +631,7 @@ class _Parser:
             own = slot.whole and not slot.count and measurements.is_own_number(float(_plain(line, slot)), self.facts)
             return Role.IDENTIFIER if own else Role.RESULT, text
         if slot.kind == _MASKED:
-            return Role.IDENTIFIER, text
+            return Role.RESULT if measurements.is_digest(slot.label) else Role.IDENTIFIER, text
         if slot.kind == _NUMBERS:
             return number_role(slot.meaning, float(_plain(line, slot)) * slot.scale, slot.whole, self.facts), text
         return self.role(slot, text), text
@@ -885,7 +894,7 @@ class _Comparison:
         self.ours.begin()
         self.theirs.begin()
         one, two = self._differing(a, b)
-        if Counter(line.words for line in one) != Counter(line.words for line in two) and _same_pieces(one, two):
+        if Counter(line.words for line in one) != Counter(line.words for line in two) and self._same_pieces(one, two):
             return []  # several writers tore them apart differently
         alike: defaultdict[str, tuple[list[_Parsed], list[_Parsed]]] = defaultdict(lambda: ([], []))
         for side, lines in enumerate((one, two)):
@@ -920,8 +929,14 @@ class _Comparison:
             position = places[key].pop()
             at = bisect.bisect_left(reverse, position)
             reverse[at : at + 1] = [position]
-        if len(reverse) > max(writers) + 1:
-            our, their = next(pair for pair in zip(*lines, strict=True) if pair[0][0] != pair[1][0])
+        if len(reverse) <= max(writers) + 1:
+            if not self._alone:
+                return
+            for side in lines:  # lines of the same words come from one statement, and so from one buffer
+                side.sort(key=lambda numbered: numbered[0][0])
+        pairs = (pair for pair in zip(*lines, strict=True) if pair[0][0] != pair[1][0])
+        our, their = next(pairs, (None, None))
+        if our is not None and their is not None:
             self._note(OutputKind.WORDS, f"order of lines, from line {our[1]}", _shown(a[our[1] - 1], b[their[1] - 1]))
 
     @staticmethod
@@ -944,7 +959,8 @@ class _Comparison:
                 role is Role.MEASUREMENT and (slot.kind == _NUMBERS or (slot.kind != _DATES and slot.start > 1))
                 for slot, (role, _) in zip(line.slots, line.values, strict=True)
             )
-            if not measured and not _is_progress(line) and any(map(str.isalnum, line.words)):
+            says = any(map(str.isalnum, line.words)) or (self._alone and line.results)
+            if not measured and not _is_progress(line) and says:
                 numbered_lines.append(((line.words, *line.results), number))
         return numbered_lines
 
@@ -1001,9 +1017,17 @@ class _Comparison:
                 shown = (redact.HIDDEN, redact.HIDDEN) if hidden else _shown(text.strip(), other.strip())
                 self._note(kind, redact.text(at), shown)
 
+    @property
+    def _alone(self) -> bool:
+        """Whether one thread of one process printed all lines."""
+        return self.ours.facts.writers == self.theirs.facts.writers == 1
+
+    def _same_pieces(self, a: list[_Parsed], b: list[_Parsed]) -> bool:
+        return _same_pieces(a, b, self._alone)
+
     def _words(self, a: list[_Parsed], b: list[_Parsed]) -> None:
         """Note the lines that only one has, unless writers only tore them apart differently."""
-        if not (a or b) or _same_pieces(a, b):
+        if not (a or b) or self._same_pieces(a, b):
             return
         kind = OutputKind.WORDS if self.stream == STDOUT else OutputKind.STDERR_LINES
         shown = _shown(a[0].text if a else "", b[0].text if b else "")
@@ -1035,9 +1059,12 @@ def _is_progress(line: _Parsed) -> bool:
     return bool(counters) and all(counters) and not any(role is Role.OPEN for role, _ in line.values)
 
 
-def _same_pieces(a: list[_Parsed], b: list[_Parsed]) -> bool:
-    """Return whether lines that differ are the same pieces of text, torn apart by several writers."""
-    if _tokens(a) == _tokens(b):
+def _same_pieces(a: list[_Parsed], b: list[_Parsed], alone: bool) -> bool:
+    """Return whether lines that differ are the same pieces of text, torn apart by several writers.
+
+    One that is ``alone`` tears no line apart, but lines of its buffers may have no end between them.
+    """
+    if not alone and _tokens(a) == _tokens(b):
         return True
     texts = tuple([_visible(line) for line in side] for side in (a, b))
     if max(map(len, texts)) > _MOST_TORN:

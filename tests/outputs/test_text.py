@@ -167,6 +167,14 @@ ZOO = {
     "eta": ["step 10 | loss 0.3 | eta: 1 day, 2:«03:04¦07:09»", "ETA «01:20¦00:59»"],
     "relative": ["[   «0.123¦0.456»] INFO hello"],
     "speed": ["throughput: «1234¦1300.5»", "latency p99 «12.2¦13.1» ms ± «1.1¦2.2» ms"],
+    "timm": ["Train: 1 [ 10/40 ( 25%)]  Loss: 2.1  Time: «0.246s,  260.17/s¦0.301s,  212.6/s» LR: 1.0e-02"],
+    "logging since start": ["epoch 1 (+«12.1¦13.4»ms)"],
+    "underscores": ["logs in runs/2025_11_25_08_«12_33¦14_33»"],
+    "compact UTC": ["finished 20251125T08«1233¦1433»Z"],
+    "megatron": ["| throughput per GPU (TFLOP/s/GPU): «75.1¦73.9» | lm loss: 1.5E+00 |"],
+    "attributes": ['<testcase classname="a" name="b" time="«0.013¦0.021»">'],
+    "address of a socket": ["connected to ('127.0.0.1', «39005¦41003»)"],
+    "shares": ["time breakdown: data time «3.0¦3.4»%, forward time «61¦58»%"],
     "tensor time": ["time: tensor(0.«123¦321»)"],
 }  # fmt: skip
 
@@ -310,6 +318,23 @@ def test_writers_explain_an_order_in_which_each_keeps_its_own(
     assert not of_writers(writers, *sides)
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (
+            ["Epoch 1/2 | val acc 91.67% | 0.01s", "Epoch 2/2 | val acc 93.00% | 0.01s"],
+            ["Epoch 1/2 | val acc 90.00% | 0.01s", "Epoch 2/2 | val acc 93.00% | 0.02s"],
+        ),
+        (["crc32 of the predictions: 0x1234abcd"], ["crc32 of the predictions: 0x1234abce"]),
+        (["use version_2 of the policy"], ["use version_3 of the policy"]),
+        (["read gallery/img00012"], ["read gallery/img00013"]),
+    ],
+)
+def test_what_only_looks_like_progress_or_an_identifier_decides(ours: list[str], theirs: list[str]) -> None:
+    (first, *_) = of_writers(1, ours, theirs)
+    assert first[0] in (OutputKind.VALUE, OutputKind.WORDS), first
+
+
 def test_an_order_that_no_writers_explain_is_open() -> None:
     lines = [f"class {name}" for name in "abcd"]
     turned = lines[::-1]
@@ -323,6 +348,13 @@ def test_an_order_that_no_writers_explain_is_open() -> None:
     assert of_writers(1, *dated)[0][1] == "order of lines, from line 1"
     timed = [[f"{line} took {seconds}s" for line in side] for side, seconds in ((lines, 0.25), (turned, 0.75))]
     assert not of_writers(1, *timed)  # what took longest comes first
+    for one, two in (
+        (["first: svm", "second: mlp"], ["first: mlp", "second: svm"]),
+        (["cat 0.91 best", "dog 0.85 worst"], ["cat 0.91 worst", "dog 0.85 best"]),
+        (["3", "5", "3"], ["3", "3", "5"]),
+        (["[[1. 2.]", " [3. 4.]", " [5. 6.]]"], ["[[1. 2.]", " [5. 6.]", " [3. 4.]]"]),
+    ):
+        assert of_writers(1, one, two), (one, two)
     numbered = [f"fold {number}: loss 0.{number}" for number in range(4)]
     assert of_writers(1, numbered, numbered[::-1])[0][1] == "order of lines, from line 1"
     listed = [f"{line} {number}.5" for number, line in enumerate(lines)]
