@@ -17,12 +17,13 @@ from detaudit.model.outputs import (
     OutputKind,
     Outputs,
     Role,
+    RunFacts,
     Text,
     Value,
 )
 from detaudit.outputs import text
 from detaudit.outputs.file_names import matched
-from detaudit.outputs.measurements import is_count, is_digest
+from detaudit.outputs.measurements import is_count, is_digest, role
 
 _ALL_OF_IT, _WITH_OPEN = "", "with what may be a result"
 """The names of the values of a file of which only digests are kept; the second one is left out if it is the first."""
@@ -62,6 +63,10 @@ def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterato
     theirs = {file.name: file for file in b.files}
     names = matched({name: digest(file) for name, file in ours.items()}, {n: digest(f) for n, f in theirs.items()})
     pairs = {names[name]: file for name, file in theirs.items()}
+    facts = a.facts or b.facts
+    if facts is not None:
+        for other, name in names.items():
+            yield from _by_name(name, other, facts)
     for name, mine in ours.items():
         yours = pairs.pop(name, None)
         if yours is None:
@@ -72,6 +77,22 @@ def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterato
             yield from _within(name, mine, yours)
     for name, yours in pairs.items():
         yield OutputDifference(path=name, kind=OutputKind.ONLY_ONE, only_run=2, tensor=_has_tensors(yours))
+
+
+_DECIMAL = re.compile(r"(?<![\d.])\d+\.\d+(?!\.?\d)(?:(?:ms|s|secs?|min|h)(?![A-Za-z]))?")
+
+
+def _by_name(name: str, other: str, facts: RunFacts) -> Iterator[OutputDifference]:
+    """Yield that two files, which are compared, have different results in their names: weights.03-0.5523.npz."""
+    ours, theirs = _DECIMAL.findall(name), _DECIMAL.findall(other)
+    for mine, yours in zip(ours, theirs, strict=False):
+        if mine != yours:
+            label = name[: name.index(mine)]
+            roles = {role(label, one, facts) for one in (mine, yours)}
+            if roles & {Role.RESULT, Role.OPEN}:
+                kind = OutputKind.AMBIGUOUS if Role.OPEN in roles else OutputKind.VALUE
+                yield OutputDifference(path=name, kind=kind, at="name", values=(mine, yours))
+                return
 
 
 def _has_tensors(file: File) -> bool:

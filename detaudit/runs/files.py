@@ -557,12 +557,24 @@ _MOST_NUMBERED = 100
 def numbered(before: Collection[str], after: Collection[str], cwd: Path) -> tuple[tuple[str, str], ...]:
     """Return the folders that a run made as the next of a series, such as runs/exp2, each with the first, runs/exp."""
     first: dict[str, str] = {}
+    last: dict[str, int] = {}
     for folder in sorted(before, key=lambda folder: (len(folder), folder)):
-        first.setdefault(_NUMBER_OF_NAME.sub("", folder), folder)
-    made = [folder for folder in after if folder not in before and _NUMBER_OF_NAME.search(folder)]
-    pairs = ((folder, first.get(_NUMBER_OF_NAME.sub("", folder))) for folder in sorted(made))
-    shown_pairs = [(shown_path(one, cwd), shown_path(other, cwd)) for one, other in pairs if other is not None]
-    return tuple(shown_pairs[:_MOST_NUMBERED])
+        series, number = _in_series(folder)
+        first.setdefault(series, folder)
+        last[series] = max(last.get(series, 0), number)
+    pairs = []
+    for folder in sorted(after, key=lambda folder: (len(folder), folder)):
+        series, number = _in_series(folder)
+        if folder not in before and series in first and number == last[series] + 1:
+            last[series] = number
+            pairs.append((shown_path(folder, cwd), shown_path(first[series], cwd)))
+    return tuple(sorted(pairs)[:_MOST_NUMBERED])
+
+
+def _in_series(folder: str) -> tuple[str, int]:
+    """Return the name of a folder without its number, and that: 1 if it has none, as the first of a series."""
+    number = _NUMBER_OF_NAME.search(folder)
+    return (folder[: number.start()], int(number[0])) if number else (folder, 1)
 
 
 def facts_of(

@@ -53,7 +53,12 @@ LINE = re.compile(r"line \d+")
 _LINES = re.compile(r"(?:^|: )(?:line \d+|lines [\d,]+ to [\d,]+)$")
 _SEVERAL = re.compile(r"\S\s\S")
 _NO_RESULT = (Role.MEASUREMENT, Role.IDENTIFIER)
-_SUFFIXES_OF_LOGS = frozenset((".log", ".out", ".err"))
+_SUFFIXES_OF_LOGS = frozenset((".log", ".err"))
+_OUTPUT_OF_JOBS = frozenset(
+    ("nohup", "slurm", "stdout", "stderr", "output", "console", "train", "training", "run", "job")
+)
+"""What is in the name of a file.out that a shell or a scheduler wrote; other programs write their results so."""
+
 _SAY_NOTHING = frozenset(
     ["out", "output", "outputs", "stdout", "stderr", "log", "logs", "tmp", "temp", "file", "text", "printed", "print"]
 )
@@ -241,7 +246,9 @@ class _Values:
     @property
     def is_log(self) -> bool:
         """Whether it is a log by its name, or because most lines begin with a time of the run."""
-        named = self._path.suffix in _SUFFIXES_OF_LOGS or bool({"log", "logs"} & set(measurements.words(self._stem)))
+        words = measurements.words(self._stem)
+        of_job = self._path.suffix == ".out" and not _OUTPUT_OF_JOBS.isdisjoint(words)
+        named = self._path.suffix in _SUFFIXES_OF_LOGS or of_job or words[-1:] in (["log"], ["logs"])  # not log_odds
         return self._count > 0 and (named or 2 * self._with_time >= self._count)
 
     def kept(self) -> tuple[Value, ...]:

@@ -178,3 +178,21 @@ def test_a_step_with_the_number_of_the_process_in_each_line_is_a_step(tmp_path: 
         for one in (6000, pid)
     )
     assert not compare.differences(compare.thinned(before), now)
+
+
+@pytest.mark.parametrize(
+    ("mine", "yours", "kind"),
+    [
+        ("weights.03-0.5523.npz", "weights.03-0.5611.npz", OutputKind.VALUE),
+        ("m-val_loss=0.31.ckpt", "m-val_loss=0.32.ckpt", OutputKind.VALUE),
+        ("x-12.5.ckpt", "x-12.25.ckpt", OutputKind.VALUE),
+        ("run_3.2s/a.csv", "run_3.4s/a.csv", None),
+        ("train_time=3.2.json", "train_time=3.4.json", None),
+        ("saved_1764000001.25.npz", "saved_1764000003.75.npz", None),
+        ("a-2.13.0.whl", "a-2.14.0.whl", None),
+    ],
+)
+def test_a_result_in_the_name_of_a_file_decides(mine: str, yours: str, kind: OutputKind | None) -> None:
+    facts = RunFacts(started=1764000000.0, ended=1764000010.0)
+    a, b = (Outputs(files=(file(name, Value("x", "1")),), facts=facts) for name in (mine, yours))
+    assert [one.kind for one in compare.differences(a, b)] == ([kind] if kind else [])
