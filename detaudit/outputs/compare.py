@@ -64,14 +64,14 @@ def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterato
     names = matched({name: digest(file) for name, file in ours.items()}, {n: digest(f) for n, f in theirs.items()})
     pairs = {names[name]: file for name, file in theirs.items()}
     facts = a.facts or b.facts
-    if facts is not None:
-        for other, name in names.items():
-            yield from _by_name(name, other, facts)
     for name, mine in ours.items():
         yours = pairs.pop(name, None)
         if yours is None:
             yield OutputDifference(path=name, kind=OutputKind.ONLY_ONE, only_run=1, tensor=_has_tensors(mine))
-        elif guesses:
+            continue
+        if facts is not None:
+            yield from _by_name(mine.path, yours.path, facts)
+        if guesses:
             yield from _by_digests(name, (mine, a), (yours, b), guesses)
         else:
             yield from _within(name, mine, yours)

@@ -912,8 +912,9 @@ class _Comparison:
     def _order(self, a: Sequence[str], b: Sequence[str], one: list[_Parsed], two: list[_Parsed]) -> None:
         """Note that lines, which are the same, stand in an order that writers beside each other do not explain.
 
-        Those keep the order of their own lines: of lines that are in reverse, each needs a writer of its own. A process
-        has two, as libraries in C have a buffer of their own. ``one`` and ``two`` are the lines that differ.
+        Those keep the order of their own lines: of lines that are in reverse, each needs a writer of its own. Several
+        have one more, as libraries in C have a buffer of their own; one thread of one process has one order. ``one``
+        and ``two`` are the lines that differ.
         """
         writers = [parser.facts.writers for parser in (self.ours, self.theirs)]
         if not all(writers) or self._said(a, one, self.ours) == self._said(b, two, self.theirs):
@@ -929,15 +930,10 @@ class _Comparison:
             position = places[key].pop()
             at = bisect.bisect_left(reverse, position)
             reverse[at : at + 1] = [position]
-        if len(reverse) <= max(writers) + 1:
-            if not self._alone:
-                return
-            for side in lines:  # lines of the same words come from one statement, and so from one buffer
-                side.sort(key=lambda numbered: numbered[0][0])
-        pairs = (pair for pair in zip(*lines, strict=True) if pair[0][0] != pair[1][0])
-        our, their = next(pairs, (None, None))
-        if our is not None and their is not None:
-            self._note(OutputKind.WORDS, f"order of lines, from line {our[1]}", _shown(a[our[1] - 1], b[their[1] - 1]))
+        if len(reverse) <= (1 if self._alone else max(writers) + 1):
+            return
+        our, their = next(pair for pair in zip(*lines, strict=True) if pair[0][0] != pair[1][0])
+        self._note(OutputKind.WORDS, f"order of lines, from line {our[1]}", _shown(a[our[1] - 1], b[their[1] - 1]))
 
     @staticmethod
     def _said(lines: Sequence[str], differing: list[_Parsed], parser: _Parser) -> list[str | tuple[str, ...]]:

@@ -343,7 +343,7 @@ def test_an_order_that_no_writers_explain_is_open() -> None:
     ]
     assert of_writers(3, lines, turned) == of_writers(0, lines, turned) == []
     assert of_writers(1, [*lines, "loss 0.5"], [*turned, "loss 0.6"])[0][0] is OutputKind.VALUE
-    assert not of_writers(1, ["a", "b", "a", "b"], ["b", "a", "b", "a"])
+    assert not of_writers(2, ["a", "b", "a", "b"], ["b", "a", "b", "a"])
     dated = [[f"2025-11-25 08:13:{seconds} {line}" for line in side] for side, seconds in ((lines, 11), (turned, 12))]
     assert of_writers(1, *dated)[0][1] == "order of lines, from line 1"
     timed = [[f"{line} took {seconds}s" for line in side] for side, seconds in ((lines, 0.25), (turned, 0.75))]
@@ -352,6 +352,7 @@ def test_an_order_that_no_writers_explain_is_open() -> None:
         (["first: svm", "second: mlp"], ["first: mlp", "second: svm"]),
         (["cat 0.91 best", "dog 0.85 worst"], ["cat 0.91 worst", "dog 0.85 best"]),
         (["3", "5", "3"], ["3", "3", "5"]),
+        (["cat", "dog", "bird"], ["dog", "cat", "bird"]),
         (["[[1. 2.]", " [3. 4.]", " [5. 6.]]"], ["[[1. 2.]", " [5. 6.]", " [3. 4.]]"]),
     ):
         assert of_writers(1, one, two), (one, two)
