@@ -85,7 +85,8 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     ``names`` are texts that only stand for this run: its host, user, folders and temporary folders. ``shift_s`` is what
     a variation added to its clock. ``numbered`` are folders that it made as the next of a series, each with the first.
-    ``writers`` is how many processes and threads may have printed, 0 if it is not known.
+    ``writers`` is how many processes and threads may have printed, 0 if it is not known. ``since_boot`` is the start in
+    seconds since the machine was started, as its other clocks count, 0 if it is not known.
     """
 
     started: float
@@ -96,6 +97,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     shift_s: float = 0.0
     numbered: tuple[tuple[str, str], ...] = ()
     writers: int = 0
+    since_boot: float = 0.0
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):

@@ -81,7 +81,7 @@ _NEUTRAL = _words(
     " elapsed consumed needed cost approx approximate about estimated rel abs real raw smoothed ema running inst"
     " instant instantaneous tensor array np numpy float float32 float64 int item scalar total_ secs seconds first"
     " since per with percent pct percentage ratio allocated reserved free available cached active inactive start end"
-    " metric metrics stats stat info list history log logs results result summary perf performance"
+    " metric metrics stats stat info list breakdown factor history log logs results result summary perf performance"
 )
 
 # A computation and what runs it: a time, a rate or memory of these was measured.
@@ -151,7 +151,7 @@ _SPEEDS = _words("speed rate pace velocity dt")
 _CHOSEN = _words("best worst top selected chosen winner winning predicted")
 """What makes the name of a run a result: ``best_run_name``."""
 
-_NAMES_OF_RUN = _words("run session experiment job trace request task worker actor container pod study artifact")
+_NAMES_OF_RUN = _words("cells run session experiment job trace request task worker actor container pod study artifact")
 _HOSTS = _words("host hostname node nodename machine ip addr address user username cwd pwd tmpdir tempdir")
 
 
@@ -448,6 +448,7 @@ _NUMBER = re.compile(
     r"(%|°C|/\s?[a-zµμ]+|[^\W\d_][^\d\s]*(?: per \w+)?)?"
 )
 _CLOCK_TEXT = re.compile(r"(?:(\d+) days?, ?)?(\d{1,4}):(\d\d)(?::(\d\d))?(?:[.,](\d+))?\s?([ap]m)?", re.IGNORECASE)
+_ISO_DURATION = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 _SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+[ ,]*){2,}", re.IGNORECASE)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s?([a-z]+)", re.IGNORECASE)
 _ISO = re.compile(
@@ -464,6 +465,9 @@ _C_TIME = re.compile(  # Tue Nov 25 08:12:33 2026; Nov25_08-12-33; 25 Nov 2026 0
     re.IGNORECASE,
 )
 _MAIL_TIME = re.compile(rf"{_DAY_NAME}(\d{{1,2}})[ -]{_MONTH}[ -](\d{{4}})(?:[ T]+{_TIME})?", re.IGNORECASE)
+_REPR_OF_DATE = re.compile(
+    r"datetime\.datetime\((\d+), (\d+), (\d+)(?:, (\d+))?(?:, (\d+))?(?:, (\d+))?(?:, \d+)?(?:, tzinfo=[\w.]+)?\)"
+)
 _NUMERIC_DATE = re.compile(rf"(\d\d?)[/.](\d\d?)[/.](\d{{2}}|\d{{4}})(?:,?\s+{_TIME})?")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _BARE_UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?![0-9A-Za-z])")
@@ -495,6 +499,7 @@ _CPUS = 1024
 """Times that are summed over threads are as many times longer than the run, at most."""
 
 _DAY = 86400.0
+_JULIAN = 2440587.5  # the first of January 1970 in Julian days
 _MARGIN_S, _ZONE_MARGIN_S = 120.0, 10.0
 _ZONE_S, _MOST_ZONES = 900.0, 56
 _MOST_ESTIMATED = 10 * 365 * _DAY
@@ -645,8 +650,14 @@ def _fits(meaning: Meaning, value: float, facts: RunFacts) -> bool:
         return value <= _MOST_BYTES
     if value >= 1e9 and _is_epoch(value, facts):
         return True
+    if meaning.of is _Of.DATE and (
+        _is_date_number(value, facts) or _is_now((value - _JULIAN) * _DAY, 1.0, True, facts)
+    ):
+        return True
+    if facts.since_boot and any(0 <= value * unit - facts.since_boot + 1 <= longest(facts) for unit in meaning.units):
+        return True  # of time.perf_counter
     if meaning.of is _Of.DATE:
-        return _is_date_number(value, facts)
+        return False
     most = longest(facts) * (_CPUS if meaning.summed else 1)
     counted = value == int(value) and value >= 1e3  # as perf_counter_ns does
     units = (*meaning.units, *((1e-6, 1e-9) if counted and meaning.units == _NO_UNIT else ()))
@@ -704,6 +715,9 @@ def _moment(text: str, facts: RunFacts) -> tuple[float, float, bool] | None:
         if match := _MAIL_TIME.fullmatch(text):
             day, name, year, hour, minute, second = match.groups()
             return _seconds(int(year), _MONTHS.index(name[:3].lower()) + 1, int(day), hour, minute, second)
+        if match := _REPR_OF_DATE.fullmatch(text):
+            year, month, day, hour, minute, second = match.groups()
+            return _seconds(int(year), int(month), int(day), hour, minute, second)
         if match := _NUMERIC_DATE.fullmatch(text):
             first, other, year, hour, minute, second = match.groups()
             month, day = (first, other) if int(other) > 12 or int(first) <= 12 else (other, first)
@@ -732,6 +746,10 @@ def _clock(text: str) -> float | None:
         seconds = float(f"0.{fraction}") if fraction else 0.0
         big, small = (int(first) * 3600 + int(second) * 60, int(third)) if third else (int(first) * 60, int(second))
         return seconds + big + small + int(days or 0) * _DAY + (12 * 3600 if (half or "").lower() == "pm" else 0)
+    if match := _ISO_DURATION.fullmatch(text):
+        return sum(
+            float(number or 0) * unit for number, unit in zip(match.groups(), (_DAY, 3600.0, 60.0, 1.0), strict=True)
+        )
     if _SPANS.fullmatch(text):
         parts = _SPAN.findall(text)
         if all(unit.lower() in _SPAN_UNITS for _, unit in parts):

@@ -278,7 +278,7 @@ _TOKEN = re.compile(
           (?P<unit>/\s?(?:{_UNITS})(?![\w/])|\s?(?:[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])|(?:{_UNITS})\s?/\s?[^\W\d_]+\b
               |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
               |[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%)
-            |(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/])
+            |x(?!\w)|(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/])
             |\s(?:{_UNITS})(?![\w/])(?!\s*[:=]?\s*\.?[0-9]))?
           (?![^\W_])
         | inf(?![\w]))
@@ -292,7 +292,9 @@ _TOKEN = re.compile(
         | (?:runs?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
           (?P<run>[a-z]+-[a-z]+-[0-9]+|[0-9a-f]{{32}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
       )
+      | (?P<iso_duration>PT[0-9.HMS]+(?![\w.]))
       | (?P<named_date>
+        datetime\.datetime\([0-9]+(?:,[ ][0-9]+)+(?:,[ ]tzinfo=[\w.]+)?\) |
         (?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?\s+)?(?:
           {_MONTHS}[ .]{{0,2}}[0-9]{{1,2}}(?:,?[ ][0-9]{{4}}[, ]|[ _])[ ]*[0-9]{{2}}[:-][0-9]{{2}}[:-][0-9]{{2}}
             (?:[ ][A-Z]{{3,4}})?(?:[ ][0-9]{{4}})?
@@ -348,7 +350,7 @@ _LONGEST_PARSED = 4096
 
 _KIND_OF = {
     "prefix": _MASKED, "own": _MASKED, "own_word": _MASKED, "date": _DATES, "named_date": _DATES, "clock": "clock",
-    "number": _NUMBERS, "no_number": _NUMBERS,
+    "iso_duration": "clock", "number": _NUMBERS, "no_number": _NUMBERS,
 }  # fmt: skip
 
 
@@ -638,7 +640,8 @@ class _Parser:
 
     def role(self, slot: _Slot, text: str) -> Role:
         """Return what a date or a time is."""
-        key = (slot.label, text[:16] if slot.kind == _DATES else text[:8])
+        minute = text[:16] if text[:1].isdigit() else text
+        key = (slot.label, minute if slot.kind == _DATES else text[:8])
         role = self._roles.get(key)
         if role is None:
             if len(self._roles) > 100_000:

@@ -9,6 +9,7 @@ import re
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -592,6 +593,7 @@ def facts_of(
     names = {*folders, platform.node(), spec.env.get("USER", ""), spec.mark} - {"", "/"}
     return RunFacts(
         started=started,
+        since_boot=max(0.0, started - time.time() + time.monotonic()),
         ended=ended,
         pids=frozenset(process.hello.pid for process in processes),
         names=tuple(sorted(names, key=lambda name: (-len(name), name))),

@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,6 +147,10 @@ train_wall|12
 nvlink_bandwidth|900
 checkpoint_save_time|0.5
 network_bandwidth|900
+created_at|2461004.8423
+started|datetime.datetime(2025, 11, 25, 8, 12, 45, 17)
+duration|PT0.017982S
+real-time factor|0.0131
 speedup|142.4
 rtf|0.013
 ru_utime|0.9
@@ -193,6 +198,7 @@ dir|lightning_logs/version_3
 dir|wandb/run-20251125_081233-3f2k1a9d
 name|run_20251125_081233
 dir|runs/3f2k1a9d
+cells[0].id|28830b2d
 dir|runs/2025_11_25_08_12_33
 file|events.out.tfevents.1764058355.node17.4242.0
 """
@@ -467,3 +473,10 @@ def test_the_time_of_the_run_in_any_zone(after: float, quarters: int) -> None:
     moment = datetime.fromtimestamp(FACTS.started + after, zone)
     for text in (moment.isoformat(), moment.strftime("%Y-%m-%d %H:%M:%S"), moment.strftime("%a %b %d %H:%M:%S %Y")):
         assert role("", text, FACTS) is Role.MEASUREMENT
+
+
+def test_a_clock_may_count_from_the_start_of_the_machine() -> None:
+    booted = msgspec.structs.replace(FACTS, since_boot=140000.0)
+    assert role("start_time", "140021.58", booted) is Role.MEASUREMENT
+    assert role("start_time", "150021.58", booted) is Role.RESULT
+    assert role("start_time", "140021.58", FACTS) is Role.RESULT

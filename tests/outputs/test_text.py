@@ -174,6 +174,9 @@ ZOO = {
     "megatron": ["| throughput per GPU (TFLOP/s/GPU): «75.1¦73.9» | lm loss: 1.5E+00 |"],
     "attributes": ['<testcase classname="a" name="b" time="«0.013¦0.021»">'],
     "address of a socket": ["connected to ('127.0.0.1', «39005¦41003»)"],
+    "datetime": ["{'started': datetime.datetime(2025, 11, 25, 8, «12, 33¦14, 33»), 'loss': 0.3}"],
+    "ISO duration": ["duration PT0.0«17982¦16728»S, loss 0.5571"],
+    "speedup": ["loss 0.5571, speedup: «60.47¦142.4»x, real-time factor: 0.0000«25¦35»"],
     "shares": ["time breakdown: data time «3.0¦3.4»%, forward time «61¦58»%"],
     "tensor time": ["time: tensor(0.«123¦321»)"],
 }  # fmt: skip
