@@ -42,7 +42,7 @@ def names(group: str) -> list[str]:
     return sorted(metadata.entry_points(group=group).names)
 
 
-def load(group: str, name: str, kind: str) -> Any:
+def entry_point(group: str, name: str, kind: str) -> Any:
     """Return what a name of a group stands for, which has to be imported; ``kind`` is what it is, for people.
 
     Raises UnknownNameError if there is no such name.
@@ -58,4 +58,4 @@ def load(group: str, name: str, kind: str) -> Any:
 
 def command(name: str) -> Command:
     """Return the command with a name. Raises UnknownNameError if there is none."""
-    return cast(Command, load(COMMANDS, name, "command"))
+    return cast(Command, entry_point(COMMANDS, name, "command"))

@@ -6,7 +6,7 @@ from typing import Any, Protocol, cast
 from detaudit.check import CheckRequest
 from detaudit.cli.execute import Shown
 from detaudit.config.flags import Flag
-from detaudit.entry_points import LEAVES, load
+from detaudit.entry_points import LEAVES, entry_point
 from detaudit.errors import UsageError
 from detaudit.launch import Launcher
 from detaudit.launch.plan import Settings
@@ -45,7 +45,7 @@ class Elsewhere(Protocol):
 
 def elsewhere() -> Elsewhere:
     """Return what does runs on other machines."""
-    return cast(Elsewhere, load(LEAVES, "engine_runs", "part"))
+    return cast(Elsewhere, entry_point(LEAVES, "engine_runs", "part"))
 
 
 def options_of(engine: str | None, python: str | None) -> tuple[str, ...]:

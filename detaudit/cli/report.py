@@ -12,7 +12,7 @@ from detaudit.cli.errors import print_error
 from detaudit.cli.execute import print_report, rendered
 from detaudit.cli.help import Command
 from detaudit.cli.options import OUTPUT, format_option, option
-from detaudit.entry_points import DESTINATIONS, load
+from detaudit.entry_points import DESTINATIONS, entry_point
 from detaudit.errors import DetauditError, UsageError
 from detaudit.judge.figures import figures
 from detaudit.model import Audit, Check, to_json
@@ -71,7 +71,7 @@ def destination(text: str) -> Destination:
     """
     name, _, location = text.partition(":")
     try:
-        return cast(Destination, load(DESTINATIONS, name, "destination")(location))
+        return cast(Destination, entry_point(DESTINATIONS, name, "destination")(location))
     except ImportError as error:
         raise UsageError(
             f"--to {name} needs a package that is not installed: {error}",

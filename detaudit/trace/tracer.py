@@ -17,7 +17,7 @@ from detaudit.config import choice
 from detaudit.config.flags import Catalogue, conflict
 from detaudit.config.options import Until
 from detaudit.config.recipes import Recipe
-from detaudit.entry_points import LEAVES, load
+from detaudit.entry_points import LEAVES, entry_point
 from detaudit.judge.group import GroupInProgress
 from detaudit.judge.policy import FACTOR, Ladder
 from detaudit.launch import Launcher
@@ -254,7 +254,7 @@ class Tracer:
     def _replayed(self, culprit: Culprit) -> Culprit:
         if self._request.replay is None:
             return culprit
-        make: MakeReplays = load(LEAVES, "replays", "part")
+        make: MakeReplays = entry_point(LEAVES, "replays", "part")
         replays = make(self._request.replay, self._plan, self._launcher, self._observer)
         return replays.replayed(culprit, *self._instrumented.saved)
 

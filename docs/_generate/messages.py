@@ -30,13 +30,20 @@ class MissingFixError(Exception):
 
 FOLDERS = {
     "cli": "The command line",
-    "recipe": "Flags, recipes and audits",
+    "config": "Flags, recipes and configured audits",
     "launch": "Starting runs",
-    "auditor": "Results and baselines",
+    "runs": "What runs recorded",
+    "store": "Results folders",
+    "baseline": "Baselines",
+    "compare": "Comparisons",
+    "bisect": "Bisections",
+    "ops": "Operations",
     "remote": "Runs on other machines",
+    "exports": "Reports to trackers",
     "errors": "Storage",
     "pytest_plugin": "The pytest plugin",
 }
+"""The heading of the messages of each folder or module of the package."""
 
 SORTS: Sequence[tuple[str, type[Fact], Iterable[Fact]]] = (
     ("Why a run is not compared", RunError, facts.RUN_ERRORS),
@@ -67,11 +74,13 @@ def of_errors(messages: Sequence[Message], known: dict[str, str]) -> str:
     if unused:
         raise MissingFixError(f"docs/fixes.yaml has a fix for an error that does not exist: {min(unused)!r}")
     parts = []
-    for folder in (*FOLDERS, *sorted({message.folder for message in messages} - set(FOLDERS))):
+    if unnamed := {message.folder for message in messages} - set(FOLDERS):
+        raise MissingFixError(f"no heading for the errors of {min(unnamed)}")
+    for folder, heading in FOLDERS.items():
         found = sorted((message for message in messages if message.folder == folder), key=lambda message: message.text)
         rows = [[code(one.text), _fix(one, known), _status(one)] for one in found]
         if rows:
-            parts += [f"### {FOLDERS.get(folder, folder)}", table(["error", "what to do", "exit status"], rows)]
+            parts += [f"### {heading}", table(["error", "what to do", "exit status"], rows)]
     return "\n\n".join(parts)
 
 

@@ -38,5 +38,5 @@ def connect(text: str, python: str) -> Engine:
     Raises UnknownNameError for an unknown name, UsageError for an argument that the engine cannot use.
     """
     name, _, argument = text.partition(":")
-    engine: Engine = entry_points.load(entry_points.ENGINES, name, "engine")(argument, python)
+    engine: Engine = entry_points.entry_point(entry_points.ENGINES, name, "engine")(argument, python)
     return engine
