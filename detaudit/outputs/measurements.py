@@ -34,7 +34,7 @@ _RATE = _words(
     "throughput speedup rtf fps qps ips wps tps ups sps its bandwidth gbps mbps tflops gflops mflops mfu hfu"
     " tokenspersecond"
 )
-_MEMORY = _words("memory mem ram vram rss vms uss pss hbm swap footprint maxrss")
+_MEMORY = _words("memory mem cpumem gpumem ram vram rss vms uss pss hbm swap footprint maxrss")
 _METER = _words(  # of the machine; alone, most of these are no quantity of a training
     "util utilization utilisation watts watt kwh wh joules rpm emissions co2 loadavg"
 )

@@ -310,7 +310,7 @@ _AROUND = re.compile(r" ?\0 ?")
 _BLANK = re.compile(r"[ \t\u00a0]+")
 _DRAWN = re.compile(r"([-=_*#─━═╌.~+])\1{2,}|[\u2580-\u259f━╸╺▰▱ ]*[\u2580-\u259f━╸╺▰▱]+[\u2580-\u259f━╸╺▰▱ ]*")
 _OPENERS = " \t|│┃:=>~≈\"'([{<$@"
-_WRAPPER = re.compile(r"(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
+_WRAPPER = re.compile(r"(?<![^\W_])(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
 _DELIMITER = re.compile(r"(?<=\w)[\"']\s+|[,;|│┃()\[\]{}<>]|\s[-\u2013\u2014]\s|\s{2,}|\t|\. ")
 _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _UNIT_IN_BRACKETS = re.compile(r"\s*[(\[](ms|s|secs?|seconds?|min|minutes?|h|hours?|MB|GB|MiB|GiB)[)\]]$")
@@ -415,6 +415,8 @@ def _shape(line: str) -> _Shape:
         label = _label(before, label, depth).strip(_OPENERS)
         if label.lower() == "data" and any(slot.label.lower() == "time" for slot in slots):
             label = "data time"  # as the meters of many training scripts print it
+        if label == "maintenance" and any(slot.label == "sec/tick" for slot in slots):
+            label = "elapsed"  # between ticks, as the loop of StyleGAN prints it
         if not label and token["unit"] == "%" and any(slot.meaning.is_of_machine for slot in slots):
             label = _SHARE
         if (
