@@ -481,7 +481,11 @@ _TEMPORARY = re.compile(
     r"|torchinductor|ipykernel|wandb)[-_][\w-]+"
 )
 _VERSION = re.compile(r"(?<=[/\\])version_\d+\b|\bversion_\d+(?=[/\\])")
-_RUN_STAMP = re.compile(r"(?<![\dA-Za-z])\d{8}[-_T]?\d{4,6}(?:[-_][0-9a-z]{8}\b)?")
+_RUN_STAMP = re.compile(
+    r"(?<![\dA-Za-z])(?:\d{8}[-_T]?\d{4,6}(?:[-_](?:[0-9a-z]{8}|\d{6})\b)?|(?:\d\d)?\d{4}[-_]\d{6}(?!\d))"
+)
+"""20261126_112049, maybe with a random name or microseconds; 261126-112049; 1126_112049."""
+
 _RUN_ID = re.compile(
     r"(?<=[/\\])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?=[/\\]|$)"
     r"|(?:(?<=runs[/\\])|(?<=wandb[/\\])|(?<=sweeps[/\\]))(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8}(?=[/\\]|$)"
@@ -817,7 +821,10 @@ _STAMP_IN_NAME = re.compile(
 def _is_stamp(text: str, facts: RunFacts) -> bool:
     if re.fullmatch(r"1\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?", text):
         return _is_epoch(float(text), facts)
-    digits = re.match(r"(\d{8})[-_T]?(\d{4,6})(?:[-_][0-9a-z]{8})?$", text)
-    text = f"{digits[1]} {digits[2]}" if digits else text.replace("/", " ")
+    if digits := re.match(r"(\d{8}|\d{6}|\d{4})[-_T]?(\d{4,6})(?:[-_][0-9a-z]{6,8})?$", text):
+        today = datetime.fromtimestamp(facts.started + facts.shift_s, timezone.utc).strftime("%Y%m%d")
+        text = f"{today[: 8 - len(digits[1])]}{digits[1]} {digits[2]}"
+    else:
+        text = text.replace("/", " ")
     moment = _moment(text, facts)
     return moment is not None and _is_now(*moment, facts)

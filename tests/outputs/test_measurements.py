@@ -197,6 +197,9 @@ dir|runs/Nov25_08-12-33_node17
 dir|lightning_logs/version_3
 dir|wandb/run-20251125_081233-3f2k1a9d
 name|run_20251125_081233
+dir|runs/mlp_1125_081233
+dir|runs/251125-081233
+dir|runs/run_20251125T081233_302296
 dir|runs/3f2k1a9d
 cells[0].id|28830b2d
 dir|runs/2025_11_25_08_12_33
@@ -441,7 +444,8 @@ def test_texts_that_only_differ_in_identifiers_are_equal_when_masked(a: str, b: 
 
 
 def test_a_date_that_is_not_of_the_run_is_not_masked() -> None:
-    assert masked("run_20201125_081233", FACTS) == "run_20201125_081233"
+    for name in ("run_20201125_081233", "mlp_1126_101233", "201125-081233", "1125_0.081233", "acc_1125_981233"):
+        assert masked(name, FACTS) == name
 
 
 names = st.text("abcdefghijklmnopqrstuvwxyz_./ABC019 -", max_size=40) | st.sampled_from([name for name, _, _ in TABLE])
