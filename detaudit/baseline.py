@@ -87,14 +87,14 @@ def thinned(recording: Recording) -> Recording:
 
 
 def _thin(part: Training) -> Training:
-    wanted = {stage: _kept(steps) for stage, steps in part.digests.items()}
-    if drawn := wanted.get(Stage.RNG):  # what differs later shows in the other stages
-        wanted[Stage.RNG] = [step for step in drawn if step <= 1 or step == drawn[-1]]
-    digests: dict[Stage, dict[int, tuple[str, ...]]] = {stage: {} for stage in wanted}
+    kept_steps = {stage: _kept(steps) for stage, steps in part.digests.items()}
+    if drawn := kept_steps.get(Stage.RNG):  # what differs later shows in the other stages
+        kept_steps[Stage.RNG] = [step for step in drawn if step <= 1 or step == drawn[-1]]
+    digests: dict[Stage, dict[int, tuple[str, ...]]] = {stage: {} for stage in kept_steps}
     # Step by step, because an event log has the stages of a step together.
-    for step in sorted({step for kept in wanted.values() for step in kept}):
+    for step in sorted({step for kept in kept_steps.values() for step in kept}):
         for stage, steps in part.digests.items():
-            if step in wanted[stage] and step in steps:
+            if step in kept_steps[stage] and step in steps:
                 digests[stage][step] = steps[step]
     losses = {step: part.losses[step] for step in _kept(part.losses) if step in part.losses}
     return replace(part, digests=digests, losses=losses, weight_sets=())
@@ -102,11 +102,11 @@ def _thin(part: Training) -> Training:
 
 def _kept(steps: Mapping[int, object]) -> list[int]:
     """Return the steps to keep, in the order in which they were recorded; of an event log, those that it may have."""
-    held = isinstance(steps, dict)
-    last = max([0, *steps]) if held else next(reversed(cast("Reversible[int]", steps)), 0)
+    in_memory = isinstance(steps, dict)
+    last = max([0, *steps]) if in_memory else next(reversed(cast("Reversible[int]", steps)), 0)
     stride = max(last // KEPT_STEPS + 1, _STEPS_PER_KEPT)
     kept = {last, *(2**power for power in range(last.bit_length())), *range(0, last + 1, stride)}
-    return [step for step in steps if step in kept or step < 0] if held else sorted(kept)
+    return [step for step in steps if step in kept or step < 0] if in_memory else sorted(kept)
 
 
 def asked(recording: Recording) -> dict[str, str]:
@@ -188,8 +188,8 @@ def find(path: Path, name: str) -> Recording:
 def write_lock(path: Path, audits: Mapping[str, Recording]) -> None:
     """Write a lock file. Raises StorageError if that fails."""
     lock = Lock(schema_version=SCHEMA_VERSION, audits=dict(sorted(audits.items())))
-    found = json.loads(encode(_without_defaults(lock)))
-    store.write(path, f"{_laid_out(found)}\n".encode(), shared=True)
+    document = json.loads(encode(_without_defaults(lock)))
+    store.write(path, f"{_laid_out(document)}\n".encode(), shared=True)
 
 
 def _without_defaults(value: Any) -> Any:
@@ -224,12 +224,12 @@ def changes(name: str, old: Recording | None, new: Recording) -> list[LockChange
     """Return what changed in a baseline; nothing if it is the same."""
     if old is None:
         return [LockChange(audit=name, new_ranks=new.run.ranks)]
-    found = []
+    changed = []
     if not comparer.same(old.run, new.run):
-        found.append(LockChange(audit=name, old_ranks=old.run.ranks, new_ranks=new.run.ranks))
+        changed.append(LockChange(audit=name, old_ranks=old.run.ranks, new_ranks=new.run.ranks))
     a, b = (dict(asked(side), **side.environment) for side in (old, new))
-    found += [LockChange(audit=name, name=one.name, old=one.a, new=one.b) for one in environment.changes(a, b)]
-    return found or ([LockChange(audit=name)] if old != new else [])
+    changed += [LockChange(audit=name, name=one.name, old=one.a, new=one.b) for one in environment.changes(a, b)]
+    return changed or ([LockChange(audit=name)] if old != new else [])
 
 
 # Load what one run recorded: from the results folder of an audit, or from a lock file.
@@ -243,8 +243,8 @@ class Loaded:
     warnings: tuple[Warning, ...] = ()
 
 
-def load(place: str, recipe: str | None = None, losses: re.Pattern[str] | None = None) -> Loaded:
-    """Return what is recorded at ``place``: the folder of an audit, its audit.json, or ``LOCK#NAME``.
+def load(location: str, recipe: str | None = None, losses: re.Pattern[str] | None = None) -> Loaded:
+    """Return what is recorded at ``location``: the folder of an audit, its audit.json, or ``LOCK#NAME``.
 
     Of an audit that is the first finished run with ``recipe``, by default its first recipe. Printed losses are read
     again with the pattern ``losses``.
@@ -252,20 +252,20 @@ def load(place: str, recipe: str | None = None, losses: re.Pattern[str] | None =
     Raises AuditNotFoundError or ConfigError if nothing can be read, UnknownNameError for a recipe or baseline that does
     not exist, NothingToCompareError if no run recorded anything.
     """
-    path, name = _split(place)
+    path, name = _split(location)
     if _is_lock(path) or (name and not path.is_dir()):
         return Loaded(_of_lock(path, name))
     if name:
         raise UsageError(f"{path} has no baselines, so none called {name!r}", "--recipe NAME chooses among recipes.")
     audit = store.load(path)
-    group = _group(audit, recipe, place)
-    return _of_run(place, path if path.is_dir() else path.parent, audit, group, losses)
+    group = _group(audit, recipe, location)
+    return _of_run(location, path if path.is_dir() else path.parent, audit, group, losses)
 
 
-def _split(place: str) -> tuple[Path, str]:
-    if "#" not in place or Path(place).exists():
-        return Path(place), ""
-    path, _, name = place.rpartition("#")
+def _split(location: str) -> tuple[Path, str]:
+    if "#" not in location or Path(location).exists():
+        return Path(location), ""
+    path, _, name = location.rpartition("#")
     return Path(path), name
 
 
@@ -273,56 +273,56 @@ def _is_lock(path: Path) -> bool:
     if path.name.endswith(".lock.json"):
         return True
     try:
-        found = json.loads(path.read_bytes())
+        document = json.loads(path.read_bytes())
     except (OSError, RecursionError, ValueError):
         return False
-    return isinstance(found, dict) and "audits" in found
+    return isinstance(document, dict) and "audits" in document
 
 
 def _of_lock(path: Path, name: str) -> Recording:
-    found = find(path, name)
-    if not found.run.parts:
+    recording = find(path, name)
+    if not recording.run.parts:
         raise NothingToCompareError(f"the run of the baseline in {path} recorded nothing")
-    return found
+    return recording
 
 
-def _group(audit: Audit, recipe: str | None, place: str) -> Group:
+def _group(audit: Audit, recipe: str | None, location: str) -> Group:
     if not audit.groups:
-        raise NothingToCompareError(f"{place} was interrupted before its first run", "Run it again.")
-    found = next((group for group in audit.groups if recipe in (None, group.recipe.name)), None)
-    if found is None:
-        raise unknown("recipe", recipe or "", [group.recipe.name for group in audit.groups], str(place))
-    return found
+        raise NothingToCompareError(f"{location} was interrupted before its first run", "Run it again.")
+    chosen = next((group for group in audit.groups if recipe in (None, group.recipe.name)), None)
+    if chosen is None:
+        raise unknown("recipe", recipe or "", [group.recipe.name for group in audit.groups], str(location))
+    return chosen
 
 
-def _of_run(place: str, folder: Path, audit: Audit, group: Group, losses: re.Pattern[str] | None) -> Loaded:
+def _of_run(location: str, folder: Path, audit: Audit, group: Group, losses: re.Pattern[str] | None) -> Loaded:
     run = group.first_finished
     if run is None or not (run.ranks or losses):
         failed = next((one.errors for one in group.runs), ())
         raise NothingToCompareError(
-            f"{place} has no run with recipe {group.recipe.name} that can be compared",
+            f"{location} has no run with recipe {group.recipe.name} that can be compared",
             "--recipe NAME chooses another recipe.",
             (OnlyProbes(),) if run else failed,
         )
     logs = logs_of(run, folder)
-    parts = (*trained(run, logs), *_printed(place, run, logs, losses), *_artifacts(run))
+    parts = (*trained(run, logs), *_printed(location, run, logs, losses), *_artifacts(run))
     if not parts:
-        raise NothingToCompareError(f"{place} has only printed losses", "Pass --loss-pattern REGEX to compare them.")
+        raise NothingToCompareError(f"{location} has only printed losses", "Pass --loss-pattern REGEX to compare them.")
     relevant = environment.relevant(audit.environment)
     recording = recording_of(
         audit.target or audit.command, group.recipe, relevant, run, record_of(parts, files.kept(logs))
     )
-    return Loaded(recording, tuple(_doubts(place, group, run, losses)))
+    return Loaded(recording, tuple(_doubts(location, group, run, losses)))
 
 
-def _printed(place: str, run: Run, logs: Path, losses: re.Pattern[str] | None) -> Iterator[Training]:
+def _printed(location: str, run: Run, logs: Path, losses: re.Pattern[str] | None) -> Iterator[Training]:
     if losses is None:
         return
-    found = printed.read(logs / "stdout.log", losses)
-    if found.training is None:
-        message = f"no losses can be read from the stdout of run {run.id} in {place}"
-        raise NothingToCompareError(message, "Change the pattern, or leave it out.", (found.error,))
-    yield found.training
+    reading = printed.read(logs / "stdout.log", losses)
+    if reading.training is None:
+        message = f"no losses can be read from the stdout of run {run.id} in {location}"
+        raise NothingToCompareError(message, "Change the pattern, or leave it out.", (reading.error,))
+    yield reading.training
 
 
 def _artifacts(run: Run) -> Iterator[Training]:
@@ -333,9 +333,9 @@ def _artifacts(run: Run) -> Iterator[Training]:
             yield Training(framework=rank.framework, digests=file_digests(run.artifacts), final=final)
 
 
-def _doubts(place: str, group: Group, run: Run, losses: re.Pattern[str] | None) -> Iterator[Warning]:
+def _doubts(location: str, group: Group, run: Run, losses: re.Pattern[str] | None) -> Iterator[Warning]:
     if group.verdict is Verdict.NONDETERMINISTIC:
-        yield RunsDiffer(recording=place)
+        yield RunsDiffer(recording=location)
     if losses is None and any(rank.framework == Stage.STDOUT for rank in run.ranks):
-        yield PrintedLossesSkipped(recording=place)
-    yield from (replace(warning, recording=place) for warning in run.warnings)
+        yield PrintedLossesSkipped(recording=location)
+    yield from (replace(warning, recording=location) for warning in run.warnings)

@@ -158,10 +158,10 @@ def _explanation(matched: Sequence[Matched], shared: Mapping[int, Shared], diffe
         return group.explanation(differs.stage, _ordered({stage for one in shared.values() for stage in one.stages}))
     if differs.at_end or differs.of_fit:
         return group.of_difference(differs, ())
-    found = shared[pair.rank]
-    if found.before < differs.step - 1:
-        return Explanation(gap=(found.before, differs.step))
-    return group.explanation(differs.stage, _ordered(found.there))
+    of_rank = shared[pair.rank]
+    if of_rank.before < differs.step - 1:
+        return Explanation(gap=(of_rank.before, differs.step))
+    return group.explanation(differs.stage, _ordered(of_rank.there))
 
 
 def _ordered(stages: set[Stage]) -> tuple[Stage, ...]:
@@ -177,8 +177,8 @@ def _losses(rank: int, a: Training, b: Training) -> Iterator[LossPair]:
 def _distance(a: Number, b: Number) -> float | None:
     if not isinstance(a, float | int) or not isinstance(b, float | int):
         return None
-    found = abs(a - b)
-    return found if math.isfinite(found) else None
+    apart = abs(a - b)
+    return apart if math.isfinite(apart) else None
 
 
 def _weights(part: Training) -> tuple[Weight, ...]:
@@ -192,14 +192,14 @@ def _layout(part: Training) -> Layout:
 def _same_layout(a: Training, b: Training) -> list[int]:
     """Return the places at which both sides have a tensor of one type and shape, if they have the same number."""
     ours, theirs = _layout(a), _layout(b)
-    return [place for place in range(len(ours)) if ours[place] == theirs[place]] if len(ours) == len(theirs) else []
+    return [index for index in range(len(ours)) if ours[index] == theirs[index]] if len(ours) == len(theirs) else []
 
 
 def _differing_weights(rank: int, a: Training, b: Training) -> Iterator[WeightPair]:
-    for place in _same_layout(a, b):
-        x, y = _weights(a)[place], _weights(b)[place]
+    for index in _same_layout(a, b):
+        x, y = _weights(a)[index], _weights(b)[index]
         if x.digest != y.digest:
-            yield WeightPair(rank=rank, place=place, dtype=x.dtype, shape=x.shape, a=x.sum, b=y.sum)
+            yield WeightPair(rank=rank, place=index, dtype=x.dtype, shape=x.shape, a=x.sum, b=y.sum)
 
 
 def _warnings(a: Recording, b: Recording, names: tuple[str, str]) -> Iterator[Warning]:
@@ -232,8 +232,8 @@ def _rank_warnings(matched: Sequence[Matched]) -> Iterator[Warning]:
         if len(ours) != len(theirs):
             yield TensorCountsDiffer(rank=rank, a=len(ours), b=len(theirs))
         elif ours != theirs:
-            place = next(place for place in range(len(ours)) if ours[place] != theirs[place])
-            yield TensorLayoutsDiffer(rank=rank, place=place, a=ours[place], b=theirs[place])
+            index = next(index for index in range(len(ours)) if ours[index] != theirs[index])
+            yield TensorLayoutsDiffer(rank=rank, place=index, a=ours[index], b=theirs[index])
 
 
 def _next_steps(command: Sequence[str]) -> tuple[NextStep, ...]:
