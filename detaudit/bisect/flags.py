@@ -76,8 +76,8 @@ def evidence(answer: Answer | None, trials: Trials, rules: Rules) -> Evidence | 
     if answer is None or answer.needed is None:
         return None
     proof = trials.of(rules.closed(answer.needed))
-    found = verdict.evidence(answer.matching, answer.through, answer.whole)
-    return replace(found, trial=proof.name if proof is not None else None)
+    confirmed = verdict.evidence(answer.matching, answer.through, answer.complete)
+    return replace(confirmed, trial=proof.name if proof is not None else None)
 
 
 MOST_LINES = 5
@@ -92,10 +92,10 @@ def needed(
     ``devices`` are those of the weights, as far as known; ``folder`` has the user's files.
     """
     flags = answer.needed or ()
-    found = []
+    needed_flags = []
     for flag in flags:
         row, lines = catalogue.get(flag), catalogue.by_hand(flag, devices)
-        found.append(
+        needed_flags.append(
             NeededFlag(
                 flag=flag,
                 title=row.title,
@@ -109,7 +109,7 @@ def needed(
                 acts_on=_acts_on(row, _without(trials, answer.without[flag]), folder),
             )
         )
-    return tuple(found)
+    return tuple(needed_flags)
 
 
 def _without(trials: Trials, result: TrialResult) -> Group | None:
@@ -128,12 +128,12 @@ def _acts_on(flag: Flag, without: Group | None, folder: Path) -> tuple[LineToFix
     if flag.causes[:1] != (Cause.MEMORY,):
         lines = [source for source in lines if source.kind is not SourceKind.UNINITIALIZED]
     lines.sort(key=lambda source: source.suspect)
-    found = []
+    lines_to_fix = []
     for source in lines[:MOST_LINES]:
         edit = edits.edit(folder, source.file, source.line, source.kind)
         repeated = edit is None and edits.is_repeated_in(folder, source.file, source.line, source.kind)
-        found.append(LineToFix(source=source, edit=edit, repeated=repeated))
-    return tuple(found)
+        lines_to_fix.append(LineToFix(source=source, edit=edit, repeated=repeated))
+    return tuple(lines_to_fix)
 
 
 def _left_out(trials: Trials, name: str) -> LeftOut | None:
@@ -163,9 +163,9 @@ def measure(answer: Answer, needed_flags: Iterable[NeededFlag], trials: Trials, 
         if answer.without[one.flag].outcome is TrialOutcome.FAILS:
             continue
         tried = [rules.closed([*bare, other.flag]) for other in one.alternatives if other.matching]
-        for whole in (rules.closed(flags), *tried):
+        for fixing in (rules.closed(flags), *tried):
             for pair in range(PAIRS):
-                for timed in (bare, whole) if pair % 2 == 0 else (whole, bare):
+                for timed in (bare, fixing) if pair % 2 == 0 else (fixing, bare):
                     trials.time_once(timed)
     return with_costs(answer, needed_flags, trials, rules)
 
@@ -212,22 +212,22 @@ def find_alternatives(
     Those that were tried come first; one that does not fix it is left out.
     """
     rest = rules.without(answer.needed or (), flag)
-    found = []
+    alternatives = []
     for other in others:
         if other in answer.failing or rules.exclude(other, rest):
             continue
         title = catalogue.get(other).title
         finding = tried_with(rules.closed([*rest, other])) if tried_with is not None else None
         if finding is None:
-            found.append(Alternative(flag=other, title=title))
+            alternatives.append(Alternative(flag=other, title=title))
         elif finding.outcome is TrialOutcome.MATCHES:
-            found.append(Alternative(flag=other, title=title, matching=finding.runs, through=finding.through))
-    return tuple(sorted(found, key=lambda one: not one.matching))
+            alternatives.append(Alternative(flag=other, title=title, matching=finding.runs, through=finding.through))
+    return tuple(sorted(alternatives, key=lambda one: not one.matching))
 
 
 def failing(answer: Answer | None, groups: Sequence[Group]) -> tuple[FailingFlag, ...]:
     """Return the flags with which the training fails, and why."""
-    found = []
+    failing_flags = []
     for flag in answer.failing if answer else ():
         runs = (
             run
@@ -238,8 +238,8 @@ def failing(answer: Answer | None, groups: Sequence[Group]) -> tuple[FailingFlag
         )
         run = next(runs, None)
         message = run.stderr_tail[-1] if run and run.stderr_tail else ""
-        found.append(FailingFlag(flag=flag, message=message, errors=run.errors if run else ()))
-    return tuple(found)
+        failing_flags.append(FailingFlag(flag=flag, message=message, errors=run.errors if run else ()))
+    return tuple(failing_flags)
 
 
 def write_recipe(folder: Path, answer: Answer, rules: Rules, seed: int) -> Path | None:
@@ -324,14 +324,14 @@ def order(flags: Iterable[Flag], clues: Clues) -> tuple[list[Flag], int]:
     def seeds(flag: Flag) -> bool:
         return bool(flag.call) and Cause.SEED in flag.causes and (flag.module or flag.framework) in clues.generators
 
-    def place(flag: Flag) -> tuple[bool, bool, int]:
+    def priority(flag: Flag) -> tuple[bool, bool, int]:
         named = matching(flag.matches, clues.sources)
         cause = min(likely.index(cause) for cause in flag.causes)
         unseen = unnamed and bool(flag.matches) and flag.causes[0] in _OBSERVED
         far = (_LAST_RESORT + 1 if flag.action == "fallback" else 0) + (_LAST_RESORT + 1 if unseen else 0)
         return not seeds(flag), not named, 2 * cause + far
 
-    ordered = sorted(flags, key=place)
+    ordered = sorted(flags, key=priority)
     return ordered, max(1, sum(map(seeds, ordered)))
 
 
@@ -424,8 +424,8 @@ class Bisector:
             return WholeRuns(trials.ask)
         return Horizon(trials, self._question.full, self._announce)
 
-    def _announce(self, runs: int, through: int, whole: int) -> None:
-        self._observer.proof_started(runs, through, whole, self._trials.takes_s(runs, through, whole))
+    def _announce(self, runs: int, through: int, complete: int) -> None:
+        self._observer.proof_started(runs, through, complete, self._trials.takes_s(runs, through, complete))
 
     def _plan(self, flags: Flags, name: str) -> GroupPlan:
         question = self._question
@@ -478,12 +478,12 @@ class Bisector:
         self._file = write_recipe(self._question.settings.out, answer, rules, self._question.seed)
         applying = {flag.id for flag in self._known.flags} if self._known else set()
         tried_with = self._try if self._question.alternatives else None
-        found = []
+        with_alternatives = []
         for one in self._needed:
             others = [other for other in rules.alternatives.get(one.flag, ()) if other in applying]
             alternatives = find_alternatives(one.flag, answer, others, rules, catalogue, tried_with)
-            found.append(replace(one, alternatives=alternatives))
-        self._needed = with_costs(answer, found, trials, rules)
+            with_alternatives.append(replace(one, alternatives=alternatives))
+        self._needed = with_costs(answer, with_alternatives, trials, rules)
         if self._question.costs:
             self._needed = measure(answer, self._needed, trials, rules)
         proof = trials.of(rules.closed(answer.needed or ()))

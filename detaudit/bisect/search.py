@@ -69,10 +69,10 @@ class WholeRuns:
         known = self._matching.get(flags)
         if known is not None and known.runs >= runs:
             return known
-        found = self._ask(flags, runs)
-        if found.outcome is TrialOutcome.MATCHES:
-            self._matching[flags] = found
-        return found
+        result = self._ask(flags, runs)
+        if result.outcome is TrialOutcome.MATCHES:
+            self._matching[flags] = result
+        return result
 
     def forget(self) -> None:
         """Ask again about what matched: there may be runs since that differ."""
@@ -101,7 +101,7 @@ class Facts:
     @property
     def rate(self) -> float:
         """The lowest rate at which runs were observed to differ, 1 if they did at once."""
-        return min((1 / max(1, found.runs - 1) for found in self._differs.values()), default=1.0)
+        return min((1 / max(1, result.runs - 1) for result in self._differs.values()), default=1.0)
 
     @property
     def best(self) -> Flags | None:
@@ -116,12 +116,12 @@ class Facts:
         for known in (self._differs, self._fails):
             if flags in known:
                 return known[flags]
-        concluded = next((found for more, found in self._differs.items() if flags < more), None)
+        concluded = next((result for more, result in self._differs.items() if flags < more), None)
         if concluded is not None and not seen and self._trials.went_through(flags, concluded.step):
             return concluded
-        found = question(flags)
-        self._take(flags, found)
-        return found if concluded is None or found.outcome is not TrialOutcome.MATCHES else concluded
+        result = question(flags)
+        self._take(flags, result)
+        return result if concluded is None or result.outcome is not TrialOutcome.MATCHES else concluded
 
     def _take(self, flags: Flags, result: TrialResult) -> None:
         if result.outcome is TrialOutcome.MATCHES:
@@ -148,10 +148,10 @@ class Rules:
 
     def closed(self, flags: Iterable[str]) -> Flags:
         """Return the flags and everything they require."""
-        found = set(flags)
-        while more := {needed for flag in found for needed in self.requires.get(flag, ())} - found:
-            found |= more
-        return frozenset(found)
+        closure = set(flags)
+        while more := {needed for flag in closure for needed in self.requires.get(flag, ())} - closure:
+            closure |= more
+        return frozenset(closure)
 
     def exclude(self, flag: str, others: Iterable[str]) -> bool:
         """Whether a flag conflicts with one of the others."""
@@ -236,7 +236,7 @@ class Growth:
         """
         chosen: list[str] = []
         tail: list[str] = []
-        found = latest = base
+        furthest = latest = base
         size = 0
         while True:
             order, together = self._order(latest, front, [*chosen, *tail])
@@ -248,8 +248,8 @@ class Growth:
             if trial.outcome is TrialOutcome.FAILS:
                 self._failures.learn(chosen, tried[len(chosen) :], self._fails)
                 tail = [flag for flag in tail if flag not in self._failures.alone]
-            elif trial.place > found.place and len(tried) > len(chosen):
-                chosen, tail, found, latest, size = tried, [], trial, trial, 0
+            elif trial.position > furthest.position and len(tried) > len(chosen):
+                chosen, tail, furthest, latest, size = tried, [], trial, trial, 0
             elif len(tail) + len(order) <= size:
                 return False, tried
             else:
@@ -283,7 +283,7 @@ MOST_ROUNDS = 20
 class Answer:
     """The answer of a search. ``needed`` is None if nothing fixes it, and empty if nothing needs a fix.
 
-    ``matching`` runs match with the needed flags through the step ``through``, ``whole`` of them to their ends; both
+    ``matching`` runs match with the needed flags through the step ``through``, ``complete`` of them to their ends; both
     are None if all did. ``without`` has the result of leaving each alone out; ``failing`` are flags with which the
     training fails; ``proven`` says that nothing contradicts the answer, and ``differed`` that runs without flags were
     observed to differ.
@@ -296,7 +296,7 @@ class Answer:
     proven: bool = False
     differed: bool = True
     through: int | None = None
-    whole: int | None = None
+    complete: int | None = None
 
 
 class Search:
@@ -319,7 +319,7 @@ class Search:
         """Search, and return a minimal set that runs confirm."""
         base = self._proven((), ())
         if base.outcome is TrialOutcome.MATCHES:
-            return Answer((), base.runs, proven=True, differed=False, through=base.through, whole=base.whole)
+            return Answer((), base.runs, proven=True, differed=False, through=base.through, complete=base.complete)
         if base.outcome is TrialOutcome.FAILS:
             return Answer(None, base.runs, differed=False)
         for _ in range(MOST_ROUNDS):
@@ -395,7 +395,7 @@ class Search:
             tuple(self._failures.alone),
             proven=not unproven,
             through=result.through,
-            whole=result.whole,
+            complete=result.complete,
         )
 
 
@@ -410,7 +410,7 @@ class Effect:
     """
 
     variation: str
-    found: TrialResult
+    result: TrialResult
     together_with: tuple[str, ...] = ()
 
     @property
@@ -470,12 +470,12 @@ class SensitivitySearch:
         return self._asked(self._all - pinned, runs)
 
     def _asked(self, varied: Flags, runs: int) -> TrialResult:
-        found = self._ask(varied, runs)
+        result = self._ask(varied, runs)
         if not varied:
-            self._control = found
-        if found.outcome is TrialOutcome.DIFFERS:
-            self._rate = min(self._rate, 1 / max(1, found.runs - 1))
-        return found
+            self._control = result
+        if result.outcome is TrialOutcome.DIFFERS:
+            self._rate = min(self._rate, 1 / max(1, result.runs - 1))
+        return result
 
     def _effect(self, variation: str, harmless: Sequence[str], seen: TrialResult) -> Effect:
         """Return a minimal set of variations that shows this one."""
@@ -484,10 +484,10 @@ class SensitivitySearch:
         def shows(together_with: list[str]) -> bool:
             varied = frozenset({variation, *together_with})
             if varied not in shown:
-                found = self._asked(varied, runs_needed(PROBE_ERROR, self._rate))
-                if found.outcome is not TrialOutcome.DIFFERS:
+                result = self._asked(varied, runs_needed(PROBE_ERROR, self._rate))
+                if result.outcome is not TrialOutcome.DIFFERS:
                     return False
-                shown[varied] = found
+                shown[varied] = result
             return True
 
         together_with = () if shows([]) else tuple(minimal(harmless, shows))

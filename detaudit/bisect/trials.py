@@ -204,7 +204,7 @@ class Trials:
         self._observer.run_finished(trial.group.result().runs[-1])
 
     def _take(self, trial: Trial, result: Result) -> None:
-        trial.group.add(result.run, result.processes, result.record, place=result.place)
+        trial.group.add(result.run, result.processes, result.record, machine=result.place)
         if result.place is not None and not self._elsewhere:
             self.environment, self._elsewhere = copy.deepcopy(dict(result.place.described)), True
         environment.add_processes(self.environment, result.processes)
@@ -216,8 +216,10 @@ class Trials:
         group = trial.group.result()
         if trial.group.differs:
             first = group.first_difference
-            found = next((run.first_difference for run in group.runs if first and run.id == first.runs[1]), None)
-            return TrialResult(TrialOutcome.DIFFERS, len(group.runs), found.order if found else (), trial.name)
+            difference = next((run.first_difference for run in group.runs if first and run.id == first.runs[1]), None)
+            return TrialResult(
+                TrialOutcome.DIFFERS, len(group.runs), difference.order if difference else (), trial.name
+            )
         if broken(group):
             return TrialResult(TrialOutcome.FAILS, len(group.runs), name=trial.name)
         return TrialResult(TrialOutcome.MATCHES, len(group.runs), name=trial.name)
@@ -291,11 +293,11 @@ class ControlledTrials(Trials):
 
     def _finding(self, trial: Trial) -> TrialResult:
         """Return the result of a trial; a variation has an effect if only it makes the training fail."""
-        found = super()._finding(trial)
+        finding = super()._finding(trial)
         varied = frozenset(one.id for one in trial.plan.varying.varying)
-        if found.outcome is TrialOutcome.FAILS and varied:
-            return replace(found, outcome=TrialOutcome.DIFFERS)
-        return found
+        if finding.outcome is TrialOutcome.FAILS and varied:
+            return replace(finding, outcome=TrialOutcome.DIFFERS)
+        return finding
 
 
 # Trials whose runs are ended once they got as far as the question asks; see horizon.Trainings.
@@ -344,13 +346,13 @@ class LimitedTrials(Trials):
             self.length = Length(result.run.steps, result.run.wall_s)
         trial.reached.append(_reached(trial, furthest))
 
-    def takes_s(self, runs: int, through: int, whole: int) -> float:
+    def takes_s(self, runs: int, through: int, complete: int) -> float:
         """Return about how many seconds it takes to run so many times through a step, and to the end."""
         if self.length is None:
             return 0.0
         steps, seconds = max(1, self.length.steps), self.length.seconds
         step_s = min(self.pace(NONE) or seconds / steps, seconds / steps)
-        return runs * (seconds - max(0, steps - through) * step_s) + whole * seconds
+        return runs * (seconds - max(0, steps - through) * step_s) + complete * seconds
 
 
 def _reached(trial: Trial, furthest: int) -> OneRun:

@@ -61,7 +61,7 @@ def _effect(effect: Effect, row: Variation, trials: ControlledTrials, catalogue:
 
 
 def _example(effect: Effect, trials: ControlledTrials) -> EffectExample:
-    group = trials.named(effect.found.name).group.result()
+    group = trials.named(effect.result.name).group.result()
     first_difference = group.first_difference
     if first_difference is not None:
         run = next(
@@ -170,11 +170,11 @@ class VariationBisector:
         group = self._trials.named(result.name).group.result()
         likely = LIKELY[group.first_difference.stage] if group.first_difference is not None else ()
 
-        def place(one: Variation) -> tuple[bool, int]:
+        def priority(one: Variation) -> tuple[bool, int]:
             named = matching(one.matches, group.sources)
             return not named, likely.index(one.cause) if one.cause in likely else 0
 
-        return [one.id for one in sorted(self._varying.varying, key=place)], 1
+        return [one.id for one in sorted(self._varying.varying, key=priority)], 1
 
     def _save(self) -> None:
         store.save(self._question.settings.out, self.result())
@@ -184,8 +184,8 @@ class VariationBisector:
         question, answer, groups = self._question, self._answer, self._trials.groups
         requested, outcome, losses = self._varying.varying, self._outcome(), question.settings.loss_pattern
         answered = answer is not None and answer.effects is not None
-        found = answer.effects if answer is not None and answer.effects is not None else ()
-        effects = effects_of(found, requested, self._trials, question.catalogue)
+        known_effects = answer.effects if answer is not None and answer.effects is not None else ()
+        effects = effects_of(known_effects, requested, self._trials, question.catalogue)
         affecting = {one.variation for one in effects}
         return VariationBisection(
             schema_version=SCHEMA_VERSION,

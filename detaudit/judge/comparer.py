@@ -72,12 +72,12 @@ def _trained(a: Sequence[Training], b: Sequence[Training], *, ended: bool) -> li
             placed = [one for one in placed if one is not matched[rank]]
     left = [(_likeness(part), part) for part in (*(part for part in b if part.unplaced), *placed)]
     ours = [_likeness(part) for part in a] if left else []
-    for place in range(4):
+    for level in range(4):
         for rank in [rank for rank in range(len(ours)) if rank not in matched]:
-            found = next((one for one in left if one[0][place] == ours[rank][place]), None)
-            if found is not None:
-                matched[rank] = found[1]
-                left.remove(found)
+            counterpart = next((one for one in left if one[0][level] == ours[rank][level]), None)
+            if counterpart is not None:
+                matched[rank] = counterpart[1]
+                left.remove(counterpart)
     return [Matched(rank, a[rank], other) for rank, other in sorted(matched.items())]
 
 
@@ -95,8 +95,10 @@ def identity(run: RunRecord) -> str:
 
 
 def _key(part: Training) -> str:
-    found = [(stage, blocks.fingerprint(part.digests[stage])) for stage in sorted(results(part) & part.digests.keys())]
-    return _digest((end(part), also_at_end(part), found))
+    fingerprints = [
+        (stage, blocks.fingerprint(part.digests[stage])) for stage in sorted(results(part) & part.digests.keys())
+    ]
+    return _digest((end(part), also_at_end(part), fingerprints))
 
 
 def _digest(value: object) -> str:
@@ -161,17 +163,17 @@ class Shared:
 
 def shared_of(pair: Matched, differs: Difference | None) -> Shared:
     """Return what both sides recorded of a rank; ``differs`` is where they first differ."""
-    found, counted = Shared(), 0
+    recorded, counted = Shared(), 0
     at = differs.step if differs else -1
     for step, stage, *_ in shared_digests(pair):
-        found.stages.add(stage)
+        recorded.stages.add(stage)
         if step > counted and stage in RESULTS:
-            found.steps, counted = found.steps + 1, step
+            recorded.steps, counted = recorded.steps + 1, step
         if step < at:
-            found.before = step
+            recorded.before = step
         elif step == at:
-            found.there.add(stage)
-    return found
+            recorded.there.add(stage)
+    return recorded
 
 
 # Name what differs between two trainings: the tensor of a model, the fit, the file, the part of a value.
@@ -182,33 +184,33 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
     if stage is Stage.STATE:
         differing = _differing_tensors(a, b)
         differing = {tensor for tensor in differing if not tensor.name.startswith("unnamed ")} or differing
-        found = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
+        names = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
     elif stage is Stage.HYPERPARAMETERS:
         before, after = (_in_force(part, step) for part in (a, b))
         changed = (name for name in before if name in after and before[name] != after[name])
-        found = {f"{name} {before[name]} and {after[name]}" for name in changed}
+        names = {f"{name} {before[name]} and {after[name]}" for name in changed}
     elif stage in NAMED or a.framework in FITTED:
         one, other = (part.digests.get(stage, {}).get(step, ()) for part in (a, b))
-        found = {part.partition(" ")[2] for part in {*one} ^ {*other}} - {""}
+        names = {part.partition(" ")[2] for part in {*one} ^ {*other}} - {""}
         if stage is Stage.ARTIFACT:  # a file has a digest of its own, which what is in it says better
-            found -= {name.partition(": ")[0] for name in found if ": " in name}
+            names -= {name.partition(": ")[0] for name in names if ": " in name}
     else:
-        found = set()
-    if not found:
+        names = set()
+    if not names:
         return None
-    first, *more = sorted(found)
+    first, *more = sorted(names)
     return f"{first} and {len(more)} more" if more else first
 
 
 def _in_force(part: Training, step: int) -> dict[str, str]:
     """Return the hyperparameters with which a step was made: they were recorded when they changed."""
-    found: dict[str, str] = {}
+    hyperparameters: dict[str, str] = {}
     recorded = part.digests.get(Stage.HYPERPARAMETERS, {})
     for one in sorted(one for one in recorded if one <= step):
         for event in recorded[one]:
             values = (value.partition("=") for value in event.partition(" ")[2].split("; "))
-            found.update({name: value for name, _, value in values})
-    return found
+            hyperparameters.update({name: value for name, _, value in values})
+    return hyperparameters
 
 
 def _differing_tensors(a: Training, b: Training) -> set[ModelTensor]:
@@ -234,8 +236,8 @@ def first_difference(
     follows is unknown and not compared.
     """
     difference = _first_of_parts(a, b, through, shared)
-    whole = through is None and a.through is None and b.through is None
-    return difference or (_first_output(a, b) if whole else None)
+    complete = through is None and a.through is None and b.through is None
+    return difference or (_first_output(a, b) if complete else None)
 
 
 def _first_output(a: RunRecord, b: RunRecord) -> Difference | None:
@@ -267,14 +269,14 @@ def _first_of_parts(a: RunRecord, b: RunRecord, through: int | None, shared: boo
     if complete and not differing:
         return None
     # If the results of all trainings match, what explains a training explains nothing.
-    beside = bool(differing) and all(pair.a.framework in UNHOOKED for pair in differing)
-    chosen = differing if beside else matched
-    found = [difference for pair in chosen if (difference := _first(pair, _limit(pair, through), shared))]
+    only_unhooked = bool(differing) and all(pair.a.framework in UNHOOKED for pair in differing)
+    chosen = differing if only_unhooked else matched
+    candidates = [difference for pair in chosen if (difference := _first(pair, _limit(pair, through), shared))]
     if not complete:
         missing = min(len(a.trainings), len(b.trainings))
-        found.append(Difference(rank=missing, step=0, stage=Stage.STEPS))
-    first = min(found, key=lambda difference: difference.order)
-    same = (one.rank for one in found if one is not first and one.order == first.order)
+        candidates.append(Difference(rank=missing, step=0, stage=Stage.STEPS))
+    first = min(candidates, key=lambda difference: difference.order)
+    same = (one.rank for one in candidates if one is not first and one.order == first.order)
     return replace(first, also=tuple(rank for rank in same if _of_one_job(a, first.rank, rank)))
 
 
@@ -333,9 +335,9 @@ def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int |
     stages = RESULTS if unrecorded or seldom else {difference.stage}
     for block in shared_blocks(pair, last=difference.step):
         equal = (step for step, stage, x, y in block if stage in stages and step <= difference.step and x == y)
-        found = max(equal, default=None)
-        if found is not None:
-            return found
+        latest = max(equal, default=None)
+        if latest is not None:
+            return latest
     return None
 
 
@@ -366,12 +368,12 @@ def _first_steps(pair: Matched, stages: Iterable[Stage], through: int | None, sh
     """Return the first step at which each of these stages differs; a stage that differs at none is left out."""
     sides = {stage: in_blocks(pair, stage) for stage in stages}
     last = blocks.block_of(through) if through is not None else math.inf
-    found: dict[Stage, int] = {}
+    first_steps: dict[Stage, int] = {}
 
     def differing(stage: Stage) -> Iterator[tuple[int, int, Stage]]:
         for number in blocks.differing(*sides[stage], shared=shared):
             yield number, stage.place, stage
-            if stage in found:
+            if stage in first_steps:
                 return
 
     # A block of all stages is read at once.
@@ -382,16 +384,18 @@ def _first_steps(pair: Matched, stages: Iterable[Stage], through: int | None, sh
         steps = a.keys() & b.keys() if shared else a.keys() | b.keys()
         step = min((step for step in steps if a.get(step) != b.get(step)), default=None)
         if step is not None and (through is None or step <= through):
-            found[stage] = step
-    return found
+            first_steps[stage] = step
+    return first_steps
 
 
 def _first(pair: Matched, through: int | None, shared: bool) -> Difference | None:
     if through is None and _only_last_outputs_differ(pair, shared):  # whatever else differed had no effect
         return _difference(pair, pair.a.steps, Stage.OUTPUT, at_end=True)
-    found = _first_steps(pair, Stage, through, shared)
-    if found:
-        step, stage = min(((step, stage) for stage, step in found.items()), key=lambda one: (one[0], one[1].place))
+    first_steps = _first_steps(pair, Stage, through, shared)
+    if first_steps:
+        step, stage = min(
+            ((step, stage) for stage, step in first_steps.items()), key=lambda one: (one[0], one[1].place)
+        )
         if stage not in UNHOOKED and not (_has_step(pair.a, step) and _has_step(pair.b, step)):
             stage = Stage.STEPS
         return _difference(pair, step, stage, site(pair.a, pair.b, step, stage))
@@ -452,10 +456,10 @@ def replicas(run: int, processes: Iterable[Process]) -> Replicas | None:
     stages = (Stage.INIT, Stage.UPDATE)
     if len(ranks) < 2 or not any(stage in ranks[0].digests for stage in stages):
         return None
-    found = [
+    candidates = [
         Difference(rank=rank, step=step, stage=stage)
         for rank, training in enumerate(ranks)
         for stage, step in _first_steps(Matched(rank, ranks[0], training), stages, None, shared=False).items()
     ]
-    first = min(found, key=lambda one: (one.step, one.stage.place, one.rank), default=None)
+    first = min(candidates, key=lambda one: (one.step, one.stage.place, one.rank), default=None)
     return Replicas(ranks=len(ranks), run=run, first_difference=first)

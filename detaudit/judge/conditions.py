@@ -36,20 +36,20 @@ def threads(competing: int, processes: Iterable[Process]) -> int:
 def _set_to(process: Process) -> int:
     if process.settings is None or not process.trained:
         return 0
-    found = [value for name in _THREADS if isinstance(value := process.settings.values.get(name), int)]
+    thread_counts = [value for name in _THREADS if isinstance(value := process.settings.values.get(name), int)]
     start = process.settings.environ.get("start", {})
-    return max(found or [int(start[name]) for name in _VARIABLES if start.get(name, "").isdecimal()], default=0)
+    return max(thread_counts or [int(start[name]) for name in _VARIABLES if start.get(name, "").isdecimal()], default=0)
 
 
 def _by_cores(process: Process, env: Collection[str]) -> bool:
     """Return whether a framework that trained made as many threads as it found cores, for want of another number."""
     values = process.settings.values if process.settings is not None else {}  # a run that was ended may lack them
-    found = {name for name, value in values.items() if isinstance(value, int) and value}
-    found |= {*env, *(source.what for source in process.sources)}
-    found |= {flag.id for flag in process.flags if flag.state == wire.FLAG_APPLIED}
+    setters = {name for name, value in values.items() if isinstance(value, int) and value}
+    setters |= {*env, *(source.what for source in process.sources)}
+    setters |= {flag.id for flag in process.flags if flag.state == wire.FLAG_APPLIED}
     imported = {framework.name for framework in process.frameworks}
     return any(
-        found.isdisjoint(_SETS["tensorflow" if "tensorflow" in imported and one.framework != "torch" else "others"])
+        setters.isdisjoint(_SETS["tensorflow" if "tensorflow" in imported and one.framework != "torch" else "others"])
         for one in process.trained
         if one.framework != "script"
     )
@@ -60,11 +60,11 @@ def slots_differ(jobs: Jobs, results: Mapping[int, str]) -> list[Warning]:
 
     ``results`` has a text for each run, equal for runs with the same results.
     """
-    found: defaultdict[int, list[str]] = defaultdict(list)
+    by_slot: defaultdict[int, list[str]] = defaultdict(list)
     for number, result in results.items():
-        found[jobs.place(number)].append(result)
-    same = all(len(of_slot) > 1 and len(set(of_slot)) == 1 for of_slot in found.values())
-    apart = len({of_slot[0] for of_slot in found.values()}) == len(found) > 1
+        by_slot[jobs.place(number)].append(result)
+    same = all(len(of_slot) > 1 and len(set(of_slot)) == 1 for of_slot in by_slot.values())
+    apart = len({of_slot[0] for of_slot in by_slot.values()}) == len(by_slot) > 1
     return [SlotsDiffer(slots=len(jobs.slots))] if same and apart and not jobs.elsewhere else []
 
 
@@ -149,16 +149,16 @@ class Machines:
     def __init__(self) -> None:
         self._places: dict[int, RunMachine] = {}
 
-    def add(self, run: int, place: RunMachine | None) -> None:
+    def add(self, run: int, machine: RunMachine | None) -> None:
         """Note where a run was done."""
-        if place is not None:
-            self._places[run] = place
+        if machine is not None:
+            self._places[run] = machine
 
-    def found(self, results: Mapping[int, int]) -> tuple[Machine, ...]:
+    def with_results(self, results: Mapping[int, int]) -> tuple[Machine, ...]:
         """Return the machines in the order of their first runs, ``()`` if there is one; ``results`` are by run."""
         runs: defaultdict[str, list[int]] = defaultdict(list)
-        for run, place in sorted(self._places.items()):
-            runs[place.id].append(run)
+        for run, machine in sorted(self._places.items()):
+            runs[machine.id].append(run)
         if len(runs) < 2:
             return ()
         relevant = {one: self._places[numbers[0]].relevant for one, numbers in runs.items()}
@@ -167,14 +167,14 @@ class Machines:
         kinds = {tuple(sorted(facts.items())): None for facts in relevant.values()}
         return tuple(
             Machine(
-                id=place,
+                id=number,
                 host=self._places[numbers[0]].host,
                 kind=list(kinds).index(tuple(sorted(relevant[one].items()))) + 1,
                 runs=tuple(numbers),
                 results=tuple(sorted({results[run] for run in numbers if run in results})),
                 facts={name: relevant[one][name] for name in differing if name in relevant[one]},
             )
-            for place, (one, numbers) in enumerate(runs.items(), 1)
+            for number, (one, numbers) in enumerate(runs.items(), 1)
         )
 
 

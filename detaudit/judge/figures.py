@@ -72,17 +72,17 @@ def bins(steps: Sequence[int], marks: Iterable[int], most: int = MOST_BINS) -> l
     cuts = set(marks)
     near = {step + by for step in sorted(cuts)[:MOST_MARKS] for by in range(-NEAR, NEAR + 1)}
     size = -(-len(steps) // (most - min(len(near), most // 2)))
-    found: list[Steps] = []
-    held = 0
+    ranges: list[Steps] = []
+    filled = 0
     for step in steps:
         alone = step in near
-        if found and 0 < held < size and not alone and step not in cuts:
-            found[-1] = found[-1][0], step
-            held += 1
+        if ranges and 0 < filled < size and not alone and step not in cuts:
+            ranges[-1] = ranges[-1][0], step
+            filled += 1
         else:
-            found.append((step, step))
-            held = 0 if alone else 1
-    return found
+            ranges.append((step, step))
+            filled = 0 if alone else 1
+    return ranges
 
 
 # In which stages and steps the runs of a group differ.
@@ -103,14 +103,14 @@ def ladder(records: Mapping[int, RunRecord], first: Iterable[Difference], rank: 
 
     Return None if there are no steps of this rank, or fewer than two runs: one matches nothing.
     """
-    held = {run: record.parts[rank] for run, record in records.items() if rank < len(record.parts)}
+    parts = {run: record.parts[rank] for run, record in records.items() if rank < len(record.parts)}
     stages = [stage for stage in Stage if stage not in UNHOOKED]
     digests: dict[Stage, Sides] = {
-        stage: {run: blocks.in_blocks(part.digests.get(stage, {})) for run, part in held.items()} for stage in stages
+        stage: {run: blocks.in_blocks(part.digests.get(stage, {})) for run, part in parts.items()} for stage in stages
     }
     digests = {stage: sides for stage, sides in digests.items() if any(sides.values())}
-    last = max((part.steps for part in held.values()), default=0)
-    if not digests or not last or len(held) < 2:
+    last = max((part.steps for part in parts.values()), default=0)
+    if not digests or not last or len(parts) < 2:
         return None
     marks = list(
         dict.fromkeys(
@@ -126,7 +126,7 @@ def ladder(records: Mapping[int, RunRecord], first: Iterable[Difference], rank: 
     # All stages of a column are counted before the next one: their steps are in the same blocks of an event log.
     counts = [[_count(list(sides.values()), column) for sides in digests.values()] for column in columns]
     return Ladder(
-        runs=tuple(held),
+        runs=tuple(parts),
         columns=columns,
         rows=tuple(
             LadderRow(stage=stage, counts=tuple(column[index] for column in counts))
@@ -146,9 +146,9 @@ def _columns(recorded: Sequence[int], marks: Iterable[int], last: int, *, zero: 
         yield from ((step, step) for step in recorded)
         return
     firsts = sorted(set(marks))[:MOST_FIRST]
-    wanted = {1, 2, last, *(step + by for step in firsts for by in (-1, 0, 1))} if firsts else {1, 2, 3, last}
+    own_columns = {1, 2, last, *(step + by for step in firsts for by in (-1, 0, 1))} if firsts else {1, 2, 3, last}
     before = -1 if zero else 0
-    for step in sorted(step for step in wanted | ({0} if zero else set()) if before < step <= last):
+    for step in sorted(step for step in own_columns | ({0} if zero else set()) if before < step <= last):
         if step > before + 1:
             yield before + 1, step - 1
         yield step, step
@@ -158,8 +158,8 @@ def _columns(recorded: Sequence[int], marks: Iterable[int], last: int, *, zero: 
 def _any_step(side: BlockedSteps, number: int, column: Steps) -> bool:
     """Return whether a block has a step of a column. It is read only if it is not wholly inside of it."""
     first, last = column
-    whole = first <= blocks.start(number) and blocks.start(number + 1) - 1 <= last
-    return whole or any(first <= step <= last for step in side.block(number))
+    contained = first <= blocks.start(number) and blocks.start(number + 1) - 1 <= last
+    return contained or any(first <= step <= last for step in side.block(number))
 
 
 def _count(sides: Sequence[BlockedSteps], column: Steps) -> int | None:
@@ -179,12 +179,12 @@ def _count(sides: Sequence[BlockedSteps], column: Steps) -> int | None:
             continue
         if 1 < greatest >= different:  # no step of the block has more digests
             continue
-        held = [side.block(number) for side in sides]
-        most = len({tuple(side.items()) for side in held})
-        for step in sorted({step for side in held for step in side if first <= step <= last}):
-            found = [side.get(step) for side in held]
-            known = known and None not in found
-            greatest = max(greatest, len({*found} - {None}))
+        side_blocks = [side.block(number) for side in sides]
+        most = len({tuple(side.items()) for side in side_blocks})
+        for step in sorted({step for side in side_blocks for step in side if first <= step <= last}):
+            at_step = [side.get(step) for side in side_blocks]
+            known = known and None not in at_step
+            greatest = max(greatest, len({*at_step} - {None}))
             if greatest >= most:
                 break
         if greatest >= len(sides):
@@ -200,11 +200,13 @@ def losses(records: Mapping[int, RunRecord], rank: int) -> Losses | None:
 
     They are of this rank, or of the first one that recorded any. Return None if none did.
     """
-    place = next((place for place in (rank, *_ranks(records)) if _has_losses(records, place)), None)
-    if place is None:
+    recorded_rank = next(
+        (recorded_rank for recorded_rank in (rank, *_ranks(records)) if _has_losses(records, recorded_rank)), None
+    )
+    if recorded_rank is None:
         return None
     same: list[tuple[list[int], dict[int, Number]]] = []
-    for run, one in held(records, place).items():
+    for run, one in losses_by_run(records, recorded_rank).items():
         runs = next((runs for runs, other in same if other == one), None)
         if runs is None:
             same.append(([run], one))
@@ -217,7 +219,7 @@ def losses(records: Mapping[int, RunRecord], rank: int) -> Losses | None:
     into = bins(steps, marks)
     inside = list(_split(steps, into))
     return Losses(
-        rank=place,
+        rank=recorded_rank,
         bins=tuple(into),
         curves=tuple(
             Curve(
@@ -228,11 +230,11 @@ def losses(records: Mapping[int, RunRecord], rank: int) -> Losses | None:
             for runs, one in alike
         ),
         first=min(marks, default=None),
-        dtype=_dtype(records, place),
+        dtype=_dtype(records, recorded_rank),
     )
 
 
-def held(records: Mapping[int, RunRecord], rank: int) -> dict[int, dict[int, Number]]:
+def losses_by_run(records: Mapping[int, RunRecord], rank: int) -> dict[int, dict[int, Number]]:
     """Return the losses of this rank by step, of each run that has such a rank.
 
     What the event logs of several runs have in common is read once.
@@ -270,11 +272,11 @@ def _split(steps: Sequence[int], into: Sequence[Steps]) -> Iterator[list[int]]:
     rest = iter(steps)
     step = next(rest, None)
     for _, last in into:
-        held = []
+        in_bin = []
         while step is not None and step <= last:
-            held.append(step)
+            in_bin.append(step)
             step = next(rest, None)
-        yield held
+        yield in_bin
 
 
 def _point(numbers: Sequence[Number]) -> Point | None:
@@ -316,7 +318,7 @@ def samples(records: Mapping[int, RunRecord]) -> tuple[LossSamples, ...]:
 
 
 def _with_losses(records: Mapping[int, RunRecord], rank: int) -> dict[int, dict[int, Number]]:
-    return {run: found for run, found in held(records, rank).items() if found}
+    return {run: run_losses for run, run_losses in losses_by_run(records, rank).items() if run_losses}
 
 
 def _of_rank(rank: int, sides: Mapping[int, Mapping[int, Number]]) -> Iterator[LossSamples]:
@@ -326,9 +328,9 @@ def _of_rank(rank: int, sides: Mapping[int, Mapping[int, Number]]) -> Iterator[L
     reference = sides[base]
     steps = sorted({step for side in sides.values() for step in side})
     marks = [first_difference(steps, reference, side) for run, side in sides.items() if run != base]
-    wanted = [first for first, _ in bins(steps, [mark for mark in marks if mark is not None])]
+    sampled = [first for first, _ in bins(steps, [mark for mark in marks if mark is not None])]
     for run, side in sides.items():
-        kept = sorted({*(step for step in wanted if step in side), max(side)})
+        kept = sorted({*(step for step in sampled if step in side), max(side)})
         yield LossSamples(
             run=run,
             rank=rank,
@@ -370,18 +372,18 @@ def weights(records: Mapping[int, RunRecord], rank: int) -> Weights | None:
     rows = [row for row in _rows(sets, columns) if any(row.cells)]
     if not rows:
         return None
-    listed = [place for place in range(len(columns)) if any(row.cells[place] for row in rows)]
+    listed = [index for index in range(len(columns)) if any(row.cells[index] for row in rows)]
     differing = sorted([row for row in rows if _first(row) < len(columns)], key=_first)
     first = min(map(_first, differing), default=0)
     shown = _shown(listed, first)
     return Weights(
         runs=tuple(records),
-        steps=tuple(columns[place] for place in shown),
+        steps=tuple(columns[index] for index in shown),
         rows=tuple(_cut(row, shown) for row in differing[:MOST_ROWS]),
         differing=len(differing),
         first=sum(_first(row) == first for row in differing),
         count=len(rows),
-        listed=tuple(columns[place] for place in listed),
+        listed=tuple(columns[index] for index in listed),
         unlisted=sum(max(0, one.count - len(one.kinds)) for one in sets[0]),
     )
 
@@ -392,14 +394,14 @@ def _rows(sets: Sequence[Sequence[WeightSet]], columns: Sequence[_Column]) -> It
     for number, one in enumerate(sets[0]):
         shapes = [(kind.dtype, kind.shape) for kind in one.kinds]
         same = [
-            found[number]
-            if number < len(found) and [(kind.dtype, kind.shape) for kind in found[number].kinds] == shapes
+            of_run[number]
+            if number < len(of_run) and [(kind.dtype, kind.shape) for kind in of_run[number].kinds] == shapes
             else None
-            for found in sets
+            for of_run in sets
         ]
-        values = [[_values(found, column) for found in same] for column in columns]
+        values = [[_values(weight_set, column) for weight_set in same] for column in columns]
         for index, kind in enumerate(one.kinds):
-            cells = tuple(_cell([found[index] if found else None for found in column]) for column in values)
+            cells = tuple(_cell([of_run[index] if of_run else None for of_run in column]) for column in values)
             yield WeightRow(kind=kind, place=before + index + 1, cells=cells)
         before += one.count
 
@@ -443,14 +445,14 @@ def _first(row: WeightRow) -> int:
 
 def _shown(listed: Sequence[int], first: int) -> list[int]:
     """Return the columns that are shown: from the one before the first difference on, and the last."""
-    before = [place for place in listed if place < first]
+    before = [index for index in listed if index < first]
     start = max(0, min(len(before) - 1, len(listed) - MOST_COLUMNS))
     shown = listed[start:]
     return [*shown[: MOST_COLUMNS - 1], shown[-1]] if len(shown) > MOST_COLUMNS else [*shown]
 
 
 def _cut(row: WeightRow, shown: Sequence[int]) -> WeightRow:
-    return WeightRow(kind=row.kind, place=row.place, cells=tuple(row.cells[place] for place in shown))
+    return WeightRow(kind=row.kind, place=row.place, cells=tuple(row.cells[index] for index in shown))
 
 
 # Collect the figures of a report from the event logs in its results folder.
@@ -472,7 +474,9 @@ def figures(report: Report, folder: Path | None, *, sampled: bool = False) -> Fi
     match report:
         case Check():
             audits = ((one.audit, folder / one.name) for one in report.audits)
-            return Figures(audits=tuple(figures(audit, place, sampled=sampled) for audit, place in audits))
+            return Figures(
+                audits=tuple(figures(audit, audit_folder, sampled=sampled) for audit, audit_folder in audits)
+            )
         case Bisection() | VariationBisection() if not sampled:
             return NO_FIGURES
         case Bisection() | VariationBisection():
@@ -500,8 +504,8 @@ def _of_group(audit: Audit, group: Group, folder: Path, sampled: bool) -> GroupF
     records = _records(audit, group, folder)
     if isinstance(records, NoFigure):
         return GroupFigures(missing=records)
-    found = group.first_difference
-    rank = found.rank if found is not None else 0
+    divergence = group.first_difference
+    rank = divergence.rank if divergence is not None else 0
     first = [run.first_difference for run in group.runs if run.first_difference is not None and run.id in records]
     curves = losses(records, rank)
     return GroupFigures(
@@ -523,7 +527,7 @@ def _records(audit: Audit, group: Group, folder: Path) -> dict[int, RunRecord] |
     base = group.first_finished
     if base is not None and base in runs:
         runs = [base, *(run for run in runs if run is not base)]
-    found, why, known = {}, NoFigure.LOGS_GONE, dict[bytes, Block]()
+    records, why, known = {}, NoFigure.LOGS_GONE, dict[bytes, Block]()
     for run in runs:
         try:
             logs = logs_of(run, folder)
@@ -533,8 +537,8 @@ def _records(audit: Audit, group: Group, folder: Path) -> dict[int, RunRecord] |
         if any(isinstance(part.losses, LoggedLosses) and not part.losses.log.is_there for part in parts):
             why = NoFigure.LOGS_NOT_FETCHED
         elif parts:
-            found[run.id] = record_of(parts)
-    return found if found and (base is None or base.id in found) else why
+            records[run.id] = record_of(parts)
+    return records if records and (base is None or base.id in records) else why
 
 
 def _printed(run: Run, logs: Path, pattern: re.Pattern[str] | None) -> Iterator[Training]:

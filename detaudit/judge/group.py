@@ -157,19 +157,19 @@ def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
     return Explanation(matching=() if stage is Stage.STEPS else matching, likely=likely)
 
 
-def in_changed_environment(found: Explanation) -> Explanation:
+def in_changed_environment(explained: Explanation) -> Explanation:
     """Return what a first difference points to if the environment changed, which seeds do not explain."""
-    others = tuple(cause for cause in found.likely if cause is not LikelyCause.SEEDS)
-    return replace(found, likely=(LikelyCause.ENVIRONMENT, *others)) if others != found.likely else found
+    others = tuple(cause for cause in explained.likely if cause is not LikelyCause.SEEDS)
+    return replace(explained, likely=(LikelyCause.ENVIRONMENT, *others)) if others != explained.likely else explained
 
 
 def first_divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergence | None:
     """Return the earliest difference of any run from the one that it was compared with."""
     base = min(runs, key=lambda run: (not run.ranks, run.first_difference is not None), default=None)
-    found = [(run, run.first_difference) for run in runs if run.first_difference is not None]
-    if base is None or not found:
+    differing = [(run, run.first_difference) for run in runs if run.first_difference is not None]
+    if base is None or not differing:
         return None
-    run, first = min(found, key=lambda pair: pair[1].order)
+    run, first = min(differing, key=lambda pair: pair[1].order)
     reference = run.reference or base.id
     ended = all(one.finished for one in runs if one.id in (reference, run.id))
     trained = ended or first.stage not in OUTPUTS  # else one failed or did not train, and no training was compared
@@ -309,9 +309,9 @@ class Results:
         for a, b, known in self._compared:
             if a is ours and b is theirs:
                 return known
-        found = differences(ours, theirs)
-        self._compared.append((ours, theirs, found))
-        return found
+        differing = differences(ours, theirs)
+        self._compared.append((ours, theirs, differing))
+        return differing
 
     def _identity(self, record: RunRecord) -> str:
         """Return a text that is equal for runs with the same results, as far as they were run."""
@@ -387,15 +387,15 @@ class GroupInProgress:
         processes: Sequence[Process],
         record: RunRecord,
         threads: int = 0,
-        place: conditions.RunMachine | None = None,
+        machine: conditions.RunMachine | None = None,
     ) -> None:
         """Take in a run, and compare its ``record`` with the first of those that got furthest.
 
         One that failed, or recorded no training, is compared by its exit status and by what left it. ``threads`` is how
-        many it used, if others went on beside it. ``place`` is where it was done, None for this machine.
+        many it used, if others went on beside it. ``machine`` is where it was done, None for this machine.
         """
-        self._machines.add(run.id, place)
-        self._flags.refuse(place.refused if place is not None else {})
+        self._machines.add(run.id, machine)
+        self._flags.refuse(machine.refused if machine is not None else {})
         stopped_short = run.status is Status.STOPPED and bool(record.parts)
         if run.finished or stopped_short:
             run = self._results.add(run, processes, record, self._probes.add(run.id, processes))
@@ -460,10 +460,10 @@ class GroupInProgress:
         finished = len(self._results)
         planned = max(self._plan.runs, len(self._runs))
         distinct, numbers = self._results.distinct, self._results.numbers
-        places = self._machines.found(numbers)
+        places = self._machines.with_results(numbers)
         early = {run.id for run in shorter(self._runs)}
         furthest = finished - len(early)
-        found, once = self._verdict(planned, furthest, places)
+        group_verdict, once = self._verdict(planned, furthest, places)
         stages = self._results.record.stages if self._results.record else ()
         runs = tuple(replace(run, result=numbers.get(run.id)) for run in self._runs)
         divergence = first_divergence([run for run in runs if run.counts], stages)
@@ -473,7 +473,7 @@ class GroupInProgress:
         to_the_end = any(run.status is Status.OK for run in self._runs)
         return Group(
             recipe=self.recipe,
-            verdict=found,
+            verdict=group_verdict,
             distinct_results=distinct,
             confidence=verdict.confidence(furthest) if distinct == 1 and self._crowding.reason is None else None,
             runs=runs,
@@ -494,7 +494,7 @@ class GroupInProgress:
                 *slots_differ(self._plan.jobs, self._results.by_run),
                 *([StateChecked(state=self._state)] if self._state is not None and not self._unsettled else []),
             ),
-            reason=(once or self._reason(furthest, planned)) if found is Verdict.INCONCLUSIVE else None,
+            reason=(once or self._reason(furthest, planned)) if group_verdict is Verdict.INCONCLUSIVE else None,
             varied=self._varied(),
             not_varied=dict(self._plan.varying.not_varied),
             output_differences=tuple(map(self._concealed, self._results.output_differences)),
@@ -511,15 +511,15 @@ class GroupInProgress:
         self, planned: int, furthest: int, places: tuple[Machine, ...]
     ) -> tuple[Verdict, MachinesRunOnce | None]:
         """Return the verdict, of which ``furthest`` runs went to the end, and why machines leave it open."""
-        found, once = verdict.of_runs(len(self._results), planned, self._results.distinct), None
-        if places and found is not Verdict.INCONCLUSIVE:
-            found, once = conditions.verdict(places, self._results.numbers)
+        group_verdict, once = verdict.of_runs(len(self._results), planned, self._results.distinct), None
+        if places and group_verdict is not Verdict.INCONCLUSIVE:
+            group_verdict, once = conditions.verdict(places, self._results.numbers)
         doubtful = (
             self._without_weights() or self._unseen or self._crowding.reason or self._open_outputs or self._unsettled
         )
-        if found is Verdict.DETERMINISTIC and (doubtful or furthest < self._plan.runs):
+        if group_verdict is Verdict.DETERMINISTIC and (doubtful or furthest < self._plan.runs):
             return Verdict.INCONCLUSIVE, once
-        return found, once
+        return group_verdict, once
 
     @property
     def _processes(self) -> list[effective_settings.EffectiveSettings]:
@@ -575,14 +575,14 @@ class GroupInProgress:
 
     @property
     def _unseen(self) -> TrainingsUnseen | None:
-        found = ((run.id, run.unseen) for run in self._runs if run.finished and run.unseen)
-        return next((TrainingsUnseen(run=number, unseen=unseen) for number, unseen in found), None)
+        unseen_by_run = ((run.id, run.unseen) for run in self._runs if run.finished and run.unseen)
+        return next((TrainingsUnseen(run=number, unseen=unseen) for number, unseen in unseen_by_run), None)
 
     @property
     def _open_outputs(self) -> OutputsOpen | None:
         """What left the runs and differs, so that nobody can say whether their results do."""
-        found = [one for one in self._results.output_differences if one.open]
-        return OutputsOpen(first=found[0], more=len(found) - 1) if found else None
+        open_differences = [one for one in self._results.output_differences if one.open]
+        return OutputsOpen(first=open_differences[0], more=len(open_differences) - 1) if open_differences else None
 
     def _without_weights(self) -> bool:
         """Whether no weights of some finished run were recorded: matching losses alone prove nothing."""

@@ -40,9 +40,9 @@ class Abreast:
         for event in events(raw):
             if event.stage in comparer.RESULTS and event.fw not in FITTED and not is_inference(event.fw):
                 with self._lock:
-                    place = (log, event.fw, event.lane)
+                    origin = (log, event.fw, event.lane)
                     last, count = self._last.get((run, event.stage), (event.step, -1))
-                    ascends = self._logs.setdefault(run, place) == place and last <= event.step
+                    ascends = self._logs.setdefault(run, origin) == origin and last <= event.step
                     self._followed = self._followed and ascends
                     count = count + 1 if last == event.step else 0
                     self._last[run, event.stage] = event.step, count
@@ -77,10 +77,10 @@ class DigestFollower:
         self._ascends = self._ascends and last <= step
         if not self._ascends:
             return False
-        place = count if last == step else 0
-        self._seen[stage] = step, place + 1
+        index = count if last == step else 0
+        self._seen[stage] = step, index + 1
         expected = self._reference.digests.get(stage, {}).get(step, ())
-        return len(expected) <= place or expected[place] != digest
+        return len(expected) <= index or expected[index] != digest
 
 
 class Follower:

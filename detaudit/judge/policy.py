@@ -26,18 +26,18 @@ class TrialOutcome(StrEnum):
 class TrialResult:
     """The result of a trial.
 
-    ``runs`` match through the step ``through``, or to their ends if that is None; ``whole`` of them went to their ends,
-    all if that is None. If two differ, ``runs`` is the number of those that were compared through ``step``, the first
-    difference; ``place`` sorts later first differences after earlier ones. ``name`` is the name of the trial.
+    ``runs`` match through the step ``through``, or to their ends if that is None; ``complete`` of them went to their
+    ends, all if that is None. If two differ, ``runs`` is the number of those that were compared through ``step``, the
+    first difference; ``position`` sorts later first differences after earlier ones. ``name`` is the name of the trial.
     """
 
     outcome: TrialOutcome
     runs: int = 0
-    place: tuple[int, ...] = ()
+    position: tuple[int, ...] = ()
     name: str = ""
     step: int = 0
     through: int | None = None
-    whole: int | None = None
+    complete: int | None = None
 
 
 # How far the runs of a bisection go: no further than the question asks; pure, starts no processes.
@@ -78,7 +78,7 @@ class OneRun:
     outcome: TrialOutcome
     through: int = 0
     compared: int = -1
-    place: tuple[int, ...] = ()
+    position: tuple[int, ...] = ()
     name: str = ""
 
 
@@ -134,10 +134,10 @@ class Horizon:
             self._trainings.run(NONE, START)
         for rest in without:
             self._see_again(rest)
-        for wanted, step in self._stages(flags, runs, error, without):
-            found = self._through(flags, wanted, step)
-            if found.outcome is not TrialOutcome.MATCHES:
-                return found
+        for required, step in self._stages(flags, runs, error, without):
+            result = self._through(flags, required, step)
+            if result.outcome is not TrialOutcome.MATCHES:
+                return result
         return self._matching(flags, self._share)
 
     def went_through(self, flags: Flags, step: int) -> bool:
@@ -151,17 +151,17 @@ class Horizon:
             further = _CLIMB * self._furthest(flags)
             yield 1, END if flags and further > _FIRST_CLIMBS * self._first else further
         shorter = self._share
-        whole = self.whole(runs) if shorter < END else max(runs, self.whole(runs))
-        longer = max(0, whole - self._count(flags, END))
+        complete = self.complete_runs(runs) if shorter < END else max(runs, self.complete_runs(runs))
+        longer = max(0, complete - self._count(flags, END))
         if self._announce is not None:
             self._announce(max(0, runs - longer - self._count(flags, shorter)), shorter, longer)
         yield runs - longer, shorter
         late = max((step for rest in without for step in self._differing(rest)), default=0)
         if late > self._share:
             yield min(runs, self._outlasting(without, error) or runs), late
-        yield whole, END
+        yield complete, END
 
-    def whole(self, runs: int) -> int:
+    def complete_runs(self, runs: int) -> int:
         """Return how many of the runs of an answer go to the end, 2 at least."""
         length = self._trainings.length
         most = int(WHOLE_S / length.seconds) if length and length.seconds else runs
@@ -216,18 +216,18 @@ class Horizon:
             if run.outcome is TrialOutcome.DIFFERS:
                 self._latest = max(self._latest, *self._differing(flags))
                 compared = sum(other.compared >= run.through for other in self._agreeing(flags))
-                return TrialResult(TrialOutcome.DIFFERS, 2 + compared, run.place, run.name, run.through)
+                return TrialResult(TrialOutcome.DIFFERS, 2 + compared, run.position, run.name, run.through)
         return None
 
     def _matching(self, flags: Flags, step: int) -> TrialResult:
-        runs, whole = self._count(flags, step), self._count(flags, END)
-        all_whole = runs == whole
+        runs, complete = self._count(flags, step), self._count(flags, END)
+        all_complete = runs == complete
         return TrialResult(
             TrialOutcome.MATCHES,
             runs,
             name=self._trainings.runs(flags)[0].name,
-            through=None if all_whole else step,
-            whole=None if all_whole else whole,
+            through=None if all_complete else step,
+            complete=None if all_complete else complete,
         )
 
     def _agreeing(self, flags: Flags) -> list[OneRun]:

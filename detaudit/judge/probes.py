@@ -66,18 +66,18 @@ def result_key(seen: Seen) -> str:
 def first_probe_difference(a: Seen, b: Seen, runs: tuple[int, int]) -> ProbeDifference | None:
     """Return the first probe that differs between run a and run b, in the rank that differs first."""
     ranks = sorted({*a, *b})
-    found = [d for rank in ranks if (d := _first(a.get(rank, {}), b.get(rank, {}), rank, runs)) is not None]
-    return min(found, key=lambda d: (d.step or 0, d.rank), default=None)
+    differing = [d for rank in ranks if (d := _first(a.get(rank, {}), b.get(rank, {}), rank, runs)) is not None]
+    return min(differing, key=lambda d: (d.step or 0, d.rank), default=None)
 
 
 def _first(ours: Probes, theirs: Probes, rank: int, runs: tuple[int, int]) -> ProbeDifference | None:
     order = list(ours)
-    place = next((i for i, key in enumerate(order) if _digest(theirs, key) != ours[key].digest), len(order))
+    position = next((i for i, key in enumerate(order) if _digest(theirs, key) != ours[key].digest), len(order))
     extra, after = _first_extra(ours, theirs, order)
-    if extra is not None and after < place:
-        place, line = after + 1, extra
-    elif place < len(order):
-        line = ours[order[place]]
+    if extra is not None and after < position:
+        position, line = after + 1, extra
+    elif position < len(order):
+        line = ours[order[position]]
     else:
         return None
     key = (line.name, line.kind, line.n)
@@ -92,7 +92,7 @@ def _first(ours: Probes, theirs: Probes, rank: int, runs: tuple[int, int]) -> Pr
         rank=rank,
         values=shown,
         missing=absent[0] if absent else None,
-        last_match=_probe(ours[order[place - 1]]) if place else None,
+        last_match=_probe(ours[order[position - 1]]) if position else None,
     )
 
 

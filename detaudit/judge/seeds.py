@@ -42,14 +42,14 @@ _RANKS = tuple(SourceKind)
 
 def sources(runs: Sequence[Seen]) -> tuple[Source, ...]:
     """Return lines that used no seed, used different seeds, or listed files or took results in different orders."""
-    found = []
+    suspects = []
     for file, line, call in sorted({key for run in runs for key in run}):
         seen = [run[file, line, call] for run in runs if (file, line, call) in run]
         kind = _kind(seen)
         if kind is not None:
             generators = _global_generators(seen) if kind is SourceKind.UNSEEDED else ()
-            found.append(Source(file=file, line=line, kind=kind, call=call, generators=generators))
-    return tuple(sorted(found, key=lambda source: _RANKS.index(source.kind)))
+            suspects.append(Source(file=file, line=line, kind=kind, call=call, generators=generators))
+    return tuple(sorted(suspects, key=lambda source: _RANKS.index(source.kind)))
 
 
 def _kind(seen: Sequence[Calls]) -> SourceKind | None:

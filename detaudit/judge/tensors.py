@@ -63,16 +63,16 @@ def distances(dtype: str, size: int, a: bytes, b: bytes) -> Distances | None:
             return Distances(places.tolist(), nans=places.size)
         apart, larger = np.abs(x - y), np.maximum(np.abs(x), np.abs(y))
         relative = np.where(np.isinf(apart), np.inf, np.where(larger > 0, apart / larger, 0.0))
-    found = Distances(
+    measured = Distances(
         places.tolist(),
         nans=places.size - x.size,
         max_abs=float(apart.max()),
         max_rel=float(relative.max()),
     )
     if dtype not in _FLOAT_SIZES:
-        return found
+        return measured
     ulps = _ulps(np, *(side[known].view(f"i{size}") for side in words))
-    return found._replace(max_ulp=int(ulps.max()), ulps=_by_length_of_array(np, ulps))
+    return measured._replace(max_ulp=int(ulps.max()), ulps=_by_length_of_array(np, ulps))
 
 
 def _values(np: Any, dtype: str, words: Any) -> Any:
@@ -95,8 +95,8 @@ def _by_length_of_array(np: Any, ulps: Any) -> list[int]:
     """Return how many numbers there are of each length in bits. Halves of 32 bits are exact as floats."""
     high, low = ulps >> np.uint64(32), ulps & np.uint64(0xFFFFFFFF)
     of_high, of_low = (np.frexp(half.astype("f8"))[1] for half in (high, low))
-    found: list[int] = np.bincount(np.where(high > 0, of_high + 32, of_low)).tolist()
-    return found
+    counts: list[int] = np.bincount(np.where(high > 0, of_high + 32, of_low)).tolist()
+    return counts
 
 
 # In which rows and columns of a tensor elements differ.
@@ -111,8 +111,8 @@ def sides(shape: Sequence[int]) -> tuple[int, int] | None:
 
     Its first dimensions are the rows and the others the columns, as many of either as makes the smaller side longest.
     """
-    found = [(math.prod(shape[:place]), math.prod(shape[place:])) for place in range(1, len(shape))]
-    best = max(found, key=min, default=(1, 1))
+    splits = [(math.prod(shape[:axis]), math.prod(shape[axis:])) for axis in range(1, len(shape))]
+    best = max(splits, key=min, default=(1, 1))
     return best if min(best) > 1 else None
 
 
@@ -128,12 +128,12 @@ class Grid:
         """Add elements by their places in C order."""
         rows, columns, high, wide = self._rows, self._columns, self._high, self._wide
         self._counts.update(
-            place // columns * high // rows * wide + place % columns * wide // columns for place in places
+            index // columns * high // rows * wide + index % columns * wide // columns for index in places
         )
 
     def result(self) -> TensorGrid:
         """Return the elements in each part."""
-        cells = [self._counts[place] for place in range(self._high * self._wide)]
+        cells = [self._counts[cell] for cell in range(self._high * self._wide)]
         rows = tuple(tuple(cells[start : start + self._wide]) for start in range(0, len(cells), self._wide))
         return TensorGrid(rows=self._rows, columns=self._columns, counts=rows)
 
@@ -174,28 +174,28 @@ def difference(dtype: str, shape: Sequence[int], a: bytes, b: bytes) -> TensorDi
         return None
     size = len(a) // total
     matrix = sides(shape)
-    found = _Distances(dtype, total, Grid(*matrix) if matrix is not None else None)
+    summary = _Distances(dtype, total, Grid(*matrix) if matrix is not None else None)
     for start in range(0, total, PIECE):
         ours, theirs = (side[start * size : (start + PIECE) * size] for side in (a, b))
         if ours != theirs:
             apart = distances(dtype, size, ours, theirs)
-            found.add(start, apart or _distances(dtype, size, ours, theirs))
+            summary.add(start, apart or _distances(dtype, size, ours, theirs))
     elements = [
-        _mismatch(dtype, shape, place, *(side[place * size : (place + 1) * size] for side in (a, b)))
-        for place in found.few
+        _mismatch(dtype, shape, index, *(side[index * size : (index + 1) * size] for side in (a, b)))
+        for index in summary.few
     ]
     return TensorDifference(
-        mismatched=found.mismatched,
+        mismatched=summary.mismatched,
         total=total,
-        max_abs=found.number(found.max_abs),
-        max_rel=found.number(found.max_rel),
-        max_ulp=found.max_ulp,
-        nans=found.nans,
+        max_abs=summary.number(summary.max_abs),
+        max_rel=summary.number(summary.max_rel),
+        max_ulp=summary.max_ulp,
+        nans=summary.nans,
         first=elements[0],
         next=tuple(elements[1:]),
-        ulps=tuple(found.ulps[length] for length in range(max(found.ulps) + 1)) if found.ulps else (),
-        slices=tuple(found.slices[number] for number in range(min(SLICES, total))),
-        grid=found.grid.result() if found.grid is not None else None,
+        ulps=tuple(summary.ulps[length] for length in range(max(summary.ulps) + 1)) if summary.ulps else (),
+        slices=tuple(summary.slices[number] for number in range(min(SLICES, total))),
+        grid=summary.grid.result() if summary.grid is not None else None,
     )
 
 
@@ -269,19 +269,19 @@ class _Distances:
     ulps: Counter[int] = field(default_factory=Counter)
     slices: Counter[int] = field(default_factory=Counter)
 
-    def add(self, start: int, found: Distances) -> None:
+    def add(self, start: int, piece: Distances) -> None:
         """Add what differs in the elements from ``start`` on."""
-        self.mismatched += len(found.places)
-        self.few += [start + place for place in found.places[: FEW - len(self.few)]]
-        self.nans += found.nans
-        self.max_abs, self.max_rel = max(self.max_abs, found.max_abs), max(self.max_rel, found.max_rel)
-        if found.max_ulp is not None:
-            self.max_ulp = max(self.max_ulp or 0, found.max_ulp)
-        self.ulps.update(dict(enumerate(found.ulps)))
+        self.mismatched += len(piece.places)
+        self.few += [start + index for index in piece.places[: FEW - len(self.few)]]
+        self.nans += piece.nans
+        self.max_abs, self.max_rel = max(self.max_abs, piece.max_abs), max(self.max_rel, piece.max_rel)
+        if piece.max_ulp is not None:
+            self.max_ulp = max(self.max_ulp or 0, piece.max_ulp)
+        self.ulps.update(dict(enumerate(piece.ulps)))
         slices = min(SLICES, self.total)
-        self.slices.update((start + place) * slices // self.total for place in found.places)
+        self.slices.update((start + index) * slices // self.total for index in piece.places)
         if self.grid is not None:
-            self.grid.add(start + place for place in found.places)
+            self.grid.add(start + index for index in piece.places)
 
     def number(self, value: float) -> Number:
         """Return a distance as reports have it, None if there is none."""
@@ -291,10 +291,10 @@ class _Distances:
 
 def _distance(x: Value, y: Value) -> float | int:
     try:
-        found = abs(x - y)
+        apart = abs(x - y)
     except OverflowError:  # of complex numbers
         return math.inf
-    return math.inf if found != found else found  # infinities in both parts
+    return math.inf if apart != apart else apart  # infinities in both parts
 
 
 def _rank(raw: bytes) -> int:
@@ -303,10 +303,10 @@ def _rank(raw: bytes) -> int:
     return word if word < sign else sign - word
 
 
-def _mismatch(dtype: str, shape: Sequence[int], place: int, a: bytes, b: bytes) -> FirstMismatch:
+def _mismatch(dtype: str, shape: Sequence[int], position: int, a: bytes, b: bytes) -> FirstMismatch:
     index = []
     for length in reversed(shape):
-        place, at = divmod(place, length)
+        position, at = divmod(position, length)
         index.append(at)
     return FirstMismatch(
         index=tuple(reversed(index)),
@@ -322,10 +322,10 @@ def _bits(dtype: str, raw: bytes) -> str:
 
 
 def _text(dtype: str, raw: bytes) -> str:
-    found = values(dtype, raw)
-    if found is None:
+    elements = values(dtype, raw)
+    if elements is None:
         return ""
-    (value,) = found
+    (value,) = elements
     if dtype == "bool":
         return str(bool(value))
     return digits(as_number(value)) if isinstance(value, float) else str(value)

@@ -52,10 +52,10 @@ def confidence(matching: int, level: float = LEVEL) -> Confidence | None:
     return Confidence(level=level, max_differing_rate=1 - (1 - level) ** (1 / (matching - 1)))
 
 
-def evidence(matching: int, through: int | None = None, whole: int | None = None) -> Evidence:
+def evidence(matching: int, through: int | None = None, complete: int | None = None) -> Evidence:
     """Return what an answer rests on that this number of matching runs confirms.
 
-    They match ``through`` a step and ``whole`` of them to their ends, or all to their ends if both are None.
+    They match ``through`` a step and ``complete`` of them to their ends, or all to their ends if both are None.
     """
     return Evidence(
         runs=matching,
@@ -63,8 +63,8 @@ def evidence(matching: int, through: int | None = None, whole: int | None = None
         assumed_rate=RAREST,
         miss_probability=miss_probability(matching, RAREST),
         through=through,
-        whole=whole,
-        whole_confidence=None if whole is None else confidence(whole),
+        whole=complete,
+        whole_confidence=None if complete is None else confidence(complete),
     )
 
 

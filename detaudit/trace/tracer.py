@@ -95,7 +95,7 @@ class FlagTrials:
             self.total_runs += 1
             limits = Limits(first if first.parts else None, until=until)
             result = self.runner.run(number, plan.spec(number), limits)
-            group.add(result.run, result.processes, result.record, place=result.place)
+            group.add(result.run, result.processes, result.record, machine=result.place)
             self.observer.run_finished(result.run)
             if not (result.run.finished or result.run.status is Status.STOPPED) or not result.record.parts:
                 return FlagTrial(runs=len(group.result().runs), failed=True)
@@ -282,7 +282,7 @@ class Tracer:
 
     def _take(self, result: Result) -> None:
         self._runs += 1
-        self._group.add(result.run, result.processes, result.record, place=result.place)
+        self._group.add(result.run, result.processes, result.record, machine=result.place)
         if result.place is not None and self._first is None:
             self._environment = copy.deepcopy(dict(result.place.described))
         environment.add_processes(self._environment, result.processes)

@@ -98,7 +98,7 @@ class SimulatedTraining:
             self.run(flags, END)
         kept = self.runs(flags)
         if self._contradicted(flags):
-            return TrialResult(TrialOutcome.DIFFERS, len(kept), kept[-1].place, kept[-1].name)
+            return TrialResult(TrialOutcome.DIFFERS, len(kept), kept[-1].position, kept[-1].name)
         return TrialResult(TrialOutcome.MATCHES, len(kept))
 
     def _contradicted(self, flags: Flags) -> bool:

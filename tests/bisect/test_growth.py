@@ -91,7 +91,7 @@ def test_what_moves_the_first_difference_to_a_later_place_is_kept() -> None:
 
     trials = Trials(answer)
     assert (trials.grow(), trials.asked) == ("abcd", ["a", "ab", "abc", "abcd"])
-    assert [found.place for found in trials.found] == [(0,), (0,), (1,), (1,)]
+    assert [found.position for found in trials.found] == [(0,), (0,), (1,), (1,)]
 
 
 def test_each_trial_that_differs_is_a_new_clue() -> None:

@@ -54,7 +54,7 @@ def test_early_causes_cost_three_trainings(number: int, candidates: int) -> None
         assert one.is_right(answer)
         assert one.training.cost <= 3.5
         assert one.training.whole_runs == [one.needed] * 2, "only the answer is run to its end"
-        assert (answer.through, answer.whole) == (SHARE, 2)
+        assert (answer.through, answer.complete) == (SHARE, 2)
 
 
 def test_the_length_in_steps_and_the_start_up_hardly_matter() -> None:
@@ -108,7 +108,7 @@ def agrees(one: Case, answer: Answer) -> None:
     runs = one.training.kept[frozenset(answer.needed)]
     assert not differing(runs)
     assert answer.matching == through(runs, answer.through)
-    assert (answer.whole or answer.matching) == through(runs, None)
+    assert (answer.complete or answer.matching) == through(runs, None)
     assert answer.matching >= 16
     for flag in answer.needed:
         left_out = one.training.kept[frozenset(answer.needed) - {flag}]
@@ -129,7 +129,7 @@ def test_an_answer_says_what_its_runs_show(drawn: list[Cause], seed: int, full: 
         assert drawn
         return
     agrees(one, answer)
-    assert (answer.whole or answer.matching) >= (full or 2)
+    assert (answer.complete or answer.matching) >= (full or 2)
 
 
 @given(st.lists(causes, max_size=2), st.integers(0, 2**32), st.integers(1, 60))

@@ -21,12 +21,12 @@ def test_an_unmodified_script_goes_four_times_as_far_until_its_length_is_known()
     training = Scripted()
     found = prove(training, NONE)
     assert training.of(NONE) == [START, 10, 40, 160, 640, 2560, *[SHARE] * 12, END]
-    assert found == TrialResult(MATCHES, 16, name="none", through=SHARE, whole=2)
+    assert found == TrialResult(MATCHES, 16, name="none", through=SHARE, complete=2)
 
 
 def test_what_may_be_the_answer_goes_to_the_end_after_sixteen_times_the_first_step() -> None:
     training = Scripted()
-    assert prove(training) == TrialResult(MATCHES, 16, name="a", through=SHARE, whole=2)
+    assert prove(training) == TrialResult(MATCHES, 16, name="a", through=SHARE, complete=2)
     assert training.asked[0] == (NONE, START), "all steps are counted in those of 10 s without flags"
     assert training.of(NONE) == [START]
     assert training.of(A) == [10, 10, 40, 160, END, *[SHARE] * 13, END]
@@ -78,14 +78,14 @@ def test_more_runs_go_to_the_end_if_that_takes_less_time(seconds: float, full: i
     training = known(seconds=seconds)
     horizon = Horizon(training, full)
     found = horizon.prove(A, 16, ERROR, ())
-    assert horizon.whole(16) == whole
-    assert (found.through, found.whole) == (SHARE, whole)
+    assert horizon.complete_runs(16) == whole
+    assert (found.through, found.complete) == (SHARE, whole)
     assert found.runs >= 16
     assert training.of(A).count(END) == whole
 
 
 def test_as_many_runs_as_an_answer_has_may_go_to_the_end_while_the_length_is_unknown() -> None:
-    assert Horizon(Scripted()).whole(16) == 16
+    assert Horizon(Scripted()).complete_runs(16) == 16
 
 
 @pytest.mark.parametrize("seconds", [5.0, 60.0, 200.0, 1000.0])
@@ -133,14 +133,14 @@ def test_only_runs_that_were_compared_that_far_count_beside_a_difference() -> No
 def test_probes_go_a_quarter_beyond_the_latest_difference_in_leaps_and_three_times() -> None:
     training = known({"b": [matches(900), *differs(300, 500, 40)]}, {A: [None, None, 30]})
     horizon = Horizon(training)
-    assert horizon.probe(C, 2) == TrialResult(MATCHES, 2, name="c", through=10, whole=0)
+    assert horizon.probe(C, 2) == TrialResult(MATCHES, 2, name="c", through=10, complete=0)
     assert horizon.prove(A, 16, ERROR, ()).outcome is MATCHES, "compared through step 10, it matches"
     training.kept[A] += differs(30)
     assert horizon.probe(A, 2).step == 30
-    assert horizon.probe(C, 2) == TrialResult(MATCHES, 3, name="c", through=38, whole=0)
+    assert horizon.probe(C, 2) == TrialResult(MATCHES, 3, name="c", through=38, complete=0)
     assert horizon.left_out(frozenset("d"), 2).runs == 2, "a flag that may not be needed has enough runs"
     assert horizon.probe(B, 2).step == 300
-    assert horizon.probe(C, 4) == TrialResult(MATCHES, 4, name="c", through=625, whole=0)
+    assert horizon.probe(C, 4) == TrialResult(MATCHES, 4, name="c", through=625, complete=0)
     assert training.of(C) == [10, 10, 38, 38, 38, 608, *[625] * 4]
     assert training.of(frozenset("d")) == [10, 38, 38]
 
@@ -222,7 +222,7 @@ def test_a_late_cause_that_was_seen_is_gone_if_runs_outlast_it(
     training = known(kept)
     found = prove(training, without=[frozenset(flag) for flag in without], error=error)
     assert training.of(A) == [10] * 2 + [SHARE] * 14 + [500] * runs + [END] * 2
-    assert found == TrialResult(MATCHES, 16 + runs, name="a", through=SHARE, whole=2)
+    assert found == TrialResult(MATCHES, 16 + runs, name="a", through=SHARE, complete=2)
 
 
 @pytest.mark.parametrize(

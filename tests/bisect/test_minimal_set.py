@@ -59,7 +59,7 @@ class Ranking:
         self._candidates, self._causes = candidates, causes
 
     def __call__(self, found: TrialResult) -> tuple[Sequence[str], int]:
-        first = self._causes[found.place[0]] if self._causes and found.place else ""
+        first = self._causes[found.position[0]] if self._causes and found.position else ""
         return sorted(self._candidates, key=lambda flag: flag != first), 1
 
 
@@ -294,17 +294,17 @@ class Shortened(WholeRuns):
     def prove(self, flags: Flags, runs: int, error: float, without: Sequence[Flags]) -> TrialResult:
         self.asked.append((flags, runs, error, without))
         found = super().prove(flags, runs, error, without)
-        return replace(found, through=63, whole=2) if found.outcome is TrialOutcome.MATCHES else found
+        return replace(found, through=63, complete=2) if found.outcome is TrialOutcome.MATCHES else found
 
 
 def test_an_answer_says_how_far_its_runs_went() -> None:
     trials = Shortened(Logged(needs_both()))
     answer = Search(trials, Ranking("abcd")).run()
-    assert answer == Answer(("a", "b"), 17, {"b": differs(), "a": differs()}, proven=True, through=63, whole=2)
+    assert answer == Answer(("a", "b"), 17, {"b": differs(), "a": differs()}, proven=True, through=63, complete=2)
     none, a, b = frozenset[str](), frozenset("a"), frozenset("b")
     assert trials.asked == [(none, 16, 0.05 / 3, ()), (a | b, 17, 0.05 / 4, [a, b])]
     answer = Search(Shortened(Logged(lambda flags: None)), Ranking("ab")).run()
-    assert answer == Answer((), 16, proven=True, differed=False, through=63, whole=2)
+    assert answer == Answer((), 16, proven=True, differed=False, through=63, complete=2)
 
 
 def test_a_flag_without_which_it_fails_is_not_proven_to_be_needed() -> None:

@@ -59,7 +59,7 @@ def test_it_finds_exactly_the_effects_if_every_run_differs(causes: list[str], or
     assert found.effects is not None
     assert {effect.variation for effect in found.effects} == set(causes)
     assert all(effect.together_with == () for effect in found.effects)
-    assert all(effect.found == training.differing[effect.varied] for effect in found.effects)
+    assert all(effect.result == training.differing[effect.varied] for effect in found.effects)
     assert training.matching[frozenset(MANY) - set(causes)] == found.matching >= 5
 
 
@@ -215,7 +215,7 @@ def test_an_effect_has_the_trial_of_what_is_named_with_it(together: set[str]) ->
 
     found = SensitivitySearch(ask, MANY, lambda found: (MANY, 1)).run()
     assert found.effects is not None
-    assert [effect.found.name for effect in found.effects] == [" ".join(sorted(together))]
+    assert [effect.result.name for effect in found.effects] == [" ".join(sorted(together))]
 
 
 def test_a_control_that_differs_once_it_runs_more_often_blames_nothing() -> None:

@@ -16,7 +16,7 @@ def judged(*runs: tuple[str, str, int]) -> Verdict:
     for number, (name, kind, _) in enumerate(runs, 1):
         machines.add(number, RunMachine(name, name, {"cpu": kind}))
     results = {number: result for number, (_, _, result) in enumerate(runs, 1)}
-    return verdict(machines.found(results), results)[0]
+    return verdict(machines.with_results(results), results)[0]
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_one_machine_is_not_mentioned() -> None:
     machines = Machines()
     machines.add(1, RunMachine("a"))
     machines.add(2, RunMachine("a"))
-    assert machines.found({1: 1, 2: 2}) == ()
+    assert machines.with_results({1: 1, 2: 2}) == ()
