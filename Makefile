@@ -80,7 +80,7 @@ test: $(VENV)/.dev ## Run the unit tests, and a real process for each promise (m
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore=,$(LAWS))
 
 test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out, and HTML reports in Chromium (minutes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m full
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "full and not slow"
 
 test-pages: $(VENV)/.dev ## Run every command of the documentation; some races need an idle machine (half an hour)
 	$(BIN)/python -m pytest tests/docs -m pages

@@ -202,7 +202,7 @@ LONG = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_runs_of_a_training_that_takes_longer_are_ended_early(project: Project) -> None:
     project.write("train.py", LONG)
     done = project.detaudit("bisect", "train.py", *QUICK, "--full", "2", "--costs", "--format", "json")

@@ -314,6 +314,7 @@ def toys(project: Project) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_toy_trainings_match_their_small_lock_file(toys: Project) -> None:
     lock = toys.folder / "detaudit.lock.json"
     assert lock.stat().st_size <= 10_000

@@ -306,6 +306,7 @@ EVALUATED = """
 """
 
 
+@pytest.mark.slow
 def test_what_a_thread_evaluates_beside_a_training_is_chance(project: Project) -> None:
     project.write("train.py", EVALUATED)
     done = project.run("train.py", "--runs", "2")

@@ -25,6 +25,7 @@ def test_two_runs_that_differ_are_known_though_none_ends(project: Project) -> No
     assert re.search(r"^without flags: run 2 differs from an earlier run by step \d+$", done.err, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_what_the_script_overrides_is_known_though_it_never_ends(project: Project) -> None:
     unsafe = UNSEEDED.replace("    train()\n", "    torch.use_deterministic_algorithms(False)\n    train()\n")
     project.write("train.py", unsafe)
@@ -33,6 +34,7 @@ def test_what_the_script_overrides_is_known_though_it_never_ends(project: Projec
     assert flags["torch-deterministic-algorithms"] == "overridden"
 
 
+@pytest.mark.slow
 def test_runs_that_match_go_to_their_ends(project: Project) -> None:
     project.write("train.py", LONG)
     done = project.run("train.py", "--runs", "2")
@@ -44,6 +46,7 @@ def test_runs_that_match_go_to_their_ends(project: Project) -> None:
     assert [run["status"] for run in whole.json["groups"][0]["runs"]] == ["ok", "ok"]
 
 
+@pytest.mark.slow
 def test_a_trace_of_a_training_that_never_ends(project: Project) -> None:
     late = "    import os\n    train(after=lambda step: torch.manual_seed(os.getpid()) if step == 5 else None)\n"
     project.write("train.py", ENDLESS + late)
@@ -52,6 +55,7 @@ def test_a_trace_of_a_training_that_never_ends(project: Project) -> None:
     assert json.loads(done.out)["groups"][0]["first_difference"]["step"] == 6
 
 
+@pytest.mark.slow
 def test_a_trace_tries_a_flag_though_no_run_ends(project: Project) -> None:
     slow = "    train(after=lambda step: time.sleep(0.1 if step < 120 else 0))\n"
     project.write("train.py", UNSEEDED.replace("    train()\n", slow))
@@ -70,6 +74,7 @@ def test_full_and_until_are_not_combined(project: Project) -> None:
     assert "--full cannot be combined with --until" in done.err
 
 
+@pytest.mark.slow
 def test_trainings_one_after_another_are_no_difference(project: Project) -> None:
     project.write("one.py", LONG.replace("1001", "501").replace("0.015", "0.03"))
     project.write(
@@ -89,6 +94,7 @@ def test_trainings_one_after_another_are_no_difference(project: Project) -> None
     assert (statuses[0], statuses[-2:]) == ("ended", ["ok", "ok"])
 
 
+@pytest.mark.slow
 def test_a_run_that_is_ended_saves_nothing_for_the_next(project: Project) -> None:
     saves = """
     import signal, pathlib

@@ -125,7 +125,7 @@ def test_a_forest_without_a_seed_is_named_and_fixed(project: Project) -> None:
     assert seeds["verdict"] == "deterministic"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_bisect_finds_the_seed_of_a_forest(project: Project) -> None:
     project.write("train.py", DATA + FOREST)
     done = project.detaudit("bisect", "train.py", "--format", "json")
@@ -264,7 +264,7 @@ for name, kind in all_estimators():
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_every_estimator_has_the_same_digest_in_another_process() -> None:
     runs = [subprocess.run([sys.executable, "-c", EVERY], capture_output=True, text=True, check=True) for _ in "12"]
     one, other = (run.stdout.splitlines() for run in runs)

@@ -105,7 +105,7 @@ SHARDED = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_sharded_model_whose_storages_are_freed_and_filled_again(project: Project) -> None:
     project.write("train.py", SHARDED)
     launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py")

@@ -99,7 +99,7 @@ def test_the_wheel_of_the_sdist_is_that_of_the_repository(wheel: Path, sdist: Pa
     assert first == second
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_sdist_can_be_tested(sdist: Path) -> None:
     def pytest_in(folder: Path, *words: str) -> str:
         done = run(Path(sys.executable), "-m", "pytest", "-q", *words, cwd=folder, PYTHONPATH=str(folder))

@@ -121,7 +121,7 @@ def test_a_state_that_differs_is_named(project: Project, name: str) -> None:
     assert first["state_digest"] != second["state_digest"]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_what_is_not_part_of_a_model_does_not_count(project: Project) -> None:
     project.write("train.py", dedent(NETWORK) + dedent(SAME))
     done = project.run("train.py", "--runs", "3")

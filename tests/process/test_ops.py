@@ -18,6 +18,7 @@ def scan(project: Project, *words: str) -> tuple[int, dict[str, Any]]:
     return done.code, done.json
 
 
+@pytest.mark.slow
 def test_a_few_operations_of_torch(project: Project) -> None:
     names = [word for op in (*RACING, *MEMORY, *CONTROLS) for word in ("--op", op)]
     code, found = scan(project, "--dtype", "float32", "--repeats", "5", *names)

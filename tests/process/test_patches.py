@@ -111,13 +111,13 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_workers_of_a_loader_are_seeded_however_they_start(project: Project) -> None:
     project.write("train.py", LOADER.replace("METHOD", "spawn"))
     assert codes(project, "torch-loader-seed-workers") == (1, 0)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_loader_without_workers_and_one_in_order(project: Project) -> None:
     project.write(
         "train.py",

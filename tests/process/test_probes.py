@@ -147,8 +147,10 @@ def test_tensorflow_eager_in_graphs_and_in_loops(project: Project) -> None:
     assert "XLA" in xla
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("backend", ["tensorflow", "torch"])
+@pytest.mark.parametrize(
+    "backend",
+    [pytest.param("tensorflow", marks=pytest.mark.full), pytest.param("torch", marks=pytest.mark.slow)],
+)
 def test_keras_layers(project: Project, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", backend)
     lines = recorded(project, KERAS)

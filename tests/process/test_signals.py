@@ -212,6 +212,7 @@ NESTED = """
 """
 
 
+@pytest.mark.slow
 def test_a_signal_handler_may_come_at_any_line_of_the_recorder_and_use_torch(project: Project) -> None:
     project.write("train.py", NESTED)
     bare, recorded = bare_and_recorded(project, "train.py")

@@ -101,7 +101,7 @@ def test_each_source_with_its_line_and_observed_ones_first(project: Project) -> 
     assert "PYTHONHASHSEED" not in shown.out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_seed_that_a_library_sets_for_the_user(project: Project) -> None:
     project.write(
         "train.py",

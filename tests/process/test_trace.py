@@ -299,7 +299,7 @@ HASHED = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_variation_is_traced_to_where_it_first_changes_a_number(project: Project) -> None:
     path = project.write("train.py", HASHED)
     done = project.detaudit("trace", "train.py", "--vary", "hash-seed", "--format", "json")

@@ -108,7 +108,7 @@ def test_what_the_script_overrides_is_known_though_it_never_ends(project: Projec
     assert flags["torch-deterministic-algorithms"] == "overridden"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_large_weights_are_digested_at_the_last_step(project: Project) -> None:
     project.write("train.py", ENDLESS + "    train(model=torch.nn.Sequential(torch.nn.Linear(4, 2 * 10**7)))\n")
     done = project.run("train.py", "--runs", "2", "--until", "3")
@@ -128,7 +128,7 @@ def test_each_rank_does_the_step(project: Project) -> None:
     assert group["replicas"] == {"ranks": 2, "run": 1, "first_difference": None}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_each_spawned_child_does_the_step(project: Project) -> None:
     project.write("train.py", SPAWNED)
     done = project.run("train.py", "--runs", "3", "--until", "1")
@@ -152,6 +152,7 @@ def test_a_keras_fit(project: Project) -> None:
     assert done.json["groups"][0]["through"] == 25
 
 
+@pytest.mark.slow
 def test_a_bisection_ends_its_runs(project: Project) -> None:
     project.write("train.py", ENDLESS.replace("torch.manual_seed", "id") + "    train()\n")
     few = ("--confirm", "2", "--error-rate", "0.9")
@@ -204,6 +205,7 @@ def test_a_configuration_that_cannot_be(project: Project, until: str, more: str,
     assert expected in done.err
 
 
+@pytest.mark.slow
 def test_the_mark_of_pytest(project: Project) -> None:
     test = """
     import pytest

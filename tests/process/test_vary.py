@@ -69,7 +69,7 @@ def test_the_order_of_a_set_depends_on_the_hash_seed(project: Project) -> None:
     assert found["flags"] == ["python-hash-seed"]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_sorted_set_is_robust(project: Project) -> None:
     done = bisect(project, copied(project, "python_sorted_set.py"), "--vary", "hash-seed", "--vary", "addresses")
     assert done.code == 0

@@ -32,7 +32,7 @@ def check(folder: Path, name: str, ranks: int, faults: list[Fault], script: str 
     return report
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_fault_before_or_after_ranks_combine_gradients_is_named(tmp_path: Path) -> None:
     report = check(tmp_path, "torchrun", 2, [Fault("backward", 1, 3), Fault("reduce", 1, 2)])
     (group,) = report["groups"]

@@ -10,13 +10,6 @@ from detaudit.model import ReplayVerdict
 from tests.replay.cases import CASES, Case
 from tests.replay.harness import answer, recorded, replayed
 
-USUAL = ("read_empty",)
-"""The case of every test run; test_trace.py has a race."""
-
-_marked = [
-    pytest.param(one, id=one.name, marks=pytest.mark.full if one.name in USUAL else pytest.mark.replay) for one in CASES
-]
-
 
 def check(case: Case, folder: Path) -> None:
     saved = recorded(case, folder / "recorded")
@@ -25,7 +18,8 @@ def check(case: Case, folder: Path) -> None:
 
 
 @pytest.mark.launches
-@pytest.mark.parametrize("case", _marked)
+@pytest.mark.replay
+@pytest.mark.parametrize("case", CASES, ids=[one.name for one in CASES])
 def test_what_an_operation_does_by_itself(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
     shown = (ReplayVerdict.RACES, ReplayVerdict.MEMORY, ReplayVerdict.DETERMINISTIC)
