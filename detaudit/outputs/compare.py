@@ -63,14 +63,12 @@ def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterato
     theirs = {file.name: file for file in b.files}
     names = matched({name: digest(file) for name, file in ours.items()}, {n: digest(f) for n, f in theirs.items()})
     pairs = {names[name]: file for name, file in theirs.items()}
-    facts = a.facts or b.facts
     for name, mine in ours.items():
         yours = pairs.pop(name, None)
         if yours is None:
             yield OutputDifference(path=name, kind=OutputKind.ONLY_ONE, only_run=1, tensor=_has_tensors(mine))
             continue
-        if facts is not None:
-            yield from _by_name(mine.path, yours.path, facts)
+        yield from _by_name((mine.path, a.facts), (yours.path, b.facts))
         if guesses:
             yield from _by_digests(name, (mine, a), (yours, b), guesses)
         else:
@@ -82,13 +80,16 @@ def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterato
 _DECIMAL = re.compile(r"(?<![\d.])\d+\.\d+(?!\.?\d)(?:(?:ms|s|secs?|min|h)(?![A-Za-z]))?")
 
 
-def _by_name(name: str, other: str, facts: RunFacts) -> Iterator[OutputDifference]:
-    """Yield that two files, which are compared, have different results in their names: weights.03-0.5523.npz."""
-    ours, theirs = _DECIMAL.findall(name), _DECIMAL.findall(other)
-    for mine, yours in zip(ours, theirs, strict=False):
+def _by_name(a: tuple[str, RunFacts | None], b: tuple[str, RunFacts | None]) -> Iterator[OutputDifference]:
+    """Yield that two files, which are compared, have different results in their names: weights.03-0.5523.npz.
+
+    Each file is its name, and what is known of its run: nothing of that of a lock file.
+    """
+    (name, ours), (other, theirs) = a, b
+    for mine, yours in zip(_DECIMAL.findall(name), _DECIMAL.findall(other), strict=False):
         if mine != yours:
             label = name[: name.index(mine)]
-            roles = {role(label, one, facts) for one in (mine, yours)}
+            roles = {role(label, one, facts) for one, facts in ((mine, ours), (yours, theirs)) if facts is not None}
             if roles & {Role.RESULT, Role.OPEN}:
                 kind = OutputKind.AMBIGUOUS if Role.OPEN in roles else OutputKind.VALUE
                 yield OutputDifference(path=name, kind=kind, at="name", values=(mine, yours))

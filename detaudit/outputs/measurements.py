@@ -8,6 +8,7 @@ run can show.
 """
 
 import calendar
+import itertools
 import math
 import re
 from dataclasses import dataclass, replace
@@ -51,6 +52,8 @@ _NUMBER_OF_RUN = _words("pid pids ppid tid tids thread threads port ports lwp pr
 
 _COUNTED_OF_RUN = _words("threads processes ports")
 """How many there are is a count, as in ``processes_flagged``."""
+_MONITORS = _words("system process monitor monitoring resource resources psutil usage utilization host machine")
+"""What a file or a table of the state of a machine is called."""
 
 _UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -104,7 +107,7 @@ _OF_RUNS = _words(
     " sequence instance instances graph graphs edge edges point points file files feature features bytes byte mb gb kb"
     " mib gib tb b kib tib flops flop tflop gflop transition transitions query queries prompt completion action"
     " kimg kimgs ru phases stages sections reset fold folds cv split split0 split1 split2 phase stage section task"
-    " tasks interval round rounds fit_"
+    " tasks interval round rounds fit_ microstep"
     " wallclock time timing timer resource resources peak nvml smi physical virtual resident stepping pre post"
     " gc garbage cell notebook experiment pipeline transform augmentation collate transfer h2d d2h h d copy torch"
     " tf jax python pytorch loop inner outer validation_ sanity check fetch prefetch queue get put one single"
@@ -256,12 +259,14 @@ def meaning_of(name: str) -> Meaning:
     if len(parts) > 1 and parts[-1] in _IDS:
         parts[-2:] = [parts[-2] + parts[-1]]
     *parents, key = parts
-    while len(parents) > 1 and all(word in _OF_RUNS or word in _NEUTRAL for word in parents[-1]):
+    if key[-1] in _COUNTED_OF_RUN and len(key) <= 2 and not _MONITORS.isdisjoint(itertools.chain(*parents)):
+        return Meaning(_Of.AMOUNT)  # system.threads
+    while len(parents) > 1 and _of_words(parents[-1]).of is _Of.RESULT and _is_of_runs(parents[-1]):
         parents.pop()  # timings.phases.load
     meaning = _of_words(key)
     if meaning.of is _Of.AMOUNT and parents and set(key) & _METER and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization
-    if meaning.of is _Of.RESULT and parents and all(word in _OF_RUNS or word in _NEUTRAL for word in key):
+    if meaning.of is _Of.RESULT and parents and _is_of_runs(key):
         above = _of_words(parents[-1])
         if above.of in (_Of.DURATION, _Of.RATE, _Of.AMOUNT):  # time/forward
             return replace(above, by_parent=True)
@@ -270,6 +275,10 @@ def meaning_of(name: str) -> Meaning:
         if above.of in (_Of.DURATION, _Of.RATE, _Of.AMOUNT) and parents[-1] != ["memory"]:  # timings/conv
             return replace(above, sure=False, by_parent=True)
     return meaning
+
+
+def _is_of_runs(key: list[str]) -> bool:
+    return all(word in _OF_RUNS or word in _NEUTRAL for word in key)
 
 
 def _are_unknown(key: list[str]) -> bool:
@@ -321,6 +330,12 @@ def is_quantity(name: str) -> bool:
 
 
 _PROGRESS = _words("progress done complete completed finished downloaded loaded processed map")
+
+
+def is_computation(name: str) -> bool:
+    """Return whether a name is of a part of a computation, which takes time: ``fwd_microstep``, not ``loss``."""
+    whose = words(name)
+    return bool(whose) and all(word in _OF_RUNS and word not in _WITHOUT_TIME for word in whose)
 
 
 def is_digest(name: str) -> bool:
@@ -488,6 +503,7 @@ _RUN_STAMP = re.compile(
 
 _RUN_ID = re.compile(
     r"(?<=[/\\])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?=[/\\]|$)"
+    r"|(?<![A-Za-z0-9])[0-9a-f]{5}(?=_\d{5}(?!\d))"  # of Ray Tune, before the number of the trial
     r"|(?:(?<=runs[/\\])|(?<=wandb[/\\])|(?<=sweeps[/\\]))(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8}(?=[/\\]|$)"
 )
 _LONGEST = 4096

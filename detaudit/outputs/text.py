@@ -322,6 +322,7 @@ _EXTREME = re.compile(r"max(imum)?|min(imum)?|peak|total|used|free|current|now|"
 _MEMORY = re.compile(r"\b(mem|memory|rss|v?ram)\b", re.IGNORECASE)
 _OF_TOTAL, _TOTAL = re.compile(r"\s?/\s?[0-9]"), re.compile(r"(?<![\w.-])[0-9][0-9,_]*\s?/\s?$")
 _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
+_TIMES = re.compile(r"\btime \((ms|s)\) \|")  # time (ms) | fwd: 45.03 | bwd: 90.1, as DeepSpeed prints it
 _DIGIT_RUN = re.compile("[0-9]+")
 _TIME_COLUMN = re.compile(r"^\[(?:[0-9]{2}/[0-9]{2}/[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\](?= )")
 """What rich writes at the left of a line, and leaves out if the line before has the same time."""
@@ -417,6 +418,8 @@ def _shape(line: str) -> _Shape:
             label = "data time"  # as the meters of many training scripts print it
         if label == "maintenance" and any(slot.label == "sec/tick" for slot in slots):
             label = "elapsed"  # between ticks, as the loop of StyleGAN prints it
+        if (header := _TIMES.search(line, 0, start)) and measurements.is_computation(label):
+            label += f" time {header[1]}"
         if not label and token["unit"] == "%" and any(slot.meaning.is_of_machine for slot in slots):
             label = _SHARE
         if (

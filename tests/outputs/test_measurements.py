@@ -19,6 +19,8 @@ FACTS = RunFacts(
 )
 
 MEASUREMENTS = """
+system.threads|12
+callbacks.Timer.time_elapsed.train|0.105
 time|2.3
 elapsed|12
 elapsed_time|12.5
@@ -436,6 +438,7 @@ def test_a_clock_that_a_variation_moved_is_one_of_the_run() -> None:
         ("<f at 0x7f0123456789> 3", "<f at 0x7f9876543210> 3"),
         ("see /tmp/tmpab12cd_x/m", "see /tmp/tmpzz12cd_9/m"),
         ("run_20251125_081233", "run_20251125_081250"),
+        ("train_e8b1a_00001", "train_07f9f_00001"),
     ],
 )
 def test_texts_that_only_differ_in_identifiers_are_equal_when_masked(a: str, b: str) -> None:
