@@ -45,15 +45,15 @@ inside = _Inside()
 class FitTraining(Training):
     """The fits of one library, in one thread or task of a pool."""
 
-    def __init__(self, framework: str, recorder: Recorder, *, beside: FitTraining | None = None) -> None:
+    def __init__(self, framework: str, recorder: Recorder, *, main: FitTraining | None = None) -> None:
         self._recorder = recorder
         self._values = ArrayReader()
-        super().__init__(framework, recorder, self._values, beside=beside)
+        super().__init__(framework, recorder, self._values, main=main)
         self._observe, self._stepped = self._stepped, self._advance
 
-    def beside(self) -> FitTraining:
+    def for_thread(self) -> FitTraining:
         """Return a training for the fits of the same library in a thread."""
-        other = FitTraining(self._framework, self._recorder, beside=self)
+        other = FitTraining(self._framework, self._recorder, main=self)
         other.lock = self.lock
         return other
 
@@ -94,7 +94,7 @@ class FitTraining(Training):
     def _seeded(self, name: str, seeds: list[tuple[str, Any]]) -> None:
         frame = frames.user_frame(sys._getframe(1))
         if frame is not None and self.steps < _MOST_SEEDED:
-            file, line = frames.place(frame)
+            file, line = frames.location(frame)
             for key, value in seeds:
                 what = "%s(%s)" % (name, key)
                 record = {"k": "source", "kind": "seed", "what": what, "file": file, "line": line, "value": repr(value)}
@@ -148,14 +148,14 @@ class Fits:
 
     def _start(self, main: FitTraining) -> threads.PerThread:
         def finish() -> None:
-            main.finish_all(every.beside)
+            main.finish_all(every.others)
 
         def forget() -> None:
             self._lock = threading.Lock()  # another thread may hold it in the moment of a fork
             main.forget()
             every.restart(main)
 
-        every = threads.PerThread(main, main.beside)
+        every = threads.PerThread(main, main.for_thread)
         self._recorder.at_end(finish, forget)
         return every
 

@@ -51,7 +51,7 @@ class Hyperparameters:
         """Note the line of user code that makes an optimizer, or calls what sets its hyperparameters."""
         user_frame = frames.user_frame(frame)
         if user_frame is not None:
-            self._set_at[known] = frames.place(user_frame)
+            self._set_at[known] = frames.location(user_frame)
 
     def at_step(
         self, training: Training, number: int, known: Any, groups: Sequence[dict[str, Any]], plain: Callable[[Any], Any]

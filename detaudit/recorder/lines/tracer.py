@@ -35,10 +35,10 @@ def install_opened(stream: OpStream) -> None:
         if not isinstance(path, (str, bytes)) or not isinstance(flags, int) or flags & (os.O_WRONLY | os.O_CREAT):
             return
         name = os.path.join(root, os.fsdecode(path))
-        found = frames.user_frame(frame) if name.startswith(root) and len(seen) < _MOST else None
-        if found is None:
+        user_frame = frames.user_frame(frame) if name.startswith(root) and len(seen) < _MOST else None
+        if user_frame is None:
             return
-        file, line = frames.place(found)
+        file, line = frames.location(user_frame)
         key = (name[len(root) :], file, line)
         if key not in seen and not name.endswith((".py", ".pyc")):
             seen.add(key)
@@ -85,20 +85,22 @@ class Paths:
         self._more, self._rest = 0, 0
         self._ended = False
 
-    def add(self, place: Place) -> None:
+    def add(self, location: Place) -> None:
         """Add the line that runs next."""
         self.lines += 1
         self._ended = False
         if self._more:
-            self._roll(place)
+            self._roll(location)
             return
-        if place in self._sequence:
+        if location in self._sequence:
             self._close()
-        self._sequence[place] = None
+        self._sequence[location] = None
 
-    def _roll(self, place: Place) -> None:
+    def _roll(self, location: Place) -> None:
         self._more += 1
-        self._rest = (self._rest * 0x9E3779B97F4A7C15 + digest.small(b"%d %s" % (place[1], _bytes(place[0])))) & _MASK
+        self._rest = (
+            self._rest * 0x9E3779B97F4A7C15 + digest.small(b"%d %s" % (location[1], _bytes(location[0])))
+        ) & _MASK
 
     def _close(self) -> None:
         """Count the sequence that ends here. If there is no room left, only digest it."""
@@ -109,8 +111,8 @@ class Paths:
         if number is not None and self._ran and self._ran[-1][0] == number:
             self._ran[-1][1] += 1
         elif len(self._ran) >= _MOST_SEQUENCES or self._places > 2 * _MOST_PLACES:
-            for place in sequence:
-                self._roll(place)
+            for location in sequence:
+                self._roll(location)
         else:
             self._ran.append([self._number(sequence) if number is None else number, 1])
 
@@ -195,8 +197,8 @@ class Record:
         """Write the value of a name after a line."""
         self._assigned += 1
         number, (digest, bag, text) = self._stream.next_number(), description
-        place = {"thread": self._name, "at": self.paths.lines, "step": self._step, "file": file, "line": line}
-        self._stream.write("assigned", n=number, **place, name=name, digest=digest, bag=bag, text=text)
+        position = {"thread": self._name, "at": self.paths.lines, "step": self._step, "file": file, "line": line}
+        self._stream.write("assigned", n=number, **position, name=name, digest=digest, bag=bag, text=text)
 
 
 # Record which lines of user code run in each step, and what they assign.
@@ -293,9 +295,9 @@ def _value(frame: FrameType, name: Name) -> Any:
     space: Any = frame.f_globals if name.in_globals else frame.f_locals
     if not name.of:
         return space.get(name.text, _MISSING)
-    held = space.get(name.of, _MISSING)
+    owner = space.get(name.of, _MISSING)
     try:  # without calling properties, which are user code
-        return object.__getattribute__(held, "__dict__").get(name.text[len(name.of) + 1 :], _MISSING)
+        return object.__getattribute__(owner, "__dict__").get(name.text[len(name.of) + 1 :], _MISSING)
     except (AttributeError, TypeError):
         return _MISSING
 

@@ -130,7 +130,7 @@ class Lines:
         self.file = code.co_filename
         self.first = code.co_firstlineno
         self.returns = "" if code.co_name.startswith("<") else code.co_name + "()"
-        self.held = code  # keeps the code alive, so that its id remains unique
+        self.code = code  # keeps the code alive, so that its id remains unique
         count = code.co_argcount + code.co_kwonlyargcount
         count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
         self.arguments = [Name(name, "", True, False) for name in code.co_varnames[:count] if name[0] != "."]
@@ -158,11 +158,11 @@ def _has_hidden_names(code: CodeType) -> bool:
 
 def _by_line(code: CodeType) -> dict[int, list[Name]]:
     starts = dict(dis.findlinestarts(code))
-    found: dict[int, dict[tuple[str, bool], Name]] = {}
+    by_line: dict[int, dict[tuple[str, bool], Name]] = {}
     line, before = code.co_firstlineno, None
     for instruction in dis.get_instructions(code):
         line = starts.get(instruction.offset) or line
-        here = found.setdefault(line, {})
+        here = by_line.setdefault(line, {})
         names = _of_instruction(instruction, before, here)
         if code.co_name == "<module>":
             names = [name._replace(in_globals=True) for name in names]
@@ -172,7 +172,7 @@ def _by_line(code: CodeType) -> dict[int, list[Name]]:
                 here[key] = name
         if names or instruction.opname not in _COPIES:
             before = names[-1] if names and not names[-1].stored else None
-    return {line: list(names.values()) for line, names in found.items() if names}
+    return {line: list(names.values()) for line, names in by_line.items() if names}
 
 
 def _of_instruction(
@@ -265,8 +265,10 @@ class Values:
             token = _joined(value, parts)
         else:
             token = self._token(value, 0)
-        kind, found, rest = token.partition(":")
-        return Description(kind + found + (digest.of_bytes(_encoded(rest)) if found else ""), bag, _text(name, value))
+        kind, separator, rest = token.partition(":")
+        return Description(
+            kind + separator + (digest.of_bytes(_encoded(rest)) if separator else ""), bag, _text(name, value)
+        )
 
     def _token(self, value: Any, depth: int) -> str:
         self._left -= 1

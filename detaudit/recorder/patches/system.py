@@ -75,11 +75,11 @@ def order_listings(number: int) -> None:
     """List directories in alphabetical order for 0, backward for 1, else in an order derived from number and names."""
 
     def arrange(entries: Iterable[Any], name_of: Callable[[Any], Any]) -> list[Any]:
-        def place(entry: Any) -> Any:
+        def sort_key(entry: Any) -> Any:
             raw = os.fsencode(name_of(entry))
             return (digest.small(b"%d " % number + raw), raw) if number > 1 else raw
 
-        return sorted(entries, key=place, reverse=number == 1)
+        return sorted(entries, key=sort_key, reverse=number == 1)
 
     for function, make in ordered(arrange):
         replace_in_os(function, make)

@@ -39,7 +39,7 @@ def run_on_cpu(options: PatchOptions, changes: Changes) -> None:
     """
     torch = loaded("torch")
     searched: Any = weakref.WeakSet()
-    seen = {"models": 0, "found": 0}
+    seen = {"models": 0, "matches": 0}
 
     def search(module: Any, _: Any) -> None:
         # The first module to be called is the whole model; those inside it are called later.
@@ -51,12 +51,12 @@ def run_on_cpu(options: PatchOptions, changes: Changes) -> None:
             for name, part in module.named_modules():
                 if _plain(name) == options.value:
                     _wrap(torch, part, changes)
-                    seen["found"] += 1
+                    seen["matches"] += 1
         except Exception as error:
             options.failed(f"{type(error).__name__}: {error}")
 
     def report_missing() -> None:
-        if seen["models"] and not seen["found"]:
+        if seen["models"] and not seen["matches"]:
             options.failed(f"no model that ran has a module named {options.value!r}")
 
     changes.on_undo(torch.nn.modules.module.register_module_forward_pre_hook(search).remove)
@@ -121,14 +121,14 @@ def _edit(changes: Changes, edit: Callable[[dict[str, Any], Any], None]) -> None
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             try:
-                given = signature.bind(self, *args, **kwargs)
+                bound = signature.bind(self, *args, **kwargs)
             except TypeError:
-                given = None  # the original raises for these arguments
-            if given is None:
+                bound = None  # the original raises for these arguments
+            if bound is None:
                 function(self, *args, **kwargs)
             else:
-                edit(given.arguments, signature.parameters)
-                function(*given.args, **given.kwargs)
+                edit(bound.arguments, signature.parameters)
+                function(*bound.args, **bound.kwargs)
 
         return __init__
 
@@ -237,7 +237,7 @@ def _of_probabilities(torch: Any, logits: Any, target: Any, weight: Any, smoothi
 
 
 def _along(weight: Any, like: Any, axis: int) -> Any:
-    return weight.reshape([-1 if place == axis else 1 for place in range(like.dim())])
+    return weight.reshape([-1 if dimension == axis else 1 for dimension in range(like.dim())])
 
 
 def _fits(logits: Any, target: Any, weight: Any) -> bool:

@@ -58,21 +58,21 @@ def _write(recorder: Recorder, value: Any) -> None:
     sums: list[float] = []
 
     def visit(part: Any, name: str) -> Any:
-        found, total = _read(part)
-        parts.append((name, found))
+        part_digest, total = _read(part)
+        parts.append((name, part_digest))
         sums.append(total)
         return part
 
     walk(value, "", visit)
-    whole = digest.of_bytes(repr(parts).encode("utf-8", "surrogatepass"))
+    combined = digest.of_bytes(repr(parts).encode("utf-8", "surrogatepass"))
     if len(parts) <= MOST_PARTS:
         probes.monitor(value, _NAME)  # its numbers as text, to be shown in a report
     events: list[dict[str, object]] = [
-        {"k": "event", "fw": _NAME, "step": 1, "stage": _NAME, "digest": found + " " + name, "value": None}
-        for name, found in (parts if len(parts) <= MOST_PARTS else [("", whole)])
+        {"k": "event", "fw": _NAME, "step": 1, "stage": _NAME, "digest": part_digest + " " + name, "value": None}
+        for name, part_digest in (parts if len(parts) <= MOST_PARTS else [("", combined)])
     ]
     total = wire.add_up(sums).hex()
-    final = {"digest": whole, "sum": total, "loss": None, "params": len(parts), "sparse": False}
+    final = {"digest": combined, "sum": total, "loss": None, "params": len(parts), "sparse": False}
     recorder.sink.write(*events, {"k": "final", "fw": _NAME, "steps": 1, **final, "devices": []})
 
 
@@ -85,19 +85,19 @@ def _without_clocks(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, dict) and value:
         kept = {
-            key: found
+            key: trimmed
             for key, one in value.items()
             if not (isinstance(key, str) and clocks.is_measured(key, one))
-            and (found := _without_clocks(one, depth + 1)) is not _NOTHING
+            and (trimmed := _without_clocks(one, depth + 1)) is not _NOTHING
         }
         if len(kept) == len(value) and all([kept[key] is value[key] for key in kept]):
             return value
         return kept or _NOTHING
     if type(value) in (list, tuple) and value:
-        found = [_without_clocks(one, depth + 1) for one in value]
-        if all([a is b for a, b in zip(found, value)]):
+        entries = [_without_clocks(one, depth + 1) for one in value]
+        if all([a is b for a, b in zip(entries, value)]):
             return value
-        left = [one for one in found if one is not _NOTHING]
+        left = [one for one in entries if one is not _NOTHING]
         return type(value)(left) if left else _NOTHING
     return value
 

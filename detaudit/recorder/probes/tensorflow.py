@@ -88,8 +88,8 @@ class TensorFlowProbes:
 
     def _now(self, arrays: Sequence[Any], name: str, gradient: bool, after_loss: bool) -> None:
         with self._log.lock:
-            found, text = self._reader.read(arrays)
-            self._log.note(name, found, text, gradient=gradient, after_loss=after_loss)
+            value_digest, text = self._reader.read(arrays)
+            self._log.note(name, value_digest, text, gradient=gradient, after_loss=after_loss)
 
     def _in_graph(self, tensors: Sequence[Any], name: str, *, gradient: bool, after_loss: bool) -> Any:
         def run(*arrays: Any) -> None:

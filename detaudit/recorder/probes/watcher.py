@@ -82,8 +82,8 @@ class ProbeWatcher:
 
     def _note(self, value: Any, name: str, *, gradient: bool) -> None:
         with self.log.lock:
-            found, text = self._read(value)
-            self.log.note(name, found, text, gradient=gradient, after_loss=gradient)
+            value_digest, text = self._read(value)
+            self.log.note(name, value_digest, text, gradient=gradient, after_loss=gradient)
 
     def _read(self, value: Any) -> tuple[str, str | None]:
         plain = log.digest_plain(value)

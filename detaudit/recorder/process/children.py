@@ -57,9 +57,9 @@ def watch_children(recorder: Recorder) -> None:
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def start(path: Any, argv: Any, env: Any, *args: Any, **kwargs: Any) -> Any:
-            found = [env]
-            guarded("child", lambda: found.append(injection.into(env)))
-            return function(path, argv, found[-1], *args, **kwargs)
+            environments = [env]
+            guarded("child", lambda: environments.append(injection.into(env)))
+            return function(path, argv, environments[-1], *args, **kwargs)
 
         return start
 
@@ -74,16 +74,16 @@ def watch_subprocess(subprocess: Any, recorder: Recorder) -> None:
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def _execute_child(popen: Any, *args: Any) -> Any:
-            found = list(args)
+            arguments = list(args)
 
             def put_back() -> None:
                 environ = os.environ if args[_ENV] is None else args[_ENV]
                 env = injection.into(environ)
                 if env is not environ:
-                    found[_ENV] = env
+                    arguments[_ENV] = env
 
             guarded("child", put_back)
-            return function(popen, *found)
+            return function(popen, *arguments)
 
         return _execute_child
 
@@ -214,8 +214,8 @@ class _Outputs:
         if path not in self.unread:
             return
         del self.unread[path]
-        found = frames.user_frame(frame)
-        file, line = frames.place(found) if found is not None else ("", 0)
+        user_frame = frames.user_frame(frame)
+        file, line = frames.location(user_frame) if user_frame is not None else ("", 0)
         self._sink.write({"k": "read", "path": path, "file": file, "line": line, "at": time.monotonic_ns()})
 
     def finish(self) -> None:
@@ -232,11 +232,11 @@ class _Outputs:
 
     def _before(self, path: str) -> tuple[int, int]:
         try:
-            found = os.lstat(path)
+            status = os.lstat(path)
         except OSError as error:
             guard.pass_on(error)
             return (0, 0) if path in self._removed or len(self._removed) >= _MOST else (-1, 0)
-        return found.st_size, found.st_ctime_ns
+        return status.st_size, status.st_ctime_ns
 
     def _is_dropped(self, path: str) -> bool:
         if path.startswith(self._dropped) or path.endswith(".pyc"):

@@ -77,6 +77,6 @@ def _starts_a_child(frame: FrameType) -> bool:
     return frame.f_code.co_name == "_bootstrap" and frame.f_globals.get("__name__") == "multiprocessing.process"
 
 
-def place(frame: FrameType) -> tuple[str, int]:
+def location(frame: FrameType) -> tuple[str, int]:
     """Return the file and the line of a frame. Never keep a frame itself: it holds the user's objects."""
     return frame.f_code.co_filename, frame.f_lineno

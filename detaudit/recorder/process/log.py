@@ -27,16 +27,16 @@ class LogFile:
 
     def _attach(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        found = os.fstat(descriptor)
-        self._file = found.st_dev, found.st_ino
+        status = os.fstat(descriptor)
+        self._file = status.st_dev, status.st_ino
 
     def _is_own(self) -> bool:
         try:
-            found = os.fstat(self._descriptor)
+            status = os.fstat(self._descriptor)
         except OSError as error:
             guard.pass_on(error)
             return False
-        return (found.st_dev, found.st_ino) == self._file
+        return (status.st_dev, status.st_ino) == self._file
 
     def append(self, text: str) -> None:
         """Append ASCII text with one system call. Raises OSError if not all of it could be written."""
@@ -212,8 +212,8 @@ class Sink:
         if self._file is None:
             if not self._failed:
                 self.hello()
-        elif not self._identity and (found := _identity()):  # a spawned child gets its identity after its start
-            self._identity = found
+        elif not self._identity and (identity := _identity()):  # a spawned child gets its identity after its start
+            self._identity = identity
             text = encode({"k": "identity", "identity": self._identity}) + "\n" + text
         self._put(text)
 

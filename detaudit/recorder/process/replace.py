@@ -30,8 +30,8 @@ def replace(
 
     Raises AttributeError if there is no such function.
     """
-    found = vars(holder).get(name) or getattr(holder, name)
-    function = found.__func__ if isinstance(found, classmethod) else found
+    original = vars(holder).get(name) or getattr(holder, name)
+    function = original.__func__ if isinstance(original, classmethod) else original
     wrapper: Any = make(function)
     if not traced and (isinstance(function, types.MethodType) or not hasattr(function, "__get__")):
         wrapper = _callable(wrapper, holder, name)
@@ -44,7 +44,7 @@ def replace(
     if traced:
         wrapper.__module__, wrapper.__qualname__ = holder.__name__, name  # so that pickle finds it
     wrapper.__wrapped__ = function
-    setattr(holder, name, classmethod(wrapper) if isinstance(found, classmethod) else wrapper)
+    setattr(holder, name, classmethod(wrapper) if isinstance(original, classmethod) else wrapper)
     return wrapper
 
 
@@ -53,8 +53,8 @@ def set_in_c(kind: type, **members: Any) -> None:
     import ctypes
     import gc
 
-    (held,) = gc.get_referents(vars(kind))
-    held.update(members)
+    (namespace,) = gc.get_referents(vars(kind))
+    namespace.update(members)
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
 
 

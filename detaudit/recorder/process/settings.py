@@ -142,10 +142,10 @@ class SettingsRecorder:
     def _note(self, environ: Any, name: Any, value: str | None, frame: Any) -> None:
         if environ is not os.environ or self._changes >= _MOST:
             return
-        found = frames.user_frame(frame)
-        if found is not None:
+        user_frame = frames.user_frame(frame)
+        if user_frame is not None:
             self._changes += 1
-            file, line = frames.place(found)
+            file, line = frames.location(user_frame)
             after = [module for module in FRAMEWORKS if module in sys.modules]
             change = {"k": "environ", "name": name, "value": value, "file": file, "line": line, "after": after}
             self._sink.write(change)

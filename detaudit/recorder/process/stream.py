@@ -26,7 +26,7 @@ class OpStream:
 
     def __init__(self, recorder: Recorder, watch: dict[str, Any]) -> None:
         self.level: str = watch["level"]
-        self.wanted = watch
+        self.request = watch
         self.racing = frozenset(watch.get("racing", ()))
         self.open = False
         self._recorder = recorder
@@ -81,7 +81,7 @@ class OpStream:
 
         Of an inference it is the number of the current call.
         """
-        if self.wanted.get("calls"):
+        if self.request.get("calls"):
             return self._recorder.calls + 1
         return self._recorder.current_step(after_loss) or 0
 

@@ -81,7 +81,7 @@ def end_task() -> None:
 class PerThread:
     """One object for the main thread and a framework's own, and one for each other thread or task of a pool.
 
-    ``beside`` are those of the others that have something to record.
+    ``others`` are those of other threads that have something to record.
     """
 
     def __init__(self, main: Any, make: Callable[[], Any]) -> None:
@@ -91,7 +91,7 @@ class PerThread:
     def restart(self, main: Any) -> None:
         """Forget the objects of other threads than the main one, as in a forked child."""
         self.main = main
-        self.beside: list[Any] = []
+        self.others: list[Any] = []
         self._here = _thread._local()
         threading: Any = sys.modules.get("threading")
         self._of_main = threading.main_thread().ident if threading is not None else None
@@ -102,13 +102,13 @@ class PerThread:
             return self.main
         here, task = self._here, ended_tasks()
         if getattr(here, "task", -1) != task:
-            here.task, here.found = task, self._make()
-        return here.found
+            here.task, here.own = task, self._make()
+        return here.own
 
     def keep(self, one: Any) -> None:
         """Keep the object of a thread to the end, because it has something to record."""
-        if one is not self.main and one not in self.beside:
-            self.beside.append(one)
+        if one is not self.main and one not in self.others:
+            self.others.append(one)
 
 
 def number_futures(base: Any) -> None:

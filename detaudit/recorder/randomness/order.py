@@ -78,17 +78,17 @@ _prepared: list[Recorder] = []
 
 def at_line(sink: Sink, what: str, frame: FrameType | None, through: Iterable[str]) -> CompletionOrder | None:
     """Return the order of the results that user code in this frame gets from ``what``, or None if none is kept."""
-    found, thread = frames.user_frame(frame, tuple(through)), threads.name()
-    if found is None or thread is None:
+    user_frame, thread = frames.user_frame(frame, tuple(through)), threads.name()
+    if user_frame is None or thread is None:
         return None
-    place = frames.place(found)
-    key = (what, place, thread)
+    location = frames.location(user_frame)
+    key = (what, location, thread)
     if key not in _orders and len(_orders) < _MOST_COMPLETED:
 
         def write(state: str) -> None:
-            seeds.write(sink, "completion-order", what, place, f"{thread}:{state}")
+            seeds.write(sink, "completion-order", what, location, f"{thread}:{state}")
 
-        _orders[key] = CompletionOrder(write) if seeds.has_room(what, place) else None
+        _orders[key] = CompletionOrder(write) if seeds.has_room(what, location) else None
     return _orders.get(key)
 
 
@@ -128,8 +128,8 @@ def _places(numbers: Numbers, in_order: bool) -> dict[int, int]:
     """Return the index of each future in the order of creation, or, if that is unknown, in the order as passed."""
     made = [(number, key) for key, (_, number) in numbers.items() if number is not None]
     if len(made) == len(numbers):
-        return {key: place for place, (_, key) in enumerate(sorted(made))}
-    return {key: place for key, (place, _) in numbers.items()} if in_order else {}
+        return {key: index for index, (_, key) in enumerate(sorted(made))}
+    return {key: index for key, (index, _) in numbers.items()} if in_order else {}
 
 
 def _taking(sink: Sink, order: CompletionOrder, numbers: Numbers, in_order: bool) -> Callable[[Any], Any]:
@@ -249,9 +249,11 @@ def watch_loaders(dataloader: Any, recorder: Recorder) -> None:
         return __init__
 
     def observe(frame: FrameType) -> None:
-        found = frames.user_frame(frame)
-        if found is not None and seeds.has_room("DataLoader", frames.place(found)):
-            seeds.write(recorder.sink, "completion-order-option", "DataLoader(in_order=False)", frames.place(found))
+        user_frame = frames.user_frame(frame)
+        if user_frame is not None and seeds.has_room("DataLoader", frames.location(user_frame)):
+            seeds.write(
+                recorder.sink, "completion-order-option", "DataLoader(in_order=False)", frames.location(user_frame)
+            )
 
     replace(dataloader.DataLoader, "__init__", make)
 
@@ -270,14 +272,14 @@ class _Putters:
         self.waiting: collections.deque[str | None] = collections.deque()
         self.left = _MOST
 
-    def put(self, held: int) -> None:
-        if len(self.waiting) + 1 == held:
+    def put(self, size: int) -> None:
+        if len(self.waiting) + 1 == size:
             self.waiting.append(threads.name())
         else:
             self._give_up()  # other code fills or empties the queue too
 
-    def taken(self, held: int) -> str | None:
-        if len(self.waiting) != held + 1:
+    def taken(self, size: int) -> str | None:
+        if len(self.waiting) != size + 1:
             self._give_up()
             return None
         self.left -= 1
@@ -318,8 +320,8 @@ def watch(queue: Any, recorder: Recorder) -> None:
 
         return _get
 
-    def observe(frame: FrameType, putters: _Putters, held: int) -> None:
-        who = putters.taken(held)
+    def observe(frame: FrameType, putters: _Putters, size: int) -> None:
+        who = putters.taken(size)
         order = None if who is None else at_line(sink, "queue.Queue.get", frame, ("queue",))
         if order is not None:
             order.add(who or "")

@@ -77,9 +77,9 @@ def observe_call(sink: Sink, where: str, observe: Callable[[], None]) -> None:
         sink.guarded(where, observe)
 
 
-def has_room(what: str, place: tuple[str, int]) -> bool:
+def has_room(what: str, location: tuple[str, int]) -> bool:
     """Count a call of a function on a line, and return whether it is one of the first, which are recorded."""
-    key = (what, *place)
+    key = (what, *location)
     calls = _calls.get(key, 0)
     if calls >= _MOST_OF_A_LINE or (calls == 0 and len(_calls) >= _MOST):
         return False
@@ -87,12 +87,14 @@ def has_room(what: str, place: tuple[str, int]) -> bool:
     return True
 
 
-def write(sink: Sink, kind: str, what: str, place: tuple[str, int], value: str = "") -> None:
+def write(sink: Sink, kind: str, what: str, location: tuple[str, int], value: str = "") -> None:
     """Write that ``what`` was called in this file and line, unless the same was written before."""
-    key = (what, *place, value)
+    key = (what, *location, value)
     if key not in _written:
         _written.add(key)
-        sink.write({"k": "source", "kind": kind, "what": what, "file": place[0], "line": place[1], "value": value})
+        sink.write(
+            {"k": "source", "kind": kind, "what": what, "file": location[0], "line": location[1], "value": value}
+        )
 
 
 def _kind(seed: float) -> str:
@@ -164,21 +166,21 @@ def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:
 
 def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | None = None) -> Observer:
     def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found = frames.user_frame(frame, through)
-        if found is not None and has_room(what, frames.place(found)):
+        user_frame = frames.user_frame(frame, through)
+        if user_frame is not None and has_room(what, frames.location(user_frame)):
             kind, value = _described(args[skip:], kwargs)
             if not (kind == "unseeded" and what in repeatable):
-                write(sink, kind, what, frames.place(found), value)
+                write(sink, kind, what, frames.location(user_frame), value)
 
     return observe
 
 
 def _setting(sink: Sink, what: str) -> Observer:
     def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found = frames.user_frame(frame)
-        if found is not None and has_room(what, frames.place(found)):
+        user_frame = frames.user_frame(frame)
+        if user_frame is not None and has_room(what, frames.location(user_frame)):
             shown = [repr(arg) for arg in args] + [f"{name}={arg!r}" for name, arg in kwargs.items()]
-            write(sink, "setting", what, frames.place(found), ", ".join(shown)[:80])
+            write(sink, "setting", what, frames.location(user_frame), ", ".join(shown)[:80])
 
     return observe
 
@@ -277,11 +279,11 @@ class _Generator:
         if self._observed > _MOST_DRAWS or generators.state(self.name) != self._state:
             self.restore()
             return
-        found = frames.user_frame(frame, _THROUGH)
-        if found is not None:
+        user_frame = frames.user_frame(frame, _THROUGH)
+        if user_frame is not None:
             self.restore()
             what = name if "." in name else f"{self.name}.{name}"
-            write(self._sink, "unseeded", what, frames.place(found), self.name)
+            write(self._sink, "unseeded", what, frames.location(user_frame), self.name)
 
     def called(self, name: str, frame: FrameType) -> None:
         """Check who called a function that draws from this generator, although not by a function of the module."""
@@ -296,7 +298,7 @@ class _Generator:
             frame = frames.user_frame(sys._getframe(1))
             self.restore()
             if frame is not None:
-                write(self._sink, "unseeded", what, frames.place(frame), self.name)
+                write(self._sink, "unseeded", what, frames.location(frame), self.name)
         return result
 
     def _keep(self, frame: FrameType) -> None:

@@ -49,25 +49,25 @@ def watch_uuid(uuid: Any, sink: Sink) -> None:
 
 def _called(frame: FrameType, by: FrameType) -> str:
     """Return the name of the function that the user's frame ``by`` called, ``""`` if it is the wrapped one itself."""
-    name, place = "", frame
-    while place is not by and place.f_back is not None:
-        if not frames.is_ours(place):
-            module, code = frames.top_module(place), place.f_code
+    name, current = "", frame
+    while current is not by and current.f_back is not None:
+        if not frames.is_ours(current):
+            module, code = frames.top_module(current), current.f_code
             if module == "random":  # only SystemRandom gets here, through methods of its base class
                 name = "random.SystemRandom." + code.co_name
             else:
                 name = module + "." + getattr(code, "co_qualname", code.co_name).split(".<")[0].lstrip("_")
-        place = place.f_back
+        current = current.f_back
     return name
 
 
 def _drawn(sink: Sink, frame: FrameType, what: str = "") -> None:
-    found = frames.user_frame(frame, _DRAWING)
-    if found is None:
+    user_frame = frames.user_frame(frame, _DRAWING)
+    if user_frame is None:
         return
-    what, place = what or _called(frame, found) or "os.urandom", frames.place(found)
-    if seeds.has_room(what, place):
-        seeds.write(sink, "entropy", what, place)
+    what, location = what or _called(frame, user_frame) or "os.urandom", frames.location(user_frame)
+    if seeds.has_room(what, location):
+        seeds.write(sink, "entropy", what, location)
 
 
 def _urandom(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
@@ -101,13 +101,13 @@ class _Listing:
 
 def _writer(sink: Sink, frame: FrameType, what: str) -> Callable[[_Listing], None] | None:
     """Return a function that writes a listing of this frame, or None if no user code made it or enough were written."""
-    found = frames.user_frame(frame, _LISTING)
-    if found is None:
+    user_frame = frames.user_frame(frame, _LISTING)
+    if user_frame is None:
         return None
-    what, place = _called(frame, found) or what, frames.place(found)
-    if not seeds.has_room(what, place):
+    what, location = _called(frame, user_frame) or what, frames.location(user_frame)
+    if not seeds.has_room(what, location):
         return None
-    return lambda listing: seeds.write(sink, "listing-order", what, place, str(listing))
+    return lambda listing: seeds.write(sink, "listing-order", what, location, str(listing))
 
 
 def _listdir(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:

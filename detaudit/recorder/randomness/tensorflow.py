@@ -121,13 +121,13 @@ def _called(frame: FrameType | None, user: FrameType) -> str:
 def _place(user: FrameType) -> tuple[str, int]:
     """Return the file and the line of user code, which AutoGraph may have translated into a file of its own."""
     if _GENERATED not in user.f_code.co_filename:
-        return frames.place(user)
+        return frames.location(user)
     stack: Any = importlib.import_module("tensorflow.python.util.tf_stack").extract_stack()
     for entry in reversed(stack):
         name = entry.filename
         if frames.is_user_code(name) and not name.startswith("<") and _GENERATED not in name:
             return name, entry.lineno
-    return frames.place(user)
+    return frames.location(user)
 
 
 class _Watch:
@@ -139,18 +139,18 @@ class _Watch:
         user = frames.user_frame(frame, _THROUGH)
         if user is None:
             return
-        what, place = (what or _called(frame, user)) + option, _place(user)
-        if seeds.has_room(what, place):
-            seeds.write(self._sink, kind, what, place, value)
+        what, location = (what or _called(frame, user)) + option, _place(user)
+        if seeds.has_room(what, location):
+            seeds.write(self._sink, kind, what, location, value)
 
     def taking_seeds(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def get_seed(op_seed: Any) -> Any:
-            found = function(op_seed)
-            if found == (None, None) and self._observed < _MOST_OBSERVED:
+            seed_pair = function(op_seed)
+            if seed_pair == (None, None) and self._observed < _MOST_OBSERVED:
                 self._observed += 1
                 frame = sys._getframe(1)
                 self._sink.guarded("seed", lambda: self._note("unseeded", frame, "tensorflow"))
-            return found
+            return seed_pair
 
         return get_seed
 
@@ -164,12 +164,12 @@ class _Watch:
 
         return operation
 
-    def _made(self, given: dict[str, Any], frame: FrameType) -> None:
-        if keeps_order() or is_one(given.get(PARALLEL)):
+    def _made(self, arguments: dict[str, Any], frame: FrameType) -> None:
+        if keeps_order() or is_one(arguments.get(PARALLEL)):
             return
-        if given.get("deterministic") == "false":
+        if arguments.get("deterministic") == "false":
             self._note("completion-order-option", frame, option="(deterministic=False)")
-        elif PARALLEL in given and "f" in given and is_stateful(given["f"]):
+        elif PARALLEL in arguments and "f" in arguments and is_stateful(arguments["f"]):
             self._note("unordered-operation", frame, option=f"({PARALLEL})")
 
     def with_options(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -188,14 +188,14 @@ class _Watch:
 
 def operations() -> list[tuple[Any, str]]:
     """Return the module and the name of each function that makes an operation of tf.data with an order to keep."""
-    found = []
+    functions = []
     for name in ("gen_dataset_ops", "gen_experimental_dataset_ops"):
         module: Any = importlib.import_module("tensorflow.python.ops." + name)
         for operation in [name for name in dir(module) if name.islower() and not name.endswith("_eager_fallback")]:
             function = getattr(module, operation)
             if inspect.isfunction(function) and "deterministic" in inspect.signature(function).parameters:
-                found.append((module, operation))
-    return found
+                functions.append((module, operation))
+    return functions
 
 
 def watch(tf: Any, recorder: Recorder) -> None:

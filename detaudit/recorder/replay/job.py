@@ -75,10 +75,10 @@ def _repeated(request: dict[str, Any]) -> dict[str, Any]:
     framework = importlib.import_module(f".{request['call']['framework']}_call", __package__)
     call = framework.Call(request["call"], request["folder"], request["condition"])
     with _busy(request["busy"], request["condition"]["load"]):
-        found = {"own": _series(call.own, call, request)}
-        if call.may_differentiate and not found["own"]["error"]:
-            found["gradient"] = _series(call.gradient, call, request)
-    return {**found, "threads": call.threads}
+        series = {"own": _series(call.own, call, request)}
+        if call.may_differentiate and not series["own"]["error"]:
+            series["gradient"] = _series(call.gradient, call, request)
+    return {**series, "threads": call.threads}
 
 
 @contextlib.contextmanager

@@ -32,16 +32,16 @@ class Call:
         self._inputs = call["inputs"]
         arrays = [self._loaded(os.path.join(folder, one["file"]), one) for one in self._inputs]
         self._values = [tf.constant(array) for array in arrays]
-        held = [place for place in range(len(arrays)) if self._is_held(place)]
-        self._variables = {place: tf.Variable(self._values[place]) for place in held}
+        indices = [index for index in range(len(arrays)) if self._is_held(index)]
+        self._variables = {index: tf.Variable(self._values[index]) for index in indices}
         self._function = tf.function(self._run, autograph=False)
         self._message = self._graph(call["node"])
         self.threads = int(condition["threads"] or settings["intra"] or os.cpu_count() or 0)
         self.may_differentiate = not call["backward"] and not self._variables
         self._upstream: list[Any] = []
 
-    def _is_held(self, place: int) -> bool:
-        return bool(self._inputs[place]["kind"] == "variable")
+    def _is_held(self, index: int) -> bool:
+        return bool(self._inputs[index]["kind"] == "variable")
 
     def _loaded(self, path: str, saved: dict[str, Any]) -> Any:
         with open(path, "rb") as file:
@@ -54,15 +54,15 @@ class Call:
         tf = self._tf
         graph = tf.compat.v1.GraphDef()
         graph.versions.producer = tf.version.GRAPH_DEF_VERSION
-        for place, value in enumerate(self._values):
-            holder = graph.node.add(op="Placeholder", name="in%d" % place)
-            dtype = tf.resource if self._is_held(place) else value.dtype
+        for index, value in enumerate(self._values):
+            holder = graph.node.add(op="Placeholder", name="in%d" % index)
+            dtype = tf.resource if self._is_held(index) else value.dtype
             holder.attr["dtype"].type = dtype.as_datatype_enum
         node = graph.node.add()
         importlib.import_module("google.protobuf.text_format").Parse(text, node)
         node.name, node.device = _NODE, ""
         del node.input[:]
-        node.input.extend(["in%d" % place for place in range(len(self._values))])
+        node.input.extend(["in%d" % index for index in range(len(self._values))])
         for name in [name for name in node.attr if name.startswith("_")]:
             del node.attr[name]  # such as the name of its class of gradients
         return graph
@@ -71,10 +71,13 @@ class Call:
         """Return the results of the operation, then the variables."""
         tf = self._tf
         capture = tf.compat.v1.get_default_graph().capture
-        held = {place: capture(variable.handle) for place, variable in self._variables.items()}
-        given = {"in%d" % place: held.get(place, value) for place, value in enumerate(values)}
+        handles = {index: capture(variable.handle) for index, variable in self._variables.items()}
+        inputs = {"in%d" % index: handles.get(index, value) for index, value in enumerate(values)}
         (operation,) = tf.graph_util.import_graph_def(
-            self._message, input_map={f"{name}:0": one for name, one in given.items()}, return_elements=[_NODE], name=""
+            self._message,
+            input_map={f"{name}:0": one for name, one in inputs.items()},
+            return_elements=[_NODE],
+            name="",
         )
         with tf.control_dependencies([operation]):
             left = [variable.read_value() for variable in self._variables.values()]
@@ -84,14 +87,14 @@ class Call:
         random.seed(0)
         self._np.random.seed(0)
         self._tf.random.set_seed(0)
-        for place, variable in self._variables.items():
-            variable.assign(self._values[place])
+        for index, variable in self._variables.items():
+            variable.assign(self._values[index])
 
     def own(self) -> str:
         """Make the call, and return the digest of the result at the place where two runs differed."""
         self._seed()
-        found = self._function(*self._values)
-        return self._digest(found[self._place : self._place + 1] or found)
+        results = self._function(*self._values)
+        return self._digest(results[self._place : self._place + 1] or results)
 
     def gradient(self) -> str | None:
         """Make the call and its backward pass, and return the digest of the gradients, None if it has none."""
@@ -106,10 +109,10 @@ class Call:
                 return None
         self._upstream = self._upstream or [self._given(one) for one in outs]
         try:
-            found = [one for one in tape.gradient(outs, inputs, self._upstream) if one is not None]
+            gradients = [one for one in tape.gradient(outs, inputs, self._upstream) if one is not None]
         except LookupError:
             return None
-        return self._digest([tf.convert_to_tensor(one) for one in found]) if found else None
+        return self._digest([tf.convert_to_tensor(one) for one in gradients]) if gradients else None
 
     def _given(self, out: Any) -> Any:
         """Return a gradient of an output: random numbers, because sums of ones do not round."""

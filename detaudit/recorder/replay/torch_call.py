@@ -40,8 +40,8 @@ class SavedCall:
         schema = self._func._schema.arguments
         self._names = [one.name for one in schema]
         self._changed = [one.name for one in schema if one.alias_info is not None and one.alias_info.is_write]
-        places = [place for place, name in enumerate(self._names) if name in self._changed]
-        self._written = set(_used([self._args[place] for place in places if place < len(self._args)]))
+        places = [index for index, name in enumerate(self._names) if name in self._changed]
+        self._written = set(_used([self._args[index] for index in places if index < len(self._args)]))
         self._written |= set(_used([value for name, value in self._kwargs["dict"] if name in self._changed]))
 
     def made(self, memory: Sequence[Any], leaves: list[Any] | None = None) -> tuple[Any, list[Any]]:
@@ -54,8 +54,8 @@ class SavedCall:
         args = self._value(self._args, storages, leaves)
         kwargs = self._value(self._kwargs, storages, leaves)
         result = self._func(*args, **kwargs)
-        given = {**dict(zip(self._names, args)), **kwargs}
-        return result, [given.get(name) for name in self._changed]
+        arguments = {**dict(zip(self._names, args)), **kwargs}
+        return result, [arguments.get(name) for name in self._changed]
 
     def inputs(self, memory: Sequence[Any]) -> list[Any]:
         """Return the arguments."""
@@ -67,23 +67,23 @@ class SavedCall:
             return [self._value(one, storages, leaves) for one in value]
         if not isinstance(value, dict):
             return value
-        ((kind, held),) = value.items()
+        ((kind, payload),) = value.items()
         if kind == "tensor":
-            return self._tensor(held, storages, leaves)
+            return self._tensor(payload, storages, leaves)
         if kind == "float":
-            return float.fromhex(held)
+            return float.fromhex(payload)
         if kind == "complex":
-            return complex(*map(float.fromhex, held))
+            return complex(*map(float.fromhex, payload))
         if kind == "dict":
-            return {name: self._value(one, storages, leaves) for name, one in held}
-        return torch.device(held) if kind == "device" else getattr(torch, held)
+            return {name: self._value(one, storages, leaves) for name, one in payload}
+        return torch.device(payload) if kind == "device" else getattr(torch, payload)
 
-    def _tensor(self, held: dict[str, Any], storages: Sequence[Any], leaves: list[Any] | None) -> Any:
-        torch, number = self._torch, held["storage"]
-        flat, dtype = storages[number], getattr(torch, held["dtype"])
+    def _tensor(self, layout: dict[str, Any], storages: Sequence[Any], leaves: list[Any] | None) -> Any:
+        torch, number = self._torch, layout["storage"]
+        flat, dtype = storages[number], getattr(torch, layout["dtype"])
         tensor = torch.empty(0, dtype=dtype, device=flat.device)
-        tensor.set_(flat.untyped_storage(), held["offset"], held["shape"], held["stride"])
-        for bit in held["bits"]:
+        tensor.set_(flat.untyped_storage(), layout["offset"], layout["shape"], layout["stride"])
+        for bit in layout["bits"]:
             tensor = torch.conj(tensor) if bit == "conj" else torch._neg_view(tensor)
         if leaves is None or not (dtype.is_floating_point or dtype.is_complex):
             return tensor
@@ -142,15 +142,15 @@ class Call:
         torch.manual_seed(0)
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(0)
-        found = [*_tensors(self._saved.made(self._storages, leaves), torch.Tensor)]
-        self._sizes = [(one.nbytes, one.device) for one in found if one.device.type != "cpu"]
-        return list({id(one): one for one in found}.values())
+        tensors = [*_tensors(self._saved.made(self._storages, leaves), torch.Tensor)]
+        self._sizes = [(one.nbytes, one.device) for one in tensors if one.device.type != "cpu"]
+        return list({id(one): one for one in tensors}.values())
 
     def own(self) -> str:
         """Make the call, and return the digest of the result at the place where two runs differed."""
         with self._torch.no_grad():
-            found = self._made()
-        return self._digest(found[self._place : self._place + 1] or found)
+            tensors = self._made()
+        return self._digest(tensors[self._place : self._place + 1] or tensors)
 
     def gradient(self) -> str | None:
         """Make the call and its backward pass, and return the digest of the gradients, None if it has none."""
@@ -163,17 +163,17 @@ class Call:
             if not outs:
                 return None
             upstream = [self._given(index, one) for index, one in enumerate(outs)]
-            found = self._torch.autograd.grad(outs, leaves, upstream, allow_unused=True)
-        return self._digest([one for one in found if one is not None])
+            gradients = self._torch.autograd.grad(outs, leaves, upstream, allow_unused=True)
+        return self._digest([one for one in gradients if one is not None])
 
-    def _given(self, place: int, out: Any) -> Any:
+    def _given(self, index: int, out: Any) -> Any:
         """Return a gradient of an output: the same random numbers each time, because sums of ones do not round."""
         torch = self._torch
-        if place not in self._upstream:
-            generator = torch.Generator().manual_seed(place)
-            found = torch.randn(out.shape, generator=generator, dtype=torch.float64)
-            self._upstream[place] = found.to(out.device, out.dtype)
-        return self._upstream[place]
+        if index not in self._upstream:
+            generator = torch.Generator().manual_seed(index)
+            gradient = torch.randn(out.shape, generator=generator, dtype=torch.float64)
+            self._upstream[index] = gradient.to(out.device, out.dtype)
+        return self._upstream[index]
 
     def _digest(self, tensors: list[Any]) -> str:
         with self._reader.undisturbed():

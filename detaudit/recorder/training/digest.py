@@ -140,14 +140,14 @@ class TorchDigest:
     def _fetch(self, pieces: Sequence[Any]) -> list[list[int]]:
         """Return the elements of one-dimensional tensors."""
         on: dict[Any, list[int]] = {}
-        for place, piece in enumerate(pieces):
-            on.setdefault(piece.device, []).append(place)
-        found: list[list[int]] = [[] for _ in pieces]
+        for index, piece in enumerate(pieces):
+            on.setdefault(piece.device, []).append(index)
+        elements: list[list[int]] = [[] for _ in pieces]
         for places in on.values():
-            together = iter(self._torch.cat([pieces[place] for place in places]).tolist())
-            for place in places:
-                found[place] = list(itertools.islice(together, pieces[place].numel()))
-        return found
+            together = iter(self._torch.cat([pieces[index] for index in places]).tolist())
+            for index in places:
+                elements[index] = list(itertools.islice(together, pieces[index].numel()))
+        return elements
 
     def _sums(self, raw: Any) -> Any:
         if raw.storage_offset() % 8:  # a view as words must start at a multiple of 8 bytes
@@ -155,10 +155,10 @@ class TorchDigest:
         words = raw.view(self._torch.int64)
         keys = self._keys_on(words.device)
         rows = 1 if words.device.type == "cpu" else _GPU_ROWS
-        whole = words.numel() // CHUNK * CHUNK
-        blocks = [words[i : min(i + rows * CHUNK, whole)].view(-1, CHUNK) for i in range(0, whole, rows * CHUNK)]
-        if whole < words.numel():
-            blocks.append(words[whole:].view(1, -1))
+        chunked = words.numel() // CHUNK * CHUNK
+        blocks = [words[i : min(i + rows * CHUNK, chunked)].view(-1, CHUNK) for i in range(0, chunked, rows * CHUNK)]
+        if chunked < words.numel():
+            blocks.append(words[chunked:].view(1, -1))
         return self._torch.cat(
             [((block >> 32 & 0xFFFFFFFF) ^ block).mul_(keys[: block.shape[1]]).sum(1) for block in blocks]
         )

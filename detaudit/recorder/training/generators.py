@@ -116,11 +116,11 @@ _digested: tuple[dict[str, bytes], str] = ({}, digest.of_bytes(b""))
 def state_digest() -> str:
     """Return one digest of all watched generators that were seeded or used."""
     global _digested
-    touched, (known, found) = _touched(), _digested
+    touched, (known, combined) = _touched(), _digested
     if touched != known:
-        found = digest.of_bytes(b"|".join([name.encode() + b"=" + state for name, state in touched.items()]))
-        _digested = touched, found
-    return found
+        combined = digest.of_bytes(b"|".join([name.encode() + b"=" + state for name, state in touched.items()]))
+        _digested = touched, combined
+    return combined
 
 
 def digests() -> dict[str, str]:

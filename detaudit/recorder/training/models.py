@@ -68,12 +68,12 @@ class ModelStates(ABC):
         """Return a model and all its parts at any depth, with their names in it; its own is empty."""
 
     @abstractmethod
-    def held(self, part: Any) -> Iterator[OwnTensor]:
+    def own_tensors(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the tensors of a part that have values."""
 
     def buffers(self, part: Any) -> list[Any]:
         """Return the buffers of a part. This is asked at each step, so a framework may have a faster way."""
-        return [held.tensor for held in self.held(part) if held.buffer]
+        return [own.tensor for own in self.own_tensors(part) if own.buffer]
 
     def forget(self) -> None:
         """Start over, as in a forked child."""
@@ -84,8 +84,8 @@ class ModelStates(ABC):
         # Threads train models of their own, but several may build one graph.
         if not self.CALLED_AT_EACH_STEP:
             return self._anywhere
-        found: dict[int, weakref.ref[Any]] = self._here.__dict__.setdefault("recent", {})
-        return found
+        recent: dict[int, weakref.ref[Any]] = self._here.__dict__.setdefault("recent", {})
+        return recent
 
     def install(self, guard: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
         """Record every model that ran when it is freed. ``guard`` makes a hook of a function."""
@@ -129,13 +129,15 @@ class ModelStates(ABC):
                 self._note(model, counts=True)
         if self.CALLED_AT_EACH_STEP:
             self._recent.clear()
-        found = [digest.of_parts(self._reader.parts(buffers)) for model in models if (buffers := self._buffers(model))]
-        return digest.of_bytes("".join(sorted(found)).encode()) if found else None
+        digests = [
+            digest.of_parts(self._reader.parts(buffers)) for model in models if (buffers := self._buffers(model))
+        ]
+        return digest.of_bytes("".join(sorted(digests)).encode()) if digests else None
 
     def names(self) -> dict[int, str]:
         """Return the names of the tensors of models that ran since the last step, by their id()."""
-        parts = [found for model in self.recent() for found in self._named(model)]
-        return {id(held.tensor): f"{name}.{held.name}" for part, name in parts for held in self.held(part)}
+        parts = [named_part for model in self.recent() for named_part in self._named(model)]
+        return {id(own.tensor): f"{name}.{own.name}" for part, name in parts for own in self.own_tensors(part)}
 
     def _buffers(self, model: Any) -> list[Any]:
         known = self._ran[id(model)]
@@ -182,11 +184,11 @@ class ModelStates(ABC):
 
     def _records(self, part: Any, name: str) -> list[list[Any]]:
         """Return ``[class, name, buffer, dtype, shape, digest]`` for each tensor of a part."""
-        tensors = list(self.held(part))
-        digests = self._reader.parts([held.tensor for held in tensors])
+        tensors = list(self.own_tensors(part))
+        digests = self._reader.parts([own.tensor for own in tensors])
         return [
-            [type(part).__name__, f"{name}.{held.name}", held.buffer, dtype, [int(n) for n in shape], "%016x" % words]
-            for held, (_, dtype, shape, words) in zip(tensors, digests)
+            [type(part).__name__, f"{name}.{own.name}", own.buffer, dtype, [int(n) for n in shape], "%016x" % words]
+            for own, (_, dtype, shape, words) in zip(tensors, digests)
         ]
 
 

@@ -160,16 +160,16 @@ def values_in(value: Any, tensors: Callable[[Any], Sequence[Any] | None]) -> lis
 
     ``tensors`` returns what a value consists of if it is a tensor, else None. Objects of other types are left out.
     """
-    found: list[Any] = []
+    values: list[Any] = []
     for leaf in leaves(value, dataclasses=True):
         parts = tensors(leaf)
         if parts is not None:
-            found += parts
+            values += parts
         elif isinstance(leaf, _PLAIN):
-            found.append(f"{type(leaf).__name__}:{leaf!r}")
+            values.append(f"{type(leaf).__name__}:{leaf!r}")
         elif hasattr(leaf, "tobytes") and getattr(getattr(leaf, "dtype", None), "kind", "") in tuple("biufc"):
-            found.append(f"{leaf.dtype}{leaf.shape}:{digest.of_bytes(leaf.tobytes())}")
-    return found
+            values.append(f"{leaf.dtype}{leaf.shape}:{digest.of_bytes(leaf.tobytes())}")
+    return values
 
 
 class Outputs:
@@ -215,8 +215,8 @@ class Outputs:
             inputs = self._digest(arguments)
         if "init" in self._stages and self._weighed.get(id(model), lambda: None)() is not model:
             self._weighed[id(model)] = weakref.ref(model)
-            held = weights()
-            weighed = self._digest(held) if held else None
+            weight_tensors = weights()
+            weighed = self._digest(weight_tensors) if weight_tensors else None
         self._inputs.of_call = weighed, inputs
 
     def returned(self, values: Sequence[Any]) -> None:
@@ -253,8 +253,8 @@ class Outputs:
             known.add(call)
         return False
 
-    def _event(self, call: int, stage: str, found: str) -> dict[str, object]:
-        return {"k": "event", "fw": self.framework, "step": call, "stage": stage, "digest": found, "value": None}
+    def _event(self, call: int, stage: str, digest_: str) -> dict[str, object]:
+        return {"k": "event", "fw": self.framework, "step": call, "stage": stage, "digest": digest_, "value": None}
 
     def _digest(self, values: Sequence[Any]) -> str:
         tensors = [value for value in values if not isinstance(value, str)]
@@ -268,13 +268,20 @@ class Outputs:
 
     def finish(self) -> None:
         """Write the end of an inference, if nothing was trained. A later end replaces an earlier one."""
-        found = None if self.began else self.summary()
-        if found is None or self._written == self._last.count:
+        summary = None if self.began else self.summary()
+        if summary is None or self._written == self._last.count:
             return
         self._written = self._last.count
         calls = self._calls
         if self._last.unordered:
             calls += 1
             self._sink.write(self._event(calls, "output", f"{self._last.unordered:032x}"))
-        end = {"digest": found, "sum": "", "loss": None, "params": 1, "sparse": False, "devices": sorted(self._devices)}
+        end = {
+            "digest": summary,
+            "sum": "",
+            "loss": None,
+            "params": 1,
+            "sparse": False,
+            "devices": sorted(self._devices),
+        }
         self._sink.write({"k": "final", "fw": self.framework, "steps": calls, **end, "weights": []})

@@ -115,16 +115,16 @@ class Training:
     """
 
     def __init__(
-        self, framework: str, recorder: Recorder, reader: FrameworkReader, *, beside: Training | None = None
+        self, framework: str, recorder: Recorder, reader: FrameworkReader, *, main: Training | None = None
     ) -> None:
         self._framework, self._reader, self._recorder = framework, reader, recorder
-        self.lane, self.owns_states, self._listed = recorder.lane, beside is None, beside is None
+        self.lane, self.owns_states, self._listed = recorder.lane, main is None, main is None
         self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
         self._until = recorder.until
         self.ends_late = True
         self.states: list[State] = []
-        self.outputs: Outputs = Outputs(framework, recorder, reader) if beside is None else beside.outputs
-        if beside is None:
+        self.outputs: Outputs = Outputs(framework, recorder, reader) if main is None else main.outputs
+        if main is None:
             recorder.trainings.append(self)
         self.forget()
 
@@ -154,9 +154,9 @@ class Training:
         """Whether anything was trained since the start, or since this training was forgotten."""
         return self.steps > 0 or self.pending
 
-    def beside(self) -> Training:
+    def for_thread(self) -> Training:
         """Return a training of the same framework in a thread, with steps of its own from the first event on."""
-        other = Training(self._framework, self._recorder, self._reader, beside=self)
+        other = Training(self._framework, self._recorder, self._reader, main=self)
         other.lock, other.states = self.lock, self.states
         other.ends_late = self.ends_late
         return other
@@ -327,8 +327,8 @@ class Training:
             return
         if written:
             outputs = None if self.steps else self.outputs.summary()  # otherwise they are among the final weights
-            held = [record for states in self.states for record in states.at_end(self.lane > 0)]
+            records = [record for states in self.states for record in states.at_end(self.lane > 0)]
             if self.states or outputs:
-                self._state(held, live=True, outputs=outputs)
+                self._state(records, live=True, outputs=outputs)
         for states in self.states:
             states.end()

@@ -80,10 +80,10 @@ def leaves(value: Any, *, dataclasses: bool = False, depth: int = 0) -> list[Any
     items = _items(value, dataclasses) if depth < _DEEPEST else None
     if items is None:
         return [value]
-    found: list[Any] = []
+    flattened: list[Any] = []
     for item in items:
-        found += leaves(item, dataclasses=dataclasses, depth=depth + 1)
-    return found
+        flattened += leaves(item, dataclasses=dataclasses, depth=depth + 1)
+    return flattened
 
 
 def _items(value: Any, dataclasses: bool) -> Any:

@@ -99,15 +99,15 @@ class Summary:
 
 def fold(sets: Iterable[Set]) -> list[Any]:
     """Return the sets in this order, and of adjacent ones that are gone one summary."""
-    found: list[Any] = []
+    folded: list[Any] = []
     for one in sets:
         if not one.gone:
-            found.append(one)
-        elif found and isinstance(found[-1], Summary):
-            found[-1].join(one.summary())
+            folded.append(one)
+        elif folded and isinstance(folded[-1], Summary):
+            folded[-1].join(one.summary())
         else:
-            found.append(one.summary())
-    return found
+            folded.append(one.summary())
+    return folded
 
 
 def _digest(weights: Sequence[Weight]) -> str:
@@ -139,7 +139,7 @@ class EachWeight:
         """Complete the ``weights`` of wire.py with a set of weights, whose ``parts`` were digested already."""
         key, listed = (key, len(parts)), tensors[:_MOST]
         if key not in self._numbers:
-            names = {place: name for one in states for place, name in one.names().items()}
+            names = {tensor_id: name for one in states for tensor_id, name in one.names().items()}
             line["names"] = [names.get(id(tensor)) for tensor in listed]
         line["set"] = self._numbers.setdefault(key, len(self._numbers))
         line["count"] = len(parts)
@@ -224,18 +224,18 @@ class HeldWeights:
         known = self._owned.get(key)
         if known is None or not known.consists_of(tensors):
             self._owned[key] = weight_set = _WeightSet(next(self._numbers), key, tensors)
-            place = id(owner)
-            before = self._of_owner.pop(place, None)
+            owner_id = id(owner)
+            before = self._of_owner.pop(owner_id, None)
             if before is not None and before.key != key:
                 self._release(before)
-            self._of_owner[place] = weight_set
-            weight_set.owner = weakref.ref(owner, lambda _: self._freed(place))
+            self._of_owner[owner_id] = weight_set
+            weight_set.owner = weakref.ref(owner, lambda _: self._freed(owner_id))
 
     def drop_references(self, tensors: Sequence[Any]) -> None:
         """Drop all weak references to these tensors. Those of sets that were released count as they were then."""
-        for held in self._released:
-            if isinstance(held, _WeightSet):
-                for weight in held.weights:
+        for released in self._released:
+            if isinstance(released, _WeightSet):
+                for weight in released.weights:
                     if any([weight.tensor() is one for one in tensors]):
                         weight.tensor = lambda: None
 
@@ -274,24 +274,24 @@ class HeldWeights:
         return isinstance(one, _WeightSet) and bool(one.tensors)
 
     def _in_order(self) -> list[_WeightSet | Summary]:
-        held = [*self._released, *self._owned.values(), *self._unowned.values()]
-        return sorted(held, key=lambda one: one.number)
+        sets = [*self._released, *self._owned.values(), *self._unowned.values()]
+        return sorted(sets, key=lambda one: one.number)
 
     def sum_up(self) -> Summary:
         """Return what to write of all sets; a weight that is in several counts for the last one of them."""
         self._release_ended()
         summaries: list[Summary] = []
         taken: set[int] = set()
-        for held in reversed(self._in_order()):
-            if isinstance(held, Summary):
-                summaries.append(held)
+        for entry in reversed(self._in_order()):
+            if isinstance(entry, Summary):
+                summaries.append(entry)
                 continue
-            members = [(tensor, weight) for tensor, weight in held.members() if id(tensor) not in taken]
+            members = [(tensor, weight) for tensor, weight in entry.members() if id(tensor) not in taken]
             alive = [tensor for tensor, _ in members if tensor is not None]
             taken.update([id(tensor) for tensor in alive])
             fresh = iter(self._digested(alive))
             weights = [next(fresh) if tensor is not None else weight for tensor, weight in members]
-            summaries.append(Summary(held.number, [weight for weight in weights if weight is not None]))
+            summaries.append(Summary(entry.number, [weight for weight in weights if weight is not None]))
         total = Summary()
         for one in reversed(summaries):
             total.join(one)

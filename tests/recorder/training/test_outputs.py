@@ -98,7 +98,7 @@ def test_only_outputs_after_the_last_update_count_if_something_is_trained() -> N
 
 def test_threads_that_train_have_no_outputs_of_their_own() -> None:
     process = Process()
-    other = process.training.beside()
+    other = process.training.for_thread()
     process.call(Tensor(1.0))
     other.loss(Tensor(1.0))
     other.step("weights", [process.model])
@@ -215,7 +215,7 @@ def test_what_a_thread_returns_after_an_update_of_its_own_counts_whatever_others
     def outputs_of(last: float, others_last: bool) -> Any:
         process = Process()
         process.update()
-        own = process.training.beside()
+        own = process.training.for_thread()
 
         def trained() -> None:
             own.loss(Tensor(1.0))

@@ -335,7 +335,7 @@ def test_a_backward_pass_without_a_step_is_not_written(recorder: Recorder, train
 
 def test_a_training_in_a_thread_has_steps_of_its_own(recorder: Recorder, trained: Training) -> None:
     trained.step("a", [Tensor(1.0)])
-    other = trained.beside()
+    other = trained.for_thread()
     other.inputs([Tensor(3.0)])
     assert recorder.trainings == [trained]  # a thread that only runs models is no training
     for _ in range(2):
@@ -350,7 +350,7 @@ def test_a_training_in_a_thread_has_steps_of_its_own(recorder: Recorder, trained
 
 
 def test_a_step_ends_in_the_training_of_its_optimizer(recorder: Recorder, trained: Training) -> None:
-    other = trained.beside()
+    other = trained.for_thread()
     other.inputs([Tensor(3.0)])
     other.loss(Tensor(0.5))
     trained.take_over(other)

@@ -125,7 +125,7 @@ class CarriedState:
         self._new = self._new or bool(named)
         self._held.update({name: PinnedArray(array) for name, array in named.items()})
 
-    def held(self) -> list[PinnedArray]:
+    def pinned_arrays(self) -> list[PinnedArray]:
         """Return what is held until the end. What a later call took and whose buffer it reused came back changed."""
         self._held = {name: pinned for name, pinned in self._held.items() if not _is_deleted(pinned.array)}
         return list(self._held.values())
@@ -136,7 +136,7 @@ class CarriedState:
         if not self._new:
             return None
         self._new = False
-        tensors = self.held()
+        tensors = self.pinned_arrays()
         return digest.of_parts(self._reader.parts(tensors)) if is_due(self._steps, self._reader, tensors) else None
 
     def end(self) -> None:
@@ -148,7 +148,7 @@ class CarriedState:
 
     def at_end(self, of_task: bool = False) -> list[list[Any]]:
         """Return the arrays that came back last; see wire.py."""
-        parts = self._reader.parts(self.held())
+        parts = self._reader.parts(self.pinned_arrays())
         return [
             ["", name, True, dtype, [int(size) for size in shape], "%016x" % words]
             for name, (_, dtype, shape, words) in zip(self._held, parts)
@@ -240,7 +240,7 @@ class NnxStates(ModelStates):
         inner = [(".".join(map(str, path)), module) for path, module in self._nnx.iter_modules(model)]
         return [("", model), *[(name, module) for name, module in inner if module is not model]]
 
-    def held(self, part: Any) -> Iterator[OwnTensor]:
+    def own_tensors(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the variables of a module that are not in its submodules."""
         parameter = self._nnx.Param
         for name, variable in self._variables("", vars(part)):

@@ -35,7 +35,7 @@ class ThreadSteps:
         self._main = self._steps(Training("jax", recorder, self._reader))
         if self._main.training.wants("state"):
             self._main.training.states.append(LiveArrays(jax, self._reader, lambda: self.kinds))
-        self._of = threads.PerThread(self._main, lambda: self._steps(self._main.training.beside()))
+        self._of = threads.PerThread(self._main, lambda: self._steps(self._main.training.for_thread()))
         recorder.at_end(self._finish, self._forget)
 
     def _steps(self, training: Training) -> Steps:
@@ -102,14 +102,14 @@ class ThreadSteps:
 
     def donated(self, inputs: list[Any]) -> None:
         """Copy the weights that are held for the end, in any thread, if JAX is about to reuse their buffers."""
-        for steps in (self._main, *self._of.beside):
+        for steps in (self._main, *self._of.others):
             steps.donated(inputs)
 
     def _finish(self) -> None:
         with self._main.training.lock:
-            for steps in (*self._of.beside, self._main):
+            for steps in (*self._of.others, self._main):
                 steps.end_last()
-            self._main.training.finish_all([steps.training for steps in self._of.beside])
+            self._main.training.finish_all([steps.training for steps in self._of.others])
 
 
 class Steps:
@@ -209,7 +209,7 @@ class Steps:
         """Copy the weights that are held for the end, if JAX is about to reuse their buffers."""
         with self.training.lock:
             input_ids = {id(array) for array in inputs}
-            for pinned in [*self._held, *self._gradients, *self._changed, *self.state.held()]:
+            for pinned in [*self._held, *self._gradients, *self._changed, *self.state.pinned_arrays()]:
                 if id(pinned.array) in input_ids:
                     pinned.array = sys.modules["numpy"].array(pinned.array)
 

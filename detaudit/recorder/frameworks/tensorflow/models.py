@@ -149,7 +149,7 @@ class LayerStates(ModelStates):
         layers = [layer for layer in model._flatten_layers() if not _is_metric(layer)]
         return [("" if layer is model else layer.name, layer) for layer in layers]
 
-    def held(self, part: Any) -> Iterator[OwnTensor]:
+    def own_tensors(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the weights of a layer that were built."""
         if _is_metric(part):
             return
@@ -171,7 +171,7 @@ class ModuleStates(ModelStates):
         inner = model._flatten(predicate=lambda leaf: isinstance(leaf, self._tf.Module), with_path=True)
         return [("", model), *[(".".join(map(str, path)), module) for path, module in inner]]
 
-    def held(self, part: Any) -> Iterator[OwnTensor]:
+    def own_tensors(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the variables of a module that are not in its submodules."""
         if hasattr(part, "_flatten_layers") or not self._tf.compat.v1.executing_eagerly_outside_functions():
             return  # a layer of Keras has an entry of its own, and variables of a session cannot be read

@@ -168,20 +168,20 @@ class Operations:
         read_numbers = () if op_type in runs.ONLY_WRITES else tuple([numbers[id(handle)] for handle in reads])
         if graph is None:
             position = self._places.ran(op_type, ins, outs, frame)
-            site = Site(op_type, position, backward=self._places.in_gradient, found=read_numbers)
+            site = Site(op_type, position, backward=self._places.in_gradient, read=read_numbers)
             site = site._replace(numbers=places(ins, None), attributes=attributes(attrs))
             site = self._with_node(site, inputs, attrs, None)
             self._observe_eager(site, ins, outs, writes, numbers)
         else:
             operation = outputs[0].op if len(outputs) else graph.get_operation_by_name(name)
             node = operation.name
-            site = Site(op_type, self._places.traced(operation, frame), self._names.of(graph), node, found=read_numbers)
+            site = Site(op_type, self._places.traced(operation, frame), self._names.of(graph), node, read=read_numbers)
             site = site._replace(numbers=places(ins, graph), attributes=attributes(attrs))
             site = self._with_node(site, inputs, attrs, operation)
             self._observe_in_graph(site, operation, ins, outs, writes, numbers)
 
     def _with_node(self, site: Site, inputs: Sequence[Any], attrs: Any, operation: Any) -> Site:
-        if not self._stream.wanted.get("call"):
+        if not self._stream.request.get("call"):
             return site
         return site._replace(node_to_save=runs.node(site.op, inputs, attrs, operation))
 
@@ -227,10 +227,10 @@ class Operations:
             # Read a variable in the order in which it is used.
             latest: dict[int, Any] = getattr(graph, "_detaudit_latest", {})
             graph._detaudit_latest = latest
-            after = [latest[number] for number in {*site.found, *site.written} - {UNKNOWN} if number in latest]
+            after = [latest[number] for number in {*site.read, *site.written} - {UNKNOWN} if number in latest]
             with self._tf.control_dependencies([operation, *after]):
                 ours = self._numpy_function(observed, [*ins, *made], [])
-            latest.update([(number, ours) for number in {*site.found, *site.written} - {UNKNOWN}])
+            latest.update([(number, ours) for number in {*site.read, *site.written} - {UNKNOWN}])
         self._let_run(graph, ours)
 
     @staticmethod

@@ -143,7 +143,7 @@ def _line(frame: FrameType | None) -> tuple[str, int]:
     frame = frames.user_frame(frame)
     while frame is not None and _GENERATED in frame.f_code.co_filename:
         frame = frames.user_frame(frame.f_back)
-    return frames.place(frame) if frame is not None else ("", 0)
+    return frames.location(frame) if frame is not None else ("", 0)
 
 
 def _traced_line(operation: Any) -> tuple[str, int]:

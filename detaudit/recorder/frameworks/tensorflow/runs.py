@@ -148,7 +148,7 @@ def save(
     unknown = len(of_variables) != operation.inputs.count(VARIABLE) or any(one is None for one in of_variables)
     obstacle = obstacle or ("variable" if unknown else "")
     arrays = [] if obstacle else [(of_variables if kind == VARIABLE else of_values).pop(0) for kind in operation.inputs]
-    if sum(array.nbytes for array in arrays) > int(stream.wanted["call"]):
+    if sum(array.nbytes for array in arrays) > int(stream.request["call"]):
         obstacle = "too-large"
     if obstacle:
         stream.write("call", framework="tensorflow", op=operation.op, obstacle=obstacle, detail=detail)
@@ -261,12 +261,12 @@ class Site(NamedTuple):
     """An operation in a graph, or an eager one, whose ``graph`` and ``node`` are "" then."""
 
     op: str
-    place: OperationPosition
+    position: OperationPosition
     graph: str = ""
     node: str = ""
     backward: bool = False
     random: bool = False
-    found: tuple[int, ...] = ()
+    read: tuple[int, ...] = ()
     """The variables whose value affects its result."""
     written: tuple[int, ...] = ()
     """The variables that it writes to. They are read back, as the last of its outputs."""
@@ -323,18 +323,18 @@ class Runs:
             self._counts[thread] = count + 1
         if not self._keeps:
             self._write(site, thread, key, ins, outs)
-        elif key == self._stream.wanted.get("key") if key else self._is_wanted(thread, count):
+        elif key == self._stream.request.get("key") if key else self._is_wanted(thread, count):
             self._keep(site, ins, outs)
         elif site.written:
             self._written(site, [self._state(array) for array in outs[-len(site.written) :]])
 
     def _is_wanted(self, thread: str, count: int) -> bool:
-        request = self._stream.wanted
+        request = self._stream.request
         return not request.get("key") and request.get("thread") == thread and request.get("n") == count
 
     def _write(self, site: Site, thread: str, key: str, ins: Sequence[Any], outs: Sequence[Any]) -> None:
         made = [self._state(array) for array in outs]
-        came = [[self._found(number, site, made), number] for number in site.found]
+        came = [[self._found(number, site, made), number] for number in site.read]
         came += [[self.digest(array), -1] for array in ins]
         self._written(site, made[len(made) - len(site.written) :])
         storages = [-1] * (len(made) - len(site.written)) + list(site.written)
@@ -346,16 +346,16 @@ class Runs:
             "op": site.op,
             "ins": came,
             "outs": [[state.digest, storage, True] for state, storage in zip(made, storages)],
-            "file": site.place.file,
-            "line": site.place.line,
+            "file": site.position.file,
+            "line": site.position.line,
         }
         more = {
             "key": key,
             "node": site.node,
-            "module": site.place.module,
+            "module": site.position.module,
             "backward": site.backward,
             "random": site.random,
-            "scalars": {**{str(len(site.found) + n + 1): _text(ins[n]) for n in site.numbers}, **site.attributes},
+            "scalars": {**{str(len(site.read) + n + 1): _text(ins[n]) for n in site.numbers}, **site.attributes},
         }
         self._stream.write("op", **fields, **{name: value for name, value in more.items() if value})
 
@@ -372,9 +372,9 @@ class Runs:
                 self.variables.states[number] = state
 
     def _keep(self, site: Site, ins: Sequence[Any], outs: Sequence[Any]) -> None:
-        before = [self.variables.states.get(number) for number in site.found]
+        before = [self.variables.states.get(number) for number in site.read]
         states = [state.array if state is not None else None for state in before]
-        if self._stream.wanted.get("call"):
+        if self._stream.request.get("call"):
             values = [self._reader.array(tensor) for tensor in ins]
             save(self._stream, site.node_to_save, values, states, random=site.random, backward=site.backward)
         came = states + list(ins)

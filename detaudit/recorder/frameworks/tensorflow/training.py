@@ -361,12 +361,12 @@ class ThreadSteps(threads.PerThread):
     """The steps of all threads. What the main thread trains, and threads of TensorFlow, is one training."""
 
     main: Steps
-    beside: list[Steps]
+    others: list[Steps]
 
     def __init__(self, training: Training, rings: Callable[[], Rings]) -> None:
         self._rings = rings
         self._owners: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
-        super().__init__(Steps(training, rings()), lambda: Steps(training.beside(), rings()))
+        super().__init__(Steps(training, rings()), lambda: Steps(training.for_thread(), rings()))
 
     def forget(self, functions: bool) -> None:
         """Start over, and if ``functions``, forget those too: a forked child traces its own."""
@@ -392,7 +392,7 @@ class ThreadSteps(threads.PerThread):
 
     def used_by(self, functions: Iterable[Any]) -> list[Any]:
         """Return the recorder's variables that these concrete functions use."""
-        return [variable for steps in (self.main, *self.beside) for variable in steps.rings.used_by(functions)]
+        return [variable for steps in (self.main, *self.others) for variable in steps.rings.used_by(functions)]
 
 
 # Hook the gradients that a GradientTape computes.
@@ -611,11 +611,11 @@ class TensorFlowWatcher:
 
     def _finish(self) -> None:
         with self._training.lock, self._ops.init_scope():
-            for steps in (*self._threads.beside, self._threads.main):
+            for steps in (*self._threads.others, self._threads.main):
                 steps.end_eager()
                 self._end_graph_steps(steps, steps.latest, None)
             self._end_assigned(self._threads.main.training)
-            self._training.finish_all([steps.training for steps in self._threads.beside])
+            self._training.finish_all([steps.training for steps in self._threads.others])
 
     def _end_assigned(self, training: Training) -> None:
         """Record what the script added to without any gradient, by the values at the end."""

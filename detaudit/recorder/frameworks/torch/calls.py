@@ -105,7 +105,7 @@ class _SavedArguments(Arguments):
         self.storages: list[dict[str, Any]] = []
         self._stream = stream
         self._numbers: dict[int, int] = {}
-        self._left = int(stream.wanted["call"])
+        self._left = int(stream.request["call"])
 
     def storage(self, tensor: Any) -> int:
         """Save the memory of a tensor, and return its number."""
@@ -226,7 +226,7 @@ class StepWatcher:
         self._memory, self.places = Memory(torch), TorchPlaces(torch)
         self._kinds: dict[Any, OpKind] = {}
         self._node: Callable[[], Any] = torch._C._current_autograd_node
-        self._wanted = int(stream.wanted["last"])
+        self._wanted = int(stream.request["last"])
         self._forget()
         stream.when_forked(self._forget)
         stream.when_open(self._opened)
@@ -234,7 +234,7 @@ class StepWatcher:
 
     def _forget(self) -> None:
         self._memory.forget()
-        self._left = int(self._stream.wanted["bytes"])
+        self._left = int(self._stream.request["bytes"])
         self._calls: dict[str, dict[str, Any]] = {}
         self._files: dict[str, str] = {}
         self._left_out: dict[tuple[str, str], int] = {}
@@ -278,7 +278,7 @@ class StepWatcher:
         if reason:
             self._leave_out(reason, kind.name)
             return
-        file, line, _ = self.places.place(frame, node)
+        file, line, _ = self.places.location(frame, node)
         try:
             arguments = _StepArguments(self._torch)
             fields = {"args": arguments.encoded(list(args)), "kwargs": arguments.encoded(kwargs)}

@@ -173,7 +173,7 @@ class TorchPlaces:
         self._made: dict[tuple[int, int], Place] = {}
         self._next_node: Callable[[], int] = torch._C._autograd._get_sequence_nr
 
-    def place(self, frame: FrameType | None, node: Any) -> Place:
+    def location(self, frame: FrameType | None, node: Any) -> Place:
         """Return the place of the running operation. ``node`` is its backward node, None in a forward pass."""
         if node is None:
             made = self._next_node()
@@ -182,7 +182,7 @@ class TorchPlaces:
             return location
         own = self._inside_backward(frame)
         if own is not None:  # an autograd.Function in user code
-            return (*frames.place(own), "")
+            return (*frames.location(own), "")
         number = node._sequence_nr()
         thread = threading.get_ident()
         return self._made.get((thread, number)) or self._made.get((0, number)) or self._here(frame)
@@ -204,7 +204,7 @@ class TorchPlaces:
 
     def _here(self, frame: FrameType | None) -> Place:
         user_frame = frames.user_frame(frame)
-        file, line = frames.place(user_frame) if user_frame is not None else ("", 0)
+        file, line = frames.location(user_frame) if user_frame is not None else ("", 0)
         return file, line, self._local.modules[-1] if self._local.modules else ""
 
     @staticmethod

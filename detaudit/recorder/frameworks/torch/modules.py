@@ -134,7 +134,7 @@ class ModuleStates(ModelStates):
         named_modules: Iterable[tuple[str, Any]] = model.named_modules()
         return named_modules
 
-    def held(self, part: Any) -> Iterator[OwnTensor]:
+    def own_tensors(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the parameters and persistent buffers of a module that have values."""
         for name, tensor in part._parameters.items():
             if self._readable(tensor) and not name.endswith(_GENERATOR):
@@ -183,7 +183,7 @@ class ModuleStates(ModelStates):
 
     def weights(self, module: Any) -> list[Any]:
         """Return all that a module and its submodules hold."""
-        return [own_tensor.tensor for _, part in self.parts(module) for own_tensor in self.held(part)]
+        return [own_tensor.tensor for _, part in self.parts(module) for own_tensor in self.own_tensors(part)]
 
     def tensors(self, value: Any) -> list[Any] | None:
         """Return a tensor, or none if it cannot be read; None for what is not a tensor."""

@@ -208,7 +208,7 @@ class OperationWatcher:
         self, kind: OpKind, args: Any, kwargs: Any, frame: FrameType, forward: bool
     ) -> tuple[dict[str, Any], list[Any]]:
         memory, node = self._memory, self._node()
-        file, line, module = self.places.place(frame, node)
+        file, line, module = self.places.location(frame, node)
         thread = threads.name_of_lane()
         step = self._stream.step(not forward)
         fields = {"thread": thread, "step": step, "op": kind.name, "file": file, "line": line}
@@ -238,7 +238,7 @@ class OperationWatcher:
             fields["scalars"] = given_numbers
         if is_requested:
             self._keep("in", read_tensors, [texts[id(tensor)] for tensor in read_tensors])
-            if self._stream.wanted.get("call"):
+            if self._stream.request.get("call"):
                 calls.save(self._torch, self._stream, kind, args, kwargs, backward=node is not None)
         return fields, [is_requested]
 
@@ -286,7 +286,7 @@ class OperationWatcher:
         if stream.level != "tensors":
             return False
         count = self._counts[thread] = self._counts.get(thread, -1) + 1
-        return bool(thread == stream.wanted.get("thread") and count == stream.wanted.get("n"))
+        return bool(thread == stream.request.get("thread") and count == stream.request.get("n"))
 
     def _keep(self, role: str, tensors: Sequence[Any], texts: Sequence[str]) -> None:
         for index, (tensor, text) in enumerate(zip(tensors, texts)):
@@ -311,7 +311,7 @@ class OperationWatcher:
             tensors = list(tensors_in(value, self._torch.Tensor))
             return self._memory.digests(tensors, [-1] * len(tensors))
 
-        file, line, _ = self.places.place(sys._getframe(4), None)
+        file, line, _ = self.places.location(sys._getframe(4), None)
         self._stream.write(
             "op", n=self._stream.next_number(), thread=threads.name_of_lane(), step=self._stream.step(False),
             op="module", file=file, line=line, module=path,

@@ -86,14 +86,14 @@ class ThreadSteps(threads.PerThread):
     """The steps of all threads. What the main thread trains, and threads of torch, is one training."""
 
     main: Steps
-    beside: list[Steps]
+    others: list[Steps]
 
     def __init__(self, training: Training) -> None:
         self.constructed: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.homes: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
         self.latest: Callable[[], Any] = lambda: None
         """The optimizer that was made last or made the latest step, None if it was freed."""
-        super().__init__(Steps(training), lambda: Steps(training.beside()))
+        super().__init__(Steps(training), lambda: Steps(training.for_thread()))
 
     def forget(self) -> None:
         """Start over, as in a forked child, in which all optimizers that were ``constructed`` exist too."""
@@ -173,7 +173,7 @@ class ThreadSteps(threads.PerThread):
 
     def drop_references(self, tensors: Sequence[Any]) -> None:
         """Drop all weak references to these tensors."""
-        for steps in (self.main, *self.beside):
+        for steps in (self.main, *self.others):
             steps.training.weights.drop_references(tensors)
             weight = steps.accumulated[0]() if steps.accumulated is not None else None
             if any([weight is one for one in tensors]):
@@ -200,7 +200,7 @@ class ThreadSteps(threads.PerThread):
         Several threads may compute gradients of one model.
         """
         ids = {id(leaf) for leaf in leaves}
-        known = [(leaf, steps) for steps in (self.main, *self.beside) for leaf in steps.leaves]
+        known = [(leaf, steps) for steps in (self.main, *self.others) for leaf in steps.leaves]
         return next((steps for leaf, steps in (*optimized, *known) if id(leaf) in ids), None)
 
 
@@ -836,9 +836,9 @@ class TorchWatcher:
 
     def _finish(self) -> None:
         with self._reader.undisturbed():
-            for steps in (*self._threads.beside, self._threads.main):
+            for steps in (*self._threads.others, self._threads.main):
                 self._end_by_hand(steps)
-            self._training.finish_all([steps.training for steps in self._threads.beside])
+            self._training.finish_all([steps.training for steps in self._threads.others])
 
     def _end_by_hand(self, steps: Steps) -> None:
         """Hold what was updated by hand until the end, when also tensors count that a last update made."""
