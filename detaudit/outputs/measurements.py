@@ -592,8 +592,8 @@ def is_whole(text: str) -> bool:
 
 def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFacts) -> Role:
     """Return what a number is that is named so."""
-    if not is_integer and facts.started - 1 <= value <= facts.ended + 1 and value >= 1e9 and not meaning.of_data:
-        return Role.MEASUREMENT  # a clock: nothing else is in so small a range
+    if not is_integer and not meaning.of_data and is_clock(value, facts):
+        return Role.MEASUREMENT
     if meaning.of is _Of.RESULT or not math.isfinite(value) or (meaning.by_parent and is_integer):
         return Role.RESULT
     if meaning.of in (_Of.NUMBER, _Of.NAME):
@@ -605,6 +605,11 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
     if not _fits(meaning, value, facts):
         return Role.IDENTIFIER if is_integer and is_own_number(value, facts) else Role.RESULT
     return Role.MEASUREMENT if meaning.sure else Role.OPEN
+
+
+def is_clock(value: float, facts: RunFacts) -> bool:
+    """Return whether a number is a second since 1970 in which the run was: nothing else is in so small a range."""
+    return value >= 1e9 and facts.started - 1 <= value <= facts.ended + 1
 
 
 def is_own_number(value: float, facts: RunFacts) -> bool:

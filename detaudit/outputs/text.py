@@ -635,7 +635,10 @@ class _Parser:
     def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
         text = line[slot.start : slot.end]
         if slot.result:
-            own = slot.whole and not slot.count and measurements.is_own_number(float(_plain(line, slot)), self.facts)
+            value = float(_plain(line, slot) or "nan")
+            if not slot.whole and not slot.meaning.of_data and measurements.is_clock(value, self.facts):
+                return Role.MEASUREMENT, text
+            own = slot.whole and not slot.count and measurements.is_own_number(value, self.facts)
             return Role.IDENTIFIER if own else Role.RESULT, text
         if slot.kind == _MASKED:
             return Role.RESULT if measurements.is_digest(slot.label) else Role.IDENTIFIER, text

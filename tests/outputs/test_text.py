@@ -164,6 +164,7 @@ ZOO = {
     "rates": ["«1234.5¦1300.1» images/sec", "speed «1.2k¦900» tok/s", "«45¦39» samples per second"],
     "memory": ["GPU mem «1234¦1300» MB", "max memory allocated: «2.1¦2.2»GB", "cpu «30¦50»%"],
     "dates": ["Tue Nov 25 08:«12:33¦14:33» 2025", "started at 08:«12:33¦14:33»", "runs/Nov25_08-«12-33_node17¦14-33_node18»"],  # noqa: E501
+    "a clock after a path": ["saved model.pt «1764058351.25¦1764058451.25»"],
     "deepspeed timers": ["time (ms) | fwd_microstep: «45.03¦46.10» | bwd: «90.10¦88.02» | loss: 0.3"],
     "stylegan": ["tick 1     kimg 0.1   sec/tick «1.345¦1.401»   maintenance «0.412¦0.301»  cpumem «0.31¦0.33»   augment 0.000"],  # noqa: E501
     "eta": ["step 10 | loss 0.3 | eta: 1 day, 2:«03:04¦07:09»", "ETA «01:20¦00:59»"],
